@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from .atoms import Atoms, Floats, require_atoms
 from .common import arguments
 from .common.errors import InputError
-from .common.readonly import ReadOnlyArrays
+from .common.readonly import ReadOnlyArrays, own_array
 from .units import potential_factor
 
 MOST_POINTS = 2**40  # 4 TiB of float32: a mistaken spacing, not a map
@@ -132,7 +132,7 @@ class Map:
     """Values at the points of a grid.
 
     grid : Grid
-    values : (nz, ny, nx) in C order: x runs fastest; float32 or float64
+    values : (nz, ny, nx) in C order: x runs fastest; float32 or float64; of an array that is given a copy
     unit : a key of units.POTENTIAL_UNITS, or whatever a file says; "" where it says nothing
     title : one line about what it is
     temperature : K, the T of the unit kT/e; None where it is not known or does not matter
@@ -147,6 +147,23 @@ class Map:
     temperature: float | None = None
 
     def __post_init__(self) -> None:
+        given = self.values
+        self._check()
+        object.__setattr__(self, "values", own_array(self.values, given))
+
+    @classmethod
+    def owning(
+        cls, grid: Grid, values: NDArray[np.floating], unit: str = "", title: str = "", temperature: float | None = None
+    ) -> Map:
+        """Make a map of values that nobody else has, which are not copied."""
+        found = object.__new__(cls)
+        for name, value in dict(grid=grid, values=values, unit=unit, title=title, temperature=temperature).items():
+            object.__setattr__(found, name, value)
+        found._check()
+        return found
+
+    def _check(self) -> None:
+        """Raise InputError for what does not fit."""
         arguments.instance("grid", self.grid, Grid, "a Grid")
         values = arguments.array("values", self.values, "iuf", "numbers")
         if values.dtype not in (np.float32, np.float64):

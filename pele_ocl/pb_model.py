@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from .atoms import Atoms, Floats, require_atoms
 from .common import arguments
 from .common.errors import InputError, ParameterError
+from .common.readonly import read_only
 from .grid import Grid, Map
 
 # Constants as APBS has them, two sets that differ in the sixth digit: cgs in the equation, SI in boundary values and
@@ -286,7 +287,7 @@ class PBSolute:
             raise InputError("a radius is negative or no finite number; radii must be 0 or more Angstrom")
         if needs_spheres and not (values > SMALL).any():
             raise ParameterError("all radii are 0; read a PQR file or choose a set of radii (--radii)")
-        return cls(atoms.positions, atoms.charges, values)
+        return cls(atoms.positions, atoms.charges, read_only(values, np.float64))
 
     @property
     def middle(self) -> Floats:

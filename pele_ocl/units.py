@@ -22,6 +22,7 @@ BOHR_A = 0.529177210903
 JOULE_PER_CALORIE = 4.184  # thermochemical
 BOLTZMANN_KCAL = BOLTZMANN_J_PER_K * AVOGADRO_PER_MOL / (1000 * JOULE_PER_CALORIE)  # kcal/mol/K
 METER_PER_ANGSTROM = 1e-10
+KCAL_DA_A2_PER_PS2 = 100 * JOULE_PER_CALORIE  # a kcal/mol, of masses in Da and velocities in A/ps
 KJ_PER_MOL_NM = 1 / (10 * JOULE_PER_CALORIE)  # the unit of OpenMM's gradients, in kcal/mol/A
 
 # Coulomb's constant k of E = k q q / r, 332.0637133 kcal A / (mol e^2). PELE prints 332.0637; AMBER's 332.0522 and

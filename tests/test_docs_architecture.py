@@ -132,7 +132,6 @@ def test_other_files_named_exist():
     ("row", "page"),
     [
         ("a GB model over the HCT integral: a new radius function", "gb-model.md"),
-        ("an energy term of your own, such as Morse potentials", "energy-term.md"),
         ("a variant of `solvent`", "kernel.md"),
     ],
 )

@@ -1,7 +1,7 @@
 """Further terms of the energy: the harmonic positional restraint, beside others, in every variant and form of call."""
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -10,9 +10,12 @@ from test_reference_energy import bonded
 from test_reference_nonbond import relative
 from tolerance import ENERGY, GRADIENT
 
-from pele_ocl import InputError, PositionalRestraint, SolventModel
+from pele_ocl import Ensemble, InputError, PositionalRestraint, Simulation, SolventModel, read
+from pele_ocl.common.installation import shipped
 from pele_ocl.energy import TERMS, Energy, SquaresLayout, energy
+from pele_ocl.energy.terms import Term
 
+SMALL = read(shipped("data") / "structures" / "trialanine.pdb")
 NOISE = np.random.default_rng(5).normal(0, 0.3, (150, 3))
 
 
@@ -161,3 +164,90 @@ def test_a_term_may_call_its_queue_by_the_former_name(device):
     with pytest.warns(DeprecationWarning, match=r"TermContext\.run is now TermContext\.queue"):
         former = Energy(atoms, terms=[Former(7.5)], device=device).evaluate(moved.positions)
     assert former.total == present.total
+
+
+KERNEL = """
+#include "common/real.clh"
+#include "common/position.clh"
+#include "energy/results.clh"
+
+kernel void pull(
+    const int n_atoms, const int n_energies, const int n_results, const int term, const real step,
+    global const coordinate *restrict positions, global const real *restrict heights, global real *restrict results)
+{
+    const int i = get_global_id(0), conformation = get_global_id(2);
+    if (i >= n_atoms) return;
+    const Results own = results_of(results, conformation, n_results, n_energies, n_atoms);
+    global const coordinate *x = positions + 3 * (size_t)conformation * n_atoms;
+    const real d = coordinate_difference(x[3 * i], x[0], step);
+#if GRADIENT
+    own.gradient[3 * i] += heights[i];
+    if (i == 0) for (int k = 0; k < n_atoms; ++k) own.gradient[0] -= heights[k];
+#endif
+    own.further[(size_t)term * n_atoms + i] = heights[i] * d;
+}
+"""
+
+
+@dataclass(eq=False)
+class Pull(Term):
+    """Heights (n,) kcal/mol/A times the distances along x from the first atom; heights can be written."""
+
+    source: object
+    heights: np.ndarray
+    name: str = "pull"
+    kept: list = field(default_factory=list)
+
+    def check(self, atoms):
+        pass
+
+    def energies(self, atoms):
+        gradient = np.zeros((len(atoms), 3))
+        gradient[:, 0] = self.heights
+        gradient[0, 0] -= self.heights.sum()
+        return self.heights * (atoms.positions[:, 0] - atoms.positions[0, 0]), gradient
+
+    def launches(self, context, index):
+        self.kept.append((context.queue, context.queue.upload(self.heights.copy())))
+        return [context.bind(self.source, "pull", index, {"heights": self.kept[-1][1]})]
+
+    def write(self, heights):
+        self.heights = heights
+        for queue, buffer in self.kept:
+            queue.write(buffer, heights.astype(queue.dtype))
+
+
+@pytest.mark.parametrize("form", ["path", "text"])
+def test_a_kernel_of_a_user_is_a_file_anywhere_or_a_text(device, tmp_path, form):
+    """Its buffers are written while plans, ensembles, simulations and minimisations use them."""
+    (tmp_path / "pull.cl").write_text(KERNEL)
+    source = tmp_path / "pull.cl" if form == "path" else KERNEL
+    rng = np.random.default_rng(0)
+    term = Pull(source, rng.normal(size=len(SMALL)))
+    plan = Energy(SMALL, terms=[term], device=device)
+    rows = Ensemble(SMALL, 2, terms=[term], device=device).evaluate()
+    simulation = Simulation(SMALL, 2, terms=[term], timestep=0.5, seed=3, device=device)
+    bare = Energy(SMALL, device=device).evaluate()
+    for _ in range(3):
+        wanted, gradient = term.energies(SMALL)
+        assert plan.evaluate().pull == pytest.approx(wanted.sum(), rel=1e-5)
+        np.testing.assert_allclose(rows.evaluate().terms().pull, wanted.sum(), rtol=1e-5)
+        np.testing.assert_allclose(rows.gradients[1], bare.gradient + gradient, atol=0.02)
+        placed = simulation.positions[0]
+        pulled = term.energies(SMALL.moved(placed))[0].sum()
+        expected = Energy(SMALL, device=device).evaluate(placed).total + pulled
+        assert simulation.potential_energies[0] == pytest.approx(expected, abs=0.02)
+        lowered = rows.minimize([0], max_iterations=2)[0]
+        assert rows.terms([0]).pull[0] == pytest.approx(term.energies(lowered.atoms)[0].sum(), rel=1e-4)
+        assert lowered.total == pytest.approx(rows.energies[0], abs=0.02)
+        rows.positions[0] = SMALL.positions
+        rows.evaluate()
+        term.write(rng.normal(size=len(SMALL)))
+        with pytest.raises(InputError, match="row 0 was not evaluated"):
+            _ = rows.energies
+        simulation.run(2)
+    queue, buffer = term.kept[1]
+    with pytest.raises(InputError, match="do not fit a buffer"):
+        queue.write(buffer, np.zeros(len(SMALL) + 1, queue.dtype))
+    with pytest.raises(InputError, match="the kernel cannot be read"):
+        Energy(SMALL, terms=[Pull(tmp_path / "none.cl", term.heights)], device=device).evaluate()

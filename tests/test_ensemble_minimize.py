@@ -262,3 +262,34 @@ def test_the_tolerance_is_of_the_atoms_that_move(device):
         assert set(batch.stopped_by) == {"gradient"}
         assert batch.rms_gradient.max() <= 0.505
         ensemble.positions[:] = [shaken(0.1, seed, LARGE) for seed in range(8)]
+
+
+def test_no_row_waits_for_others_after_other_options(device, monkeypatch):
+    """The molecule of a call before leaves its bytes to all rows of the next one."""
+    seated: list[int] = []
+    enter = shared.SharedSeats.enter
+    monkeypatch.setattr(shared.SharedSeats, "enter", lambda self, own: seated.append(len(own)) or enter(self, own))
+    ensemble = Ensemble([MOLECULES[1], PEPTIDE[:20]], [5, 3], device=device)
+    for options in ({"max_iterations": 2}, {"max_iterations": 3}, {"tolerance": 0.5, "max_iterations": 1}):
+        seated.clear()
+        assert not ensemble.minimize(**options).errors
+        assert sum(seated) == 8
+        assert len(seated) <= 2  # all at once, or by the kernels of each molecule
+
+
+@pytest.mark.parametrize("most", [0, 1, 3, 8, 13])
+def test_iterations_that_are_started_are_those_that_are_counted(device, monkeypatch, most):
+    started: list[int] = []
+    iterate = shared.Seats.iterate
+
+    def counted(self, count):
+        started.append(count if self.structures else 0)
+        iterate(self, count)
+
+    monkeypatch.setattr(shared.Seats, "iterate", counted)
+    ensemble = Ensemble(MOLECULES[1], 3, device=device)
+    batch = ensemble.minimize(max_iterations=most, tolerance=0.0)
+    assert sum(started) == batch.evaluations[0] >= most + 1
+    started.clear()
+    result = Minimizer(MOLECULES[1], max_iterations=most, tolerance=0.0, device=device).minimize()
+    assert sum(started) == result.evaluations

@@ -277,3 +277,24 @@ def test_explorers_begin_where_they_are_told(device):
     positions[1, LIGAND[0]] = positions[1, RECEPTOR[0]]
     with pytest.raises(InputError, match="explorer 1 cannot begin"):
         explorer(device, 2, positions=positions)
+
+
+def test_a_step_that_is_interrupted_is_undone(device, monkeypatch):
+    """Explorers are where they were accepted last, and their steps to come are those of explorers never stopped."""
+    stopped, unbroken = (explorer(device, 2, settings={"steering_update_frequency": 2}) for _ in range(2))
+    ensemble = stopped.walk.ensemble
+    steps_of(stopped, 1)
+    before, energies = ensemble.positions[[0, 1]], stopped.energies
+
+    def interrupted(*args, **options):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ensemble, "minimize", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            stopped.step()
+    np.testing.assert_array_equal(ensemble.positions[[0, 1]], before)
+    np.testing.assert_array_equal(ensemble.positions[[0, 1]], ensemble.positions[stopped.walk.kept([0, 1])])
+    np.testing.assert_array_equal(stopped.energies, energies)
+    steps_of(unbroken, 1)
+    assert steps_of(stopped, 2) == steps_of(unbroken, 2)

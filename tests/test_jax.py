@@ -78,3 +78,27 @@ def test_second_derivatives_and_wrong_arguments_are_refused(plan):
     bare = Energy(MOLECULE, gradient=False, device=DEVICE)
     with pytest.raises(InputError, match="make it with gradient=True"):
         pele_ocl.jax.energies(bare, MOLECULE.positions)
+
+
+def test_a_clash_loses_one_conformation_and_not_the_batch(plan, doubles):
+    places = np.stack([MOLECULE.positions, MOLECULE.positions, MOLECULE.positions * 1.01])
+    places[1, 3] = places[1, 21]
+    expected = plan.evaluate_batch(places[[0, 2]])
+    for failed, energy, slope in (("nan", np.nan, np.nan), ("inf", np.inf, 0.0)):
+        one = partial(pele_ocl.jax.energies, plan, failed=failed)
+        values, gradients = jax.jit(jax.vmap(jax.value_and_grad(one)))(places)
+        np.testing.assert_allclose(values, [expected.total[0], energy, expected.total[1]], rtol=1e-12)
+        np.testing.assert_allclose(gradients[np.array([0, 2])], expected.gradients, atol=1e-9)
+        np.testing.assert_array_equal(gradients[1], np.full_like(places[1], slope))
+    with pytest.raises(InputError, match="failed is 'skip'"):
+        pele_ocl.jax.energies(plan, places, failed="skip")
+
+
+def test_types_of_positions_are_converted_or_refused(plan):
+    whole = np.round(10 * MOLECULE.positions).astype(np.int32)
+    energy = pele_ocl.jax.energies(plan, whole)
+    assert energy.dtype == np.float32
+    assert float(energy) == pytest.approx(plan.evaluate(whole).total, rel=1e-6)
+    for kind in (jax.numpy.bfloat16, jax.numpy.float16, jax.numpy.complex64):
+        with pytest.raises(InputError, match=f"positions are of type {np.dtype(kind)}; float32 or float64 is needed"):
+            jax.jit(partial(pele_ocl.jax.energies, plan))(MOLECULE.positions.astype(kind))

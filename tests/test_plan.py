@@ -332,3 +332,22 @@ def test_a_warm_call_is_short(device):
         sys.setprofile(None)
     assert 20 < len(calls) <= 36
     assert len(set(calls)) <= 14
+
+
+def test_batches_and_maps_keep_copies_of_arrays_that_were_given(device):
+    """What a caller does with its arrays afterwards changes nothing."""
+    atoms = read(shipped("data") / "structures" / "trialanine.pdb")
+    positions = np.stack([atoms.positions] * 2)
+    grid = Grid((0, 0, 0), 1.0, (3, 3, 3))
+    values, radii = np.ones((3, 3, 3)), np.full(len(atoms), 1.5)
+    plans = [
+        Energy(atoms, device=device), Solvent(atoms, device=device),
+        Nonbond(atoms, all_pairs(atoms), device=device),
+    ]  # fmt: skip
+    batches = [plan.evaluate_batch(given) for plan in plans for given in (positions, positions[:], positions.view())]
+    made, plan = pele_ocl.Map(grid, values), pele_ocl.PoissonBoltzmann(atoms, radii=radii, device=device)
+    positions[:], values[:], radii[:] = 0, 2, 3
+    for batch in batches:
+        np.testing.assert_array_equal(batch[1].atoms.positions, atoms.positions)
+    assert (made.values == 1).all()
+    assert (plan.solute.radii == 1.5).all()

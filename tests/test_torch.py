@@ -109,6 +109,51 @@ def test_batches_show_the_sentence_of_torch(torch, plan, molecule):
         plan.evaluate_batch(recorded)
 
 
+def test_a_clash_loses_one_conformation_and_not_the_batch(torch, plan, molecule):
+    places = np.stack([molecule.positions, molecule.positions, molecule.positions * 1.01])
+    places[1, 3] = places[1, 8]
+    expected = plan.evaluate_batch(places[[0, 2]])
+    for failed, energy, slope in (("nan", np.nan, np.nan), ("inf", np.inf, 0.0)):
+        positions = torch.tensor(places, requires_grad=True)
+        values = pele_ocl.torch.energies(plan, positions, failed=failed)
+        np.testing.assert_array_equal(values.detach(), [expected.total[0], energy, expected.total[1]])
+        values.sum().backward()
+        np.testing.assert_array_equal(positions.grad[[0, 2]], expected.gradients)
+        np.testing.assert_array_equal(positions.grad[1], np.full_like(places[1], slope))
+    with pytest.raises(InputError, match="failed is 'skip'"):
+        pele_ocl.torch.energies(plan, positions, failed="skip")
+
+
+def test_types_of_positions_are_converted_or_refused(torch, plan, molecule):
+    whole = torch.tensor(np.round(10 * molecule.positions)).to(torch.int64)
+    energy = pele_ocl.torch.energies(plan, whole)
+    assert energy.dtype == torch.float32
+    assert float(energy) == pytest.approx(plan.evaluate(whole.numpy()).total, rel=1e-6)
+    for kind in (torch.bfloat16, torch.float16, torch.complex64, torch.bool):
+        with pytest.raises(InputError, match=r"positions are of type \w+; float32 or float64 is needed"):
+            pele_ocl.torch.energies(plan, whole.to(kind))
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")  # of torch's compiler about torch
+def test_transforms_of_functions(torch, plan, molecule):
+    """vmap evaluates all together, forward derivatives are those of the gradient, and compiled code calls it."""
+    places = torch.tensor(np.stack([molecule.positions, molecule.positions * 1.01]))
+    expected = plan.evaluate_batch(places.numpy())
+
+    def energy(positions):
+        return pele_ocl.torch.energies(plan, positions)
+
+    np.testing.assert_array_equal(torch.func.vmap(energy)(places), expected.total)
+    np.testing.assert_array_equal(torch.func.vmap(energy, in_dims=2)(places.movedim(0, 2)), expected.total)
+    np.testing.assert_array_equal(torch.func.vmap(torch.func.grad(energy))(places), expected.gradients)
+    change = torch.ones_like(places[0])
+    value, slope = torch.func.jvp(energy, (places[0],), (change,))
+    assert float(value) == expected.total[0]
+    assert float(slope) == pytest.approx(expected.gradients[0].sum(), rel=1e-9)
+    compiled = torch.compile(lambda positions: 2 * energy(positions), backend="eager")
+    np.testing.assert_array_equal(compiled(places), 2 * expected.total)
+
+
 @pytest.mark.parametrize(("module", "library"), [("torch", "torch"), ("jax", "JAX")])
 def test_a_missing_library_is_named(module, library):
     code = (

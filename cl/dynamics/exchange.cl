@@ -16,12 +16,14 @@ kernel void exchange(
     global real *restrict scales,            // (n_rows) of velocities
     global int *restrict tried,              // (n_ladders, n_rungs) exchanges of a rung with the next one
     global int *restrict accepted,           // (n_ladders, n_rungs)
+    global int *restrict attempts,           // (n_ladders) that were made
     const uint number,                       // of the attempt
     const uint seed)
 {
     const int ladder = get_global_id(1);
     const int lower = 2 * (int)get_global_id(0) - (int)(number & 1), upper = lower + 1;
     if (ladder >= n_ladders || lower >= n_rungs) return;
+    attempts[ladder] = number + 1;  // the same of all work-items
     const size_t base = (size_t)ladder * n_rungs;
     const int i = lower < 0 ? -1 : row_of[base + lower], j = upper >= n_rungs ? -1 : row_of[base + upper];
     if (i >= 0) scales[i] = 1;

@@ -16,6 +16,11 @@ def read_only(values: ArrayLike, dtype: DTypeLike) -> NDArray[Any]:
     return array
 
 
+def own_array(values: NDArray[Any], given: object) -> NDArray[Any]:
+    """Give `values`, which were made of what a caller gave, or a copy where they may be the caller's own memory."""
+    return values.copy() if values is given or values.base is not None else values
+
+
 class ReadOnlyArrays:
     """Base class of objects with read-only arrays: they are read-only after copying and unpickling, too."""
 

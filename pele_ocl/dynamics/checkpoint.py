@@ -20,6 +20,8 @@ from ..common.errors import FormatError, InputError
 from ..common.writing import replacing
 from ..energy.engine.rows import ResidentRows
 from ..energy.engine.system import System
+from ..ensemble.restraints import first_values, values_of_rows
+from ..ensemble.state import State
 from .bodies import Body
 from .settings import Settings
 
@@ -53,18 +55,37 @@ def read(source: Path, needed: Collection[str]) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def read_positions(resident: ResidentRows) -> NDArray[Any]:
-    """Read the positions of all rows as they are on the device, every bit, (3 n,) of all n atoms."""
-    found = np.zeros(3 * int(resident.first_atoms[-1]), resident.coordinate)
+def read_rows(state: State) -> dict[str, NDArray[Any]]:
+    """Read what rows have of their own: every bit of positions, values of restraints, frozen atoms, failed rows."""
+    resident = state.resident
+    positions = np.zeros(3 * int(resident.first_atoms[-1]), resident.coordinate)
     for rows, places in _places(resident):
-        found[places] = resident.read(rows, "positions", resident.coordinate)
+        positions[places] = resident.read(rows, "positions", resident.coordinate)
+    failed = {k: why for k, why in state.failed.items() if resident.systems[k] is not None}
+    found: dict[str, NDArray[Any]] = {
+        "positions": positions, "offsets": state.offsets.copy(), "frozen": state.frozen_atoms,
+        "failed": np.array(json.dumps(failed)),
+    }  # fmt: skip
+    for number, (rows, _) in enumerate(_places(resident)):
+        values = values_of_rows(state, resident.system(rows[0]), rows)
+        found |= {f"{name}, molecule {number}": array for name, array in values.items()}
     return found
 
 
-def write_positions(resident: ResidentRows, positions: NDArray[Any]) -> None:
-    """Write positions (3 n,) of all rows to the device, as `read_positions` gave them."""
-    for rows, places in _places(resident):
-        resident.write(rows, "positions", positions[places])
+def write_rows(state: State, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write what `read_rows` read; checkpoints of former versions have positions alone."""
+    resident = state.resident
+    state.changed(None)
+    for number, (rows, places) in enumerate(_places(resident)):
+        resident.write(rows, "positions", arrays["positions"][places])
+        for name in values_of_rows(state, resident.system(rows[0]), rows):
+            if (values := arrays.get(f"{name}, molecule {number}")) is not None:
+                resident.write(rows, name, values)
+    state.offsets[:] = arrays["offsets"]
+    if "frozen" in arrays:
+        state.freeze(list(range(len(state))), np.split(arrays["frozen"], resident.first_atoms[1:-1]))
+        state.failed = {k: why for k, why in state.failed.items() if resident.systems[k] is None}
+        state.failed |= {int(k): why for k, why in json.loads(str(arrays["failed"])).items()}
 
 
 def _places(resident: ResidentRows) -> Iterator[tuple[list[int], NDArray[np.int64]]]:
@@ -80,16 +101,20 @@ def _places(resident: ResidentRows) -> Iterator[tuple[list[int], NDArray[np.int6
 def described(settings: Settings, atoms: Sequence[Atoms], bodies: Sequence[Body | None], resident: ResidentRows) -> str:
     """Write what a checkpoint must agree in with the simulation that goes on from it.
 
-    atoms, bodies : of each row
+    atoms, bodies : of each row, these as the simulation began
     """
-    digest = hashlib.sha256()
+    digest, restraints = hashlib.sha256(), hashlib.sha256()
     for of, body in zip(atoms, bodies, strict=True):
         digest.update(of.charges.tobytes() + of.positions.tobytes())
         if body is not None:
             digest.update(body.masses.tobytes() + body.free.tobytes())
+    for rows, _ in _places(resident):
+        for name, values in first_values(resident.system(rows[0])).items():
+            restraints.update(name.encode() + values.tobytes())
     what = {
         "settings": asdict(settings), "precision": resident.queue.dtype.name,
         "coordinate": str(resident.coordinate), "rows": len(atoms), "molecules": digest.hexdigest(),
+        "restraints": restraints.hexdigest(),
     }  # fmt: skip
     return json.dumps(what)
 
@@ -97,11 +122,19 @@ def described(settings: Settings, atoms: Sequence[Atoms], bodies: Sequence[Body 
 def require_same(theirs: str, ours: str, source: Path) -> None:
     """Raise InputError that names the first difference of two texts of `described`."""
     found, own = json.loads(theirs), json.loads(ours)
+    del own["restraints"]
     for name, value in {**own.pop("settings"), **own}.items():
         there = {**found.get("settings", {}), **found}.get(name)
         if there != json.loads(json.dumps(value)):
             said = "is of other molecules" if name == "molecules" else f"has {name} {there}, not {value}"
             raise InputError(f"{source}: the checkpoint {said}; go on with the settings that it was made by")
+
+
+def require_same_restraints(theirs: str, ours: str, source: Path) -> None:
+    """Raise InputError where the restraints of two texts of `described` differ; former versions told of none."""
+    own = json.loads(ours)["restraints"]
+    if json.loads(theirs).get("restraints", own) != own:
+        raise InputError(f"{source}: the checkpoint is of other restraints; go on with those that it was made by")
 
 
 def require_same_energies(own: Floats, energies: Floats, source: Path) -> None:

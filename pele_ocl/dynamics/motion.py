@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -35,10 +36,13 @@ class Motion:
     """
 
     def __init__(
-        self, ensemble: Ensemble, bodies: Sequence[Body | None], replicas: Sequence[int], settings: Settings,
-        temperatures: Sequence[float], removes: bool, ladders: NDArray[np.int64],
+        self, ensemble: Ensemble, replicas: Sequence[int], settings: Settings, rungs: Sequence[int],
+        ladders: NDArray[np.int64],
     ) -> None:  # fmt: skip
-        """bodies, replicas, temperatures : of each row; ladders : (n_ladders, n_rungs) rows, empty without exchanges"""
+        """replicas, rungs : of each row; ladders : (n_ladders, n_rungs) rows, empty without exchanges
+
+        Nothing can be launched before `take_bodies`.
+        """
         self._ensemble, self._resident, self._settings = ensemble, ensemble.state.resident, settings
         self._ladders = ladders
         fine = ensemble.energy_dtype
@@ -51,13 +55,16 @@ class Motion:
         }  # fmt: skip
         self.arrays: dict[str, DeviceArray] = {name: ensemble.array(*of) for name, of in make.items()}
         self.write("replicas", np.array(replicas, np.uint32)[:, None])
-        self.write("molecules", np.array([_number_of(atoms) for atoms in ensemble.atoms], np.uint32)[:, None])
-        self.write("temperatures", np.array(temperatures)[:, None])
-        self.write("rung_of", np.array(replicas, np.int64)[:, None] % len(settings.temperatures))
-        self._common = {**self._resident.arguments, **self._upload(bodies)}
-        self._bind(removes)
+        self.write("molecules", np.array(_numbers_of(ensemble.atoms), np.uint32)[:, None])
+        self.write("temperatures", np.array(settings.temperatures)[list(rungs)][:, None])
+        self.write("rung_of", np.array(rungs, np.int64)[:, None])
         if ladders.size:
             self._bind_ladders()
+
+    def take_bodies(self, bodies: Sequence[Body | None], removes: bool) -> None:
+        """Move these bodies from now on. bodies : of each row; removes : whether their centres of mass are at rest"""
+        self._common = {**self._resident.arguments, **self._upload(bodies)}
+        self._bind(removes)
 
     def _upload(self, bodies: Sequence[Body | None]) -> dict[str, Buffer]:
         """Send the bodies, each once."""
@@ -132,6 +139,7 @@ class Motion:
         """List the rows of each ladder, as they begin, and find the exchange."""
         queue = self._resident.queue
         self._of_ladders = {name: queue.zeros(self._ladders.size, np.int32) for name in ("row_of", "tried", "accepted")}
+        self._attempts = queue.zeros(len(self._ladders), np.int32)
         queue.write(self._of_ladders["row_of"], self._ladders.astype(np.int32))
         self._first_rows = queue.upload(self._ladders[:, 0], np.int32)
         self._exchange = queue.kernel("dynamics/exchange.cl", "exchange", **self._macros)
@@ -169,10 +177,21 @@ class Motion:
             n_rungs=n_rungs, n_ladders=n_ladders, stopped=self._buffer("stopped"),
             energies=self._resident.energies_on_device, replicas=self._buffer("replicas"),
             first_rows=self._first_rows, rung_of=self._buffer("rung_of"), temperatures=self._buffer("temperatures"),
-            scales=self._buffer("scales"), number=number, seed=self._settings.seed, **self._of_ladders,
+            scales=self._buffer("scales"), attempts=self._attempts, number=number, seed=self._settings.seed,
+            **self._of_ladders,
         )  # fmt: skip
         self._resident.queue.launch(self._exchange, (n_rungs // 2 + 1, n_ladders), (1, 1), arguments)
         self.launch([self.rescale], rows)
+
+    @property
+    def attempts(self) -> int:
+        """Exchanges that were started so far, read from the device."""
+        found = self._resident.queue.download(self._attempts, len(self._ladders), np.int32)
+        return int(found.max(initial=0))
+
+    @attempts.setter
+    def attempts(self, number: int) -> None:
+        self._resident.queue.write(self._attempts, np.full(len(self._ladders), number, np.int32))
 
     def read(self, name: str) -> NDArray[Any]:
         """Read an array: of atoms (n, columns), of rows (n_rows,) or (n_rows, 3), of ladders (n_ladders, n_rungs)."""
@@ -196,9 +215,20 @@ class Motion:
         return (*STATE, *LADDER_STATE) if self._ladders.size else STATE
 
 
-def _number_of(atoms: Atoms) -> int:
-    """Make a number of a molecule, so that different ones, or starts, have different random numbers."""
-    return zlib.crc32(atoms.charges.tobytes() + atoms.positions.tobytes())
+def _numbers_of(molecules: Sequence[Atoms]) -> list[int]:
+    """Make a number of the molecule of each row, so that different ones, or starts, have different random numbers.
+
+    Equal molecules that are two objects, as of two reads of a file, are told apart by their order.
+    """
+    numbers: dict[int, int] = {}
+    times = Counter[int]()
+    for atoms in molecules:
+        if id(atoms) not in numbers:
+            content = zlib.crc32(atoms.charges.tobytes() + atoms.positions.tobytes())
+            before = times[content]
+            numbers[id(atoms)] = zlib.crc32(before.to_bytes(4, "little"), content) if before else content
+            times[content] += 1
+    return [numbers[id(atoms)] for atoms in molecules]
 
 
 def _joined(arrays: Sequence[NDArray[Any]]) -> NDArray[Any] | Floats:

@@ -28,7 +28,7 @@ MOST_STEPS = 2**32 - 1  # that the device counts
 class Settings:
     """Settings of a simulation, checked.
 
-    temperatures : K; replica r has number r modulo their count
+    temperatures : K; which one a row has, `rungs_of` says
     timestep : fs; friction : 1/ps, 0 without a heat bath
     integrator : key of INTEGRATORS
     exchange_every : steps between exchanges, None for none
@@ -61,7 +61,7 @@ class Settings:
         step = number(
             "timestep", timestep, f"a time above 0 and up to {MOST_TIMESTEP:g} fs", above=0.0, most=MOST_TIMESTEP
         )
-        temperatures = _temperatures(temperature)
+        temperatures = temperatures_of(temperature)
         if exchange_every is not None:
             whole_number("exchange_every", exchange_every, least=1)
             if len(temperatures) < 2 or min(temperatures) <= 0:
@@ -100,19 +100,47 @@ def solvent_in_bath(
     A temperature of the model's own stays, and so does the model where replicas have different temperatures.
     """
     model = SolventModel.or_default(model)
-    baths = set() if temperature is None or anneal is not None else set(_temperatures(temperature))
+    baths = set() if temperature is None or anneal is not None else set(temperatures_of(temperature))
     if len(baths) != 1 or model.temperature != SolventModel.temperature or not model.ionic_strength:
         return model
     (bath,) = baths
     return replace(model, temperature=bath) if bath > 0 else model
 
 
-def _temperatures(given: float | Sequence[float]) -> tuple[float, ...]:
+def temperatures_of(given: ArrayLike) -> tuple[float, ...]:
+    """Check temperatures of heat baths, K. Raises InputError for others than there are."""
     values = numbers("temperature", given)
     if values.ndim > 1 or not values.size:
         raise InputError(f"temperature has shape {values.shape}; a number or a list of them is needed")
     needed = f"a temperature of 0 to {MOST_TEMPERATURE:,.0f} K"
     return tuple(number("temperature", t, needed, least=0.0, most=MOST_TEMPERATURE) for t in values.ravel().tolist())
+
+
+def rungs_of(
+    count: int, rows_of_molecules: Sequence[Sequence[int]], first_replica: int, *, exchanges: bool
+) -> list[int]:
+    """Give the place of each row's temperature in a list of so many.
+
+    As many temperatures as rows are theirs, in the order of rows. Else, and if they are exchanged, replica r of each
+    molecule takes number r modulo their count. Replicas from another number than 0 on may be a part of a run, and not
+    use all.
+
+    Raises InputError for temperatures that a molecule would leave out.
+    """
+    n_rows = sum(map(len, rows_of_molecules))
+    if count == n_rows and not exchanges:
+        return list(range(n_rows))
+    fewest = min(map(len, rows_of_molecules))
+    if not exchanges and not first_replica and fewest < count:
+        raise InputError(
+            f"{fewest:,} replicas of a molecule leave out {count - fewest:,} of {count:,} temperatures; give one for "
+            f"each of the {n_rows:,} rows, or {count:,} replicas or more"
+        )
+    found = [0] * n_rows
+    for rows in rows_of_molecules:
+        for replica, k in enumerate(rows):
+            found[k] = (replica + first_replica) % count
+    return found
 
 
 def _friction(given: float | None, integrator: str) -> float:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -10,24 +12,24 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats
-from ..common.arguments import file_path, whole_number
-from ..common.errors import InputError
+from ..common.arguments import file_path, numbers, whole_number
+from ..common.errors import InputError, PeleError
 from ..energy.engine.rows import Rows
 from ..ensemble import Column, Ensemble
+from ..ensemble.columns import WritableValues
+from ..ensemble.state import Lock, locked
 from ..opencl.interface import Halt
 from ..units import BOLTZMANN_KCAL
 from . import checkpoint
 from .bodies import Body, masses_of
 from .integrators import INTEGRATORS
 from .motion import Motion
-from .settings import MOST_STEPS, ROOM, Settings, solvent_in_bath
+from .settings import MOST_STEPS, ROOM, Settings, rungs_of, solvent_in_bath, temperatures_of
+from .timesteps import step_note
 
 if TYPE_CHECKING:
     from ..minimize import MinimizeBatch
 
-LONGEST_STEP = 1.0  # fs that free bonds to hydrogen of common mass bear
-LONGEST_HELD_STEP = 3.0  # fs that its angles bear if bonds are held
-MOST_OF_HYDROGEN = 1.5  # Da of one with its own mass
 STEPS_AT_ONCE = 256  # that are started before the host waits
 STEPS_A_FLUSH = 8  # that are started before the device is told to begin
 _WHY = {
@@ -43,10 +45,16 @@ class Simulation:
     Nothing is read between steps. A replica depends on its molecule, its number and the seed alone. So it has the same
     bits in every run, alone and in company. One that explodes stops; `errors` says when and why, and others go on.
 
+    Positions, velocities, temperatures, frozen atoms and restraints of rows can be written between runs, here or in
+    the ensemble. All that is read afterwards is of the new state: bonds that are held get their lengths, forces are
+    computed, and a replica that had stopped begins again where it was placed, with velocities drawn anew. Threads may
+    share a simulation; its calls are then made one after the other.
+
     molecules : an Atoms, a list of them, or an Ensemble whose rows are the replicas
     replicas : of each molecule, which begin at its positions
-    temperature : K, by default 300, of the heat bath and of the velocities drawn; of a list replica r takes number r
-        modulo its length. Salt screens as at one temperature that is given, unless the model has another of its own
+    temperature : K, by default 300, of the heat bath and of the velocities drawn; or a list, one for each row in the
+        order of rows. With fewer, replica r takes number r modulo their count. Salt screens as at one temperature that
+        is given, unless the model has another of its own
     timestep : fs
     friction : 1/ps, of the Langevin integrator, by default 1; the other has none
     seed : of all random numbers
@@ -57,7 +65,8 @@ class Simulation:
     anneal : points (n, 2) of time in ps and temperature in K, linear between them
     remove_motion : if the centre of mass is kept at rest; by default unless atoms are frozen or terms are added
     frozen : mask (n,) or indices of atoms that stay, in all replicas
-    first_replica : number of the first replica of each molecule, by which random numbers are drawn
+    first_replica : number of the first replica of each molecule, by which random numbers are drawn. Equal molecules
+        that are two objects of the list draw other numbers
     options : of Ensemble, such as model, terms, precision, device
 
     `ensemble` has the rows; `notes` are sentences on what was decided.
@@ -86,30 +95,39 @@ class Simulation:
     ) -> None:
         if not isinstance(molecules, Ensemble):
             options["model"] = solvent_in_bath(options.get("model"), temperature, anneal)
-        self.settings = Settings.checked(
+        given: dict[str, Any] = dict(
             temperature=ROOM if temperature is None else temperature, timestep=timestep, friction=friction, seed=seed,
             integrator=integrator,
             constraints=constraints, hydrogen_mass=hydrogen_mass, exchange_every=exchange_every, anneal=anneal,
             remove_motion=remove_motion, first_replica=first_replica,
         )  # fmt: skip
+        self.settings = Settings.checked(**given)
+        self._given = copy.deepcopy(given)
         self.ensemble = _ensemble_of(molecules, replicas, options)
         if frozen is not None:
             self.ensemble.frozen[:] = [frozen] * len(self.ensemble)
         self.notes: tuple[str, ...] = ()
         self.steps = 0
         self.replicas = self._numbered()
-        self._bodies = self._bodies_of_rows()
-        self.removes_motion = self._removes_motion()
-        self._rows: Rows = self.ensemble.state.there(None)
-        own = [self._temperature(replica) for replica in self.replicas]
+        state, n = self.ensemble.state, len(self.ensemble)
+        count = len(self.settings.temperatures)
+        rungs = rungs_of(count, self._by_molecule(), first_replica, exchanges=exchange_every is not None)
         numbers = [replica + first_replica for replica in self.replicas]
-        self._motion = Motion(
-            self.ensemble, self._bodies, numbers, self.settings, own, self.removes_motion, self._ladders()
-        )
-        self.velocities = Column(self.ensemble.state, self._read_velocities, self._write_velocities)
-        self._note()
-        self._place(self._rows)
-        self.draw_velocities()
+        self._motion = Motion(self.ensemble, numbers, self.settings, rungs, self._ladders())
+        self._masks, self._moves = -1, np.full(n, -1)  # of the ensemble's state, as they were taken up last
+        self._lost = np.ones(n, bool)  # rows without velocities to go on with: not begun, stopped or failed
+        self._behind = np.zeros(n, np.int64)  # steps that rows that go on have made less than `steps`
+        self._under_way: Rows | None = None  # rows of a run that did not come to its end
+        self.velocities = Column(state, self._read_velocities, self._write_velocities)
+        self._positions = Column(state, state.read_positions, self._write_positions)
+        with self._lock:
+            self._take_bodies()
+            self._what = checkpoint.described(self.settings, self.ensemble.atoms, self._bodies, state.resident)
+            self._catch_up()
+
+    @property
+    def _lock(self) -> Lock:
+        return self.ensemble.state.lock
 
     def __len__(self) -> int:
         return len(self.ensemble)
@@ -117,14 +135,37 @@ class Simulation:
     def __repr__(self) -> str:
         return f"Simulation({len(self):,} replicas after {self.steps:,} steps, on {self.ensemble.device})"
 
+    @locked
+    def __reduce__(self) -> tuple[Callable[..., Simulation], tuple[object, ...]]:
+        return _again, (self.ensemble, self._given, self._what, self._arrays())
+
+    def _by_molecule(self) -> list[list[int]]:
+        """List the rows of each molecule."""
+        found: dict[int, list[int]] = {}
+        for k, atoms in enumerate(self.ensemble.atoms):
+            found.setdefault(id(atoms), []).append(k)
+        return list(found.values())
+
     def _numbered(self) -> list[int]:
         """Count the rows of each molecule, from 0."""
-        counts: dict[int, int] = {}
-        found = []
-        for atoms in self.ensemble.atoms:
-            found.append(counts.get(id(atoms), 0))
-            counts[id(atoms)] = found[-1] + 1
+        found = [0] * len(self.ensemble)
+        for rows in self._by_molecule():
+            for number, k in enumerate(rows):
+                found[k] = number
         return found
+
+    def _take_bodies(self) -> None:
+        """Cut the molecules into what moves, by the atoms that are frozen now; these are at rest."""
+        state, motion = self.ensemble.state, self._motion
+        self._bodies = self._bodies_of_rows()
+        self.removes_motion = self._removes_motion()
+        motion.take_bodies(self._bodies, self.removes_motion)
+        if self._masks >= 0:
+            velocities = motion.read("velocities")
+            velocities[state.frozen_atoms] = 0
+            motion.write("velocities", velocities)
+        self._masks = state.masks
+        self._note()
 
     def _bodies_of_rows(self) -> list[Body | None]:
         """Cut the molecule of each row into what moves, once for rows with the same frozen atoms."""
@@ -133,7 +174,7 @@ class Simulation:
         for k, atoms in enumerate(self.ensemble.atoms):
             frozen = self.ensemble.state.frozen[k]
             key = id(atoms), frozen.tobytes()
-            if k in self.ensemble.state.failed:
+            if self.ensemble.state.resident.systems[k] is None:
                 bodies.append(None)
                 continue
             if key not in found:
@@ -148,133 +189,190 @@ class Simulation:
         is_held = any(mask.any() for mask in self.ensemble.state.frozen) or bool(self.ensemble.state.options["terms"])
         return not is_held
 
-    def _temperature(self, replica: int) -> float:
-        """Temperature that a replica begins with, K."""
-        settings = self.settings
-        if settings.anneal:
-            return settings.anneal[0][1]
-        return settings.temperatures[(replica + settings.first_replica) % len(settings.temperatures)]
-
     def _ladders(self) -> NDArray[np.int64]:
         """Find rows of each ladder, (n_ladders, n_rungs). Raises InputError where replicas fill no whole ladders."""
-        n_rungs = len(self.settings.temperatures)
+        n_rungs, first = len(self.settings.temperatures), self.settings.first_replica
         if self.settings.exchange_every is None:
             return np.zeros((0, n_rungs), np.int64)
-        of_molecule: dict[int, list[int]] = {}
-        for k, atoms in enumerate(self.ensemble.atoms):
-            of_molecule.setdefault(id(atoms), []).append(k)
-        for rows in of_molecule.values():
-            if len(rows) % n_rungs or self.settings.first_replica % n_rungs:
+        by_molecule = self._by_molecule()
+        for rows in by_molecule:
+            if len(rows) % n_rungs or first % n_rungs:
                 raise InputError(
-                    f"{len(rows):,} replicas from number {self.settings.first_replica:,} on fill no ladders of "
+                    f"{len(rows):,} replicas from number {first:,} on fill no ladders of "
                     f"{n_rungs} temperatures; take a multiple of {n_rungs}"
                 )
-        return np.array([k for rows in of_molecule.values() for k in rows]).reshape(-1, n_rungs)
+        return np.array([k for rows in by_molecule for k in rows]).reshape(-1, n_rungs)
 
     def _note(self) -> None:
         """Say what was decided."""
-        held = sum(len(body.constraints.hydrogens) for body in set(self._bodies) if body and body.constraints)
+        bodies = [body for body in dict.fromkeys(self._bodies) if body is not None]
+        held = sum(len(body.constraints.hydrogens) for body in bodies if body.constraints)
         notes = []
         if self.settings.hydrogen_mass is not None:
             notes.append(f"hydrogens weigh {self.settings.hydrogen_mass:g} Da, which their neighbours lack")
         if held:
             notes.append(f"{held:,} bonds to hydrogen keep the lengths of the force field")
-            if self.settings.timestep > LONGEST_HELD_STEP and self.settings.hydrogen_mass is None:
-                notes.append(
-                    f"angles of hydrogens vibrate too fast for steps of {self.settings.timestep:g} fs; give them a "
-                    "hydrogen_mass of 3"
-                )
-        elif self.settings.timestep > LONGEST_STEP and self.settings.hydrogen_mass is None and self._has_light_atoms:
-            notes.append(
-                f"bonds to hydrogen vibrate too fast for steps of {self.settings.timestep:g} fs; hold them by "
-                "constraints"
-            )
+        of_bodies = {body: atoms for body, atoms in zip(self._bodies, self.ensemble.atoms, strict=True) if body}
+        found = (step_note(atoms, body, self.settings.timestep) for body, atoms in of_bodies.items())
+        notes += [note for note in found if note][:1]
         if self.removes_motion:
             notes.append("the centre of mass is kept at rest")
         self.notes = tuple(notes)
 
-    @property
-    def _has_light_atoms(self) -> bool:
-        """Tell if an atom that moves is no heavier than a hydrogen."""
-        return any((body.masses[body.free] < MOST_OF_HYDROGEN).any() for body in set(self._bodies) if body)
-
-    def _place(self, chosen: Rows) -> None:
+    def _place(self, rows: Rows) -> None:
         """Bring bonds of rows that are held to their lengths."""
         rows_of: dict[Body, list[int]] = {}
-        for k in chosen.tolist():
+        for k in rows.tolist():
             body = self._bodies[k]
-            if body is not None:
+            if body is not None and body.constraints is not None:
                 rows_of.setdefault(body, []).append(k)
-        for body, rows in rows_of.items():
-            if body.constraints is not None:
-                placed = body.constraints.placed(np.stack(self.ensemble.state.read_positions(rows)))
-                self.ensemble.positions[rows] = list(placed)
+        for body, own in rows_of.items():
+            assert body.constraints is not None
+            state = self.ensemble.state
+            state.place(own, list(body.constraints.placed(np.stack(state.read_positions(own)))))
 
+    @property
+    def _rows(self) -> Rows:
+        """Rows that go on."""
+        there = self.ensemble.state.there(None)
+        return there[~self._lost[there]]
+
+    @property
+    def _goes_on(self) -> NDArray[np.bool_]:
+        """Tell of each row if it goes on, (n_rows,)."""
+        found = np.zeros(len(self), bool)
+        found[self._rows] = True
+        return found
+
+    def _catch_up(self) -> None:
+        """Take up what was written since: frozen atoms, positions, restraints.
+
+        Rows that were placed get their bonds held. If they had stopped or failed, they begin again with velocities that
+        are drawn. Then all rows have their forces and energies.
+        """
+        state = self.ensemble.state
+        there = state.there(None)
+        if self._under_way is not None:
+            self._recover()
+        self._lost[list(state.failed)] = True
+        has_moved = self._moves[there] != state.moves[there]
+        moved, to_place = there[has_moved], there[has_moved]
+        if self._masks != state.masks:
+            self._take_bodies()
+            self._begin(self._rows)
+            to_place = there[has_moved | ~self._lost[there]]  # bonds that are held now may have other lengths
+        self._place(to_place)
+        self._moves[:] = state.moves
+        if len(old := there[~state.evaluated[there]]):
+            state.evaluate(old)
+        if len(new := moved[self._lost[moved]]):
+            self._draw(new)
+
+    def _draw(self, rows: Rows) -> None:
+        """Draw velocities of rows, which go on with them."""
+        motion = self._motion
+        if self.settings.anneal:
+            motion.write("temperatures", self.temperatures)
+        motion.launch([motion.draw], rows)
+        self._begin(rows, anew=True)
+
+    def _begin(self, rows: Rows, *, anew: bool = False) -> None:
+        """Let rows go on with the velocities on the device. anew : whether these are of the positions, and not late"""
+        motion = self._motion
+        if anew:
+            if self._lost[rows].any():
+                for name in ("stopped", "culprits"):
+                    values = motion.read(name)
+                    values[rows] = 0
+                    motion.write(name, values)
+                self._behind[rows] = self.steps - motion.read("done")[rows].astype(np.int64)
+                self._lost[rows] = False
+            begins = motion.read("begins")
+            begins[rows] = int(INTEGRATORS[self.settings.integrator].lags_half_a_step)
+            motion.write("begins", begins)
+        motion.launch([motion.begin], rows)
+        self._drop_stopped()
+
+    def _drop_stopped(self) -> None:
+        """Wait for the device, and go on without rows that stopped."""
+        self._lost |= self._motion.read("stopped") != 0
+
+    @locked
     def minimize(self, **options: object) -> MinimizeBatch:
         """Minimise all replicas from where they are, and draw velocities anew. options : as of Ensemble.minimize"""
-        options = {"constraints": self.settings.constraints, **options}
-        batch = self.ensemble.minimize(self._rows, **options)
-        self._place(self._rows)
-        self.draw_velocities()
+        self._catch_up()
+        batch = self.ensemble.minimize(self._rows, **{"constraints": self.settings.constraints, **options})
+        self._catch_up()
+        self._draw(self._rows)
         return batch
 
+    @locked
     def draw_velocities(self) -> None:
-        """Draw velocities of each replica at its temperature, and compute the forces where it is."""
-        self._motion.launch([self._motion.draw], self._rows)
-        self._begin()
+        """Draw velocities of each replica that goes on, at the temperature that it has now."""
+        self._catch_up()
+        self._draw(self._rows)
 
-    def _begin(self) -> None:
-        """Begin with the velocities on the device."""
-        n = len(self)
-        self._motion.write("begins", np.full(n, int(INTEGRATORS[self.settings.integrator].lags_half_a_step), np.int32))
-        self._motion.launch([self._motion.begin], self._rows)
-        self._evaluate()
-
-    def _evaluate(self) -> None:
-        """Compute forces and energies of all rows that go on, where they are."""
-        self.ensemble.evaluate(self._rows)
-
+    @locked
     def run(self, steps: int) -> Simulation:
-        """Make so many steps of all replicas, with the exchanges that fall due. Returns the simulation."""
+        """Make so many steps of all replicas, with the exchanges that fall due. Returns the simulation.
+
+        What was written before is taken up first. An interrupted run ends after a whole step.
+        """
         whole_number("steps", steps, most=MOST_STEPS - self.steps)
         self._catch_up()
+        end, state, self._under_way = self.steps + steps, self.ensemble.state, self._rows
+        state.changed(self._under_way)
+        try:
+            self._run_to(end)
+            state.resident.add_up(self._under_way)  # with rows that stopped, where they did
+        except BaseException:
+            with suppress(PeleError):  # of a device that fails; then the next call tries again
+                self._recover()
+            raise
+        self._settle(end)
+        return self
+
+    def _run_to(self, end: int) -> None:
         every, resident = self.settings.exchange_every, self.ensemble.state.resident
-        end = self.steps + steps
-        while self.steps < end and len(self._rows):
+        while self.steps < end and len(rows := self._rows):
             stop = min(end, self.steps + STEPS_AT_ONCE)
-            launches = self._motion.launches_of_step(self._rows)
+            launches = self._motion.launches_of_step(rows)
             while self.steps < stop:
                 resident.queue_up(launches)
                 self.steps += 1
                 if every is not None and self.steps % every == 0:
-                    self._motion.exchange(self._rows, self.steps // every - 1)
+                    self._motion.exchange(rows, self.steps // every - 1)
                 if self.steps % STEPS_A_FLUSH == 1:
                     resident.queue.submit()
             self._drop_stopped()
-        self.steps = end
-        resident.add_up(self._rows)
-        self._mark_evaluated()
-        return self
 
-    def _catch_up(self) -> None:
-        """Hold bonds and compute forces of rows whose positions or restraints were written."""
-        rows = self._rows[~self.ensemble.state.evaluated[self._rows]]
-        if len(rows):
-            self._place(rows)
-            self.ensemble.evaluate(rows)
+    def _settle(self, steps: int) -> None:
+        """End a run: rows are evaluated where they came to."""
+        assert self._under_way is not None
+        self.steps = steps
+        self.ensemble.state.settled(self._under_way)
+        self._moves[self._under_way] = self.ensemble.state.moves[self._under_way]
+        self._under_way = None
 
-    def _mark_evaluated(self) -> None:
-        """Let the ensemble know that its rows were evaluated where they are."""
-        self.ensemble.state.evaluated[self._rows] = True
-        self.ensemble.state.explained.clear()
-
-    def _drop_stopped(self) -> None:
-        """Wait for the device, and go on without rows that stopped."""
-        stopped = self._motion.read("stopped")
-        if stopped[self._rows].any():
-            self._rows = self._rows[stopped[self._rows] == 0]
+    def _recover(self) -> None:
+        """End an interrupted run after the last step that the device began, and make that whole."""
+        rows, state, motion = self._under_way, self.ensemble.state, self._motion
+        assert rows is not None
+        state.resident.forget_lists()
+        self._drop_stopped()
+        made = motion.read("done").astype(np.int64) + self._behind
+        last = int(made[rows].max()) if len(rows) else self.steps
+        if len(late := rows[(made[rows] < last) & ~self._lost[rows]]):
+            state.resident.queue_up(motion.launches_of_step(late))
+            self._drop_stopped()
+        state.evaluate(rows)
+        every = self.settings.exchange_every
+        if every is not None and last and last % every == 0 and motion.attempts < last // every:
+            motion.exchange(rows[~self._lost[rows]], last // every - 1)
+        self._settle(last)
 
     @property
+    @locked
     def steps_made(self) -> NDArray[np.int64]:
         """Steps that each replica made, (n_rows,); fewer of one that stopped."""
         return self._motion.read("done").astype(np.int64)
@@ -286,58 +384,106 @@ class Simulation:
 
     @property
     def positions(self) -> Column:
-        """Positions of rows, (n, 3) A."""
-        return self.ensemble.positions
+        """Positions of rows, (n, 3) A. A replica that stopped begins again where it is placed."""
+        return self._positions
+
+    def _write_positions(self, rows: list[int], positions: Sequence[ArrayLike]) -> None:
+        self.ensemble.state.place(rows, positions, errors="raise")
 
     @property
+    @locked
     def errors(self) -> dict[int, str]:
-        """Sentences on replicas that stopped, by their rows."""
+        """Sentences on replicas that stopped or have no place, by their rows."""
+        self._catch_up()
         found = dict(self.ensemble.state.failed)
         stopped, culprits, done = (self._motion.read(name) for name in ("stopped", "culprits", "done"))
         for k in np.flatnonzero(stopped).tolist():
             why = _WHY[Halt(int(stopped[k]))].format(self.ensemble.atoms[k].describe(int(culprits[k])))
-            found[k] = f"stopped at step {int(done[k]):,}, {done[k] * self.settings.dt:.3f} ps: {why}"
+            found.setdefault(k, f"stopped at step {int(done[k]):,}, {done[k] * self.settings.dt:.3f} ps: {why}")
         return dict(sorted(found.items()))
 
     @property
+    @locked
     def potential_energies(self) -> Floats:
-        """(n_rows,) kcal/mol; NaN of replicas that stopped."""
+        """Energies with all restraints and other terms, (n_rows,) kcal/mol; NaN of replicas that stopped."""
+        self._catch_up()
         energies, are_numbers = self.ensemble.state.resident.energies()
         return np.where(self._goes_on & are_numbers, energies, np.nan)
 
     @property
+    @locked
+    def restraint_energies(self) -> Floats | None:
+        """Energies of restraints and other further terms, (n_rows,) kcal/mol, which potential energies have in them.
+
+        NaN of replicas that stopped. None if there are no such terms.
+        """
+        names = {term.name for term in self.ensemble.state.options["terms"]}
+        if not names:
+            return None
+        self._catch_up()
+        terms, rows = self.ensemble.terms(self._rows), self._rows
+        found = np.full(len(self), np.nan)
+        found[rows] = terms.values[:, [name in names for name in terms.names]].sum(axis=1)
+        return found
+
+    @property
+    @locked
     def kinetic_energies(self) -> Floats:
         """(n_rows,) kcal/mol, without the centre's motion where that is taken off; NaN of replicas that stopped."""
+        self._catch_up()
         self._motion.launch([self._motion.present, self._motion.measure_present], self._rows)
         kinetic = self._motion.read("kinetic").astype(np.float64)
         return np.where(self._goes_on, kinetic, np.nan)
 
     @property
+    @locked
     def freedom(self) -> NDArray[np.int64]:
         """Degrees of freedom, (n_rows,)."""
+        self._catch_up()
         of_center = 3 if self.removes_motion else 0
         return np.array([0 if body is None else max(0, body.freedom - of_center) for body in self._bodies])
 
     @property
+    @locked
     def kinetic_temperatures(self) -> Floats:
         """Temperatures of the velocities, (n_rows,) K; NaN of replicas that stopped or have no freedom."""
         freedom = np.where(self.freedom > 0, self.freedom, np.nan)
         return 2 * self.kinetic_energies / (freedom * BOLTZMANN_KCAL)
 
     @property
-    def temperatures(self) -> Floats:
-        """Temperatures of the heat baths that rows are coupled to now, (n_rows,) K."""
+    @locked
+    def temperatures(self) -> WritableValues:
+        """Temperatures of the heat baths that rows are coupled to now, (n_rows,) K; they can be written.
+
+        Velocities follow by friction, or at once by `draw_velocities`. Raises InputError where temperatures are
+        written that exchanges or a schedule of annealing set.
+        """
         if self.settings.anneal:
             times, values = np.array(self.settings.anneal).T
-            return np.full(len(self), np.interp(self.steps, times, values))
-        return self._motion.read("temperatures").astype(np.float64)
+            found = np.full(len(self), np.interp(self.steps, times, values))
+        else:
+            found = self._motion.read("temperatures").astype(np.float64)
+        return WritableValues.of(found, self._write_temperatures)
+
+    @temperatures.setter
+    def temperatures(self, values: ArrayLike) -> None:
+        self.temperatures[:] = values
+
+    @locked
+    def _write_temperatures(self, values: Floats) -> None:
+        if self.settings.anneal or self.settings.exchange_every is not None:
+            by = "the schedule of annealing" if self.settings.anneal else "exchanges"
+            raise InputError(f"temperatures are set by {by}; make a simulation with other ones")
+        self._motion.write("temperatures", np.array(temperatures_of(values)))
 
     @property
+    @locked
     def rungs(self) -> NDArray[np.int32]:
         """Places of the rows' temperatures in the list of them, rungs of a ladder, (n_rows,) from 0."""
         return self._motion.read("rung_of")
 
     @property
+    @locked
     def exchanges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Exchanges tried and accepted between each rung and the next, (n_rungs - 1,) each, of all ladders.
 
@@ -349,78 +495,105 @@ class Simulation:
         return tried, accepted
 
     @property
+    @locked
     def masses(self) -> list[Floats]:
         """Masses of the atoms of each row, (n,) Da."""
         return [np.zeros(0) if body is None else body.masses for body in self._bodies]
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write a checkpoint, .npz: all that further steps depend on. Raises FormatError where it cannot be written."""
+        """Write a checkpoint, .npz: all that further steps depend on, restraints of rows and frozen atoms among it.
+
+        Raises FormatError where it cannot be written.
+        """
         save(self, path)
 
     def restore(self, path: str | PathLike[str]) -> Simulation:
         """Go on from a checkpoint of a simulation of the same molecules and settings, with the same bits.
 
-        Raises FormatError for a file that is none, InputError for one of another simulation.
+        Raises FormatError for a file that is none, InputError for one of another simulation; both leave this one as it
+        was.
         """
         restore(self, path)
         return self
 
-    def _described(self) -> str:
-        """Write what a checkpoint must agree in with this simulation."""
-        ensemble = self.ensemble
-        return checkpoint.described(self.settings, ensemble.atoms, self._bodies, ensemble.state.resident)
-
-    @property
-    def _goes_on(self) -> NDArray[np.bool_]:
-        """Rows that did not stop, (n_rows,)."""
-        found = np.zeros(len(self), bool)
-        found[self._rows] = True
-        return found
-
     def _read_velocities(self, rows: list[int]) -> list[Floats]:
         """Read velocities at the positions, (n, 3) A/ps."""
-        self._motion.launch([self._motion.present], self._rows)
-        return [self._motion.arrays["present"].read(k).astype(np.float64) for k in rows]
+        self._catch_up()
+        failed = self.ensemble.state.failed
+        self._motion.launch([self._motion.present], self.ensemble.state.there(rows))
+        found = [self._motion.arrays["present"].read(k).astype(np.float64) for k in rows]
+        return [np.full_like(v, np.nan) if k in failed else v for k, v in zip(rows, found, strict=True)]
 
     def _write_velocities(self, rows: list[int], velocities: Sequence[ArrayLike]) -> None:
-        for k, values in zip(rows, velocities, strict=True):
-            self._motion.arrays["velocities"].write(values, k)
-        begins = self._motion.read("begins")
-        begins[rows] = int(INTEGRATORS[self.settings.integrator].lags_half_a_step)
-        self._motion.write("begins", begins)
-        self._motion.launch([self._motion.begin], self._rows)
+        """Write velocities at the positions. A replica that stopped goes on with them."""
+        self._catch_up()
+        array, state = self._motion.arrays["velocities"], self.ensemble.state
+        given = [_velocities(k, values, len(state.atoms[k])) for k, values in zip(rows, velocities, strict=True)]
+        if lost := [k for k in rows if k in state.failed]:
+            raise InputError(f"row {lost[0]} has no place to go on from: {state.failed[lost[0]]}")
+        for k, values in zip(rows, given, strict=True):
+            values[state.frozen[k]] = 0
+            array.write(values, k)
+        self._begin(np.array(rows, np.int64), anew=True)
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        """Give all that further steps depend on."""
+        self._catch_up()
+        state, motion = self.ensemble.state, self._motion
+        arrays: dict[str, NDArray[Any]] = {name: motion.read(name) for name in motion.state}
+        arrays |= checkpoint.read_rows(state)
+        arrays["energies"], arrays["steps"] = self.potential_energies, np.array(self.steps)
+        return arrays
+
+    def _go_on_from(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over what `_arrays` gave."""
+        state, motion = self.ensemble.state, self._motion
+        checkpoint.write_rows(state, arrays)
+        self._take_bodies()
+        for name in motion.state:
+            motion.write(name, arrays[name])
+        self.steps = int(arrays["steps"])
+        if self.settings.exchange_every is not None:
+            motion.attempts = self.steps // self.settings.exchange_every
+        self._lost[:] = arrays["stopped"] != 0
+        self._lost[list(state.failed)] = True
+        self._behind = self.steps - arrays["done"].astype(np.int64)
+        self._moves[:] = state.moves
+        state.evaluate(None)
+        motion.launch([motion.begin], self._rows)
 
 
 def save(simulation: Simulation, path: str | PathLike[str], **more: NDArray[Any]) -> None:
     """Write the checkpoint of a simulation, and further arrays with it."""
     target = checkpoint.target_of(path)
-    simulation._catch_up()
-    ensemble, motion = simulation.ensemble, simulation._motion
-    arrays: dict[str, NDArray[Any]] = {name: motion.read(name) for name in motion.state}
-    arrays["positions"] = checkpoint.read_positions(ensemble.state.resident)
-    arrays["offsets"] = ensemble.state.offsets
-    arrays["energies"] = simulation.potential_energies
-    arrays["steps"] = np.array(simulation.steps)
-    arrays["what"] = np.array(simulation._described())
-    checkpoint.write(target, arrays | more)
+    with simulation._lock:
+        checkpoint.write(target, {**simulation._arrays(), "what": np.array(simulation._what), **more})
 
 
 def restore(simulation: Simulation, path: str | PathLike[str]) -> dict[str, NDArray[Any]]:
     """Set a simulation to a checkpoint, and give the further arrays that are in it."""
-    source, motion, ensemble = file_path(path), simulation._motion, simulation.ensemble
-    needed = (*motion.state, "positions", "offsets", "energies", "steps", "what")
-    arrays = checkpoint.read(source, needed)
-    checkpoint.require_same(str(arrays["what"]), simulation._described(), source)
-    for name in motion.state:
-        motion.write(name, arrays[name])
-    checkpoint.write_positions(ensemble.state.resident, arrays["positions"])
-    ensemble.state.offsets[:] = arrays["offsets"]
-    simulation.steps = int(arrays["steps"])
-    there = ensemble.state.there(None)
-    simulation._rows = there[arrays["stopped"][there] == 0]
-    simulation._evaluate()
-    checkpoint.require_same_energies(simulation.potential_energies, arrays["energies"], source)
-    return {name: array for name, array in arrays.items() if name not in needed}
+    source = file_path(path)
+    with simulation._lock:
+        before = simulation._arrays()
+        needed = (*simulation._motion.state, "positions", "offsets", "energies", "steps", "what")
+        arrays = checkpoint.read(source, needed)
+        checkpoint.require_same(str(arrays["what"]), simulation._what, source)
+        try:
+            simulation._go_on_from(arrays)
+            checkpoint.require_same_energies(simulation.potential_energies, arrays["energies"], source)
+            checkpoint.require_same_restraints(str(arrays["what"]), simulation._what, source)
+        except BaseException:
+            simulation._go_on_from(before)
+            raise
+    return {name: array for name, array in arrays.items() if name not in (*before, "what")}
+
+
+def _again(ensemble: Ensemble, given: dict[str, Any], what: str, arrays: Mapping[str, NDArray[Any]]) -> Simulation:
+    """Make the simulation that a pickle describes."""
+    simulation = Simulation(ensemble, **given)
+    simulation._what = what
+    simulation._go_on_from(arrays)
+    return simulation
 
 
 def _ensemble_of(molecules: Atoms | Sequence[Atoms] | Ensemble, replicas: int, options: dict[str, Any]) -> Ensemble:
@@ -442,3 +615,15 @@ def _require_whole_gradient(ensemble: Ensemble) -> None:
     """Raise InputError where Born radii are fixed in the gradient, which is then none of the energy."""
     if ensemble.state.options["fixed_radii"]:
         raise InputError("fixed_radii makes a gradient that is none of the energy; leave it out of dynamics")
+
+
+def _velocities(k: int, values: ArrayLike, n: int) -> Floats:
+    """Check velocities (n, 3) A/ps of row k, and copy them. Raises InputError for others than finite numbers."""
+    given = numbers("velocities", values)
+    try:
+        found = np.broadcast_to(given, (n, 3)).copy()
+    except ValueError:
+        found = np.full(1, np.nan)
+    if not np.isfinite(found).all():
+        raise InputError(f"velocities of row {k} have shape {given.shape}; finite numbers ({n}, 3) are needed")
+    return found

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..atoms import Floats
 from ..common.errors import InputError
-from .state import RowsLike, State
+from .state import Lock, RowsLike, State, locked
 
 
 class Column:
@@ -27,9 +28,14 @@ class Column:
     ) -> None:  # fmt: skip
         self._state, self._read, self._write, self._ndim = state, read, write, ndim
 
+    @property
+    def _lock(self) -> Lock:
+        return self._state.lock
+
     def __len__(self) -> int:
         return len(self._state)
 
+    @locked
     def __getitem__(self, rows: RowsLike) -> Any:
         chosen = self._state.chosen(rows).tolist()
         arrays = list(self._read(chosen))
@@ -37,6 +43,7 @@ class Column:
             return arrays[0]
         return np.stack(arrays) if len({array.shape for array in arrays}) == 1 else arrays
 
+    @locked
     def __setitem__(self, rows: RowsLike, values: Any) -> None:
         if self._write is None:
             raise InputError("these arrays are results; they cannot be written")
@@ -49,13 +56,45 @@ class Column:
             raise InputError(f"a {type(values).__name__} is no array for each of {len(chosen):,} rows")
         if len(values) != len(chosen):
             raise InputError(f"there are {len(chosen)} rows to write and {len(values)} arrays")
-        self._write(chosen, values)
+        last = dict(zip(chosen, values, strict=True))  # of a row that is named twice
+        self._write(list(last), list(last.values()))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.asarray(self[:], dtype)
 
     def __repr__(self) -> str:
         return f"Column({len(self):,} rows)"
+
+
+class WritableValues(np.ndarray[tuple[Any, ...], np.dtype[np.float64]]):
+    """Numbers of rows, (n_rows,), whose items can be written: `values[rows] = numbers` changes the rows, too.
+
+    All else that would write to the array raises ValueError.
+    """
+
+    _write: Callable[[Floats], object] | None = None
+
+    @classmethod
+    def of(cls, values: Floats, write: Callable[[Floats], object]) -> WritableValues:
+        """write : takes all numbers (n_rows,) as they are to be"""
+        found = values.view(cls)
+        found._write = write
+        found.flags.writeable = False
+        return found
+
+    def __setitem__(self, rows: Any, values: Any) -> None:
+        if self._write is None:  # a part of the array, or what was computed of it
+            super().__setitem__(rows, values)
+            return
+        wanted = np.array(self, np.float64)
+        try:
+            wanted[rows] = values
+        except (IndexError, TypeError, ValueError) as error:
+            raise InputError(f"there are {len(self)} rows, which cannot be set so: {error}") from None
+        self._write(wanted)
+        self.flags.writeable = True
+        super().__setitem__(slice(None), wanted)
+        self.flags.writeable = False
 
 
 class DeviceArray:
@@ -65,13 +104,14 @@ class DeviceArray:
     """
 
     def __init__(self, state: State, shape: tuple[int, int], dtype: np.dtype[Any], per: str) -> None:
-        self._queue, self.shape, self.dtype, self._per = state.resident.queue, shape, dtype, per
+        self._queue, self._lock, self.shape, self.dtype, self._per = state.resident.queue, state.lock, shape, dtype, per
         self._firsts = state.resident.first_atoms if per == "atom" else np.arange(len(state) + 1)
         self.buffer = self._queue.zeros(shape[0] * shape[1], dtype)
 
     def __repr__(self) -> str:
         return f"DeviceArray({self.shape[1]} for each {self._per}, {self.dtype})"
 
+    @locked
     def read(self, row: int | None = None) -> NDArray[Any]:
         """Read the array, (n, columns), or the part of a row."""
         first, end = self._part(row)
@@ -80,6 +120,7 @@ class DeviceArray:
             self._queue.read(array, self.buffer, first * self.shape[1])
         return array
 
+    @locked
     def write(self, values: ArrayLike, row: int | None = None) -> None:
         """Write values that have, or broadcast to, the shape of the array or of the part of a row."""
         first, end = self._part(row)

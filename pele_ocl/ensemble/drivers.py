@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 from ..common import arguments
 from ..common.errors import InputError
-from ..common.installation import shipped
 from .columns import DeviceArray
-from .state import RowsLike, State
+from .state import Lock, RowsLike, State, locked
 
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
@@ -31,13 +30,13 @@ class DriverKernel:
     """
 
     def __init__(self, state: State, source: str | Path, name: str, defines: Mapping[str, int], width: int = 1) -> None:
-        from ..opencl.building import named_source
+        from ..opencl.building import kernel_file, named_source
 
         resident = state.resident
         words = _words_of(source)
         if not re.search(rf"\bkernel\s[^;{{]*\bvoid\s+{re.escape(arguments.text('name', name))}\s*\(", words):
             raise InputError(f"there is no kernel named {arguments.described(name)} in the source")
-        file = _named(source) if isinstance(source, Path) else named_source(words)
+        file = kernel_file(source) if isinstance(source, Path) else named_source(words)
         macros = {**resident.macros, **defines}
         self._state, self.name = state, name
         self._kernel = resident.queue.kernel(file, name, width, **macros)
@@ -54,9 +53,14 @@ class DriverKernel:
             return self._state.free_on_device
         return resident.energies_on_device if name == "energies" else resident.numbers_on_device
 
+    @property
+    def _lock(self) -> Lock:
+        return self._state.lock
+
     def __repr__(self) -> str:
         return f"DriverKernel({self.name}: {', '.join(self.parameters)})"
 
+    @locked
     def __call__(
         self, rows: RowsLike = None, *, per: Literal["atom", "row"] | int = "atom", moves: bool = False,
         **values: object,
@@ -85,13 +89,7 @@ class DriverKernel:
         for first, count in resident.parts(len(chosen)):
             resident.queue.launch(self._kernel, (n_items, count), (group, 1), arguments, offset=(0, first))
         if moves:
-            state.evaluated[chosen] = False
-
-
-def _named(file: Path) -> str:
-    """Name a file of kernels, one of ours by its place in their folder."""
-    ours, path = shipped("cl").resolve(), file.resolve()
-    return str(path.relative_to(ours) if path.is_relative_to(ours) else path)
+            state.changed(chosen)
 
 
 def _words_of(source: object) -> str:

@@ -21,7 +21,7 @@ from .columns import Column, DeviceArray
 from .drivers import DriverKernel
 from .mapped import MappedRows, mapped
 from .restraints import KINDS
-from .state import RowsLike, State
+from .state import Lock, RowsLike, State, locked
 
 if TYPE_CHECKING:
     from ..minimize import MinimizeBatch
@@ -37,6 +37,8 @@ class Ensemble:
     Positions stay on the device between calls. `evaluate` computes energies and gradients there. Rows are read as
     arrays, and arrays that are written replace their positions. A row depends on its molecule and positions alone. It
     has the same bits by itself, in any order, and beside any others. A row that fails has a sentence in `errors`.
+    Results are of rows as they are: after a row was written, reading them raises InputError until it is evaluated.
+    Threads may share an ensemble; its calls are then made one after the other.
 
     molecules : an Atoms, or a list of them; equal entries of the list that are one object share their tables
     copies : rows of each molecule, which begin at its positions
@@ -84,6 +86,10 @@ class Ensemble:
         self.born_radii = Column(self.state, self._read_radii)
         self.frozen = Column(self.state, self._read_frozen, self.state.freeze, ndim=1)
 
+    @property
+    def _lock(self) -> Lock:
+        return self.state.lock
+
     def __len__(self) -> int:
         return len(self.atoms)
 
@@ -92,6 +98,7 @@ class Ensemble:
         size = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
         return f"Ensemble({len(self):,} rows of {size} atoms, {self.precision}, on {self.device})"
 
+    @locked
     def __reduce__(self) -> tuple[Callable[..., Ensemble], tuple[object, ...]]:
         distinct = {id(atoms): atoms for atoms in self.atoms}
         numbers = {key: number for number, key in enumerate(distinct)}
@@ -119,6 +126,7 @@ class Ensemble:
         """Type of energies on the device: float64 if it has that, which kernels name `fine`."""
         return self.state.resident.fine
 
+    @locked
     def evaluate(self, rows: RowsLike = None, *, keep_radii: bool = False) -> Ensemble:
         """Compute energies and gradients of rows on the device, by default of all. Returns the ensemble.
 
@@ -142,6 +150,7 @@ class Ensemble:
         """
         return self.energies_of()
 
+    @locked
     def energies_of(self, rows: RowsLike = None) -> Floats:
         """Give energies of rows as of their last evaluation, (n_chosen,) kcal/mol; NaN for rows that failed.
 
@@ -155,6 +164,7 @@ class Ensemble:
         return energies[chosen]
 
     @property
+    @locked
     def errors(self) -> dict[int, str]:
         """Reasons why rows failed, by their numbers from 0."""
         state = self.state
@@ -165,6 +175,7 @@ class Ensemble:
                 state.explained[k] = state.batch([k]).errors.get(0, "its energy is no number")
         return dict(sorted({**state.explained, **state.failed}.items()))
 
+    @locked
     def terms(self, rows: RowsLike = None) -> Terms:
         """Give the terms of the energies of rows, (n_rows, n_terms) kcal/mol; 0 for terms that a molecule lacks.
 
@@ -205,6 +216,7 @@ class Ensemble:
         values = KINDS[kind](self.state, name)
         return Column(self.state, values.read, values.write, ndim)
 
+    @locked
     def copy(self, sources: RowsLike, targets: RowsLike) -> None:
         """Copy rows to other rows of the same molecules on the device: positions, results, references.
 
@@ -223,12 +235,15 @@ class Ensemble:
                 raise InputError(f"row {k} cannot be copied to row {to}: their molecules are not the same Atoms")
         if len(begin):
             state.resident.copy(begin, end)
-            state.offsets[end], state.evaluated[end] = state.offsets[begin], state.evaluated[begin]
-            state.has_radii[end] = state.has_radii[begin]
+            is_known = state.evaluated[begin]
+            state.changed(end)
+            state.offsets[end], state.has_radii[end] = state.offsets[begin], state.has_radii[begin]
+            state.settled(end[is_known])
             for to in end.tolist():
                 state.explained.pop(to, None)
                 state.failed.pop(to, None)
 
+    @locked
     def array(self, per: Literal["atom", "row"], columns: int = 1, dtype: DTypeLike | None = None) -> DeviceArray:
         """Make an array of zeros on the device for a driver, with so many columns for each atom or row.
 
@@ -263,6 +278,7 @@ class Ensemble:
         """
         return DriverKernel(self.state, source, name, defines, whole_number("width", width, least=1, most=16))
 
+    @locked
     def minimize(self, rows: RowsLike = None, **options: object) -> MinimizeBatch:
         """Minimise rows from where they are and leave them at their minima; give what `minimize_many` gives.
 
@@ -274,6 +290,7 @@ class Ensemble:
         self._minimizer = self._minimizer or RowMinimizer()
         return self._minimizer.minimize(self.state, chosen, options)
 
+    @locked
     def _restraints(self) -> dict[tuple[str, str], dict[int, Floats]]:
         """Read the values of restraints by their kind, by the name of the restraint and by row."""
         found: dict[tuple[str, str], dict[int, Floats]] = {}
@@ -295,26 +312,30 @@ class Ensemble:
 
         Raises InputError for a device that is no CPU, or one without float64.
         """
-        self.state.chosen(None)
-        with mapped(self.state) as rows:
-            self.state.is_mapped = True
-            try:
-                yield rows
-            finally:
-                self.state.is_mapped = False
-                if moves:
-                    self.state.evaluated[:] = False
+        with self._lock:
+            self.state.chosen(None)
+            with mapped(self.state) as rows:
+                self.state.is_mapped = True
+                try:
+                    yield rows
+                finally:
+                    self.state.is_mapped = False
+                    if moves:
+                        self.state.changed(None)
 
+    @locked
     def finish(self) -> None:
         """Wait until the device has done all that was started."""
         self.state.resident.queue.finish()
 
+    @locked
     def _read_gradients(self, rows: list[int]) -> list[Floats]:
         self.state.require_evaluated(np.array(rows, np.int64))
         if not self.state.options["gradient"]:
             raise InputError("there are no gradients; the ensemble was made with gradient=False")
         return self._of_batches(rows, lambda batch: batch.gradients)
 
+    @locked
     def _read_radii(self, rows: list[int]) -> list[Floats]:
         self.state.require_evaluated(np.array(rows, np.int64))
         return self._of_batches(rows, lambda batch: batch.born_radii)
@@ -328,6 +349,7 @@ class Ensemble:
                 found[place] = value
         return found
 
+    @locked
     def _read_frozen(self, rows: list[int]) -> list[NDArray[np.bool_]]:
         return [self.state.frozen[k].copy() for k in rows]
 

@@ -57,7 +57,7 @@ class RowValues:
             ready.append((numbers_, piece, raw))
         for numbers_, piece, raw in ready:
             self._state.resident.write(numbers_, piece, raw)
-        self._state.evaluated[rows] = False
+        self._state.changed(rows, moved=False)
 
     def _by_system(self, rows: Sequence[int]) -> Iterator[tuple[list[int], System]]:
         """Rows by molecule."""
@@ -171,6 +171,12 @@ def values_of_rows(state: State, system: System, rows: list[int]) -> dict[str, N
     """Read the values of restraints of rows of one molecule, bytes (n_rows, size) by names of buffers."""
     names = [name for name in system.passes.buffers if name.startswith(_BUFFERS)]
     return {name: state.resident.read(rows, name, np.uint8) for name in names}
+
+
+def first_values(system: System) -> dict[str, NDArray[Any]]:
+    """Give the values that a molecule's restraints have by themselves, before rows have their own, by buffers."""
+    pieces = {name: system.piece(name) for name in system.passes.buffers if name.startswith(_BUFFERS)}
+    return {name: piece.values for name, piece in pieces.items() if piece.values is not None}
 
 
 def _calls(system: System) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import wraps
+from threading import RLock
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +23,21 @@ if TYPE_CHECKING:
     from ..opencl.memory import Buffer
 
 RowsLike = int | slice | ArrayLike | None
+Lock = AbstractContextManager[bool]
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def locked(method: Method) -> Method:
+    """Let one thread at a time call a method of objects that share their `_lock`; others wait."""
+
+    @wraps(method)
+    def called(self: Any, *args: Any, **options: Any) -> Any:
+        with self._lock:
+            return method(self, *args, **options)
+
+    return cast(Method, called)
 
 
 class State:
@@ -29,8 +47,10 @@ class State:
     resident : the rows on the device; device, precision : of all
     options : of `Energy`, for all rows
     failed, explained : sentences on rows that cannot be placed, or whose energies are no numbers, by their numbers
-    evaluated, has_radii : (n_rows,) if rows were evaluated where they are, and if they have Born radii
+    moves : (n_rows,) how often the positions of each were changed; masks : how often frozen atoms were
+    has_radii : (n_rows,) if rows have Born radii
     is_mapped : if the host uses the memory of the rows, as long as nothing else may
+    lock : that all who use the rows share
     """
 
     def __init__(self, atoms: tuple[Atoms, ...], device: Device, options: Mapping[str, Any], errors: str) -> None:
@@ -45,8 +65,12 @@ class State:
         self.failed: dict[int, str] = {}
         systems = self._systems(errors)
         self.resident = ResidentRows(Queue(device, self.precision, profile=False), systems)
+        self.lock: Lock = RLock()
         self.offsets = np.zeros((len(self), 3))
-        self.evaluated = np.zeros(len(self), bool)
+        self.moves, self.masks = np.zeros(len(self), np.int64), 0
+        self._versions = np.zeros(len(self), np.int64)  # of all that energies depend on
+        self._evaluated = np.full(len(self), -1)  # versions at the last evaluation
+        self._rewrites = 0  # of buffers of terms, that were seen
         self.has_radii = np.zeros(len(self), bool)
         self.explained: dict[int, str] = {}
         self.frozen: list[NDArray[np.bool_]] = [np.zeros(len(of), bool) for of in atoms]
@@ -108,20 +132,45 @@ class State:
         chosen = self.chosen(rows)
         return chosen[~np.isin(chosen, list(self.failed))] if self.failed else chosen
 
+    @property
+    def evaluated(self) -> NDArray[np.bool_]:
+        """Tell of each row if it was evaluated as it is, (n_rows,)."""
+        self._see_rewrites()
+        is_now: NDArray[np.bool_] = self._evaluated == self._versions
+        return is_now
+
+    def _see_rewrites(self) -> None:
+        """Take note of buffers of terms that were written, which change the energies of all rows."""
+        if self._rewrites != self.resident.rewrites:
+            self._rewrites = self.resident.rewrites
+            self._versions += 1
+
+    def changed(self, rows: Rows | Sequence[int] | None, *, moved: bool = True) -> None:
+        """Let it be known that rows changed, so that results that they had are of another state.
+
+        moved : whether their positions changed, or only restraints
+        """
+        chosen = slice(None) if rows is None else rows
+        self._versions[chosen] += 1
+        self.moves[chosen] += moved
+
+    def settled(self, rows: Rows | Sequence[int]) -> None:
+        """Let it be known that the results of rows are of the state that they are in."""
+        self._see_rewrites()
+        self._evaluated[rows] = self._versions[rows]
+        for k in np.asarray(rows).tolist():
+            self.explained.pop(k, None)
+
     def require_evaluated(self, rows: Rows) -> None:
-        """Raise InputError for rows that were not evaluated since their positions were written."""
+        """Raise InputError for rows that were not evaluated since they changed."""
         old = [k for k in rows[~self.evaluated[rows]].tolist() if k not in self.failed]
         if old:
             raise InputError(f"row {old[0]} was not evaluated where it is now; call evaluate() first")
 
     def by_system(self, rows: Rows) -> list[tuple[Rows, System]]:
         """Places in `rows` by molecule; without failed rows."""
-        found: dict[System, list[int]] = {}
-        for place, k in enumerate(rows.tolist()):
-            system = self.resident.systems[k]
-            if system is not None and k not in self.failed:
-                found.setdefault(system, []).append(place)
-        return [(np.array(places, np.int64), system) for system, places in found.items()]
+        by_system = self._places([-1 if k in self.failed else k for k in rows.tolist()])
+        return [(np.array(places, np.int64), system) for system, places in by_system.items()]
 
     def evaluate(self, rows: RowsLike, keep_radii: bool = False) -> None:
         """Compute energies and gradients of rows on the device; failed rows are passed over.
@@ -134,9 +183,7 @@ class State:
             raise InputError(f"row {new[0]} was never evaluated, and has no radii to be kept")
         self.resident.evaluate(good, keep_radii)
         self.has_radii[good] = True
-        self.evaluated[chosen] = True
-        for k in chosen.tolist():
-            self.explained.pop(k, None)
+        self.settled(chosen)
 
     def batch(self, rows: list[int]) -> EnergyBatch:
         """Read the energies of rows of one molecule as results have them."""
@@ -156,20 +203,40 @@ class State:
                 found[place] = positions
         return found
 
-    def place(self, rows: list[int], positions: Sequence[ArrayLike]) -> None:
-        """Place rows; a structure that cannot be is a failed row until it is placed again."""
+    def place(self, rows: list[int], positions: Sequence[ArrayLike], errors: str = "record") -> None:
+        """Place rows; a structure that cannot be is a failed row until it is placed again.
+
+        errors : "raise" for an InputError in place of a failed row, before any row is changed
+        """
         given = [self._checked(k, x) for k, x in zip(rows, positions, strict=True)]
+        ready: list[tuple[list[int], NDArray[Any], Floats]] = []
+        failed: dict[int, str] = {}
+        for system, places in self._places(rows).items():
+            there = [rows[place] for place in places]
+            encoded, offsets, reasons = system.encoded(np.stack([given[place] for place in places]))
+            failed |= {there[k]: reason for k, reason in reasons.items()}
+            ready.append((there, encoded, offsets))
+        if failed and errors == "raise":
+            k = min(failed)
+            raise InputError(f"row {k}: {failed[k]}" if len(self) > 1 else failed[k])
+        self.changed(rows)
         for k in rows:
             if self.resident.systems[k] is not None:
                 self.failed.pop(k, None)
             self.explained.pop(k, None)
-        self.evaluated[rows] = False
-        for places, system in self.by_system(np.array(rows, np.int64)):
-            there = [rows[place] for place in places.tolist()]
-            encoded, offsets, errors = system.encoded(np.stack([given[place] for place in places.tolist()]))
-            self.failed |= {there[k]: reason for k, reason in errors.items()}
+        self.failed |= failed
+        for there, encoded, offsets in ready:
             self.offsets[there] = offsets
             self.resident.write(there, "positions", encoded)
+
+    def _places(self, rows: Sequence[int]) -> dict[System, list[int]]:
+        """Places in `rows` by molecule; without rows that have none, and those that are -1."""
+        found: dict[System, list[int]] = {}
+        for place, k in enumerate(rows):
+            system = None if k < 0 else self.resident.systems[k]
+            if system is not None:
+                found.setdefault(system, []).append(place)
+        return found
 
     def _checked(self, k: int, positions: ArrayLike) -> Floats:
         """Positions (n, 3) of row k. Raises InputError for another shape."""
@@ -188,10 +255,17 @@ class State:
                 raise InputError(f"frozen atoms of row {k} are no mask of its atoms and no indices of them") from None
             self.frozen[k] = mask
         self._free = None
+        self.masks += 1
 
     @property
     def free_on_device(self) -> Buffer:
         """Reals of all atoms of all rows: 1, or 0 of atoms that are frozen."""
         if self._free is None:
-            self._free = self.resident.queue.upload(1.0 - np.concatenate(self.frozen))
+            self._free = self.resident.queue.upload(1.0 - self.frozen_atoms)
         return self._free
+
+    @property
+    def frozen_atoms(self) -> NDArray[np.bool_]:
+        """Tell of all atoms on the device if they are frozen, (n_atoms of all rows that have a molecule there,)."""
+        there = [mask for mask, n in zip(self.frozen, self.resident.n_atoms, strict=True) if n]
+        return np.concatenate(there) if there else np.zeros(0, bool)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from ..atoms import Atoms, Floats, require_atoms
 from ..common.arguments import array, callback, described, flag, instance, number, numbers, whole_number
-from ..common.errors import InputError
+from ..common.errors import InputError, PeleError
 from ..energy import Term
 from ..trajectories.superposing import Superposition
 from .box import Box
@@ -170,9 +172,26 @@ class Explorer:
         return (step for _ in range(whole_number("steps", steps)) for step in self.step())
 
     def step(self, rows: Sequence[int] | None = None) -> list[Step]:
-        """Make one step of explorers, by default of all; rows : of the walk"""
+        """Make one step of explorers, by default of all; rows : of the walk
+
+        A step that is interrupted is undone.
+        """
         walk = self.walk
         rows = self._rows if rows is None else self._chosen(rows)
+        steps, memory = walk.steps[rows].copy(), [_remembered(walk.memory[row]) for row in rows]
+        try:
+            return self._stepped(rows)
+        except BaseException:  # an interrupt, say; the same step is made when it is asked for again
+            walk.steps[rows] = steps
+            for row, before in zip(rows, memory, strict=True):
+                walk.memory[row] = before
+            with suppress(PeleError):  # of a device that fails
+                walk.restore(rows)
+            raise
+
+    def _stepped(self, rows: list[int]) -> list[Step]:
+        """Make a step of rows."""
+        walk = self.walk
         walk.steps[rows] += 1
         walk.failures.clear()
         walk.notes.clear()
@@ -274,6 +293,11 @@ class Explorer:
             )
             for row in rows
         ]  # fmt: skip
+
+
+def _remembered(memory: dict[str, Any]) -> dict[str, Any]:
+    """Copy what moves keep of a row, but for arrays and other objects that they replace and do not change."""
+    return {key: copy.deepcopy(of) if isinstance(of, dict | list | set) else of for key, of in memory.items()}
 
 
 def _sequence(name: str, values: object, kind: Any) -> tuple[Any, ...]:

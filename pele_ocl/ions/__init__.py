@@ -142,7 +142,7 @@ def _placed(
         positions=grid.position(points),
         potentials=potentials,
         free_volume=volume,
-        map=None if values is None else Map(grid, values, UNIT, f"{map_.title} and {_ions(len(order))}".strip()),
+        map=None if values is None else Map.owning(grid, values, UNIT, f"{map_.title} and {_ions(len(order))}".strip()),
         device=str(device),
         variant=None,
         precision=precision,

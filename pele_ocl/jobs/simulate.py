@@ -20,6 +20,7 @@ from ..common.inputfile import InputFile, read_file
 from ..common.writing import refuse_overwriting, replacing
 from ..contract import of_structure, require
 from ..dynamics import Simulation
+from ..dynamics.settings import rungs_of, temperatures_of
 from ..opencl.device import get_device
 from ..trajectories.fingerprints import sha256_of
 from .notes import note
@@ -120,7 +121,20 @@ class SimulateSpec(Spec[range]):
             for path in self.paths:
                 refuse_overwriting(Path(self.output) / f"{name}.pdb", path)
         self._require_free()
+        self._temperatures(range(0))
         return self._parts
+
+    def _temperatures(self, part: range) -> Any:
+        """Give the temperatures of a part's rows, as all rows of the run have them; of ladders their rungs.
+
+        Raises InputError for temperatures that the run would leave out.
+        """
+        baths, n = self.options.get("temperature", 300.0), self.replicas
+        if not isinstance(baths, Sequence) or len(baths) == 1 or self.options.get("exchange_every") is not None:
+            return baths
+        rows = [range(k * n, (k + 1) * n) for k in range(len(self.paths))]
+        rungs = rungs_of(len(baths), rows, self.first_replica, exchanges=False)
+        return [baths[rungs[of[replica - self.first_replica]]] for of in rows for replica in part]
 
     @property
     def _parts(self) -> list[range]:
@@ -163,7 +177,8 @@ class SimulateSpec(Spec[range]):
         gc.collect()  # a part before has left its arrays on the device, as its objects know each other
         atoms = [molecule for _, molecule in self.molecules]
         held = {} if self.held is None else self.held(atoms[0])
-        simulation = Simulation(atoms, len(item), **{**self.options, "first_replica": item.start, **held})
+        own = {"first_replica": item.start, "temperature": self._temperatures(item)}
+        simulation = Simulation(atoms, len(item), **{**self.options, **own, **held})
         for k, reason in simulation.errors.items():
             raise InputError(f"{self.paths[k // len(item)]}: {reason}")
         recorder = SimulationFiles(
@@ -190,7 +205,11 @@ class SimulateSpec(Spec[range]):
             "time_ps": round(simulation.time, 6),
             "device": str(simulation.ensemble.device),
             "precision": simulation.ensemble.precision,
-            "dynamics": {**asdict(simulation.settings), "first_replica": self.first_replica},
+            "dynamics": {
+                **asdict(simulation.settings),
+                "first_replica": self.first_replica,
+                "temperatures": list(temperatures_of(self.options.get("temperature", 300.0))),
+            },
             "exchanges": _exchanges(simulation),
             "notes": list(simulation.notes),
             "notes_of_structures": [list(each) for each in recorder.notes],

@@ -27,7 +27,7 @@ from .journal import make_folder
 CHECKPOINT = "checkpoint.npz"
 COLUMNS = (
     "step", "time_ps", "structure", "replica", "bath_K", "rung", "potential_kcal_mol", "kinetic_kcal_mol",
-    "total_kcal_mol", "temperature_K", "error",
+    "total_kcal_mol", "temperature_K", "restraints_kcal_mol", "frame", "error",
 )  # fmt: skip
 HEAD = ",".join(COLUMNS) + "\n"
 _STEPS = 3  # place of the steps in what a checkpoint says of files
@@ -61,7 +61,7 @@ class SimulationFiles:
         """
         self._folder, self.own, self._simulation, self._by_temperature = folder, own, simulation, by_temperature
         self._names, self._sources, self._every = names, sources, every
-        self._what = json.dumps([form, by_temperature, every, n_steps, minimized])
+        self._what = json.dumps([form, by_temperature, every, n_steps, minimized, COLUMNS])
         rows = simulation.ensemble.atoms
         numbers = {id(atoms): k for k, atoms in enumerate(dict.fromkeys(rows))}
         self.structures = [names[numbers[id(atoms)]] for atoms in rows]
@@ -208,18 +208,19 @@ class SimulationFiles:
         simulation = self._simulation
         potential, kinetic = simulation.potential_energies, simulation.kinetic_energies
         temperatures, baths, rungs = simulation.kinetic_temperatures, simulation.temperatures, simulation.rungs
-        errors = simulation.errors
+        restraints, errors = simulation.restraint_energies, simulation.errors
         has_baths, has_rungs = (
             INTEGRATORS[simulation.settings.integrator].is_thermostat,
             simulation.settings.exchange_every is not None,
         )
-        found = []
+        frame = 1 + simulation.steps // self._every if self.files and simulation.steps % self._every == 0 else None
+        found, goes_on = [], simulation._goes_on
         for k, (structure, replica) in enumerate(zip(self.structures, self.replicas, strict=True)):
             values = (
                 simulation.steps, round(simulation.time, 6), structure, replica,
                 round(float(baths[k]), 4) if has_baths else None, int(rungs[k]) if has_rungs else None,
                 *(_rounded(value) for value in (potential[k], kinetic[k], potential[k] + kinetic[k], temperatures[k])),
-                errors.get(k),
+                None if restraints is None else _rounded(restraints[k]), frame if goes_on[k] else None, errors.get(k),
             )  # fmt: skip
             found.append(dict(zip(COLUMNS, values, strict=True)))
         return found

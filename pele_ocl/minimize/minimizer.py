@@ -27,7 +27,7 @@ from .bond_lengths import BondLengths
 from .constraints import BondConstraints
 from .iteration import Iteration
 from .newton import NewtonIteration
-from .options import Stopping, descent_of, rounds_of
+from .options import EVALUATIONS_OF_NEWTON, Stopping, descent_of, rounds_of
 from .result import REASONS, MinimizeBatch, MinimizeResult
 from .scheduler import PlanScheduler
 from .seats import Seated
@@ -275,8 +275,12 @@ def seated(
     errors = {**{k: InputError(reason) for k, reason in far.items()}, **errors}
     good = (k for k in range(len(given)) if k not in errors)
     return [
-        Seated(k, minimizer.stopping, minimizer.rounds, pipeline, given[k], free[k], found[k], offsets[k]) for k in good
-    ], errors
+        Seated(
+            k, minimizer.stopping, minimizer.rounds, pipeline, given[k], free[k], found[k], offsets[k],
+            EVALUATIONS_OF_NEWTON if minimizer.descent == Descent.NEWTON else 1,
+        )
+        for k in good
+    ], errors  # fmt: skip
 
 
 def computable(conformations: Floats, atoms: Atoms) -> Floats:

@@ -29,6 +29,7 @@ RAMP = 1e4  # kcal/mol/A; while an atom's gradient is larger, steepest descent c
 NEVER = -1.0
 MOST_ROUNDS = 1000
 _MOST = 1e18  # kcal/mol/A, beyond which a bound is none
+EVALUATIONS_OF_NEWTON = 16  # that an iteration of truncated Newton takes, about
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,8 @@ class Scheduler(ABC):
     """Structures on their way through seats. Each gets the bits that it gets alone, in any company and order.
 
     The host looks at their states from time to time: structures that are done make room for others. The states are read
-    some iterations before, `ahead`, so that the device is at work while the host looks.
+    some iterations before, `ahead`, so that the device is at work while the host looks. Where all may be done by then,
+    none come behind.
 
     seats : that there are; limit : seconds after which all structures end where they are, None for no limit
     looks : at the states so far
@@ -48,6 +49,7 @@ class Scheduler(ABC):
         """Start the clock, for other structures than before."""
         self.limit, self.looks, self.largest_rms = limit, 0, 0.0
         self._clock = time.perf_counter()
+        self._behind = 0  # iterations that were started behind the last look
         self._more = True  # whether structures may come that are not ready yet
         self._next: Sequence[Seated] = ()  # that come as soon as there is room
         self._ready: deque[Seated] = deque()
@@ -115,12 +117,14 @@ class Scheduler(ABC):
         """Let in who is ready, and start some iterations of all structures in seats."""
         self._enter()
         there, count = list(self.seats), self._count()
+        left = max((structure.left for seats in there for structure in seats.structures), default=0)
+        self._behind = self.ahead if left > count else 0
         for seats in there:
-            seats.iterate(count - self.ahead)
+            seats.iterate(min(count, max(left, 0)) - self._behind)
         for seats in there:
             seats.start_look()
         for seats in there:
-            seats.iterate(self.ahead)
+            seats.iterate(self._behind)
         self._queue.submit()
 
     def _enter(self) -> None:
@@ -153,6 +157,8 @@ class Scheduler(ABC):
         is_late = self._is_late
         for seats in self.seats:
             states = self._states(seats, is_late)
+            for structure, state in zip(seats.structures, states, strict=True):
+                structure.look_at(state, self._behind)
             goes_on = states[:, StepState.STOPPED] == Stop.RUNNING
             mean2 = states[goes_on, StepState.GRADIENT2] / states[goes_on, StepState.MOVING]
             self.largest_rms = max(self.largest_rms, float(np.sqrt(mean2.max(initial=0.0))))

@@ -38,7 +38,8 @@ class Seated:
     given : (n, 3) A, where it began; free : (n,) atoms that move
     start : (3 n) encoded, where its round begins; offset : (3,) A from where it is computed to where it is
     round : from 0; counted : iterations and evaluations of the rounds before
-    evaluations : of its round, with all that are started
+    each : evaluations that an accepted step takes, about
+    evaluations : of its round, with all that are started; left : how many are to be started yet, about
     is_late : whether its time is over when it enters a seat
     state, final : (N_STATE,) and (n, 3) A in the end; seconds : until then, since the clock of its scheduler began
     result : MinimizeResult, or why there is none; "" before the scheduler knows
@@ -52,9 +53,11 @@ class Seated:
     free: NDArray[np.bool_]
     start: NDArray[Any]
     offset: Floats
+    each: int = 1
     round: int = 0
     counted: Floats = field(default_factory=lambda: np.zeros(len(COUNTS)))
     evaluations: int = 0
+    left: int = 1
     state: Floats = field(default_factory=lambda: np.zeros(N_STATE))
     final: Floats = field(default_factory=lambda: np.zeros(0))
     seconds: float = 0.0
@@ -66,6 +69,18 @@ class Seated:
         state = iteration.first_state(int(self.free.sum()))
         state[StepState.STOPPED] = Stop.TIME if self.is_late else Stop.RUNNING
         return state
+
+    def __post_init__(self) -> None:
+        self.left = self.left_of(0)
+
+    def left_of(self, accepted: int) -> int:
+        """Give the evaluations until its bound of iterations, after so many; the first is of where it begins."""
+        return self.each * (self.stopping.max_iterations - accepted) + 1
+
+    def look_at(self, state: Floats, behind: int) -> None:
+        """Find what is left by a state (N_STATE,), behind which so many evaluations are started."""
+        left = self.left_of(int(state[StepState.ITERATIONS])) - (state[StepState.EVALUATIONS] > 0)
+        self.left = max(1, int(left)) - behind
 
     def end(self, base: NDArray[Any], state: Floats, seconds: float) -> None:
         """End the round where it stopped. base : (3 n) encoded positions; state : (N_STATE,)"""
@@ -85,6 +100,7 @@ class Seated:
         if errors:
             return False
         self.round, self.evaluations, self.counted = self.round + 1, 0, self.state[COUNTS]
+        self.left = self.left_of(0)
         self.start, self.offset = found[0], offsets[0]
         return True
 
@@ -118,6 +134,7 @@ class Seats(ABC):
                 self.count += 1
             for structure in self.structures:
                 structure.evaluations += part
+                structure.left -= part
             count -= part
 
     def _build(self) -> int:

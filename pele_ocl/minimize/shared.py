@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..opencl.device import Device
     from ..opencl.memory import Buffer
     from ..opencl.queue import Queue
-    from ..opencl.recording import BufferPiece, RecordedLaunch
+    from ..opencl.recording import BufferPiece, RecordedLaunch, RecordingQueue
 
 CAPACITY = 1024  # seats of one kind
 LOOK = 8  # iterations after which the host looks which structures are done
@@ -155,12 +155,21 @@ class Regions:
 
     def _taken(self, member: Member) -> int | None:
         if member not in self.shared:
+            # Molecules of calls before go first: later their bytes would be gaps, too small for the last structure.
+            self._drop([other for other in self.shared if not self._users[other]])
             first = self._first(member.shared.size, member)
             if first is None:
                 return None
             self.shared[member] = first
+            member.recorder.homes.add(self)
             self._queue.write(self.buffer, member.shared.image, first)
         return self._first(member.own.size, member)
+
+    def rewrite(self, recorder: RecordingQueue, is_shared: bool, first: int, data: NDArray[np.uint8]) -> None:
+        """Write bytes to what structures of a molecule share; these get what they have when they are brought."""
+        for member, begin in self.shared.items():
+            if is_shared and member.recorder is recorder:
+                self._queue.write(self.buffer, data, begin + first)
 
     def _first(self, size: int, member: Member) -> int | None:
         """Take so many bytes, if need be from molecules without structures, but for one."""

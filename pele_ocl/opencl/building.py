@@ -9,11 +9,12 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pyopencl as cl
 
-from ..common.errors import KernelBuildError
+from ..common.errors import InputError, KernelBuildError
 from ..common.installation import shipped
 from . import handles, interface, notices
 from .cache import CachedProgram
@@ -169,11 +170,27 @@ def _compiling() -> Iterator[None]:
 _TEXTS: dict[str, str] = {}  # sources that are no files of cl/, by name
 
 
-def named_source(text: str) -> str:
-    """Give the name under which a source that is no file of cl/ can be built."""
-    name = f"text-{hashlib.sha256(text.encode()).hexdigest()[:16]}.cl"
+def named_source(text: str, stem: str = "text") -> str:
+    """Give the name under which a source that is no file of cl/ can be built; stem : how it begins"""
+    name = f"{stem}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.cl"
     _TEXTS[name] = text
     return name
+
+
+def kernel_file(source: str | Path) -> str:
+    """Name a kernel file for `get_kernel`: one of cl/ by its place there, another one, given as a Path, by its text.
+
+    Raises InputError for a file that cannot be read.
+    """
+    if not isinstance(source, Path):
+        return named_source(source) if "\n" in source else source
+    ours, path = shipped("cl").resolve(), source.resolve()
+    if path.is_relative_to(ours):
+        return str(path.relative_to(ours))
+    try:
+        return named_source(source.read_text(encoding="utf-8"), source.stem)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{source}: the kernel cannot be read: {error}") from None
 
 
 def source_of(file: str) -> str:

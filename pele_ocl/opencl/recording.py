@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Protocol, cast
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from ..common.errors import InputError
 from .building import get_kernel
 from .interface import ROW_BLOCK
 from .kernel import Kernel
@@ -89,12 +91,23 @@ class RecordedLaunch:
         )
 
 
+class Home(Protocol):
+    """Memory of a device with the regions of molecules."""
+
+    def rewrite(self, recorder: RecordingQueue, is_shared: bool, first: int, data: NDArray[np.uint8]) -> None:
+        """Write bytes to the regions of a molecule, or to those of its structures, from the byte `first` on."""
+
+
 @dataclass(eq=False)
 class RecordingQueue(Queue):
-    """A queue that keeps what it is given, for one molecule: regions of a large buffer, and rows of tables."""
+    """A queue that keeps what it is given, for one molecule: regions of a large buffer, and rows of tables.
+
+    homes : where the regions are on the device
+    """
 
     is_shared: bool = True
     pieces: list[BufferPiece] = field(default_factory=list)
+    homes: WeakSet[Home] = field(default_factory=WeakSet)
     # By the number of the array, which its piece keeps alive.
     _uploaded: dict[int, BufferPiece] = field(default_factory=dict)
 
@@ -127,6 +140,22 @@ class RecordingQueue(Queue):
 
     def finish(self) -> None:
         """Wait for nothing."""
+
+    def write(self, buffer: Buffer, values: NDArray[Any], first: int = 0) -> None:
+        """Fill a buffer from an array, from its value `first` on, wherever it is, and for regions to come."""
+        piece, data = cast(BufferPiece, buffer), np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+        begin = first * values.itemsize
+        if piece.values is None:
+            raise InputError("the buffer is scratch memory of each structure; upload values that are to be written")
+        if begin + data.nbytes > piece.size or values.dtype != piece.dtype:
+            raise InputError(
+                f"{values.size:,} values of {values.dtype} from number {first:,} on do not fit a buffer of "
+                f"{piece.size // piece.dtype.itemsize:,} of {piece.dtype}"
+            )
+        region = self.shared if piece.is_shared else self.own
+        region.image[piece.first + begin : piece.first + begin + data.nbytes] = data
+        for home in list(self.homes):
+            home.rewrite(self, piece.is_shared, piece.first + begin, data)
 
     def kernel(self, file: str, name: str, width: int = 1, **defines: int) -> Kernel:
         return get_kernel(self.device, file, name, self.precision, width, self.portable, True, **defines)

@@ -39,7 +39,7 @@ def access_maps(plan: PoissonBoltzmann, names: Set[str]) -> dict[str, Map]:
     positions, radii = solute.positions[taken], solute.radii[taken]
 
     def keep(name: str, values: Floats) -> None:
-        found[name] = Map(grid, values, "", "access")
+        found[name] = Map.owning(grid, values, "", "access")
 
     def outside_of(spheres: SpheresOfBlocks) -> Floats:
         return _on_host(launching, grid, access_by_spheres(launching, grid, spheres), np.dtype(np.uint8))
@@ -81,16 +81,16 @@ def maps_of_potential(plan: PoissonBoltzmann, potential: Map, names: Set[str]) -
         for axis in range(3):
             ahead, behind = np.roll(u, -1, 2 - axis), np.roll(u, 1, 2 - axis)
             values[inner] += ((ahead - 2 * u + behind) / (3 * grid.spacing[axis] ** 2))[inner]
-        found["lap"] = Map(grid, values, "kT/e/A^2", "")
+        found["lap"] = Map.owning(grid, values, "kT/e/A^2", "")
     if "edens" in names:
         squares = sum(np.gradient(u, h, axis=2 - axis) ** 2 for axis, h in enumerate(grid.spacing))
         inside, outside = model.solute_dielectric, model.solvent_dielectric
         constants = inside + (outside - inside) * access["smol"].values
-        found["edens"] = Map(grid, constants * squares, "(kT/e/A)^2", "")
+        found["edens"] = Map.owning(grid, constants * squares, "(kT/e/A)^2", "")
     for name, power in (("ndens", 0), ("qdens", 1)):
         if name in names:
             values = access["ivdw"].values * _concentrations(model, u, power)
-            found[name] = Map(grid, values, "mol/L", "")
+            found[name] = Map.owning(grid, values, "mol/L", "")
     return found
 
 

@@ -138,7 +138,7 @@ class PoissonBoltzmann:
         grid = problem.grids[-1]
         title = f"Poisson-Boltzmann potential of {len(atoms):,} atoms"
         values = solved.potential
-        found = None if values is None else Map(grid, values, "kT/e", title, self.model.temperature)
+        found = None if values is None else Map.owning(grid, values, "kT/e", title, self.model.temperature)
         seconds["total"] = time.perf_counter() - start
         return PBResult(
             atoms, self.model, self.reaction, solved.energy, solved.potentials, found, tuple(solved.levels), errors,
@@ -233,9 +233,9 @@ class PoissonBoltzmann:
         found = {}
         for axis, name in enumerate(("dielx", "diely", "dielz")):
             origin = grid.origin + np.where(np.arange(3) == axis, 0.5 * grid.spacing, 0.0)
-            found[name] = Map(Grid(origin, grid.spacing, grid.shape), constants[axis], "", "dielectric constant")
-        found["access"] = Map(grid, coefficients.accesses_on_host(), "", "access of ions")
-        found["charge"] = Map(grid, charges.on_grid(grid.shape), "e", "charges of nodes")
+            found[name] = Map.owning(Grid(origin, grid.spacing, grid.shape), constants[axis], "", "dielectric constant")
+        found["access"] = Map.owning(grid, coefficients.accesses_on_host(), "", "access of ions")
+        found["charge"] = Map.owning(grid, charges.on_grid(grid.shape), "e", "charges of nodes")
         return found
 
     def _geometry(self, is_kept: bool = False) -> Geometry:

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from ..atoms import Atoms, Floats, placed
 from ..common.arguments import callback, choice, flag, numbers, whole_number
 from ..common.errors import DeviceError, InputError
+from ..common.readonly import own_array
 from ..common.variant import Progress, Variant
 from .conformations import as_conformations
 from .evaluator import Evaluator, Failures, untold
@@ -167,7 +168,7 @@ class Plan(ABC, Generic[R, B]):
         self, conformations: ArrayLike, progress: Progress | None = None, *, profile: bool = False,
         errors: Literal["raise", "record"] = "raise",
     ) -> B:  # fmt: skip
-        """Evaluate conformations (m, n, 3) A together; each gets the same bits as alone.
+        """Evaluate conformations (m, n, 3) A together; each gets the same bits as alone. The batch has a copy of them.
 
         progress : called with the share of the conformations done, 0 to 1
         profile : as in `evaluate`
@@ -217,9 +218,9 @@ class Plan(ABC, Generic[R, B]):
         """Make the results of a batch."""
 
     def _checked(self, conformations: ArrayLike, errors: str) -> tuple[Floats, Failures]:
-        """Check conformations (m, n, 3) A, and make a record of failures."""
+        """Check and copy conformations (m, n, 3) A, and make a record of failures."""
         choice("errors", errors, ("raise", "record"))
-        given = as_conformations(conformations, len(self.atoms))
+        given = own_array(as_conformations(conformations, len(self.atoms)), conformations)
         return given, Failures(len(given), record=errors == "record")
 
     def _check_places(self, conformations: Floats) -> None:

@@ -72,4 +72,4 @@ class PlannedMap:
     def map_of(self, values: NDArray[np.floating], what: str = "") -> Map:
         """Values (nz, ny, nx) as a Map; what : put before the title"""
         kelvin = self.temperature if self.unit == "kT/e" else None
-        return Map(self.problem.grid, values, self.unit, what + self.title, kelvin)
+        return Map.owning(self.problem.grid, values, self.unit, what + self.title, kelvin)

@@ -82,7 +82,7 @@ def pb_map(atoms: Atoms, grid: Grid, options: MapOptions, progress: Progress | N
     assert solved.map is not None
     part = tuple(slice(int(k), int(k) + n) for k, n in zip(first[::-1], grid.shape[::-1], strict=True))
     values = np.ascontiguousarray(solved.map.values[part], options.precision)
-    whole = Map(grid, values, "kT/e", solved.map.title, plan.model.temperature)
+    whole = Map.owning(grid, values, "kT/e", solved.map.title, plan.model.temperature)
     found = whole.in_unit(options.unit, plan.model.temperature)
     return PotmapResult(
         map=found if options.unit == "kT/e" else replace(found, temperature=None),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ...opencl.launch import BoundLaunch
     from ...opencl.memory import Buffer
     from ...opencl.queue import Queue
+    from ...opencl.recording import RecordingQueue
     from ...opencl.signature import Arguments
 
 Rows = NDArray[np.int64]
@@ -69,11 +70,12 @@ class ResidentRows:
 
     systems : of each row; None where a molecule cannot be computed, whose row is empty
     fine : the type of energies, float64 where the device has it
+    rewrites : how often buffers of terms were written
     """
 
     def __init__(self, queue: Queue, systems: Sequence[System | None]) -> None:
         """Raises DeviceMemoryError where the device has no room for all."""
-        self.queue, self.systems = queue, systems
+        self.queue, self.systems, self.rewrites = queue, systems, 0
         there = [k for k, system in enumerate(systems) if system is not None]
         self.there = np.array(there, np.int64)
         self.n_atoms = np.array([0 if system is None else len(system.energy.atoms) for system in systems], np.int64)
@@ -87,6 +89,8 @@ class ResidentRows:
         self.coordinate = next(iter(encodings), np.dtype(np.float64))
         self.fine = queue.dtype if self.coordinate.kind == "i" else np.dtype(np.float64)
         self._lay_out()
+        for system in dict.fromkeys(system for system in systems if system is not None):
+            system.recorder.homes.add(self)
         self.groups = list(self._groups())
         self.rows_on_device, self.steps_on_device, self._further = self._describe()
         self._listed = queue.empty(max(1, len(systems)), np.int32)
@@ -121,6 +125,16 @@ class ResidentRows:
             if len(image):
                 queue.write(self.bytes_on_device, image, int(self.own[k]))
         queue.finish()
+
+    def rewrite(self, recorder: RecordingQueue, is_shared: bool, first: int, data: NDArray[np.uint8]) -> None:
+        """Write bytes to what a molecule's rows share, or to what each of them has."""
+        if is_shared:
+            begins = [begin for system, begin in self.shared.items() if system.recorder is recorder]
+        else:
+            begins = [int(self.own[k]) for k in self.there.tolist() if self.system(k).recorder is recorder]
+        for begin in begins:
+            self.queue.write(self.bytes_on_device, data, begin + first)
+        self.rewrites += 1
 
     def _groups(self) -> Iterator[Group]:
         by_key: dict[Hashable, list[int]] = {}
@@ -224,6 +238,12 @@ class ResidentRows:
         if not np.array_equal(rows, self._list):
             self._pending.keep(self.queue.start_write(self._listed, rows.astype(np.int32)))
             self._list = rows.copy()
+
+    def forget_lists(self) -> None:
+        """Have all lists of rows be written anew, after an interrupt that may have come between two of their parts."""
+        self._list = np.full(1, -1)
+        for group in self.groups:
+            group.listed = np.full(1, -1)
 
     def read(self, rows: Sequence[int], name: str, dtype: DTypeLike) -> NDArray[Any]:
         """Read what rows of one molecule keep in a buffer of their passes, (n_rows, size), once all before is done."""

@@ -7,7 +7,7 @@ from .dielectric import DielectricCorrections
 from .distance import DistanceRestraint
 from .lj_pairs import LennardJonesCorrections
 from .restraint import PositionalRestraint
-from .term import Term, TermKernels
+from .term import Term, TermContext, TermKernels
 from .torsion import TorsionRestraint
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "LennardJonesCorrections",
     "PositionalRestraint",
     "Term",
+    "TermContext",
     "TermKernels",
     "TorsionRestraint",
 ]

@@ -6,6 +6,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from ...atoms import Atoms, Floats
@@ -52,18 +53,20 @@ class TermContext:
         warnings.warn(former, DeprecationWarning, stacklevel=2)
         return self.queue
 
-    def bind(self, file: str, name: str, index: int, arguments: Arguments, **defines: int) -> BoundLaunch:
+    def bind(self, file: str | Path, name: str, index: int, arguments: Arguments, **defines: int) -> BoundLaunch:
         """Bind a kernel of a work-item an atom.
 
+        file : the Path of a kernel file anywhere, the text of one, or the name of one of cl/
         index : of its first term, as `TermKernels.launches` has it
         arguments : all but n_atoms, n_energies, n_results, term, step, positions and results
         """
+        from ...opencl.building import kernel_file
+
         n = len(self.atoms)
         common = dict(n_atoms=n, **self.result_sizes, term=index, step=self.encoding.step)
         buffers = {of: self.buffers[of] for of in ("positions", "results")}
-        return self.queue.bind(
-            file, name, (n, 1), (ITEMS, 1), dict(**common, **buffers, **arguments), **self.macros, **defines
-        )  # fmt: skip
+        given = dict(**common, **buffers, **arguments)
+        return self.queue.bind(kernel_file(file), name, (n, 1), (ITEMS, 1), given, **self.macros, **defines)
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,7 +52,7 @@ def read_cube(file: InputFile) -> Map:
     values, rest = read_numbers(text, len(grid), path, 7 + n_atoms)
     if rest or any(line.strip() for line in text):
         raise FormatError(f"{path}: holds more than the {len(grid):,} values it announces")
-    return Map(grid, np.ascontiguousarray(values.reshape(grid.shape).transpose(2, 1, 0)), **understood(titles))
+    return Map.owning(grid, np.ascontiguousarray(values.reshape(grid.shape).transpose(2, 1, 0)), **understood(titles))
 
 
 def _text(map_: Map, details: Details) -> Iterator[str]:

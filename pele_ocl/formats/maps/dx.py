@@ -68,7 +68,7 @@ def read_dx(file: InputFile) -> Map:
             values, rest = read_numbers(text, len(grid), path, at + 1)
             _check_end(path, rest, text, len(grid))
             ordered = np.ascontiguousarray(values.reshape(grid.shape).transpose(2, 1, 0))
-            return Map(grid, ordered, **understood(comments))
+            return Map.owning(grid, ordered, **understood(comments))
     raise FormatError(f"{path}: has no line 'object ... class array ... data follows'; is it OpenDX?")
 
 

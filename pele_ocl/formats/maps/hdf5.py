@@ -73,7 +73,7 @@ def _map(file: InputFile, opened: h5py.File, name: str) -> Map:
     grid = Grid(origin, spacing, dataset.shape[::-1])
     kelvin = attribute("temperature")
     is_number = isinstance(kelvin, np.ndarray) and kelvin.dtype.kind in "iuf" and kelvin.size == 1
-    return Map(
+    return Map.owning(
         grid,
         values_of(dataset, file).astype(kind, copy=False),
         unit=_text(attribute("unit")),

@@ -78,7 +78,7 @@ def read_mrc(file: InputFile) -> Map:
         labels[start : start + _LABEL_BYTES].decode("ascii", "replace").strip("\0 ")
         for start in range(0, len(labels), _LABEL_BYTES)
     ]
-    return Map(grid, np.array(values, kind, order="C"), **understood(texts))
+    return Map.owning(grid, np.array(values, kind, order="C"), **understood(texts))
 
 
 def _mean_and_deviation(values: NDArray[np.floating]) -> tuple[float, float]:

@@ -1,0 +1,316 @@
+"""Random chains of writes, runs, reads, saves and restores on a Simulation and its Ensemble, beside a model in NumPy.
+
+PELE_OCL_CHAINS sets the number of chains.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import labels_of_elements, require
+from test_minimize import VACUUM
+
+from pele_ocl import Atoms, DistanceRestraint, InputError, PositionalRestraint, Simulation
+
+N, ROWS, OPERATIONS = 5, 4, 40
+DT, KCAL = 1e-3, 418.4  # ps; Da A^2/ps^2
+CHAINS = int(os.environ.get("PELE_OCL_CHAINS", "4"))
+ZEROS = np.zeros(N)
+ATOMS = Atoms(
+    np.random.default_rng(0).uniform(0, 8, (N, 3)), ZEROS, lj_sigma=ZEROS + 1, lj_epsilon=ZEROS,
+    labels=labels_of_elements(["C", "O", "N", "C", "S"]),
+)  # fmt: skip
+TERMS = [PositionalRestraint(3.0), DistanceRestraint([[0, 3], [1, 2]], [4.0, 5.0], 1.0)]
+
+
+@dataclass
+class Row:
+    """A row as it should be: velocities as they are kept, half a step late unless it begins."""
+
+    x: np.ndarray = field(default_factory=lambda: ATOMS.positions.copy())
+    v: np.ndarray = field(default_factory=lambda: np.zeros((N, 3)))
+    begins: bool = True
+    reference: np.ndarray = field(default_factory=lambda: ATOMS.positions.copy())
+    constants: np.ndarray = field(default_factory=lambda: np.full(N, 3.0))
+    targets: np.ndarray = field(default_factory=lambda: np.array([4.0, 5.0]))
+    frozen: np.ndarray = field(default_factory=lambda: np.zeros(N, bool))
+    temperature: float = 300.0
+    is_lost: bool = False  # stopped
+    has_no_place: bool = False
+
+    def energy(self) -> tuple[float, np.ndarray]:
+        """Energy and its gradient by their definition."""
+        away = self.x - self.reference
+        energy, gradient = (self.constants[:, None] * away**2).sum(), 2 * self.constants[:, None] * away
+        for (i, j), target in zip(((0, 3), (1, 2)), self.targets, strict=True):
+            d = self.x[i] - self.x[j]
+            r = np.linalg.norm(d)
+            energy += (r - target) ** 2
+            gradient[i] += 2 * (r - target) * d / r
+            gradient[j] -= 2 * (r - target) * d / r
+        return energy, gradient
+
+    def kick(self) -> np.ndarray:
+        """Change of the velocities in a step."""
+        return np.where(self.frozen[:, None], 0, -KCAL * DT * self.energy()[1] / ATOMS.masses[:, None])
+
+    def step(self) -> None:
+        self.v = self.v + self.kick() * (0.5 if self.begins else 1)
+        self.x = np.where(self.frozen[:, None], self.x, self.x + DT * self.v)
+        self.begins = False
+
+    def shown(self) -> np.ndarray:
+        return self.v if self.begins else self.v + 0.5 * self.kick()
+
+    def set_velocities(self, v: np.ndarray) -> None:
+        self.v, self.begins, self.is_lost = np.where(self.frozen[:, None], 0, v), True, False
+
+
+class Chain:
+    """A simulation and its model."""
+
+    def __init__(self, seed: int, device: object, folder: Path) -> None:
+        self.rng, self.device, self.folder = np.random.default_rng(seed), device, folder
+        self.simulation = self.made()
+        self.rows, self.steps, self.saved = [Row() for _ in range(ROWS)], 0, None
+        for k, row in enumerate(self.rows):
+            row.set_velocities(self.simulation.velocities[k])
+
+    def made(self) -> Simulation:
+        options = dict(integrator="verlet", timestep=1.0, precision="float64", seed=1, device=self.device)
+        return Simulation(ATOMS, ROWS, model=VACUUM, terms=TERMS, **options)
+
+    def near(self) -> np.ndarray:
+        return ATOMS.positions + self.rng.normal(0, 0.2, (N, 3))
+
+    def place(self, k: int, x: np.ndarray) -> None:
+        """Let the model know of written positions; a lost row's velocities are drawn, which no model knows."""
+        row = self.rows[k]
+        was_lost = row.is_lost or row.has_no_place
+        row.x, row.has_no_place = x, False
+        if was_lost:
+            row.set_velocities(self.simulation.velocities[k])
+
+    def write_positions(self, k: int) -> None:
+        x = self.near()
+        where = self.simulation if self.rng.random() < 0.5 else self.simulation.ensemble
+        where.positions[k] = x
+        self.place(k, x)
+
+    def write_positions_twice(self, k: int) -> None:
+        first, last = self.near(), self.near()
+        self.simulation.positions[[k, k]] = [first, last]
+        self.place(k, last)
+
+    def write_velocities(self, k: int) -> None:
+        if not self.rows[k].has_no_place:
+            v = self.rng.normal(0, 3, (N, 3))
+            self.simulation.velocities[k] = v
+            self.rows[k].set_velocities(v)
+
+    def write_restraints(self, k: int) -> None:
+        row, ensemble = self.rows[k], self.simulation.ensemble
+        kind = self.rng.integers(3)
+        if kind == 0:
+            ensemble.references("restraint")[k] = row.reference = self.near()
+        elif kind == 1:
+            ensemble.force_constants("restraint")[k] = row.constants = self.rng.uniform(0, 5, N)
+        else:
+            ensemble.targets("distance_restraint")[k] = row.targets = self.rng.uniform(3, 6, 2)
+
+    def freeze(self, k: int) -> None:
+        row = self.rows[k]
+        row.frozen = self.rng.random(N) < 0.3
+        row.v = np.where(row.frozen[:, None], 0, row.v)
+        self.simulation.ensemble.frozen[k] = row.frozen
+
+    def write_temperatures(self, k: int) -> None:
+        temperature = float(self.rng.integers(100, 400))
+        self.simulation.temperatures[k] = temperature
+        self.rows[k].temperature = temperature
+
+    def draw(self, k: int) -> None:
+        self.simulation.draw_velocities()
+        self.take_velocities()
+
+    def take_velocities(self) -> None:
+        for k, row in enumerate(self.rows):
+            if not row.is_lost and not row.has_no_place:
+                row.set_velocities(self.simulation.velocities[k])
+
+    def run(self, k: int, count: int | None = None) -> None:
+        count = int(self.rng.integers(0, 12)) if count is None else count
+        self.simulation.run(count)
+        self.stepped(count)
+
+    def stepped(self, count: int) -> None:
+        self.steps += count
+        for row in self.rows:
+            for _ in range(0 if row.is_lost or row.has_no_place else count):
+                row.step()
+
+    def interrupt(self, k: int) -> None:
+        """End a run by an interrupt, before or after the launches of a step."""
+        resident, at, before = self.simulation.ensemble.state.resident, self.rng.integers(1, 9), self.rng.random() < 0.5
+        own, calls = resident.queue_up, [0]
+
+        def queue_up(launches):
+            calls[0] += 1
+            if calls[0] == at and before:
+                raise KeyboardInterrupt
+            own(launches)
+            if calls[0] == at:
+                raise KeyboardInterrupt
+
+        resident.queue_up = queue_up
+        try:
+            self.simulation.run(10)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            del resident.queue_up
+        self.stepped(self.simulation.steps - self.steps)
+
+    def explode(self, k: int) -> None:
+        row = self.rows[k]
+        if row.has_no_place or row.frozen.all():
+            return
+        v = np.full((N, 3), 1e4)
+        self.simulation.velocities[k] = v
+        row.set_velocities(v)
+        self.run(k, 2)
+        assert "goes more than 1 A in a step" in self.simulation.errors[k]
+        row.x, row.is_lost = self.simulation.positions[k], True
+
+    def lose(self, k: int) -> None:
+        """Write positions that are no numbers: the simulation refuses them, the ensemble has a record."""
+        nowhere = np.full((N, 3), np.nan)
+        with pytest.raises(InputError, match="a finite number is needed"):
+            self.simulation.positions[k] = nowhere
+        if self.rng.random() < 0.5:
+            self.simulation.ensemble.positions[k] = nowhere
+            self.rows[k].has_no_place = True
+
+    def refuse(self, k: int) -> None:
+        simulation = self.simulation
+        for column, values in (
+            (simulation.positions, np.zeros((N + 1, 3))), (simulation.velocities, np.full((N, 3), np.nan)),
+            (simulation.temperatures, -1.0), (simulation.temperatures, np.nan),
+            (simulation.ensemble.targets("distance_restraint"), [np.inf, 1.0]),
+        ):  # fmt: skip
+            with pytest.raises(InputError):
+                column[k] = values
+        with pytest.raises(InputError):
+            simulation.ensemble.frozen[k] = [N]
+
+    def copy(self, k: int) -> None:
+        source, target = self.rows[k], self.rows[(k + 1) % ROWS]
+        if source.has_no_place:
+            return
+        self.simulation.ensemble.copy(k, (k + 1) % ROWS)
+        target.reference, target.constants, target.targets = source.reference, source.constants, source.targets
+        self.place((k + 1) % ROWS, source.x)
+
+    def evaluate(self, k: int) -> None:
+        self.simulation.ensemble.evaluate(k if self.rng.random() < 0.5 else None)
+
+    def minimize(self, k: int) -> None:
+        self.simulation.ensemble.minimize([k], max_iterations=3)
+        if not self.rows[k].has_no_place:
+            self.place(k, self.simulation.ensemble.positions[k])
+
+    def minimize_all(self, k: int) -> None:
+        if all(row.is_lost or row.has_no_place for row in self.rows):
+            return
+        self.simulation.minimize(max_iterations=2)
+        for number, row in enumerate(self.rows):
+            if not row.is_lost and not row.has_no_place:
+                row.x = self.simulation.positions[number]
+        self.take_velocities()
+
+    def save(self, k: int) -> None:
+        self.simulation.save(self.folder / "a.npz")
+        self.saved = copy.deepcopy((self.rows, self.steps))
+
+    def restore(self, k: int) -> None:
+        if self.saved is not None:
+            if self.rng.random() < 0.5:
+                self.simulation = self.made()
+            self.simulation.restore(self.folder / "a.npz")
+            self.rows, self.steps = copy.deepcopy(self.saved)
+
+    def pickle(self, k: int) -> None:
+        self.simulation = pickle.loads(pickle.dumps(self.simulation))
+
+    def check(self) -> None:
+        """Compare all that can be read, in some order, with the model."""
+        simulation, rows, ensemble = self.simulation, self.rows, self.simulation.ensemble
+        energies = np.array([row.energy()[0] for row in rows])
+        goes_on = np.array([not row.is_lost and not row.has_no_place for row in rows])
+        there = np.array([not row.has_no_place for row in rows])
+
+        def of_ensemble() -> None:
+            try:
+                found = ensemble.energies
+            except InputError:
+                return  # which is right for rows that were written
+            np.testing.assert_allclose(found, np.where(there, energies, np.nan), rtol=1e-7, atol=1e-7)
+            np.testing.assert_allclose(ensemble.terms().total, found, rtol=1e-7, atol=1e-7)
+
+        def potential() -> None:
+            wanted = np.where(goes_on, energies, np.nan)
+            np.testing.assert_allclose(simulation.potential_energies, wanted, rtol=1e-7, atol=1e-7)
+            np.testing.assert_allclose(simulation.restraint_energies, wanted, rtol=1e-7, atol=1e-7)
+            of_ensemble()
+
+        def kinetic() -> None:
+            v2 = np.array([(ATOMS.masses[:, None] * row.shown() ** 2).sum() for row in rows])
+            wanted = np.where(goes_on, v2 / 2 / KCAL, np.nan)
+            np.testing.assert_allclose(simulation.kinetic_energies, wanted, rtol=1e-6, atol=1e-9)
+
+        def places() -> None:
+            for k in np.flatnonzero(there).tolist():
+                np.testing.assert_allclose(simulation.positions[k], rows[k].x, atol=1e-9)
+            for k in np.flatnonzero(goes_on).tolist():
+                np.testing.assert_allclose(simulation.velocities[k], rows[k].shown(), atol=1e-6)
+
+        def others() -> None:
+            assert set(simulation.errors) == set(np.flatnonzero(~goes_on).tolist())
+            assert simulation.freedom.tolist() == [3 * int((~row.frozen).sum()) for row in rows]
+            assert simulation.temperatures.tolist() == [row.temperature for row in rows]
+            assert simulation.steps == self.steps
+            for k, row in enumerate(rows):
+                np.testing.assert_array_equal(ensemble.frozen[k], row.frozen)
+                np.testing.assert_allclose(ensemble.targets("distance_restraint")[k], row.targets)
+                np.testing.assert_allclose(ensemble.references("restraint")[k], row.reference, atol=1e-12)
+
+        checks = [of_ensemble, potential, kinetic, places, others]
+        for number in self.rng.permutation(len(checks))[: int(self.rng.integers(1, len(checks) + 1))]:
+            checks[number]()
+
+
+OF_CHAIN = (
+    "write_positions", "write_positions_twice", "write_velocities", "write_restraints", "freeze", "write_temperatures",
+    "draw", "run", "run", "run", "interrupt", "explode", "lose", "refuse", "copy", "evaluate", "minimize",
+    "minimize_all", "save", "restore", "pickle",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(CHAINS))
+def test_a_chain_of_calls_is_what_its_model_is(device, tmp_path, seed):
+    require(device, "float64")
+    chain, made = Chain(seed, device, tmp_path), []
+    for _ in range(OPERATIONS):
+        made.append((str(chain.rng.choice(OF_CHAIN)), int(chain.rng.integers(ROWS))))
+        try:
+            getattr(chain, made[-1][0])(made[-1][1])
+            chain.check()
+        except BaseException as error:
+            error.add_note(f"after {made}")
+            raise
