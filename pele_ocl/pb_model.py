@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -70,6 +70,8 @@ MOST_IONS = 9
 LEAST_POINTS = 5  # along an axis
 MOST_POINTS = 2**31 - 1  # of a grid: kernels count them in 32 bits
 MAP_SLACK = 1e-4  # of a map's spacing: the digits of a file's origin
+MOST_DENSE = 1000.0  # points per A^2
+COARSEST_OF_DENSITY = 0.5  # A: on finer grids the surface "edges" has more probes, as many for each node's face
 FINEST_STEP = 0.25  # of spacings between two levels of focusing: finer ones get a level between them
 
 
@@ -106,7 +108,8 @@ class PBModel:
         edges by their middles; "smol", the same smoothed; "spl2" and "spl4", APBS's splines of
         degrees 3 and 7
     probe : A, >= 0, radius of the solvent molecule that rolls over the atoms
-    density : points per A^2 of the spheres that the probe's surface is made of
+    density : points per A^2 of the spheres that the probe's surface is made of. On grids finer than 0.5 A "edges" has
+        (0.5 A / spacing)^2 times as many, so that its error falls with that of the grid
     window : A, half width of the splines of "spl2" and "spl4"
     charges : "spl0", a charge on the eight nodes around it; "spl2" or "spl4", on the 27 or 125 of a spline of degree
         2 or 4
@@ -138,7 +141,7 @@ class PBModel:
             arguments.number(name, getattr(self, name), "a number, 0.001 to 1,000,000,", least=1e-3, most=1e6)
         arguments.number("temperature", self.temperature, "a number of K, 1 to 100,000,", least=1, most=1e5)
         arguments.number("probe", self.probe, "a number of A, 0 to 100,", least=0, most=100)
-        arguments.number("density", self.density, "a number per A^2, 0.1 to 1,000,", least=0.1, most=1000)
+        arguments.number("density", self.density, "a number per A^2, 0.1 to 1,000,", least=0.1, most=MOST_DENSE)
         arguments.number("window", self.window, "a number of A, 0.01 to 10,", least=0.01, most=10)
         for name, choices in (
             ("equation", EQUATIONS), ("surface", tuple(SURFACES)), ("charges", SPREADINGS), ("boundary", BOUNDARIES),
@@ -182,6 +185,11 @@ class PBModel:
     def way(self) -> str:
         """Way in which the surface gives edges their coefficients."""
         return SURFACES[self.surface].way
+
+    def density_on(self, grid: Grid) -> float:
+        """Points per A^2 of the probe's surface on a grid."""
+        finer = COARSEST_OF_DENSITY / float(grid.spacing.min())
+        return min(MOST_DENSE, self.density * max(1.0, finer) ** 2) if self.way == "cuts" else self.density
 
     @property
     def has_splines(self) -> bool:
@@ -432,6 +440,7 @@ class PBProblem:
     """Problem to solve: spheres, a model, and grids from the coarsest to the finest.
 
     maps : in place of what is computed of the spheres
+    density : points per A^2 of the probe's surface; 0 for those of the model on the finest grid
 
     Raises InputError for too few or too many points, or a grid that does not lie inside the one before.
     """
@@ -440,6 +449,12 @@ class PBProblem:
     model: PBModel
     grids: tuple[Grid, ...] = field(default_factory=tuple)
     maps: PBMaps = field(default_factory=PBMaps)
+    density: float = 0.0
+
+    @property
+    def rolled(self) -> PBModel:
+        """The model with the density of the probe's surface on these grids."""
+        return replace(self.model, density=self.density)
 
     @property
     def has_charges_of_nodes(self) -> bool:
@@ -460,6 +475,8 @@ class PBProblem:
         for parent, child in zip(self.grids, self.grids[1:], strict=False):
             if (child.origin < parent.origin - 1e-9).any() or (child.last > parent.last + 1e-9).any():
                 raise InputError("a grid does not lie inside the grid before it; give grids from coarse to fine")
+        if not self.density:
+            object.__setattr__(self, "density", self.model.density_on(self.grids[-1]))
 
     def require_atoms_on_grid(self) -> None:
         """Raise InputError if no atom lies inside the outermost grid."""
