@@ -123,42 +123,57 @@ INLINE Held held_by(total4 sphere, Circle circle) {
     return held;
 }
 
-// Goes through the spheres in the cells two from a cell or nearer, which have all that meet a sphere of the cell.
-#define FOR_NEAR(t, at) \
-    for (int k = max(at.z - 2, 0); k <= min(at.z + 2, cells.z - 1); ++k) \
-        for (int j = max(at.y - 2, 0); j <= min(at.y + 2, cells.y - 1); ++j) \
-            for (int t = cell_starts[(k * cells.y + j) * cells.x + max(at.x - 2, 0)]; \
-                 t < cell_starts[(k * cells.y + j) * cells.x + min(at.x + 2, cells.x - 1) + 1]; ++t)
+// Goes through the spheres in the cells around a cell: in those beside it are all that hold a point of it, and with
+// `reach` 2 all that meet a sphere of it.
+#define FOR_NEAR(t, at, reach) \
+    for (int k = max(at.z - reach, 0); k <= min(at.z + reach, cells.z - 1); ++k) \
+        for (int j = max(at.y - reach, 0); j <= min(at.y + reach, cells.y - 1); ++j) \
+            for (int t = cell_starts[(k * cells.y + j) * cells.x + max(at.x - reach, 0)]; \
+                 t < cell_starts[(k * cells.y + j) * cells.x + min(at.x + reach, cells.x - 1) + 1]; ++t)
+
+INLINE total3 point_at(Circle circle, total angle) {
+    return circle.middle + circle.radius * (cos(angle) * circle.u + sin(angle) * circle.v);
+}
+
+// Gives the angle, from `angle` on, at which no sphere but those of atoms a and b holds a point of their circle. A turn
+// or more: there is none.
+INLINE total angle_not_held(Circle circle, int a, int b, total angle, CELLS_TAKEN) {
+    for (int has_moved = 1; has_moved && angle < TURN;) {
+        has_moved = 0;
+        const total3 point = point_at(circle, angle);
+        const int4 at = cell_of(point, cells, place);
+        FOR_NEAR(t, at, 1) {
+            const int c = cell_members[t];
+            const total4 sphere = cell_spheres[c];
+            const total3 apart = point - sphere.xyz;
+            const total slack = 8 * TINY * (sphere.w + circle.radius) * (sphere.w + circle.radius);
+            if (dot(apart, apart) > sphere.w * sphere.w + slack || c == a || c == b) continue;
+            const Held held = held_by(sphere, circle);
+            if (held.least <= -held.reach) return TURN;
+            if (held.least >= held.reach) continue;
+            const total spread = acos(held.least / held.reach);
+            const total past = within_turn(angle - atan2(held.y, held.x) + spread + TINY);
+            if (spread <= TINY || past >= 2 * spread) continue;
+            angle += 2 * spread - past + TINY;
+            has_moved = 1;
+        }
+    }
+    return angle;
+}
 
 // Goes around the circle where the spheres of atoms a and b meet, and finds the parts that no other sphere holds. Each
 // has points at both ends and between them, at most `step` apart. Gives their number, and writes them to `probes`.
 INLINE int points_of_circle(
     Circle circle, int a, int b, int4 at, total step, int is_listing, total probe, global total4 *probes, CELLS_TAKEN)
 {
-    total angle = 0;
     int count = 0;
-    while (angle < TURN) {
-        for (int has_moved = 1; has_moved;) {  // out of the spheres that hold the point at `angle`
-            has_moved = 0;
-            FOR_NEAR(t, at) {
-                const int c = cell_members[t];
-                if (c == a || c == b) continue;
-                const Held held = held_by(cell_spheres[c], circle);
-                if (held.least >= held.reach) continue;
-                if (held.least <= -held.reach) return count;
-                if (held.x * cos(angle) + held.y * sin(angle) <= held.least - 4 * TINY * held.reach) continue;
-                const total spread = acos(held.least / held.reach);
-                const total past = within_turn(angle - atan2(held.y, held.x) + spread + TINY);
-                if (spread <= TINY || past >= 2 * spread) continue;
-                angle += 2 * spread - past + TINY;
-                has_moved = 1;
-                if (angle >= TURN) return count;
-            }
-        }
+    for (total angle = 0; (angle = angle_not_held(circle, a, b, angle, CELLS_PASSED)) < TURN;) {
         total end = TURN;
-        FOR_NEAR(t, at) {
+        FOR_NEAR(t, at, 2) {
             const int c = cell_members[t];
-            if (c == a || c == b) continue;
+            const total3 apart = cell_spheres[c].xyz - circle.middle;
+            const total far = cell_spheres[c].w + circle.radius;
+            if (dot(apart, apart) >= far * far || c == a || c == b) continue;
             const Held held = held_by(cell_spheres[c], circle);
             if (held.least >= held.reach) continue;
             const total spread = acos(fmax(held.least / held.reach, (total)-1));
@@ -168,7 +183,7 @@ INLINE int points_of_circle(
         for (int p = 0; is_listing && p <= pieces; ++p) {
             const total own = angle + (end - angle) * p / pieces;
             total4 point;
-            point.xyz = circle.middle + circle.radius * (cos(own) * circle.u + sin(own) * circle.v);
+            point.xyz = point_at(circle, own);
             point.w = probe;
             probes[count + p] = point;
         }
@@ -188,10 +203,13 @@ INLINE int points_of_circles(
     const int4 at = cell_of(cell_spheres[a].xyz, cells, place);
     int number = 0, count = 0;
     Circle circle;
-    FOR_NEAR(t, at) {
+    FOR_NEAR(t, at, 2) {
         const int b = cell_members[t];
         if (b <= a || !(has_points[a] || has_points[b])) continue;
-        if (!circle_of(cell_spheres[a], cell_spheres[b], &circle) || number++ % n_lanes != lane) continue;
+        const total3 apart = cell_spheres[b].xyz - cell_spheres[a].xyz;
+        const total far = cell_spheres[b].w + cell_spheres[a].w;
+        if (dot(apart, apart) >= far * far || number++ % n_lanes != lane) continue;
+        if (!circle_of(cell_spheres[a], cell_spheres[b], &circle)) continue;
         global total4 *own = is_listing ? probes + count : probes;
         count += points_of_circle(circle, a, b, at, step, is_listing, probe, own, CELLS_PASSED);
     }
@@ -215,6 +233,7 @@ kernel void list_circle_points(
 {
     const int lane = get_global_id(0), a = get_global_id(1);
     if (lane >= n_lanes || a >= cells.w) return;
-    points_of_circles(lane, a, n_lanes, CELLS_PASSED, has_points, step, probe, 1,
-        probes + first + starts[(size_t)a * n_lanes + lane]);
+    const int begin = starts[(size_t)a * n_lanes + lane];
+    if (begin == starts[(size_t)a * n_lanes + lane + 1]) return;
+    points_of_circles(lane, a, n_lanes, CELLS_PASSED, has_points, step, probe, 1, probes + first + begin);
 }

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 GROUP = 64  # work-items of a group
 POINTS = {True: 256, False: 16}  # of a sphere that a work-item does, on CPUs and else: cl/pb/probes.cl
-LANES = {True: 1, False: 16}  # work-items that share an atom's circles, on CPUs and else
+LANES = {True: 4, False: 16}  # work-items that share an atom's circles, on CPUs and else
 
 
 @lru_cache(maxsize=8)
