@@ -35,7 +35,7 @@ class Surface:
 
     way : key of WAYS
     order : of the energy's error in the spacing
-    safety : factor of |E(h) - E(2h)| that covers the error of E(h): docs/theory/poisson-boltzmann.md, section 7
+    safety : factor of |E(h) - E(2h)|, rms of two grids, that covers the error of E(h): section 7 of the theory
     degree : of splines
 
     Raises InputError for a way or a degree that no code computes.
@@ -43,7 +43,7 @@ class Surface:
 
     way: str
     order: int
-    safety: int
+    safety: float
     degree: int = 0
 
     def __post_init__(self) -> None:
@@ -53,7 +53,7 @@ class Surface:
 
 
 SURFACES = {
-    "edges": Surface("cuts", order=2, safety=1),
+    "edges": Surface("cuts", order=2, safety=2.5 / 3),
     "mol": Surface("middles", order=1, safety=3),
     "smol": Surface("smoothed", order=1, safety=1),
     "spl2": Surface("splines", order=1, safety=3, degree=3),
@@ -72,6 +72,7 @@ MOST_POINTS = 2**31 - 1  # of a grid: kernels count them in 32 bits
 MAP_SLACK = 1e-4  # of a map's spacing: the digits of a file's origin
 MOST_DENSE = 1000.0  # points per A^2
 COARSEST_OF_DENSITY = 0.5  # A: on finer grids the surface "edges" has more probes, as many for each node's face
+BEYOND, COARSEST = 15.0, 2.0  # A: how far a grid reaches beyond the one whose border it gives, and its spacing
 FINEST_STEP = 0.25  # of spacings between two levels of focusing: finer ones get a level between them
 
 
@@ -355,6 +356,21 @@ def grid_around(solute: PBSolute, spacing: float, padding: float) -> Grid:
         raise InputError(f"a spacing of {spacing:g} A is too small for this molecule; choose a larger one")
     multiple = np.where(steps > 32, 16, 8)
     return grid_at(solute.middle, spacing, (np.ceil(steps / multiple) * multiple + 1).astype(np.int64))
+
+
+def grid_beyond(grid: Grid, solute: PBSolute, boundary: str) -> Grid:
+    """Make a coarser grid around a grid, whose border is far from the molecule, where border values are good.
+
+    boundary : of PBModel; by "sdh" the grid is a cube around the sphere that stands for the molecule
+
+    It has at most about as many nodes as the grid has; usually a tenth.
+    """
+    middle, lengths = (grid.origin + grid.last) / 2, grid.last - grid.origin + 2 * BEYOND
+    if boundary == "sdh":
+        apart = np.sqrt(((solute.positions - middle) ** 2).sum(axis=1)) + solute.radii
+        lengths = np.full(3, max(2 * (float(apart.max()) + BEYOND), float(lengths.max())))
+    spacing = max(COARSEST, 2 * float(grid.spacing.max()), float(np.prod(lengths) / len(grid)) ** (1 / 3))
+    return grid_at(middle, spacing, (np.ceil(lengths / spacing / 8) * 8 + 1).astype(np.int64))
 
 
 def grid_within(grid: Grid, solute: PBSolute, padding: float, probe: float) -> Grid:

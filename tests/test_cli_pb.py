@@ -388,6 +388,9 @@ def test_what_cannot_be_continued_is_named_with_its_line(folder, old, new, sente
         ("write kappa dx kappa", "write force dx x", "line 29: `write force` is not done here; choose pot, charge"),
         (REF, REF.replace("gcent mol 1", "gcent 90 0 0"), "line 33: no atom lies inside"),
         ("write kappa dx kappa", "write kappa uhbd x", "line 29: maps are not written as uhbd"),
+        ("write kappa dx kappa", "write kappa dx ./pot", "line 29: pot.dx: the same file as the output pot.dx; give one"),
+        ("write kappa dx kappa", "write kappa dx none/kappa", "line 29: none/kappa.dx: the folder "),
+        ("gcent mol 1", "gcent mol \u00b2", "line 9: there is no molecule \u00b2; READ names 1"),
         ("pdie 2.0", "pdie two", "line 17: 'two' is not a number, as pdie needs it"),
         ("pdie 2.0", "", "line 5: pdie is missing in ELEC solv"),
         ("conc 0.15 radius 2.0", "conc 0.25 radius 2.0", "line 5: the salt is not neutral"),
@@ -409,6 +412,21 @@ def test_what_is_wrong_or_not_done_is_named_with_its_line(folder, old, new, sent
     (folder / "apbs.in").write_text(INPUT.replace(old, new, 1))
     assert sentence in error_of("pb", "apbs.in")
     assert not list(folder.glob("*.dx*"))
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+def test_no_output_of_an_input_file_is_a_file_that_it_reads(folder, is_link):
+    """Maps that are read count whether they are used or not, and by whichever name."""
+    (folder / "own.dx").write_text("a map")
+    name = "own"
+    if is_link:
+        (folder / "link.dx").symlink_to(folder / "own.dx")
+        name = "link"
+    text = INPUT.replace("read\n", "read\n    charge dx own.dx\n", 1).replace("write kappa dx kappa", f"write kappa dx {name}")
+    (folder / "apbs.in").write_text(text)
+    assert f"line 30: {name}.dx: the same file as the input own.dx; give the output" in error_of("pb", "apbs.in")
+    assert (folder / "own.dx").read_text() == "a map"
+    assert not (folder / "pot.dx").exists()
 
 
 def test_a_file_that_ends_in_the_middle(folder):

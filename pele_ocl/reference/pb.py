@@ -20,6 +20,7 @@ from ..pb_model import SMALL, PBModel, PBProblem, PBSolute
 PIECES = 64  # that an edge is cut into where its share of solvent is counted
 ALL_PIECES = np.uint64(2**64 - 1)
 LARGEST_EXPONENT = 85.0  # of an ion's Boltzmann factor, as in APBS
+LEAST_PRODUCT = np.float32(1e-12)  # of splines: smaller ones are left as they are, as in APBS
 NEAREST = 1e-2  # A: the singular potential of an atom is taken no closer
 
 Codes = NDArray[np.uint8]
@@ -212,7 +213,8 @@ def spline_products(origin: Floats, grid: Grid, centres: Floats, radii: Floats, 
         step = 3 * t**2 - 2 * t**3 if model.surface == "spl2" else 35 * t**4 - 84 * t**5 + 70 * t**6 - 20 * t**7
         inner = max(0.0, radius - window)
         step = np.where(r2 <= inner * inner, 0.0, np.where(r2 >= reach * reach, 1.0, step))
-        values[first[2] : end[2], first[1] : end[1], first[0] : end[0]] *= step
+        part = values[first[2] : end[2], first[1] : end[1], first[0] : end[0]]
+        np.multiply(part, step, out=part, where=part > LEAST_PRODUCT)
     return values
 
 

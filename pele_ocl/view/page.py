@@ -98,6 +98,8 @@ def _facts(atoms: Atoms, surface: Surface, colouring: Colouring, map_: Map | Non
         stride = _stride(map_)
         every = f", of which the page has one of {stride} along each axis" if stride > 1 else ""
         facts.append(f"map of {' x '.join(map(str, map_.grid.shape))} points{every}")
+    if colouring.beyond:
+        facts.append(f"{colouring.beyond:.1%} of the surface is beyond the colours")
     if colouring.missing:
         facts.append(f"grey: {colouring.missing:.0%} of the surface has no value")
     return "; ".join(facts) + "."

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...atoms import Atoms
 from ...grid import Grid
-from ...pb_model import LIKE_APBS, PBIon, PBModel
+from ...pb_model import PBIon, PBModel
 from ...units import POTENTIAL_UNITS
 from ...view import FOR_SURFACE, FOR_SURFACE_END, PROGRAMS
 from ..command import OUTPUT
@@ -104,7 +104,7 @@ def pb_model_of(
     source = click.get_current_context().get_parameter_source("dielectric")
     water = PBModel.solvent_dielectric if source is click.core.ParameterSource.DEFAULT else dielectric
     salt = (PBIon(1, ionic_strength), PBIon(-1, ionic_strength)) if ionic_strength else ()
-    return PBModel(solute_dielectric, water, salt, temperature, **LIKE_APBS)
+    return PBModel(solute_dielectric, water, salt, temperature)
 
 
 def grid_of(
