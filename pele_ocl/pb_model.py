@@ -67,6 +67,7 @@ LIKE_APBS: Mapping[str, Any] = {"surface": "smol", "charges": "spl2", "boundary"
 
 SMALL = 1e-9  # A: radii and probes below it count as none, as in APBS
 MOST_IONS = 9
+_CHOOSE = "choose a set of radii, such as amber, charmm or parse of PDB2PQR, or give radii of your own"
 LEAST_POINTS = 5  # along an axis
 MOST_POINTS = 2**31 - 1  # of a grid: kernels count them in 32 bits
 MAP_SLACK = 1e-4  # of a map's spacing: the digits of a file's origin
@@ -266,14 +267,14 @@ class PBSolute:
         if not len(atoms):
             raise InputError("there are no atoms; a Poisson-Boltzmann calculation needs at least one")
         if radii is None and atoms.gb_radii is None:
-            raise ParameterError("the atoms have no radii; read a PQR file or choose a set of radii (--radii)")
+            raise ParameterError(f"the atoms have no radii; {_CHOOSE}")
         values = arguments.numbers("radii", atoms.gb_radii if radii is None else radii)
         if values.shape != (len(atoms),):
             raise InputError(f"radii have shape {values.shape}; ({len(atoms)},) is needed, one an atom")
         if not np.isfinite(values).all() or (values < 0).any():
             raise InputError("a radius is negative or no finite number; radii must be 0 or more Angstrom")
         if needs_spheres and not (values > SMALL).any():
-            raise ParameterError("all radii are 0; read a PQR file or choose a set of radii (--radii)")
+            raise ParameterError(f"all radii are 0; {_CHOOSE}")
         return cls(atoms.positions, atoms.charges, values)
 
     @property

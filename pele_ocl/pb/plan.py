@@ -23,6 +23,7 @@ from .equation import StoppedError
 from .given_maps import charges_on, coefficients_on
 from .launching import Launching
 from .levels import Batch, Geometry, Solution, SolverChoice, can_be_rows, nothing, solve_grids
+from .named_radii import with_named_radii
 from .probes import probe_points
 from .reaction import require_room
 from .result import PBErrors, PBResult
@@ -44,7 +45,8 @@ class PoissonBoltzmann:
     model : dielectrics, salt, surface, and how charges and borders are treated; by default PBModel()
     grids : Grid, or several for focusing, the coarsest first; by default one around the molecule
     spacing, padding : of the grid around the molecule, A; ignored where grids are given
-    radii : (n,) A of the atoms' spheres; by default atoms.gb_radii, the fifth column of a PQR file
+    radii : (n,) A of the atoms' spheres; by default atoms.gb_radii, the fifth column of a PQR file. "amber", "charmm" or
+        "parse" are those of a force field of PDB2PQR, by names of atoms
     reaction : True for the solvent's reaction alone, without the charges' own potential. One solve gives the energy of
         solvation from a medium of the solute's dielectric. False for all of the potential, as APBS has it. Energies
         then contain self energies of charges on a grid, and only differences on the same grid mean anything
@@ -60,13 +62,15 @@ class PoissonBoltzmann:
 
     def __init__(
         self, atoms: Atoms, model: PBModel | None = None, *, grids: Grid | Sequence[Grid] | None = None,
-        spacing: float = 0.5, padding: float = 10.0, radii: ArrayLike | None = None, reaction: bool = True,
+        spacing: float = 0.5, padding: float = 10.0, radii: ArrayLike | str | None = None, reaction: bool = True,
         solver: str = "mgcg", tolerance: float = 1e-6, max_iterations: int = 100_000,
         given: PBMaps | None = None, device: Device | int | str | None = None,
     ) -> None:  # fmt: skip
         from ..opencl.device import get_device
 
         self.model = arguments.instance("model", PBModel() if model is None else model, PBModel, "a PBModel")
+        if isinstance(radii, str):
+            atoms, radii = with_named_radii(atoms, radii), None
         self.solute = PBSolute.of(atoms, radii, needs_spheres=self.model.has_border)
         self.atoms = atoms
         self.reaction = arguments.flag("reaction", reaction)
