@@ -477,3 +477,25 @@ def test_a_structure_becomes_a_pqr_file_that_has_its_energy(tmp_path):
     assert [str(residue) for residue in again.labels.residues] == [str(residue) for residue in atoms.labels.residues]
     assert "--pqr writes .pqr files" in error_of("pb", HEXAPEPTIDE, "--pqr", tmp_path / "x.pdb")
     assert not (tmp_path / "x.pdb").exists()
+
+
+def test_radii_of_pdb2pqr_by_names_of_atoms(tmp_path):
+    """Also for a PQR file without radii, which is told what to do."""
+    report = json.loads(run("pb", HEXAPEPTIDE, *COARSE, "--radii", "parse", "--pqr", tmp_path / "x.pqr", "--json").stdout)
+    assert report["settings"]["radii_set"] == "pdb2pqr-parse"
+    written = read(tmp_path / "x.pqr")
+    plan = PoissonBoltzmann(read(HEXAPEPTIDE), spacing=1.0, radii="parse")
+    assert np.allclose(plan.solute.radii, written.gb_radii)
+    assert plan.solve(keep_map=False).energy == pytest.approx(report["energy"]["total"], rel=1e-6)
+    first = {str(name): float(radius) for name, radius in zip(written.labels.names, written.gb_radii, strict=True)}
+    assert (first["CA"], first["C"], first["O"], first["HA"]) == (2.0, 1.7, 1.4, 0.0)
+    lines = (line.split() for line in (tmp_path / "x.pqr").read_text().splitlines() if line.startswith("ATOM"))
+    (tmp_path / "none.pqr").write_text("".join(" ".join([*words[:-1], "0.0"]) + "\n" for words in lines))
+    assert "all radii are 0; choose a set of radii, such as amber" in error_of("pb", tmp_path / "none.pqr")
+    again = json.loads(run("pb", tmp_path / "none.pqr", *COARSE, "--radii", "parse", "--json").stdout)
+    assert again["energy"]["total"] == pytest.approx(report["energy"]["total"], rel=1e-6)
+
+
+def test_a_residue_without_named_radii_is_named(tmp_path):
+    (tmp_path / "x.pqr").write_text(PQR)
+    assert "ION1: the radii charmm have no such residue" in error_of("pb", tmp_path / "x.pqr", "--radii", "charmm")
