@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import click
@@ -18,7 +17,6 @@ from ..command import OUTPUT
 from ..options import Command, png_option, range_option
 
 DEFAULT_PADDING = 10.0
-_IS_FOR_SURFACE = "pele_ocl.potmap.for_surface"
 
 
 def physics_options(command: Command) -> Command:
@@ -96,7 +94,6 @@ def picture_options(command: Command) -> Command:
 def _for_surface(context: click.Context, _: click.Parameter, is_wanted: bool) -> None:
     """Let the options of a map on a surface have the defaults that such pictures have."""
     if is_wanted:
-        context.meta[_IS_FOR_SURFACE] = True
         context.default_map = {**(context.default_map or {}), **FOR_SURFACE, "end": FOR_SURFACE_END}
 
 
@@ -107,11 +104,7 @@ def pb_model_of(
     context = click.get_current_context()
     source = context.get_parameter_source("dielectric")
     water = PBModel.solvent_dielectric if source is click.core.ParameterSource.DEFAULT else dielectric
-    make = partial(PBModel.like, "apbs") if context.meta.get(_IS_FOR_SURFACE) else PBModel
-    return make(
-        solute_dielectric=solute_dielectric, solvent_dielectric=water, ions=salt_of(ionic_strength),
-        temperature=temperature,
-    )  # fmt: skip
+    return PBModel(solute_dielectric, water, salt_of(ionic_strength), temperature)
 
 
 def grid_of(
