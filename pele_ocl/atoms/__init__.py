@@ -22,6 +22,7 @@ from .bonded import (
 )
 from .labels import Floats, Ints, Labels, Residue, Strings, Structure
 from .radii import BONDI_SETS, RADII_SETS, element_rule, elements_of, hct_scale, radii_set
+from .sites import VirtualSites
 from .topology import Topology
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "Topology",
     "Torsions",
     "UreyBradley",
+    "VirtualSites",
     "element_rule",
     "elements_of",
     "exclusions",

@@ -17,6 +17,7 @@ from .bonded_forces import bonded_tables, wrapping_notes
 from .forces import A_PER_NM, Forces
 from .gb_forces import gb_parameters
 from .nonbonded_forces import nonbonded_parameters
+from .sites import rigid_pairs_of, sites_of
 
 if TYPE_CHECKING:
     from openmm import System
@@ -73,6 +74,8 @@ def from_openmm(topology: Topology, system: System, positions: ArrayLike, radii:
         combining=nonbonded.combining,
         bonded=bonded,
         gb_radii_set=gb.name,
+        virtual_sites=sites_of(system),
+        rigid_pairs=rigid_pairs_of(system, forces.pairs("HarmonicBondForce", "getNumBonds", "getBondParameters")),
         notes=(*_notes(system, forces, bonds), *wrapping_notes(forces), *nonbonded.notes, *gb.notes),
     )
 
@@ -148,7 +151,7 @@ def _notes(system: System, forces: Forces, bonds: Ints) -> Iterator[str]:
         yield "the System is periodic; its box and cutoffs are not used: all pairs are computed, once"
     sites = sum(system.isVirtualSite(i) for i in range(system.getNumParticles()))
     if sites:
-        yield f"{sites:,} particles are virtual sites; they are taken as atoms that move by themselves"
+        yield f"{sites:,} particles are virtual sites; energies are of the positions given, and what moves atoms places them"
     held_fast = {tuple(sorted(system.getConstraintParameters(k)[:2])) for k in range(system.getNumConstraints())}
     constrained = held_fast & set(map(tuple, bonds.tolist()))
     if not constrained:

@@ -379,6 +379,4 @@ def _notes(file: str, pointers: dict[str, int]) -> list[str]:
         notes.append(f"{file}: its periodic box is left out: the molecule stands alone, without images")
     if pointers["IFCAP"]:
         notes.append(f"{file}: its cap of water has no force that holds it")
-    if extra := pointers.get("NUMEXTRA", 0):
-        notes.append(f"{file}: {extra:,} extra points are taken as atoms")
     return notes
