@@ -227,11 +227,15 @@ def test_sections_in_any_order_line_ends_and_gzip(tmp_path):
 
 def test_notes_of_boxes_and_extra_points(tmp_path):
     pointers = list(content()["POINTERS"][1])
-    pointers[27], pointers[29], pointers[30] = 1, 1, 2
-    notes = read_topology(written(tmp_path, changed("POINTERS", pointers))).parameters.notes
+    pointers[27], pointers[29] = 1, 1
+    masses = list(content()["MASS"][1])
+    masses[:2] = 0.0, 0.0
+    found = read_topology(written(tmp_path, {**changed("POINTERS", pointers), "MASS": changed("MASS", masses)["MASS"]}))
+    notes = found.parameters.notes
+    assert found.parameters.is_site.nonzero()[0].tolist() == [0, 1]
     assert "periodic box is left out" in notes[0]
     assert "cap of water" in notes[1]
-    assert "2 extra points are taken as atoms" in notes[2]
+    assert "2 extra points are virtual sites" in notes[2]
 
 
 def pointers(**of: int) -> Content:

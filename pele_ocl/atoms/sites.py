@@ -98,9 +98,7 @@ class VirtualSites(ReadOnlyArrays):
 
     def are_held(self, held: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Tell which sites (k,) stay where they are if the atoms `held` (n,) do: those whose parents all do."""
-        stay: NDArray[np.bool_] = np.where(
-            self.parents[:, 0] >= 0, held[self.parents].all(axis=1), held[self.atoms]
-        )
+        stay: NDArray[np.bool_] = np.where(self.parents[:, 0] >= 0, held[self.parents].all(axis=1), held[self.atoms])
         return stay
 
     def placed(self, positions: Floats, moving: NDArray[np.bool_] | None = None) -> Floats:
@@ -117,9 +115,7 @@ class VirtualSites(ReadOnlyArrays):
         parents, weights = self.parents[chosen], self.weights[chosen]
         first = found[..., parents[:, 0], :]
         apart = found[..., parents[:, 1:], :] - first[..., np.newaxis, :]
-        origin, x, y = (
-            (weights[:, 3 * k : 3 * k + 3, np.newaxis] * apart).sum(axis=-2) for k in range(3)
-        )
+        origin, x, y = ((weights[:, 3 * k : 3 * k + 3, np.newaxis] * apart).sum(axis=-2) for k in range(3))
         z = np.cross(x, y)
         u, w = _units(x), _units(z)
         local = weights[:, 10:, np.newaxis]

@@ -33,6 +33,9 @@ SURFACES = {"ace": 0.0054, "lcpo": 0.0072, "sgb": 0.0, "none": 0.0}
 # How atoms that LCPO has no parameters for are treated: as carbon, as sander, NAB and cpptraj do, or not at all.
 LCPO_UNKNOWN = ("carbon", "refuse")
 
+# How LCPO parameters are found: by elements and bonds, or by AMBER's types as cpptraj does.
+LCPO_RULES = ("chemistry", "amber")
+
 # Programs whose reading of GBn and GBn2 may be chosen.
 GBN_CONVENTIONS = ("openmm", "amber")
 
@@ -47,12 +50,12 @@ MMGBSA_DIELECTRICS = {"mmpbsa.py": 78.3, "sander": 80.0, "gmx": 78.5}
 PRESETS: Mapping[str, Mapping[str, float | str]] = {
     "amber": {
         "solvent_dielectric": 78.5, "coulomb_constant": 18.2223**2, "kappa_convention": "amber", "surface": "none",
-        "rgb_max": 25.0, "gbn_convention": "amber",
+        "rgb_max": 25.0, "gbn_convention": "amber", "lcpo_rule": "amber",
     },
     **{
         program: {
             "solvent_dielectric": dielectric, "coulomb_constant": 18.2223**2, "kappa_convention": "amber",
-            "surface": "lcpo", "rgb_max": 25.0, "gbn_convention": "amber",
+            "surface": "lcpo", "rgb_max": 25.0, "gbn_convention": "amber", "lcpo_rule": "amber",
         }
         for program, dielectric in MMGBSA_DIELECTRICS.items()
     },
@@ -90,6 +93,8 @@ class SolventModel:
         sgbnp and vdgbnp have "sgb" (Gallicchio, Zhang and Levy 2002) in place of "ace" and "lcpo", other models never
     lcpo_unknown : "carbon" gives atoms without LCPO parameters carbon's, as AMBER's programs do; "refuse" raises
         InputError for them
+    lcpo_rule : "chemistry" finds the LCPO parameters by elements and bonds; "amber" as cpptraj does, by the first letters
+        of AMBER's types: it takes chlorine, bromine and iodine for carbon, and gives ions no area
 
     Raises InputError for values outside these bounds.
     """
@@ -112,6 +117,7 @@ class SolventModel:
     kappa_convention: str = "debye"
     surface: str = "ace"
     lcpo_unknown: str = "carbon"
+    lcpo_rule: str = "chemistry"
 
     def __post_init__(self) -> None:
         if not isinstance(self.gb, str) or self.gb not in GB_MODELS:
@@ -120,11 +126,12 @@ class SolventModel:
         choice("surface", self.surface, tuple(SURFACES))
         self._fit_surface()
         choice("lcpo_unknown", self.lcpo_unknown, LCPO_UNKNOWN)
+        choice("lcpo_rule", self.lcpo_rule, LCPO_RULES)
         choice("gbn_convention", self.gbn_convention, GBN_CONVENTIONS)
         if self.surface_tension is None:
             object.__setattr__(self, "surface_tension", SURFACES[self.surface])
         for f in fields(self):
-            if f.name in ("gb", "kappa_convention", "surface", "gbn_convention", "lcpo_unknown"):
+            if f.name in ("gb", "kappa_convention", "surface", "gbn_convention", "lcpo_unknown", "lcpo_rule"):
                 continue
             if getattr(self, f.name) is None and hasattr(self.gb_model, f.name):
                 object.__setattr__(self, f.name, getattr(self.gb_model, f.name))

@@ -6,13 +6,14 @@ import contextlib
 import io
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..atoms import Atoms, Topology
+from ..atoms import Atoms, Strings, Topology
 from ..common.errors import FormatError, InputError, PeleError
 from ..common.extras import extra
 from ..common.inputfile import InputFile, read_file
@@ -44,7 +45,9 @@ def read_gromacs(path: str | PathLike[str]) -> Topology:
     file = _plain(path, "a GROMACS topology")
     try:
         with _quietly():
-            return _topology(app.GromacsTopFile(str(file)), file)
+            made = app.GromacsTopFile(str(file))
+            found = _topology(made, file)
+            return replace(found, parameters=replace(found.parameters, types=_types_of_gromacs(made)))
     except PeleError:
         raise
     except Exception as error:  # openmm.app raises whatever comes
@@ -99,6 +102,13 @@ def _topology(made: GromacsTopFile | CharmmPsfFile, file: Path, *parameters: obj
     except InputError as error:
         raise InputError(f"{file}: {error}") from error
     return Topology(atoms, str(file))
+
+
+def _types_of_gromacs(made: GromacsTopFile) -> Strings:
+    """Atom types of all molecules, (n,)."""
+    return np.array([
+        fields[1] for name, count in made._molecules for _ in range(count) for fields in made._moleculeTypes[name].atoms
+    ])  # fmt: skip
 
 
 def _unreadable(file: Path, kind: str, error: Exception) -> FormatError:

@@ -90,7 +90,9 @@ def _protein(pdb: str, path: Path) -> list[tuple[int, int]]:
 
 
 def _file(source: Path, name: str) -> str:
-    return subprocess.run(["git", "-C", str(source), "show", f"HEAD:{name}"], capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        ["git", "-C", str(source), "show", f"HEAD:{name}"], capture_output=True, text=True, check=True
+    ).stdout
 
 
 def _run(folder: Path, *command: str) -> None:

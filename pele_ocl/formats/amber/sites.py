@@ -26,7 +26,9 @@ def read_sites(is_site: NDArray[np.bool_], labels: Labels, bonds: Bonds) -> Virt
     """Give extra points their rules. Those of other molecules than water have none."""
     if not is_site.any():
         return None
-    lengths = {tuple(sorted(pair)): float(r0) for pair, (_, r0) in zip(bonds.atoms.tolist(), bonds.parameters, strict=True)}
+    lengths = {
+        tuple(sorted(pair)): float(r0) for pair, (_, r0) in zip(bonds.atoms.tolist(), bonds.parameters, strict=True)
+    }
     ends = [*labels.residue_starts.tolist(), len(labels)]
     rules: list[SiteRule] = []
     for r in np.unique(labels.residue_index[is_site]).tolist():
