@@ -280,7 +280,8 @@ def test_hydroxyl_hydrogens_on_each_other_have_the_binding_energy_of_float64(dis
     )  # fmt: skip
     ligand, model = np.arange(n + 4) >= n + 2, SolventModel(surface="none")
     found, expected = (
-        Binding(atoms, ligand, model=model, precision=precision).evaluate(atoms.positions) for precision in ("float32", "float64")
+        Binding(atoms, ligand, model=model, precision=precision).evaluate(atoms.positions)
+        for precision in ("float32", "float64")
     )
     assert found.total == pytest.approx(expected.total, abs=0.01)
     apart = np.stack([atoms.positions, atoms.positions])

@@ -24,6 +24,7 @@ from .labels import Floats, Ints, Labels, Residue, Strings, Structure
 from .radii import BONDI_SETS, RADII_SETS, element_rule, elements_of, hct_scale, radii_set
 from .sites import VirtualSites
 from .topology import Topology
+from .undone import UndonePairs
 
 __all__ = [
     "BONDI_SETS",
@@ -46,6 +47,7 @@ __all__ = [
     "TermTable",
     "Topology",
     "Torsions",
+    "UndonePairs",
     "UreyBradley",
     "VirtualSites",
     "element_rule",

@@ -21,6 +21,7 @@ from .labels import Floats, Ints, Labels, Strings, labels_of
 from .radii import elements_of, radii_set, tidy_set
 from .selection import SelectableAtoms, Selection
 from .sites import VirtualSites
+from .undone import UndonePairs
 
 if TYPE_CHECKING:
     from MDAnalysis import AtomGroup, Universe
@@ -53,6 +54,8 @@ class Atoms(ReadOnlyArrays):
     virtual_sites : particles without mass whose positions follow from others', None if there are none. Energies are of
         the positions given; whatever moves atoms rebuilds them
     rigid_pairs : (k, 2) atoms that the input holds at their distance instead of by a bond energy, as rigid water
+    undone_pairs : pairs with an energy that is not computed, None if there are none; atoms that hold one are refused
+        where Lennard-Jones energies are asked for
     forcefield : name of the force field whose parameters these are; "file" for a file's own; "" where it is not known
     notes : sentences about what was read and how the parameters were found that a careful user wants to read
     cell_angles : degrees of the unit cell that a topology names, which AMBER's text trajectories leave out. NaN if it
@@ -84,6 +87,7 @@ class Atoms(ReadOnlyArrays):
     sgb: Floats | None = None
     forcefield: str = ""
     virtual_sites: VirtualSites | None = None
+    undone_pairs: UndonePairs | None = None
     rigid_pairs: Ints = field(default_factory=lambda: np.empty((0, 2), np.int32))
 
     def __post_init__(self) -> None:
@@ -166,6 +170,7 @@ class Atoms(ReadOnlyArrays):
             types=None if self.types is None else self.types[indices],
             sgb=None if self.sgb is None else self.sgb[indices],
             virtual_sites=None if self.virtual_sites is None else self.virtual_sites.of_atoms(places),
+            undone_pairs=None if self.undone_pairs is None else self.undone_pairs.of_atoms(indices),
             rigid_pairs=rigid[(rigid >= 0).all(axis=1)],
             notes=(*self.notes, f"{len(indices):,} of {len(self):,} atoms were taken"),
         )
@@ -192,6 +197,9 @@ class Atoms(ReadOnlyArrays):
         """Raise InputError unless the named parameter arrays are there and there is at least one atom."""
         for name in arguments.texts("names", names):
             arguments.choice("the parameter", name, ("charges", *_PARAMETERS, "sgb"))
+        if self.undone_pairs is not None and "lj_epsilon" in names and (pair := self.undone_pairs.first()):
+            i, j = (self.describe(k) for k in pair)
+            raise InputError(f"{i} and {j} {self.undone_pairs.what}; leave out one of them")
         missing = [name for name in names if getattr(self, name) is None]
         if "sgb" in missing:
             raise InputError(

@@ -68,7 +68,7 @@ def build(case: Case, source: Path, folder: Path) -> None:
 
 def _protein(pdb: str, path: Path) -> list[tuple[int, int]]:
     """Write heavy atoms of the protein and its ions; give pairs of residues with a disulphide, from 1."""
-    lines, sulphurs, number, last = list[str](), list[tuple[int, str, tuple[float, ...]]](), 0, ""
+    lines, sulphurs, number, last = list[str](), list[tuple[int, tuple[float, ...]]](), 0, ""
     names = {"ZN": "ZN", "MG": "MG"}
     for line in pdb.splitlines():
         if line.startswith("TER"):
@@ -81,11 +81,12 @@ def _protein(pdb: str, path: Path) -> list[tuple[int, int]]:
         if here != last:
             number, last = number + 1, here
         if residue == "CYS" and atom == "SG":
-            sulphurs.append((number, here, tuple(float(line[k : k + 8]) for k in (30, 38, 46))))
+            sulphurs.append((number, tuple(float(line[k : k + 8]) for k in (30, 38, 46))))
+        line = f"{line[:22]}{number:4d} {line[27:]}"
         lines += ["TER", line] if residue in names else [line]
-    pairs = [(i, j) for k, (i, _, a) in enumerate(sulphurs) for j, _, b in sulphurs[k + 1 :] if math.dist(a, b) < 2.5]
-    bridged = {here for i, here, _ in sulphurs if any(i in pair for pair in pairs)}
-    path.write_text("\n".join(f"{x[:17]}CYX{x[20:]}" if x[17:27] in bridged else x for x in lines) + "\nEND\n")
+    pairs = [(i, j) for k, (i, a) in enumerate(sulphurs) for j, b in sulphurs[k + 1 :] if math.dist(a, b) < 2.5]
+    bridged = {f"{i:4d}" for pair in pairs for i in pair}
+    path.write_text("\n".join(f"{x[:17]}CYX{x[20:]}" if x[22:26] in bridged else x for x in lines) + "\nEND\n")
     return pairs
 
 

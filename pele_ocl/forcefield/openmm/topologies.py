@@ -85,7 +85,9 @@ def gap_notes(structure: Structure) -> list[str]:
     for r in np.flatnonzero(segments[1:] == segments[:-1]).tolist():
         for tail, head in _LINKS:
             i = [starts[r] + k for k in np.flatnonzero(labels.names[starts[r] : starts[r + 1]] == tail).tolist()]
-            j = [starts[r + 1] + k for k in np.flatnonzero(labels.names[starts[r + 1] : starts[r + 2]] == head).tolist()]
+            j = [
+                starts[r + 1] + k for k in np.flatnonzero(labels.names[starts[r + 1] : starts[r + 2]] == head).tolist()
+            ]
             if i and j and (i[0], j[0]) not in linked:
                 apart = float(np.linalg.norm(structure.positions[i[0]] - structure.positions[j[0]]))
                 notes.append(

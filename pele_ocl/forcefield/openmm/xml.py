@@ -71,7 +71,12 @@ class XmlFiles:
         topology = topology_of(structure)
         system = self._system(structure, self._loaded, topology)
         atoms = from_openmm(topology, system, structure.positions / 10, self.set_of_radii)
-        notes = (*structure.notes, *gap_notes(structure), *atoms.notes, *self._renamed(structure, self._loaded, topology))
+        notes = (
+            *structure.notes,
+            *gap_notes(structure),
+            *atoms.notes,
+            *self._renamed(structure, self._loaded, topology),
+        )
         return replace(atoms, labels=structure.labels, notes=notes, forcefield=self.name)
 
     @cached_property
@@ -91,7 +96,9 @@ class XmlFiles:
             unmatched = [residue.index for residue in field.getUnmatchedResidues(topology)]
             if unmatched and set(unmatched) <= set(open_ends(structure)):
                 # At a gap a residue has the template of one within a chain, though its neighbour is not there.
-                halves = {r for pair in disulphides(structure).tolist() for r in structure.labels.residue_index[pair].tolist()}
+                halves = {
+                    r for pair in disulphides(structure).tolist() for r in structure.labels.residue_index[pair].tolist()
+                }
                 cystines = {
                     residue: "CYX"
                     for residue in topology.residues()

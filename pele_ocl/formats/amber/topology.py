@@ -16,7 +16,7 @@ from ...common.errors import FormatError, InputError
 from ...common.inputfile import InputFile, read_file
 from .sections import SectionCounts, Sections, read_counts, read_sections
 from .sites import is_extra_point, read_sites
-from .terms import combining_rule, read_bonded, read_pair_types, read_types
+from .terms import combining_rule, read_bonded, read_pair_types, read_types, read_undone
 
 _HEAVIEST = 118
 _HEAVY_HYDROGEN = 1.5  # u
@@ -162,6 +162,7 @@ def _atoms(sections: Sections, counts: SectionCounts, notes: tuple[str, ...]) ->
         combining=combining,
         notes=(*notes, *more, *pairs_note(bonded.lj_pairs), *_mass_notes(sections, counts, labels.elements)),
         bonded=bonded,
+        undone_pairs=read_undone(sections, counts, types),
         virtual_sites=read_sites(is_site, labels, bonded.bonds),
         types=sections.optional_texts("AMBER_ATOM_TYPE", counts.atoms),
         gb_radii_set=radii_set,
