@@ -21,7 +21,7 @@ from amber_helpers import (
 )
 
 import pele_ocl
-from pele_ocl import FormatError, InputError, SolventModel, energy
+from pele_ocl import Energy, FormatError, InputError, SolventModel
 from pele_ocl.formats import is_topology, read_topology
 from pele_ocl.units import JOULE_PER_CALORIE
 
@@ -305,11 +305,11 @@ def test_12_6_4_terms_are_refused_where_two_atoms_have_one(tmp_path):
     found = read_topology(path).parameters
     atoms = found.moved(np.random.default_rng(0).normal(0, 9, (len(found), 3)))
     with pytest.raises(InputError, match=r"atom \d+ .* have a 12-6-4 term \(.*:\d+\), which is not computed"):
-        energy(atoms, model=SolventModel(gb="none"))
+        Energy(atoms, model=SolventModel(gb="none"))
     types = np.array(content()["ATOM_TYPE_INDEX"][1]) - 1
     rest = atoms[types != last]
     assert rest.undone_pairs is None
-    assert np.isfinite(energy(rest, model=SolventModel(gb="none")).total)
+    assert np.isfinite(Energy(rest, model=SolventModel(gb="none")).evaluate(rest.positions).total)
 
 
 @pytest.mark.parametrize("name", WRONG)

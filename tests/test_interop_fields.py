@@ -74,8 +74,8 @@ def test_gaps_and_a_stretched_ring_are_taken_as_by_the_built_in_force_field(app,
     """Without GLU3 the chain has a gap; CZ of PHE4 is 0.8 A further out, beyond any bond by distance."""
     lines = [line for line in HEXAPEPTIDE.read_text().splitlines() if line[17:20] != "GLU"]
     lines = [
-        f"{line[:30]}{float(line[30:38]) + 0.8:8.3f}{line[38:]}" if line[12:16].strip() in ("CZ", "HZ") and line[17:20] == "PHE" else line
-        for line in lines
+        f"{x[:30]}{float(x[30:38]) + 0.8:8.3f}{x[38:]}" if x[12:16].strip() in ("CZ", "HZ") and x[17:20] == "PHE" else x
+        for x in lines
     ]  # fmt: skip
     path = tmp_path / "gap.pdb"
     path.write_text("\n".join(lines) + "\n")
@@ -92,7 +92,7 @@ def test_an_unknown_residue_beside_a_gap_is_still_refused_by_its_name(app, tmp_p
     lines = [line for line in lines if not (line[17:20] == "PHE" and line[12:16].strip() == "CG")]
     path = tmp_path / "gap.pdb"
     path.write_text("\n".join(lines) + "\n")
-    with pytest.raises(ParameterError, match="A:PHE4:N.*amber14 has no residue PHE of these atoms"):
+    with pytest.raises(ParameterError, match=r"A:PHE4:N.*amber14 has no residue PHE of these atoms"):
         read(path, "amber14")
 
 

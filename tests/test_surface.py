@@ -124,7 +124,7 @@ def small_molecule(type_: str, element: int, heavy: int, hydrogens: int) -> Atom
 
 
 def test_areas_by_ambers_types_are_cpptrajs():
-    """The table was measured by lcpo_types.py with `cpptraj surf` of AmberTools 26: types of GAFF, GAFF2, ff14SB, OL3."""
+    """The table was measured by lcpo_types.py with `cpptraj surf` of AmberTools 26."""
     model = SolventModel.like("mmpbsa.py")
     for line in (DATA / "lcpo_types.csv").read_text().splitlines()[1:]:
         type_, *numbers, area, warned = line.split(",")

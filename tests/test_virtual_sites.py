@@ -1,4 +1,4 @@
-"""Virtual sites against OpenMM: where they are, energies, forces, minima and dynamics; and rigid water, which is refused."""
+"""Virtual sites against OpenMM: places, energies, forces, minima and dynamics; and rigid water, which is refused."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def made(kinds=KINDS, constrained=False, own=False):
         for i, j in ((0, 1), (0, 2)):
             topology.addBond(atoms[i], atoms[j])
         charges = rng.normal(0, 0.15, 3 + len(sites))
-        for j, charge in enumerate(charges):
+        for charge in charges:
             nonbonded.addParticle(charge, 0.3, 0.4)
         n = 3 + len(sites)
         for i in range(n):

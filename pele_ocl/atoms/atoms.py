@@ -170,7 +170,7 @@ class Atoms(ReadOnlyArrays):
             types=None if self.types is None else self.types[indices],
             sgb=None if self.sgb is None else self.sgb[indices],
             virtual_sites=None if self.virtual_sites is None else self.virtual_sites.of_atoms(places),
-            undone_pairs=None if self.undone_pairs is None else self.undone_pairs.of_atoms(indices),
+            undone_pairs=None if self.undone_pairs is None else self.undone_pairs.of_atoms(indices.astype(np.int32)),
             rigid_pairs=rigid[(rigid >= 0).all(axis=1)],
             notes=(*self.notes, f"{len(indices):,} of {len(self):,} atoms were taken"),
         )

@@ -138,7 +138,7 @@ _UNUSUAL = {"C": "C sp3 1", "N": "N sp3 1", "O": "O sp3 1", "P": "P 3"}
 
 
 def _key_of_cpptraj(element: str, amber_type: str, n_bonds: int, n_heavy: int) -> str:
-    """Return a key of PARAMETERS as cpptraj's `surf` finds it, by the type in capitals; another one for what it lacks."""
+    """Return a key of PARAMETERS as cpptraj's `surf` finds it, by the type in capitals; another for what it lacks."""
     two = amber_type[:2]
     if element == "C":
         return f"C sp3 {n_heavy}" if n_bonds == 4 else f"C sp2 {n_heavy}"

@@ -44,7 +44,7 @@ def _add(command: Command, options: Options) -> Command:
 
 
 def _takes_carbon(options: Mapping[str, object]) -> str:
-    """Rule of LCPO if a command has such surfaces of all that it reads, and takes carbon's parameters if there are none.
+    """Rule of LCPO if a command has such surfaces of all that it reads, and takes carbon's parameters for others.
 
     `binding` says so itself, because it passes over waters and ions.
     """

@@ -129,8 +129,8 @@ _OTHERS = {
     ".bcif": "BinaryCIF is not read; give the same entry as mmCIF (.cif)",
     ".pdbx": "is mmCIF by its suffix; rename it to .cif, which is read",
     ".mmtf": "MMTF is not read; give the same entry as mmCIF (.cif)",
-    ".coor": "coordinates of NAMD belong to a topology: name the topology (.psf, .prmtop) first, and these as its coordinates",
-    ".crd": "coordinates belong to a topology: name the topology (.psf, .prmtop) first, and these as its coordinates",
+    ".coor": "coordinates of NAMD belong to a topology; name that (.psf, .prmtop) first, and these as its coordinates",
+    ".crd": "coordinates belong to a topology; name that (.psf, .prmtop) first, and these as its coordinates",
 }
 
 
@@ -160,7 +160,7 @@ def refuse_other_format(path: str | PathLike[str]) -> None:
         return  # whoever reads it says why it cannot
     if len(head) >= 4 and size == 4 + 24 * int.from_bytes(head[:4], "little"):
         raise FormatError(
-            f"{path}: is a binary coordinate file of NAMD, which is not read; write it as .pdb, or as .rst7 or .nc (VMD, "
+            f"{path}: is a binary coordinate file of NAMD, which is not read; write it as .pdb, .rst7 or .nc (VMD, "
             "MDAnalysis, cpptraj)"
         )
     if head.startswith(b"*") and suffix in (".crd", ".cor"):

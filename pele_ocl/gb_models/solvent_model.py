@@ -93,8 +93,8 @@ class SolventModel:
         sgbnp and vdgbnp have "sgb" (Gallicchio, Zhang and Levy 2002) in place of "ace" and "lcpo", other models never
     lcpo_unknown : "carbon" gives atoms without LCPO parameters carbon's, as AMBER's programs do; "refuse" raises
         InputError for them
-    lcpo_rule : "chemistry" finds the LCPO parameters by elements and bonds; "amber" as cpptraj does, by the first letters
-        of AMBER's types: it takes chlorine, bromine and iodine for carbon, and gives ions no area
+    lcpo_rule : "chemistry" finds the LCPO parameters by elements and bonds; "amber" as cpptraj does, by the first
+        letters of AMBER's types: it takes chlorine, bromine and iodine for carbon, and gives ions no area
 
     Raises InputError for values outside these bounds.
     """

@@ -56,8 +56,9 @@ def read_gromacs(path: str | PathLike[str]) -> Topology:
     except Exception as error:  # openmm.app raises whatever comes
         if missing := re.search(r"#include file: *(\S+)", str(error)):
             raise FormatError(
-                f"{file}: includes {quoted(missing[1])}, which is neither beside it nor in a folder of GMXLIB or GMXDATA; "
-                "set GMXDATA to the folder share/gromacs of GROMACS, or copy the folder of the force field beside the file"
+                f"{file}: includes {quoted(missing[1])}, which is neither beside it nor in a folder of GMXLIB or "
+                "GMXDATA; set GMXDATA to the folder share/gromacs of GROMACS, or copy the folder of the force field "
+                "beside the file"
             ) from error
         raise _unreadable(file, "GROMACS topology", error) from error
 

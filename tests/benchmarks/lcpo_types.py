@@ -29,8 +29,10 @@ ELEMENTS = {"H": 1, "C": 6, "N": 7, "O": 8, "F": 9, "NA": 11, "MG": 12, "P": 15,
             "MN": 25, "FE": 26, "CO": 27, "NI": 28, "CU": 29, "ZN": 30, "BR": 35, "I": 53}  # fmt: skip
 FILES = ("gaff.dat", "gaff2.dat", "parm10.dat", "frcmod.ff14SB", "frcmod.ions1lm_126_tip3p", "atomic_ions.cmd")
 # Of CGenFF and CHARMM36 by their first letters, with the letters behind that change what a rule by two letters sees.
-CHARMM = {"C": "CG2R61 CG331 C CT1 CT3 CC CE1 CA CL", "N": "NG2S1 NG3P3 NH1 NH3 N NC2 N3", "O": "OG2D1 O OB OC OH1 OG2D2 O2",
-          "S": "SG311 SG3O2 S SM SH", "P": "PG1 P", "CL": "CLGR1 CLGA1 CLA", "BR": "BRGR1", "I": "IGR1", "F": "FGA3 FGR1",
+CHARMM = {"C": "CG2R61 CG331 C CT1 CT3 CC CE1 CA CL", "N": "NG2S1 NG3P3 NH1 NH3 N NC2 N3",
+          "O": "OG2D1 O OB OC OH1 OG2D2 O2",
+          "S": "SG311 SG3O2 S SM SH", "P": "PG1 P", "CL": "CLGR1 CLGA1 CLA", "BR": "BRGR1", "I": "IGR1",
+          "F": "FGA3 FGR1",
           "ZN": "ZN", "MG": "MG"}  # fmt: skip
 
 
@@ -46,7 +48,8 @@ class Center:
 
 def types(parm: Path) -> dict[str, int]:
     """Element of each atom type, by the masses of parameter files."""
-    by_mass = {12.01: 6, 14.01: 7, 16.00: 8, 19.00: 9, 32.06: 16, 32.065: 16, 30.97: 15, 35.45: 17, 79.90: 35, 126.9: 53,
+    by_mass = {12.01: 6, 14.01: 7, 16.00: 8, 19.00: 9, 32.06: 16, 32.065: 16, 30.97: 15, 35.45: 17, 79.90: 35,
+               126.9: 53,
                1.008: 1, 22.99: 11, 24.305: 12, 65.4: 30, 39.10: 19, 40.08: 20, 35.453: 17}  # fmt: skip
     found: dict[str, int] = {}
     for name in FILES:
@@ -183,11 +186,13 @@ def ours(center: Center) -> tuple[float, bool]:
     symbols = {number: symbol.capitalize() for symbol, number in ELEMENTS.items()}
     elements = [symbols[center.element], *["C"] * center.heavy, *["H"] * center.hydrogens]
     labels = Labels(
-        np.array([f"X{k}" for k in range(n)]), np.array(elements), np.full(n, "LIG"), np.ones(n, np.int32), np.full(n, ""),
+        np.array([f"X{k}" for k in range(n)]), np.array(elements), np.full(n, "LIG"), np.ones(n, np.int32),
+        np.full(n, ""),
         np.full(n, ""), np.zeros(n, np.int32),
     )  # fmt: skip
     atoms = Atoms(
-        np.array(places(center)), np.zeros(n), labels=labels, bonds=np.array([(0, k) for k in range(1, n)]).reshape(-1, 2),
+        np.array(places(center)), np.zeros(n), labels=labels,
+        bonds=np.array([(0, k) for k in range(1, n)]).reshape(-1, 2),
         types=np.array([center.type, *["CT"] * center.heavy, *["HC"] * center.hydrogens]), type_family="amber",
     )  # fmt: skip
     note = " ".join(lcpo_notes(atoms, "amber"))

@@ -24,8 +24,10 @@ from parity_build import CASES
 MODELS = {1: "hct", 2: "obc1", 5: "obc2", 7: "gbn", 8: "gbn2"}
 SYSTEMS = {"Complex:": "complex", "Receptor:": "receptor", "Ligand:": "ligand",
            "Differences (Complex - Receptor - Ligand):": "delta"}  # fmt: skip
-NAMES = {"BOND": "bond", "ANGLE": "angle", "DIHED": ("torsion", "improper"), "VDWAALS": "lennard_jones", "EEL": "coulomb",
-         "1-4 VDW": "lennard_jones_14", "1-4 EEL": "coulomb_14", "EGB": ("gb_self", "gb_pair"), "ESURF": "nonpolar"}  # fmt: skip
+NAMES = {"BOND": "bond", "ANGLE": "angle", "DIHED": ("torsion", "improper"), "VDWAALS": "lennard_jones",
+         "EEL": "coulomb",
+         "1-4 VDW": "lennard_jones_14", "1-4 EEL": "coulomb_14", "EGB": ("gb_self", "gb_pair"),
+         "ESURF": "nonpolar"}  # fmt: skip
 HALF = 0.51e-4  # kcal/mol, half of the last digit that they print
 DEFAULT_IGB = 5
 CAUSES: dict[str, str] = {}  # of complexes whose differences were looked into
@@ -163,10 +165,11 @@ def page(rows: list[Row], failed: dict[str, str], command: str) -> str:
         f"Written by `{command}` on {datetime.date.today().isoformat()}, with AmberTools 26; not edited by hand.",
         "",
         f"{len(cases)} public complexes of [protein-ligand-benchmark](https://github.com/openforcefield/"
-        "protein-ligand-benchmark), with ff14SB, GAFF or GAFF2 and Gasteiger charges, not minimised, so that clashes try "
-        "more digits; `tests/benchmarks/parity_build.py` makes them. MMPBSA.py runs sander on NetCDF frames; sander runs "
-        "with `gbsa = 1`. Of "
-        f"{len(rows):,} numbers that they print with four decimals, {equal:,} are the same within one unit of the last in float32, the default, "
+        "protein-ligand-benchmark), with ff14SB, GAFF or GAFF2 and Gasteiger charges, not minimised, so that clashes "
+        "try more digits; `tests/benchmarks/parity_build.py` makes them. MMPBSA.py runs sander on NetCDF frames; sander "
+        "runs with `gbsa = 1`. Of "
+        f"{len(rows):,} numbers that they print with four decimals, {equal:,} are the same within one unit of the last in float32, "
+        "the default, "
         f"and {in_float64:,} with `--precision float64`.",
         "",
         "| complex | igb | numbers | same | same in float64 | largest difference, kcal/mol | of |",
@@ -179,14 +182,17 @@ def page(rows: list[Row], failed: dict[str, str], command: str) -> str:
         exact = sum(abs(row.exact - row.theirs) <= 2 * HALF for row in own)
         igb = CASES[case].igb if case in CASES else DEFAULT_IGB
         lines.append(
-            f"| {case} | {igb} | {len(own)} | {same} | {exact} | {abs(worst.difference):.4f} | {worst.program} {worst.system} {worst.term} |"
+            f"| {case} | {igb} | {len(own)} | {same} | {exact} | {abs(worst.difference):.4f} | "
+            f"{worst.program} {worst.system} {worst.term} |"
         )
-    lines += ["", "## Numbers that differ", "", "| complex | program | system | term | theirs and ours | difference | cause |",
+    lines += ["", "## Numbers that differ", "",
+              "| complex | program | system | term | theirs and ours | difference | cause |",
               "|---|---|---|---|---|---|---|"]  # fmt: skip
     for row in rows:
         if abs(row.difference) > 2 * HALF:
             lines.append(
-                f"| {row.case} | {row.program} | {row.system} | {row.term} | {digits(row)} | {row.difference:+.4f} | {cause(row)} |"
+                f"| {row.case} | {row.program} | {row.system} | {row.term} | {digits(row)} | {row.difference:+.4f} | "
+                f"{cause(row)} |"
             )
     if failed:
         lines += ["", "## Not compared", ""] + [f"- {name}: {why}" for name, why in failed.items()]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _LONGER = 1.3  # bonds of strained structures, in sums of covalent radii; pairs with an atom between them start at 1.4
 _POLYMER_BOND_A = 2.0
 _LINKS = (("C", "N"), ("O3'", "P"))
-# Residues whose bonds OpenMM knows by the names of their atoms, caps and water aside, which are small enough for distances.
+# Residues whose bonds OpenMM knows by the names of their atoms; caps and water are small enough for distances.
 _STANDARD = AMINO_ACIDS | {"A", "C", "G", "U", "DA", "DC", "DG", "DT"}
 
 

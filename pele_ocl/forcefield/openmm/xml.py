@@ -93,6 +93,7 @@ class XmlFiles:
         try:
             return field.createSystem(topology, **options)
         except ValueError as error:
+            problem = error
             unmatched = [residue.index for residue in field.getUnmatchedResidues(topology)]
             if unmatched and set(unmatched) <= set(open_ends(structure)):
                 # At a gap a residue has the template of one within a chain, though its neighbour is not there.
@@ -107,10 +108,10 @@ class XmlFiles:
                 try:
                     return field.createSystem(topology, **options, ignoreExternalBonds=True, residueTemplates=cystines)
                 except ValueError as again:
-                    error = again
+                    problem = again
                     if named := re.search(r"residue (\d+) \(", str(again)):
                         unmatched = [int(named[1])]
-            raise ParameterError(self._sentence(structure, unmatched, str(error))) from error
+            raise ParameterError(self._sentence(structure, unmatched, str(problem))) from error
 
     def _renamed(self, structure: Structure, field: OpenMMForceField, topology: Topology) -> list[str]:
         """Write a sentence for each name of residues that got the template of another one."""

@@ -147,8 +147,8 @@ def _atoms(sections: Sections, counts: SectionCounts, notes: tuple[str, ...]) ->
     if is_site.any():
         more = (
             *more,
-            f"{sections.file}: {is_site.sum():,} extra points are virtual sites; energies are of the positions given, and "
-            "what moves atoms places them",
+            f"{sections.file}: {is_site.sum():,} extra points are virtual sites; energies are of the positions given, "
+            "and what moves atoms places them",
         )
     return Atoms(
         positions=np.zeros((counts.atoms, 3)),
