@@ -9,7 +9,7 @@ import pytest
 from amber_helpers import ROOT, SAMPLES, netcdf
 from binding_helpers import LIGAND, N, complex_atoms, frames, positions, write_complex
 
-from pele_ocl import Binding, Energy, InputError, SolventModel, read
+from pele_ocl import Atoms, Binding, Energy, InputError, SolventModel, read
 from pele_ocl.atoms import Labels
 from pele_ocl.binding import (
     MOST_SIGMA,
@@ -20,6 +20,7 @@ from pele_ocl.binding import (
     separate_energies,
     spread_of,
 )
+from pele_ocl.binding.energies import is_close
 from pele_ocl.trajectories import Trajectory
 from pele_ocl.units import BOLTZMANN_KCAL
 
@@ -291,6 +292,31 @@ def test_clashes_in_float32_have_the_binding_energy_of_float64():
     shares = found.decomposition.per_residue["delta"].total
     assert shares.sum() == pytest.approx(float(found.total.mean()), rel=1e-9)
     assert float(single.evaluate(clashing()[3]).total) == pytest.approx(exact.total[3], abs=1e-6)
+
+
+@pytest.mark.parametrize("distance", [0.05, 0.001])
+def test_hydroxyl_hydrogens_on_each_other_have_the_binding_energy_of_float64(distance):
+    """They have no Lennard-Jones energy, so that no term is large: the distance itself decides."""
+    rng = np.random.default_rng(3)
+    axis = 3.0 * np.arange(8) + 40  # A
+    grid = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), -1).reshape(-1, 3)
+    hydroxyls = np.array([70.0, 50, 50]) + np.outer([0, 0.96, 0.96 + distance, 1.92 + distance], [0.8, 0.48, 0.36])
+    n = len(grid)
+    atoms = Atoms(
+        np.concatenate([grid + rng.uniform(-0.3, 0.3, grid.shape), hydroxyls]),
+        np.r_[rng.normal(0, 0.3, n), -0.65, 0.43, 0.43, -0.65], np.r_[np.full(n, 2.5), 3.07, 0, 0, 3.07],
+        np.r_[np.full(n, 0.05), 0.21, 0, 0, 0.21], np.full(n + 4, 1.5), np.full(n + 4, 0.8),
+        bonds=[[n, n + 1], [n + 2, n + 3]],
+    )  # fmt: skip
+    ligand, model = np.arange(n + 4) >= n + 2, SolventModel(surface="none")
+    found, expected = (
+        Binding(atoms, ligand, model=model, precision=precision).evaluate(atoms.positions)
+        for precision in ("float32", "float64")
+    )
+    assert found.total == pytest.approx(expected.total, abs=0.01)
+    apart = np.stack([atoms.positions, atoms.positions])
+    apart[1, -2:] += 1.0
+    assert is_close(atoms, apart).tolist() == [True, False]
 
 
 def test_poses_that_clash_are_computed_in_float64(tmp_path):

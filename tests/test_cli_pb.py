@@ -379,6 +379,7 @@ def test_what_cannot_be_continued_is_named_with_its_line(folder, old, new, sente
     ("old", "new", "sentence"),
     [
         ("mg-auto", "tabi", "line 6: tabi (TABI-PB) is another solver of APBS"),
+        ("mg-auto", "geoflow", "line 6: geoflow (geometric flow) is another solver of APBS"),
         ("lpbe", "smpbe", "line 13: smpbe (the size-modified equation) is not done here"),
         ("srfm smol", "srfm 3", "line 20: srfm 3 is not done here; choose mol, smol, spl2"),
         ("srfm smol", "srfm spl3", "line 20: srfm spl3 is not done here; choose mol, smol, spl2"),

@@ -21,7 +21,7 @@ from amber_helpers import (
 )
 
 import pele_ocl
-from pele_ocl import FormatError, InputError
+from pele_ocl import Energy, FormatError, InputError, SolventModel
 from pele_ocl.formats import is_topology, read_topology
 from pele_ocl.units import JOULE_PER_CALORIE
 
@@ -227,11 +227,15 @@ def test_sections_in_any_order_line_ends_and_gzip(tmp_path):
 
 def test_notes_of_boxes_and_extra_points(tmp_path):
     pointers = list(content()["POINTERS"][1])
-    pointers[27], pointers[29], pointers[30] = 1, 1, 2
-    notes = read_topology(written(tmp_path, changed("POINTERS", pointers))).parameters.notes
+    pointers[27], pointers[29] = 1, 1
+    masses = list(content()["MASS"][1])
+    masses[:2] = 0.0, 0.0
+    found = read_topology(written(tmp_path, {**changed("POINTERS", pointers), "MASS": changed("MASS", masses)["MASS"]}))
+    notes = found.parameters.notes
+    assert found.parameters.is_site.nonzero()[0].tolist() == [0, 1]
     assert "periodic box is left out" in notes[0]
     assert "cap of water" in notes[1]
-    assert "2 extra points are taken as atoms" in notes[2]
+    assert "2 extra points are virtual sites" in notes[2]
 
 
 def pointers(**of: int) -> Content:
@@ -281,7 +285,6 @@ WRONG: dict[str, tuple[Content | str, str]] = {
     "only A": (one("LENNARD_JONES_BCOEF", 2, 0.0), r"\d+: section LENNARD_JONES_BCOEF: A \S+ and B 0; both 0, or both"),
     "half a period": (one("DIHEDRAL_PERIODICITY", 1, 2.5), r"\d+: section DIHEDRAL_PERIODICITY: torsion type 2 has 2."),
     "polarizable": (changed("IPOL", [1]), r"\d+: section IPOL: polarizabilities are not done"),
-    "12-6-4": ({**content(), "LENNARD_JONES_CCOEF": ("5E16.8", [0.0, 1.5])}, r"\d+: section LENNARD_JONES_CCOEF: 12-6"),
     "AMOEBA": ({**content(), "AMOEBA_FORCEFIELD": ("1I8", [1])}, r"\d+: section AMOEBA_FORCEFIELD: the AMOEBA force f"),
     "unprintable": (one("ATOM_NAME", 3, "\x1b[3"), r"\d+: section ATOM_NAME: field 4, '\\x1b\[3 ', is not a text in A"),
     "GROMACS": ('; a molecule\n#include "amber99sb.ff/forcefield.itp"\n', r" a GROMACS topology; load it with OpenMM'"),
@@ -289,6 +292,24 @@ WRONG: dict[str, tuple[Content | str, str]] = {
     "HTML": ("<!DOCTYPE html>", r" holds HTML, not an AMBER topology"),
     "empty": ("", r" the file is empty"),
 }  # fmt: skip
+
+
+def test_12_6_4_terms_are_refused_where_two_atoms_have_one(tmp_path):
+    """Parts without such a pair are computed, and so is all that needs no Lennard-Jones energy."""
+    n_types = content()["POINTERS"][1][1]
+    index = np.array(content()["NONBONDED_PARM_INDEX"][1]).reshape(n_types, n_types)
+    last = content()["ATOM_TYPE_INDEX"][1][-1] - 1
+    values = np.zeros(n_types * (n_types + 1) // 2)
+    values[index[last] - 1] = 1.5
+    path = written(tmp_path, {**content(), "LENNARD_JONES_CCOEF": ("5E16.8", values.tolist())})
+    found = read_topology(path).parameters
+    atoms = found.moved(np.random.default_rng(0).normal(0, 9, (len(found), 3)))
+    with pytest.raises(InputError, match=r"atom \d+ .* have a 12-6-4 term \(.*:\d+\), which is not computed"):
+        Energy(atoms, model=SolventModel(gb="none"))
+    types = np.array(content()["ATOM_TYPE_INDEX"][1]) - 1
+    rest = atoms[types != last]
+    assert rest.undone_pairs is None
+    assert np.isfinite(Energy(rest, model=SolventModel(gb="none")).evaluate(rest.positions).total)
 
 
 @pytest.mark.parametrize("name", WRONG)

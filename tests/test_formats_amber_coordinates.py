@@ -124,6 +124,24 @@ def test_structures_have_coordinates_too(topology):
         pele_ocl.read(topology, coordinates=shorter)
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("x.coor", (96).to_bytes(4, "little") + bytes(24 * 96), "is a binary coordinate file of NAMD, which is not"),
+        ("x.crd", b"* a title\n*\n   96  EXT\n", "is a coordinate file of CHARMM, which is not read"),
+        ("x.bcif", b"\x83\xa7version", "BinaryCIF is not read; give the same entry as mmCIF"),
+        ("x.pdbx", b"data_x\n", "is mmCIF by its suffix; rename it to .cif"),
+    ],
+)  # fmt: skip
+def test_coordinates_of_other_programs_are_named(topology, name, content, sentence):
+    path = topology.with_name(name)
+    path.write_bytes(content)
+    with pytest.raises(FormatError, match=sentence):
+        pele_ocl.read(topology, coordinates=path)
+    with pytest.raises(FormatError, match=r"not read|rename|belong to a topology"):
+        pele_ocl.read(path)
+
+
 LINES = restart(POSITIONS).splitlines(keepends=True)
 WRONG = {
     "another number": (restart(POSITIONS[:90]), r":2: 90 atoms; .*x.parm7 has 96"),

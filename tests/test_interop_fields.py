@@ -69,6 +69,33 @@ def test_bonds_by_distance_are_those_of_the_templates(app):
         assert np.array_equal(atoms.bonds, read(STRUCTURES / name).bonds)
 
 
+@pytest.mark.parametrize("name", ["amber99sb", "amber14"])
+def test_gaps_and_a_stretched_ring_are_taken_as_by_the_built_in_force_field(app, tmp_path, name):
+    """Without GLU3 the chain has a gap; CZ of PHE4 is 0.8 A further out, beyond any bond by distance."""
+    lines = [line for line in HEXAPEPTIDE.read_text().splitlines() if line[17:20] != "GLU"]
+    lines = [
+        f"{x[:30]}{float(x[30:38]) + 0.8:8.3f}{x[38:]}" if x[12:16].strip() in ("CZ", "HZ") and x[17:20] == "PHE" else x
+        for x in lines
+    ]  # fmt: skip
+    path = tmp_path / "gap.pdb"
+    path.write_text("\n".join(lines) + "\n")
+    built_in, found = read(path), read(path, name)
+    np.testing.assert_array_equal(found.bonds, built_in.bonds)
+    assert [note for note in built_in.notes if "gap" in note] == [note for note in found.notes if "gap" in note] != []
+    if name == "amber99sb":
+        for term, energy in energies(built_in).items():
+            assert energies(found)[term] == pytest.approx(energy, abs=0.02), term
+
+
+def test_an_unknown_residue_beside_a_gap_is_still_refused_by_its_name(app, tmp_path):
+    lines = [line for line in HEXAPEPTIDE.read_text().splitlines() if line[17:20] != "GLU"]
+    lines = [line for line in lines if not (line[17:20] == "PHE" and line[12:16].strip() == "CG")]
+    path = tmp_path / "gap.pdb"
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(ParameterError, match=r"A:PHE4:N.*amber14 has no residue PHE of these atoms"):
+        read(path, "amber14")
+
+
 def test_radii_of_a_force_field(app):
     assert read(HEXAPEPTIDE, ForceField.load("ff14SB", radii="mbondi3")).gb_radii_set == "mbondi3"
     assert read(HEXAPEPTIDE, "amber14,implicit/gbn2.xml").gb_radii_set == "file (mbondi3)"

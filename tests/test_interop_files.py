@@ -123,7 +123,9 @@ def test_coordinates_of_gromacs_are_matched_by_name(gromacs):
 def test_gromacs_faults_are_sentences(gromacs, tmp_path):
     pytest.importorskip("openmm")
     top, conf = gromacs(more='#include "missing.itp"')
-    with pytest.raises(FormatError, match=r"topol.top: OpenMM cannot read this GROMACS topology: .*missing.itp"):
+    with pytest.raises(
+        FormatError, match=r"topol.top: includes 'missing.itp', which is neither beside it nor in a folder of GMXLIB"
+    ):
         read(top, coordinates=conf)
     with pytest.raises(FormatError, match="a topology has no coordinates"):
         read(top)
@@ -131,6 +133,42 @@ def test_gromacs_faults_are_sentences(gromacs, tmp_path):
     (tmp_path / "one.gro").write_text(gro([0, 0, 0]))
     with pytest.raises(FormatError, match=r"has 8 atoms where .*topol.top has 16, and lacks its atom 8 \(2:ETH1:C1\)"):
         read(top, coordinates=tmp_path / "one.gro")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("variable", ["GMXLIB", "GMXDATA"])
+def test_force_fields_of_gromacs_are_included_by_its_variables(gromacs, tmp_path, monkeypatch, variable):
+    """As pdb2gmx writes them: `#include "amber99sb.ff/forcefield.itp"`, from a folder that the environment names."""
+    pytest.importorskip("openmm")
+    top, conf = gromacs(more='#include "some.ff/more.itp"')
+    folder = tmp_path / "share" / ("top" if variable == "GMXDATA" else "") / "some.ff"
+    folder.mkdir(parents=True)
+    (folder / "more.itp").write_text("; nothing more\n")
+    with pytest.raises(FormatError, match="set GMXDATA to the folder share/gromacs of GROMACS"):
+        read(top, coordinates=conf)
+    monkeypatch.setenv(variable, f"/nowhere:{tmp_path / 'share'}" if variable == "GMXLIB" else str(tmp_path / "share"))
+    assert len(read(top, coordinates=conf)) == 16
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_types_of_gromacs_are_those_of_the_file(gromacs):
+    pytest.importorskip("openmm")
+    top, conf = gromacs()
+    atoms = read(top, coordinates=conf)
+    assert set(atoms.types.tolist()) <= {line.split()[0] for line in top.read_text().splitlines() if line.strip()}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("line", "message"), [("8 1 2 3 4 0.1 0.1", "too few numbers"), ("8 1 2 99 1 0.1 0.1", "no such atoms")]
+)
+def test_damaged_virtual_sites_of_gromacs(gromacs, line, message):
+    pytest.importorskip("openmm")
+    top, conf = gromacs()
+    text = top.read_text().replace("[ system ]", f"[ virtual_sites3 ]\n{line}\n\n[ system ]")
+    top.write_text(text)
+    with pytest.raises(FormatError, match=rf"virtual_sites3 \] of .*: {message}"):
+        read(top, coordinates=conf)
 
 
 def test_gromacs_on_the_command_line(gromacs):
@@ -362,6 +400,11 @@ def test_charmm_pairs_with_parameters_of_their_own(charmm, pair, n_pairs):
 def test_charmm_faults_are_sentences(charmm):
     pytest.importorskip("openmm")
     psf, prm, pdb = charmm()
+    whole = prm.read_text()
+    prm.write_text("* a parameter file without its topology\nBONDS\nXX  XX  222.5  1.53\nEND\n")
+    with pytest.raises(FormatError, match=r"f.psf: no file of the parameters defines the atom type 'C|H|N|O|F'.*\.rtf"):
+        read(psf, coordinates=pdb, parameters=[prm])
+    prm.write_text(whole)
     with pytest.raises(InputError, match="a PSF has no parameters; name CHARMM's files of them: --parameters FILE"):
         read(psf, coordinates=pdb)
     with pytest.raises(InputError, match=r"parameter files go with a .psf and a file of coordinates"):

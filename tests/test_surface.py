@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import gemmi
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -15,7 +16,8 @@ from tolerance import DIFFERENCES, ENERGY, GRADIENT
 
 import pele_ocl
 from pele_ocl import Atoms, Energy, InputError, Solvent, SolventModel
-from pele_ocl.atoms import PARAMETERS, lcpo_notes, lcpo_parameters
+from pele_ocl.atoms import PARAMETERS, VirtualSites, lcpo_notes, lcpo_parameters
+from pele_ocl.atoms.sites import SiteRule
 from pele_ocl.cli import main
 from pele_ocl.reference.energy import energy as definition
 from pele_ocl.reference.surface import surface_areas
@@ -24,6 +26,7 @@ from pele_ocl.tiles import NEIGHBOURS
 
 ROOT = Path(__file__).parent.parent
 STRUCTURES, AMBER = ROOT / "data" / "structures", ROOT.parent / "shared" / "amber_samples"
+DATA = Path(__file__).parent / "data"
 LCPO = SolventModel(surface="lcpo")
 NONE = SolventModel(surface="none")
 
@@ -106,6 +109,52 @@ def test_parameters_of_an_atom_do_not_follow_from_other_atoms_types(peptide):
     assert part.type_family == "amber"
     with pytest.raises(InputError, match="type_family is 'opls'; choose '' or 'amber'"):
         replace(peptide, type_family="opls")
+
+
+def small_molecule(type_: str, element: int, heavy: int, hydrogens: int) -> Atoms:
+    """An atom of a type with carbons and hydrogens around it, as tests/benchmarks/lcpo_types.py makes them."""
+    corners = [(1.5, 0, 0), (-1.5, 0, 0), (0, 1.5, 0), (0, -1.5, 0), (0, 0, 1.5), (0, 0, -1.5)]
+    n = heavy + hydrogens
+    elements = [gemmi.Element(element).name, *["C"] * heavy, *["H"] * hydrogens]
+    types = np.array([type_, *["CT"] * heavy, *["HC"] * hydrogens])
+    return Atoms(
+        [(0, 0, 0), *corners[:n]], np.zeros(1 + n), labels=labels_of_elements(elements),
+        bonds=[(0, k) for k in range(1, n + 1)], types=types, type_family="amber",
+    )  # fmt: skip
+
+
+def test_areas_by_ambers_types_are_cpptrajs():
+    """The table was measured by lcpo_types.py with `cpptraj surf` of AmberTools 26."""
+    model = SolventModel.like("mmpbsa.py")
+    for line in (DATA / "lcpo_types.csv").read_text().splitlines()[1:]:
+        type_, *numbers, area, warned = line.split(",")
+        atoms = small_molecule(type_, *map(int, numbers))
+        assert surface_areas(atoms, model)[0].sum() == pytest.approx(float(area), abs=1e-3), line
+        first = atoms.labels.atom(0)
+        assert any(f"{first} (type {type_}," in note for note in lcpo_notes(atoms, "amber")) == (warned == "1"), line
+
+
+def test_programs_of_amber_have_their_rule_and_others_the_chemistry():
+    rules = {
+        name: SolventModel.like(name).lcpo_rule for name in ("amber", "sander", "mmpbsa.py", "gmx", "openmm", "pele")
+    }
+    assert rules == dict.fromkeys(("amber", "sander", "mmpbsa.py", "gmx"), "amber") | dict.fromkeys(
+        ("openmm", "pele"), "chemistry"
+    )
+    chlorine = small_molecule("cl", 17, 1, 0)
+    assert lcpo_parameters(chlorine)[0].tolist() == list(PARAMETERS["Cl"])
+    assert lcpo_parameters(chlorine, rule="amber")[0].tolist() == list(PARAMETERS["C sp2 2"])
+    untyped = replace(chlorine, types=None)
+    np.testing.assert_array_equal(lcpo_parameters(untyped, rule="amber"), lcpo_parameters(untyped))
+
+
+def test_virtual_sites_have_no_area_and_count_as_no_neighbours():
+    atoms = small_molecule("br", 35, 1, 1)
+    sites = VirtualSites.of([SiteRule(2, [0, 1], [1.5, -0.5])])
+    for rule in ("chemistry", "amber"):
+        with_site = lcpo_parameters(replace(atoms, virtual_sites=sites), rule=rule)
+        np.testing.assert_array_equal(with_site[:2], lcpo_parameters(atoms[:2], rule=rule))
+        assert not with_site[2].any()
 
 
 def test_the_definition_is_openmms(ubiquitin):

@@ -12,7 +12,7 @@ from conftest import DEVICES, random_atoms
 from trajectory_helpers import DIGITS, NANOMETERS, SUFFIXES, moving, pdb_model, write_trajectory
 
 import pele_ocl
-from pele_ocl import Energy, FormatError, InputError, Nonbond, Solvent, all_pairs, energy_over, trajectory
+from pele_ocl import Atoms, Energy, FormatError, InputError, Nonbond, Solvent, all_pairs, energy_over, trajectory
 from pele_ocl.common.errors import PeleError
 from pele_ocl.trajectories import FrameResults, Statistics, Trajectory, batches_over, results_over
 from pele_ocl.trajectories.files import Hdf5File, PlainHdf5File, open_frames
@@ -214,6 +214,21 @@ def test_a_box_behind_each_frame_of_a_text_trajectory(tmp_path, atoms, frames, b
         boxed += [*lines[1 + k * n : 1 + (k + 1) * n], box]
     path.write_text("\n".join(boxed) + "\n")
     assert np.abs(np.concatenate(list(trajectory(path, atoms))) - frames).max() <= DIGITS["mdcrd"]
+
+
+@pytest.mark.parametrize("box", ["", "  10.000  11.000  12.000"])
+def test_text_frames_of_other_atoms_are_refused_where_all_lines_of_theirs_are_full(tmp_path, atoms, box):
+    """30 numbers fill whole lines, so that frames of 40 atoms once were 4 times as many of 10 atoms."""
+    frames = np.random.default_rng(0).uniform(1, 9, (3, 12, 3))  # 36 numbers
+    lines = ["title"]
+    for frame in frames:
+        values = [f"{value:8.3f}" for value in frame.ravel()]
+        lines += ["".join(values[k : k + 10]) for k in range(0, len(values), 10)] + ([box] if box else [])
+    path = tmp_path / "t.mdcrd"
+    path.write_text("\n".join(lines) + "\n")
+    ten = Atoms(np.random.default_rng(1).normal(0, 9, (10, 3)), np.zeros(10))
+    with pytest.raises(FormatError, match="its frames seem to have 12 atoms, the structure 10"):
+        trajectory(path, ten)
 
 
 def test_numbers_in_columns():

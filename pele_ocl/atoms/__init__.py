@@ -24,7 +24,9 @@ from .correspondence import Correspondence, correspondence
 from .default_radii import DefaultRadii
 from .labels import Floats, Ints, Labels, Residue, Strings, Structure, labels_of
 from .radii import BONDI_SETS, RADII_SETS, element_rule, elements_of, hct_scale, radii_set
+from .sites import VirtualSites
 from .topology import Topology
+from .undone import UndonePairs
 
 __all__ = [
     "BONDI_SETS",
@@ -49,7 +51,9 @@ __all__ = [
     "TermTable",
     "Topology",
     "Torsions",
+    "UndonePairs",
     "UreyBradley",
+    "VirtualSites",
     "correspondence",
     "element_rule",
     "elements_of",

@@ -21,6 +21,8 @@ from .indexing import chosen_indices
 from .labels import Floats, Ints, Labels, Strings, labels_of
 from .radii import elements_of, radii_set, tidy_set
 from .selection import SelectableAtoms, Selection
+from .sites import VirtualSites
+from .undone import UndonePairs
 
 if TYPE_CHECKING:
     from MDAnalysis import AtomGroup, Universe
@@ -50,6 +52,11 @@ class Atoms(ReadOnlyArrays):
     types : (n,) atom types of the force field, optional
     type_family : whose types these are: "amber" (GAFF's among them), or "" where no rule goes by them
     gb_radii_set : name of the set that gb_radii are of, "mbondi2" say; "" where it is not known
+    virtual_sites : particles without mass whose positions follow from others', None if there are none. Energies are of
+        the positions given; whatever moves atoms rebuilds them
+    rigid_pairs : (k, 2) atoms that the input holds at their distance instead of by a bond energy, as rigid water
+    undone_pairs : pairs with an energy that is not computed, None if there are none; atoms that hold one are refused
+        where Lennard-Jones energies are asked for
     forcefield : name of the force field whose parameters these are; "file" for a file's own; "" where it is not known
     notes : sentences about what was read and how the parameters were found that a careful user wants to read
     cell_angles : degrees of the unit cell that a topology names, which AMBER's text trajectories leave out. NaN if it
@@ -83,6 +90,9 @@ class Atoms(ReadOnlyArrays):
     sgb: Floats | None = None
     forcefield: str = ""
     default_radii: DefaultRadii | None = None
+    virtual_sites: VirtualSites | None = None
+    undone_pairs: UndonePairs | None = None
+    rigid_pairs: Ints = field(default_factory=lambda: np.empty((0, 2), np.int32))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "positions", read_only(arguments.positions_of(self.positions), np.float64))
@@ -105,6 +115,9 @@ class Atoms(ReadOnlyArrays):
             object.__setattr__(self, "types", read_only(types, np.str_))
         if self.sgb is not None:
             object.__setattr__(self, "sgb", self._checked_sgb())
+        if self.virtual_sites is not None:
+            arguments.instance("virtual_sites", self.virtual_sites, VirtualSites, "VirtualSites")
+        object.__setattr__(self, "rigid_pairs", read_only(np.reshape(self.rigid_pairs, (-1, 2)), np.int32))
         arguments.text("gb_radii_set", self.gb_radii_set)
         arguments.text("forcefield", self.forcefield)
         arguments.choice("type_family", self.type_family, ("", "amber"))
@@ -151,7 +164,7 @@ class Atoms(ReadOnlyArrays):
         indices = chosen_indices(len(self), which)
         places = np.full(len(self), -1, np.int32)
         places[indices] = np.arange(len(indices))
-        bonds = places[self.bonds]
+        bonds, rigid = places[self.bonds], places[self.rigid_pairs]
         taken: dict[str, Any] = {name: getattr(self, name) for name in ("positions", "charges", *_PARAMETERS)}
         taken = {name: None if values is None else values[indices] for name, values in taken.items()}
         return replace(
@@ -163,6 +176,9 @@ class Atoms(ReadOnlyArrays):
             types=None if self.types is None else self.types[indices],
             sgb=None if self.sgb is None else self.sgb[indices],
             default_radii=None if self.default_radii is None else self.default_radii.of_atoms(indices),
+            virtual_sites=None if self.virtual_sites is None else self.virtual_sites.of_atoms(places),
+            undone_pairs=None if self.undone_pairs is None else self.undone_pairs.of_atoms(indices.astype(np.int32)),
+            rigid_pairs=rigid[(rigid >= 0).all(axis=1)],
             notes=(*self.notes, f"{len(indices):,} of {len(self):,} atoms were taken"),
         )
 
@@ -188,6 +204,9 @@ class Atoms(ReadOnlyArrays):
         """Raise InputError unless the named parameter arrays are there and there is at least one atom."""
         for name in arguments.texts("names", names):
             arguments.choice("the parameter", name, ("charges", *_PARAMETERS, "sgb"))
+        if self.undone_pairs is not None and "lj_epsilon" in names and (pair := self.undone_pairs.first()):
+            i, j = (self.describe(k) for k in pair)
+            raise InputError(f"{i} and {j} {self.undone_pairs.what}; leave out one of them")
         missing = [name for name in names if getattr(self, name) is None]
         if "gb_radii" in missing and self.default_radii is not None and self.default_radii.lacking:
             raise ParameterError(self.default_radii.lacking)
@@ -219,7 +238,7 @@ class Atoms(ReadOnlyArrays):
 
     @property
     def masses(self) -> Floats:
-        """Masses of the elements, (n,) Da. Deuterium counts as hydrogen.
+        """Masses of the elements, (n,) Da; 0 of virtual sites. Deuterium counts as hydrogen.
 
         Raises InputError if labels are missing, or for an element that is unknown."""
         if self.labels is None:
@@ -229,11 +248,16 @@ class Atoms(ReadOnlyArrays):
         symbols, places = np.unique(elements_of(self.labels), return_inverse=True)
         elements = [gemmi.Element(str(symbol)) for symbol in symbols]
         weights = np.array([of.weight if of.atomic_number else 0.0 for of in elements], np.float64)[places]
-        unknown = np.flatnonzero(weights == 0)
+        unknown = np.flatnonzero((weights == 0) & ~self.is_site)
         if len(unknown):
             raise InputError(f"{self.describe(int(unknown[0]))} has no element whose mass is known")
-        found: Floats = weights
+        found: Floats = np.where(self.is_site, 0.0, weights)
         return found
+
+    @property
+    def is_site(self) -> NDArray[np.bool_]:
+        """Mark the virtual sites, (n,)."""
+        return np.zeros(len(self), np.bool_) if self.virtual_sites is None else self.virtual_sites.mask(len(self))
 
     def with_radii(self, name: str) -> Atoms:
         """Give the atoms the GB radii and overlap scales of a set, by elements, bonds and residue names.

@@ -43,6 +43,7 @@ PARAMETERS = {
     "Cl": (1.8, 0.98318, -0.40437, 0.00011249, 0.00049901),
     "F": (1.47, 0.68563, -0.1868, -0.00135573, 0.00023743),
     "Mg": (1.18, 0.49392, -0.16038, -0.00015512, 0.00016453),
+    "none": (0.0, 0.0, 0.0, 0.0, 0.0),
 }
 # What stands before the number of heavy neighbours in a key.
 COUNTED = frozenset(key[:-2] for key in PARAMETERS if key[-1].isdigit())
@@ -53,17 +54,20 @@ _CARBON = "C sp2 2"
 _NAMED = 4  # atoms in a note
 
 
-def lcpo_parameters(atoms: Atoms, unknown: str = "carbon") -> Floats:
+def lcpo_parameters(atoms: Atoms, unknown: str = "carbon", rule: str = "chemistry") -> Floats:
     """Return radius (A, without probe), P1, P2, P3 and P4 (1/A^2) of each atom, (n, 5).
 
-    All are 0 for hydrogen, which has none.
+    All are 0 for hydrogen and virtual sites, which have no area.
 
     unknown : "carbon" gives atoms without LCPO parameters carbon's, as AMBER's programs do. An unusual number of heavy
         neighbours then takes the first number of its kind. "refuse" raises InputError for both
+    rule : "chemistry" goes by elements and bonds, and by the types of AMBER's topologies where there are some. "amber"
+        repeats what cpptraj does with the first two letters of the types: chlorine and all else that it does not know
+        is carbon, and atoms without bonds have no area; by "chemistry" where atoms have no types
 
     Raises InputError for atoms without labels or bonds.
     """
-    parameters, absent = _parameters(atoms)
+    parameters, absent = _parameters(atoms, rule)
     if absent and unknown == "refuse":
         raise InputError(
             f"LCPO has no parameters for {atoms.describe(absent[0][0])}: {absent[0][1]}; leave it out, take those of "
@@ -72,11 +76,11 @@ def lcpo_parameters(atoms: Atoms, unknown: str = "carbon") -> Floats:
     return parameters
 
 
-def lcpo_notes(atoms: Atoms) -> tuple[str, ...]:
+def lcpo_notes(atoms: Atoms, rule: str = "chemistry") -> tuple[str, ...]:
     """A sentence about atoms that LCPO has no parameters for; none where there are none, or no surface at all."""
     if atoms.labels is None or (len(atoms) > 1 and not len(atoms.bond_pairs)):
         return ()
-    absent = _parameters(atoms)[1]
+    absent = _parameters(atoms, rule)[1]
     if not absent:
         return ()
     named = ", ".join(f"{atoms.labels.atom(i)} ({what})" for i, what in absent[:_NAMED])
@@ -87,29 +91,68 @@ def lcpo_notes(atoms: Atoms) -> tuple[str, ...]:
     )
 
 
-def _parameters(atoms: Atoms) -> tuple[Floats, list[tuple[int, str]]]:
+def _parameters(atoms: Atoms, rule: str) -> tuple[Floats, list[tuple[int, str]]]:
     """Parameters (n, 5) of all atoms, and the atoms that the table lacks, with words for what they are."""
     if atoms.labels is None:
         raise InputError("LCPO surfaces follow from elements, which these atoms lack; choose the surface ace or none")
-    elements, bonds = elements_of(atoms.labels), atoms.bond_pairs
+    elements, bonds, is_site = elements_of(atoms.labels), atoms.bond_pairs, atoms.is_site
     if len(atoms) > 1 and not len(bonds):
         raise InputError("LCPO surfaces follow from bonds, which these atoms lack; choose the surface ace or none")
+    bonds = bonds[~is_site[bonds].any(axis=1)]
     ends = bonds_both_ways(bonds)
     n_bonds = np.bincount(ends[:, 0], minlength=len(atoms))
     n_heavy = np.bincount(ends[elements[ends[:, 1]] != "H", 0], minlength=len(atoms))
-    if atoms.types is not None and atoms.type_family == "amber":
-        types = np.char.upper(atoms.types).tolist()  # sander's rules do not tell GAFF's o from O
-        shapes = [_shape_by_type(*each) for each in zip(elements.tolist(), types, n_bonds.tolist(), strict=True)]
+    has_area = (elements != "H") & ~is_site
+    if rule == "amber" and atoms.types is not None:
+        has_area &= n_bonds > 0
+        rows = zip(
+            elements.tolist(), np.char.upper(atoms.types).tolist(), n_bonds.tolist(), n_heavy.tolist(), strict=True
+        )
+        keys = [_key_of_cpptraj(*row) for row in rows]
     else:
-        shapes = _shapes_by_bonds(elements, n_bonds, ends)
+        if atoms.types is not None and atoms.type_family == "amber":
+            types = np.char.upper(atoms.types).tolist()  # sander's rules do not tell GAFF's o from O
+            shapes = [_shape_by_type(*each) for each in zip(elements.tolist(), types, n_bonds.tolist(), strict=True)]
+        else:
+            shapes = _shapes_by_bonds(elements, n_bonds, ends)
+        keys = [
+            f"{shape} {n}" if shape in COUNTED else shape for shape, n in zip(shapes, n_heavy.tolist(), strict=True)
+        ]
     parameters, absent = np.zeros((len(atoms), 5)), []
-    for i in np.flatnonzero(elements != "H").tolist():
-        key = f"{shapes[i]} {n_heavy[i]}" if shapes[i] in COUNTED else shapes[i]
+    for i in np.flatnonzero(has_area).tolist():
+        key = keys[i]
         if key not in PARAMETERS:
-            absent.append((i, f"{elements[i]}, {n_bonds[i]} bonds, {n_heavy[i]} of them to heavy atoms"))
-            key = next((of for of in PARAMETERS if shapes[i] in COUNTED and of[:-2] == shapes[i]), _CARBON)
+            type_ = f"type {atoms.types[i]}, " if rule == "amber" and atoms.types is not None else ""
+            absent.append((i, f"{type_}{elements[i]}, {n_bonds[i]} bonds, {n_heavy[i]} of them to heavy atoms"))
+            shape = key[:-2]
+            if rule == "amber" and atoms.types is not None:
+                key = _UNUSUAL.get(shape[:1], _CARBON) if shape in COUNTED else _CARBON
+            else:
+                key = next((of for of in PARAMETERS if shape in COUNTED and of[:-2] == shape), _CARBON)
         parameters[i] = PARAMETERS[key]
     return parameters, absent
+
+
+# What AMBER's programs take for an unusual number of heavy neighbours, by element.
+_UNUSUAL = {"C": "C sp3 1", "N": "N sp3 1", "O": "O sp3 1", "P": "P 3"}
+
+
+def _key_of_cpptraj(element: str, amber_type: str, n_bonds: int, n_heavy: int) -> str:
+    """Return a key of PARAMETERS as cpptraj's `surf` finds it, by the type in capitals; another for what it lacks."""
+    two = amber_type[:2]
+    if element == "C":
+        return f"C sp3 {n_heavy}" if n_bonds == 4 else f"C sp2 {n_heavy}"
+    if element == "O":
+        return {"O": "O sp2 1", "O2": "O carboxylate 1"}.get(two, f"O sp3 {n_heavy}")
+    if element == "N":
+        return f"N sp3 {n_heavy}" if two == "N3" else f"N sp2 {n_heavy}"
+    if element == "S":
+        return "S 1" if two == "SH" else "S 2"
+    if element == "P":
+        return f"P {n_heavy}"
+    if two[:1] == "Z":
+        return "none"
+    return "Mg" if two == "MG" else "F" if two[:1] == "F" else "unknown"
 
 
 def _shape_by_type(element: str, amber_type: str, n_bonds: int) -> str:

@@ -121,7 +121,7 @@ class Binding:
         whole = len(self.parts.complex) == len(atoms)
         self.atoms = atoms if whole else atoms[self.parts.complex]
         if self.model.surface == "lcpo" and self.model.lcpo_unknown == "carbon":
-            self.notes = (*self.notes, *lcpo_notes(self.atoms))
+            self.notes = (*self.notes, *lcpo_notes(self.atoms, self.model.lcpo_rule))
         if pb is not None and pb.radii == "tan-luo":
             self.notes = (*self.notes, *tan_luo_notes(self.atoms))
         choices = {**self._choices, "per_atom": idecomp is not None}

@@ -18,7 +18,7 @@ from ..gb_models.solvent_model import SolventModel
 from ..grid import Grid
 from ..results import Terms
 from ..trajectories.files import Positions
-from .energies import PARTS, TOO_LARGE, BindingEnergies, aligned, is_large
+from .energies import PARTS, TOO_LARGE, BindingEnergies, aligned, is_close, is_large
 from .parts import Parts, run_of
 from .poisson_boltzmann import PBEnergy, PBSolvent, evaluate_together, plan_in
 
@@ -97,6 +97,7 @@ class Systems:
         if self._precision == "float64":
             return dict(batches)
         large = np.logical_or.reduce([is_large(batch.terms) for batch in batches.values()])
+        large |= is_close(self._atoms, np.asarray(positions))
         for batch in batches.values():
             large[list(batch.errors)] = False
         places = np.flatnonzero(large)

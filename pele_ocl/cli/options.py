@@ -44,18 +44,19 @@ def _add(command: Command, options: Options) -> Command:
     return command
 
 
-def _takes_carbon(options: Mapping[str, object]) -> bool:
-    """True if a command has LCPO surfaces of all that it reads, and takes carbon's parameters if there are none.
+def _takes_carbon(options: Mapping[str, object]) -> str:
+    """Rule of LCPO if a command has such surfaces of all that it reads, and takes carbon's parameters for others.
 
     `binding` says so itself, because it passes over waters and ions.
     """
     context = click.get_current_context()
     if context.command.name == "binding" or options.get("lcpo_unknown") != "carbon":
-        return False
+        return ""
     surface, like = options["surface"], options.get("like")
     if isinstance(like, str) and context.get_parameter_source("surface") == ParameterSource.DEFAULT:
         surface = PRESETS[like].get("surface", surface)
-    return bool(surface == "lcpo")
+    rule = str(PRESETS[like].get("lcpo_rule", DEFAULTS.lcpo_rule)) if isinstance(like, str) else DEFAULTS.lcpo_rule
+    return rule if surface == "lcpo" else ""
 
 
 def given_options(*names: str) -> tuple[str, ...]:

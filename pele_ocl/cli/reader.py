@@ -113,7 +113,7 @@ class StructureReader:
     structures : the files that the command was given
     coordinates : of all topologies among them, or one of each, in their order; other files have positions of their own
     selection : of all three options that choose atoms; gb, like : of the solvent, None if the command has none
-    lcpo : True to say which atoms take carbon's parameters of LCPO surfaces
+    lcpo : rule of LCPO surfaces, to say which atoms take the parameters of carbon; "" without them
     trajectory : None if the command takes none
     """
 
@@ -132,7 +132,7 @@ class StructureReader:
     selection: Selection | None
     gb: str | None
     like: str | None
-    lcpo: bool
+    lcpo: str
     trajectory: FirstFrame | None
     _told: set[str] = field(default_factory=set, init=False)
     _of_frames: list[str] = field(default_factory=list, init=False)  # notes about the first frame
@@ -169,7 +169,7 @@ class StructureReader:
         if self._of_frames:
             atoms = replace(atoms, notes=(*atoms.notes, *self._of_frames))
         if self.lcpo:
-            atoms = replace(atoms, notes=(*atoms.notes, *lcpo_notes(atoms)))
+            atoms = replace(atoms, notes=(*atoms.notes, *lcpo_notes(atoms, self.lcpo)))
         atoms = self._noted(source, atoms)
         return atoms, taken
 

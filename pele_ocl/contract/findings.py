@@ -118,10 +118,13 @@ def _on_top(atoms: Atoms) -> list[Finding]:
         i, j = sorted(pair)
         text = f"{atoms.describe(i)} and {atoms.describe(j)} stand at the same place; remove one of them"
         return [Finding("refused", text, (i, j))]
-    pair = close_pair(atoms.positions, ON_TOP)
+    there, is_site = np.arange(len(atoms)), atoms.is_site
+    if is_site.any():  # whose places in other atoms are their own
+        there = np.flatnonzero(~is_site)
+    pair = close_pair(atoms.positions[there], ON_TOP)
     if pair is None:
         return []
-    i, j = sorted(pair)
+    i, j = sorted(int(there[k]) for k in pair)
     apart = float(np.linalg.norm(atoms.positions[i] - atoms.positions[j]))
     text = f"{atoms.describe(i)} and {atoms.describe(j)} are {apart:.2g} A apart, on top of each other; {_REMEDY}"
     return [Finding("noted", text, (i, j))]

@@ -11,7 +11,7 @@ from ..atoms import Atoms, Floats, Ints
 from ..atoms.radii import elements_of
 from ..common.arguments import number
 from ..common.errors import InputError
-from ..minimize.constraints import BondConstraints
+from ..minimize.constraints import BondConstraints, check_rigid
 
 CONSTRAINTS = ("hbonds",)
 MOST_MEMBERS = 5  # of a cluster: an atom and four hydrogens
@@ -41,6 +41,7 @@ class Body:
         Raises InputError where bonds or lengths are missing, and for hydrogens that no cluster can have.
         """
         constraints = BondConstraints.of(atoms, free, "hbonds") if holds and _has_hydrogens(atoms, free) else None
+        check_rigid(atoms, free, constraints)
         owners, lengths = np.arange(len(atoms)), np.zeros(len(atoms))
         if constraints is not None:
             counts = np.diff(constraints.starts)
@@ -63,8 +64,8 @@ class Body:
 
     @property
     def inverse_masses(self) -> Floats:
-        """(n,) 1/Da, 0 of frozen atoms."""
-        return np.where(self.free, 1 / self.masses, 0.0)
+        """(n,) 1/Da, 0 of atoms that stay and of virtual sites."""
+        return np.divide(1.0, self.masses, out=np.zeros(len(self.masses)), where=self.free)
 
 
 def _has_hydrogens(atoms: Atoms, free: NDArray[np.bool_]) -> bool:
@@ -95,7 +96,7 @@ def masses_of(atoms: Atoms, hydrogen_mass: float | None) -> Floats:
     found = masses.copy()
     np.subtract.at(found, heavy, wanted - masses[hydrogens])
     found[hydrogens] = wanted
-    light = np.flatnonzero(found < 1.0)
+    light = np.flatnonzero((found < 1.0) & ~atoms.is_site)
     if len(light):
         raise InputError(
             f"hydrogens of {wanted:g} Da leave {atoms.describe(int(light[0]))} {found[light[0]]:.2f} Da; take a "

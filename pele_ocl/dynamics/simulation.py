@@ -179,7 +179,7 @@ class Simulation:
                 continue
             if key not in found:
                 masses = masses_of(atoms, self.settings.hydrogen_mass)
-                found[key] = Body.of(atoms, masses, ~frozen, self.settings.constraints is not None)
+                found[key] = Body.of(atoms, masses, ~frozen & ~atoms.is_site, self.settings.constraints is not None)
             bodies.append(found[key])
         return bodies
 

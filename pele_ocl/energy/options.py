@@ -18,6 +18,7 @@ class Options:
     per_atom : whether energies of single atoms are wanted
     cutoff : of the pair terms, A; None for all pairs
     one_four : "scale" or "exclude" 1-4 pairs
+    rebuild_sites : whether virtual sites are placed first, and their gradients passed on to their parents
 
     Raises InputError for values that do not exist.
     """
@@ -27,9 +28,10 @@ class Options:
     per_atom: bool
     cutoff: float | None
     one_four: Literal["scale", "exclude"]
+    rebuild_sites: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("gradient", "chain", "per_atom"):
+        for name in ("gradient", "chain", "per_atom", "rebuild_sites"):
             flag(name, getattr(self, name))
         choice("one_four", self.one_four, ("scale", "exclude"))
         if self.cutoff is not None:

@@ -38,6 +38,7 @@ from .masks import TileOrder
 from .options import Options
 from .result import PASS_TERMS
 from .sgb import TYPES, SurfaceRadii
+from .sites import site_launches
 from .tables import PairTables
 from .term_set import TermSet
 from .terms import TermKernels
@@ -98,7 +99,8 @@ class EnergyPasses(TiledPasses, Generic[L]):
         for kernels in self.contents.term_kernels:
             sizes |= kernels.sizes(self.context)
         self.allocate(sizes, most, TYPES)
-        self.launches = self.uncut = [*self._passes(), *self._after_passes]
+        before, after = self._of_sites
+        self.launches = self.uncut = [*before, *self._passes(), *self._after_passes, *after]
         self.most_uncut = self.queue.most_uncut(self.launches)
 
     @classmethod
@@ -135,8 +137,14 @@ class EnergyPasses(TiledPasses, Generic[L]):
     @cached_property
     def apart_at_radii(self) -> tuple[list[BoundLaunch], list[BoundLaunch]]:
         """Launches that find Born radii alone, which stay in the buffers RADII; and of an evaluation with them."""
-        first, radii = self._first(), self._radii()
-        return [*first, *radii], [*first, *self._from_radii(), *self._after_passes]
+        before, after = self._of_sites
+        first, radii = [*before, *self._first()], self._radii()
+        return [*first, *radii], [*first, *self._from_radii(), *self._after_passes, *after]
+
+    @cached_property
+    def _of_sites(self) -> tuple[list[BoundLaunch], list[BoundLaunch]]:
+        """Launches of virtual sites before and after all others, bound once."""
+        return site_launches(self)
 
     @property
     def first_frozen(self) -> np.int32:

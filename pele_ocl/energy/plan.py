@@ -30,6 +30,7 @@ from .frozen import Frozen, check_in_place, frozen_atoms
 from .options import Options
 from .passes import AnyPasses
 from .result import EnergyBatch, EnergyResult
+from .sites import check_sites
 from .term_set import TermSet
 from .terms import Term
 from .variants import VARIANTS, choose_variant
@@ -43,6 +44,8 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
     """Energy and gradient of one molecule, prepared once; parameters as in `energy`.
 
     born : key of BORN, never "auto"; accuracy : of the Born radii, where they are approximate; else None
+    rebuild_sites : whether virtual sites are placed where their parents say before each evaluation, and their gradients
+        passed on to these; by default they are taken where they are given
     frozen : (n,) True for atoms that never move; further_terms : the Terms beside the force field's
     options : of the kernels; layout : the shape of their work
     model : SolventModel; names : of the terms, in the order of results
@@ -69,6 +72,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         accuracy: float | None = None,
         device: Device | int | str | None = None,
         model: SolventModel | None = None,
+        rebuild_sites: bool = False,
     ) -> None:
         model = SolventModel.or_default(model)
         atoms = model.choose_radii(atoms)
@@ -79,7 +83,9 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
                 f"the gradient of {model.gb} holds Born radii and surface, as PELE does: give --fixed-radii "
                 "(fixed_radii=True), or leave the gradient out"
             )
-        options = Options(gradient, chain, per_atom, cutoff, one_four)
+        options = Options(gradient, chain, per_atom, cutoff, one_four, flag("rebuild_sites", rebuild_sites))
+        if rebuild_sites:
+            check_sites(atoms)
         check_plan_options(precision, variant, VARIANTS, per_atom)
         asked = check_born(born, accuracy)
         self._contents = TermSet.of(atoms, options, model, only_terms, terms)
@@ -98,6 +104,8 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         machine = Machine.of(self.device, precision)
         self.layout = self._choice.applied(self.variant, passes.layout_for(machine, len(atoms)))
         self.frozen = frozen_atoms(atoms, frozen)
+        if rebuild_sites and atoms.virtual_sites is not None:
+            self.frozen[atoms.virtual_sites.atoms] = atoms.virtual_sites.are_held(self.frozen)
         self._has_frozen = bool(self.frozen.any())
         # All pairs leave out those of frozen atoms.
         suits = self._contents.has_gb and not self._has_frozen and model.gb_model.is_pairwise
@@ -130,7 +138,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
             cutoff=self.options.cutoff, per_atom=self.options.per_atom,
             frozen=self.frozen if self._has_frozen else None, terms=self.further_terms,
             only_terms=self._only_terms, precision=self.precision, variant=self.variant, born=self.born,
-            accuracy=self.accuracy, device=self.device, model=self.model,
+            accuracy=self.accuracy, device=self.device, model=self.model, rebuild_sites=self.options.rebuild_sites,
         )  # fmt: skip
 
     def _automatic(self, per_atom: bool) -> Automatic:

@@ -84,7 +84,7 @@ class State:
         for k, atoms in enumerate(self.atoms):
             if id(atoms) not in found:
                 try:
-                    energy = Energy(atoms, born="pairs", device=self.device, **self.options)
+                    energy = Energy(atoms, born="pairs", device=self.device, rebuild_sites=True, **self.options)
                     found[id(atoms)] = System(energy, is_alone=len(self) == 1)
                 except PeleError as error:
                     if errors == "raise":

@@ -124,15 +124,49 @@ class MapFormat:
     read_extra: Callable[[InputFile], dict[str, Map]] | None = None
 
 
+# Suffixes of formats that are not read, and what to do.
+_OTHERS = {
+    ".bcif": "BinaryCIF is not read; give the same entry as mmCIF (.cif)",
+    ".pdbx": "is mmCIF by its suffix; rename it to .cif, which is read",
+    ".mmtf": "MMTF is not read; give the same entry as mmCIF (.cif)",
+    ".coor": "coordinates of NAMD belong to a topology; name that (.psf, .prmtop) first, and these as its coordinates",
+    ".crd": "coordinates belong to a topology; name that (.psf, .prmtop) first, and these as its coordinates",
+}
+
+
 def structure_format(path: str | PathLike[str]) -> StructureFormat:
     """Find the format of a molecule's file; raise FormatError for a folder and for a suffix not in STRUCTURES."""
     suffix = structure_suffix(path)
     if Path(path).is_dir():
         raise FormatError(f"{path}: a folder; name a file in it")
     if suffix not in STRUCTURES:
+        if suffix in _OTHERS:
+            raise FormatError(f"{path}: {_OTHERS[suffix]}")
         known = ", ".join(STRUCTURES)
         raise FormatError(f"{path}: unknown suffix {suffix!r}; molecules end in {known}, or these with .gz or .bz2")
     return _loaded(STRUCTURES[suffix], StructureFormat)
+
+
+def refuse_other_format(path: str | PathLike[str]) -> None:
+    """Raise FormatError for coordinates in a format that is not read, by the suffix and the first bytes."""
+    suffix = structure_suffix(path)
+    if suffix in (".bcif", ".pdbx", ".mmtf"):
+        raise FormatError(f"{path}: {_OTHERS[suffix]}")
+    try:
+        with open_plain(path) as stream:
+            head = stream.read(4096)
+            size = stream.seek(0, 2)
+    except (OSError, EOFError, ValueError):
+        return  # whoever reads it says why it cannot
+    if len(head) >= 4 and size == 4 + 24 * int.from_bytes(head[:4], "little"):
+        raise FormatError(
+            f"{path}: is a binary coordinate file of NAMD, which is not read; write it as .pdb, .rst7 or .nc (VMD, "
+            "MDAnalysis, cpptraj)"
+        )
+    if head.startswith(b"*") and suffix in (".crd", ".cor"):
+        raise FormatError(
+            f"{path}: is a coordinate file of CHARMM, which is not read; write it as .pdb (CHARMM, VMD, MDAnalysis)"
+        )
 
 
 def is_structure(path: str | PathLike[str]) -> bool:

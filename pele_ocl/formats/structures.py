@@ -18,7 +18,7 @@ from ..common.errors import FormatError, InputError
 from ..common.inputfile import read_file
 from ..contract import impossible_bonds, made_whole, whole_structure
 from .cells import read_cell
-from .registry import STRUCTURES, is_structure, structure_format, structure_suffix
+from .registry import STRUCTURES, is_structure, refuse_other_format, structure_format, structure_suffix
 
 Paths = Sequence[str | PathLike[str]]
 
@@ -149,6 +149,7 @@ def _placed(topology: Topology, coordinates: str | PathLike[str] | Floats, model
     if isinstance(coordinates, np.ndarray):
         return topology.with_positions(coordinates)
     if not is_structure(coordinates):
+        refuse_other_format(coordinates)
         from .amber import place
 
         return _whole(place(topology, coordinates, model), coordinates, model)

@@ -34,6 +34,9 @@ SURFACES = {"ace": 0.0054, "lcpo": 0.0072, "sgb": 0.0, "none": 0.0}
 # How atoms that LCPO has no parameters for are treated: as carbon, as sander, NAB and cpptraj do, or not at all.
 LCPO_UNKNOWN = ("carbon", "refuse")
 
+# How LCPO parameters are found: by elements and bonds, or by AMBER's types as cpptraj does.
+LCPO_RULES = ("chemistry", "amber")
+
 # Programs whose reading of GBn and GBn2 may be chosen.
 GBN_CONVENTIONS = ("openmm", "amber")
 
@@ -41,7 +44,7 @@ GBN_CONVENTIONS = ("openmm", "amber")
 IN_VACUUM = ("gb", "solute_dielectric", "coulomb_constant")
 
 # Fields that are no numbers.
-_WORDS = ("gb", "kappa_convention", "surface", "gbn_convention", "lcpo_unknown", "default_radii")
+_WORDS = ("gb", "kappa_convention", "surface", "gbn_convention", "lcpo_unknown", "default_radii", "lcpo_rule")
 
 OF_MODEL = "model"  # of default_radii: the set that the GB model was made with
 
@@ -53,12 +56,13 @@ MMGBSA_DIELECTRICS = {"mmpbsa.py": 78.3, "sander": 80.0, "gmx": 78.5}
 PRESETS: Mapping[str, Mapping[str, float | str]] = {
     "amber": {
         "solvent_dielectric": 78.5, "coulomb_constant": 18.2223**2, "kappa_convention": "amber", "surface": "none",
-        "rgb_max": 25.0, "gbn_convention": "amber", "default_radii": "model",
+        "rgb_max": 25.0, "gbn_convention": "amber", "default_radii": "model", "lcpo_rule": "amber",
     },
     **{
         program: {
             "solvent_dielectric": dielectric, "coulomb_constant": 18.2223**2, "kappa_convention": "amber",
             "surface": "lcpo", "rgb_max": 25.0, "gbn_convention": "amber", "default_radii": "model",
+            "lcpo_rule": "amber",
         }
         for program, dielectric in MMGBSA_DIELECTRICS.items()
     },
@@ -99,6 +103,8 @@ class SolventModel:
     default_radii : set of GB radii for molecules whose file and reader chose none: a name, or "model" for the one that
         the GB model was made with. By default that is so for gbn (bondi) and gbn2 (mbondi3) alone; with other models
         the force field's set stays
+    lcpo_rule : "chemistry" finds the LCPO parameters by elements and bonds; "amber" as cpptraj does, by the first
+        letters of AMBER's types: it takes chlorine, bromine and iodine for carbon, and gives ions no area
 
     Raises InputError for values outside these bounds, and for constants of a solvent beside gb="none".
     """
@@ -122,6 +128,7 @@ class SolventModel:
     surface: str = "ace"
     lcpo_unknown: str = "carbon"
     default_radii: str | None = None
+    lcpo_rule: str = "chemistry"
 
     def __post_init__(self) -> None:
         if not isinstance(self.gb, str) or self.gb not in GB_MODELS:
@@ -132,6 +139,7 @@ class SolventModel:
             self._refuse_solvent()
         self._fit_surface()
         choice("lcpo_unknown", self.lcpo_unknown, LCPO_UNKNOWN)
+        choice("lcpo_rule", self.lcpo_rule, LCPO_RULES)
         choice("gbn_convention", self.gbn_convention, GBN_CONVENTIONS)
         if self.default_radii is not None:
             choice("default_radii", self.default_radii, (*RADII_SETS, OF_MODEL))

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
+import re
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..atoms import Residue, Topology
+from ..atoms import Residue, Strings, Topology
 from ..common.errors import FormatError, InputError, PeleError
 from ..common.extras import extra
 from ..common.inputfile import InputFile, read_file
@@ -38,18 +41,26 @@ def read_gromacs(path: str | PathLike[str]) -> Topology:
     """Read the topology of a GROMACS .top file with all that it includes; needs the extra `openmm`.
 
     Residues have the names and numbers of [ atoms ]. Each molecule is a chain of its own, "1" the first of them.
-    Files to include are looked for beside it and in GROMACS' own folder, which GMXDATA names. Raises FormatError where
-    it cannot be read, and InputError for terms that are not computed here.
+    Files to include are looked for beside it, in the folders of GMXLIB, and in GROMACS' own folder of topologies, which
+    GMXDATA names. Raises FormatError where it cannot be read, and InputError for terms that are not computed here.
     """
     app = extra("openmm.app", "a GROMACS topology")
     file = _plain(path, "a GROMACS topology")
     try:
         with _quietly():
-            made = app.GromacsTopFile(str(file))
-            return _topology(made, file, residues=_gromacs_residues(made))
+            made = app.GromacsTopFile(str(file), includeDir=_folder_of_includes(file))
+            _check_sites(made)
+            found = _topology(made, file, residues=_gromacs_residues(made))
+            return replace(found, parameters=replace(found.parameters, types=_types_of_gromacs(made)))
     except PeleError:
         raise
     except Exception as error:  # openmm.app raises whatever comes
+        if missing := re.search(r"#include file: *(\S+)", str(error)):
+            raise FormatError(
+                f"{file}: includes {quoted(missing[1])}, which is neither beside it nor in a folder of GMXLIB or "
+                "GMXDATA; set GMXDATA to the folder share/gromacs of GROMACS, or copy the folder of the force field "
+                "beside the file"
+            ) from error
         raise _unreadable(file, "GROMACS topology", error) from error
 
 
@@ -72,6 +83,11 @@ def read_charmm(path: str | PathLike[str], parameters: Sequence[str | PathLike[s
     except PeleError:
         raise
     except Exception as error:
+        if missing := re.search(r"Could not find atom type for (\S+)", str(error)):
+            raise FormatError(
+                f"{file}: no file of the parameters defines the atom type {quoted(missing[1])}; name CHARMM's topology "
+                "(.rtf, such as top_all22_prot.rtf) beside the parameter file, whose types it has"
+            ) from error
         raise _unreadable(file, "CHARMM PSF", error) from error
 
 
@@ -125,6 +141,41 @@ def _topology(
     except InputError as error:
         raise InputError(f"{file}: {error}") from error
     return Topology(atoms, str(file))
+
+
+def _folder_of_includes(file: Path) -> str | None:
+    """Folder with the force field that a topology includes: of GMXLIB or GMXDATA; None for OpenMM's own choice."""
+    folders = [folder for folder in os.environ.get("GMXLIB", "").split(os.pathsep) if folder]
+    if data := os.environ.get("GMXDATA"):
+        folders += [os.path.join(data, "top"), data]
+    folders += ["/usr/share/gromacs/top", "/usr/local/gromacs/share/gromacs/top"]
+    included = re.findall(r'^\s*#include\s+["<]([^">]+)[">]', file.read_text(errors="replace"), re.MULTILINE)
+    wanted = [name for name in included if not (file.parent / name).is_file()]
+    return next((folder for folder in folders if any((Path(folder) / name).is_file() for name in wanted)), None)
+
+
+def _check_sites(made: GromacsTopFile) -> None:
+    """Raise ValueError for virtual sites with too few numbers, which OpenMM finds too late to name the line."""
+    for name, molecule in made._moleculeTypes.items():
+        for kind, rows in (("2", molecule.vsites2), ("3", molecule.vsites3)):
+            for fields in rows:
+                n = 5 if kind == "2" else 8 if fields[4] == "4" else 7
+                if len(fields) < n:
+                    raise ValueError(
+                        f"[ virtual_sites{kind} ] of {name}: too few numbers in the line: {' '.join(fields)}"
+                    )
+                atoms = [int(field) for field in fields[: int(kind) + 1]]
+                if not all(1 <= k <= len(molecule.atoms) for k in atoms) or len(set(atoms)) < len(atoms):
+                    raise ValueError(
+                        f"[ virtual_sites{kind} ] of {name}: no such atoms in the line: {' '.join(fields)}"
+                    )
+
+
+def _types_of_gromacs(made: GromacsTopFile) -> Strings:
+    """Atom types of all molecules, (n,)."""
+    return np.array([
+        fields[1] for name, count in made._molecules for _ in range(count) for fields in made._moleculeTypes[name].atoms
+    ])  # fmt: skip
 
 
 def _unreadable(file: Path, kind: str, error: Exception) -> FormatError:

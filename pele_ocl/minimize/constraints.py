@@ -133,6 +133,24 @@ class BondConstraints:
         return centers, np.where(lengths > 0, bonds / np.where(lengths > 0, lengths, 1), [1.0, 0.0, 0.0])
 
 
+def check_rigid(atoms: Atoms, free: NDArray[np.bool_], constraints: BondConstraints | None) -> None:
+    """Raise InputError for atoms that move apart, since the input holds them by constraints and by no bond energy.
+
+    free : (n,) atoms that move; constraints : that hold some of them
+    """
+    held = set[tuple[int, int]]()
+    if constraints is not None:
+        owners = np.repeat(constraints.heavy, np.diff(constraints.starts))
+        held = {tuple(sorted(pair)) for pair in zip(owners.tolist(), constraints.hydrogens.tolist(), strict=True)}
+    for i, j in atoms.rigid_pairs[free[atoms.rigid_pairs].any(axis=1)].tolist():
+        if (i, j) not in held:
+            raise InputError(
+                f"{atoms.describe(i)} and {atoms.describe(j)} are held by a constraint of the input and have no bond "
+                "energy, so they would move apart; give a topology with flexible bonds (constraints=None and "
+                "rigidWater=False in OpenMM, define = -DFLEXIBLE in GROMACS), or freeze them"
+            )
+
+
 def _check_stuck(atoms: Atoms, heavy: Ints, hydrogens: Ints, free: NDArray[np.bool_]) -> None:
     """Raise InputError for the first of some bonds whose heavy atom moves and whose hydrogen does not."""
     stuck = free[heavy] & ~free[hydrogens]

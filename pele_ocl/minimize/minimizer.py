@@ -24,7 +24,7 @@ from ..gb_models.solvent_model import SolventModel
 from ..opencl.interface import Descent, StepState
 from ..plan.pipeline import Pipeline
 from .bond_lengths import BondLengths
-from .constraints import BondConstraints
+from .constraints import BondConstraints, check_rigid
 from .iteration import Iteration
 from .newton import NewtonIteration
 from .options import EVALUATIONS_OF_NEWTON, Stopping, descent_of, rounds_of
@@ -84,6 +84,7 @@ class Minimizer:
             Energy, atoms, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, terms=terms,
             only_terms=only_terms, precision=precision, variant=variant, device=device, model=model,
             born="pairs",  # an energy without steps, whose gradient is its slope
+            rebuild_sites=True,
         )  # fmt: skip
         self.energy = self._make(frozen=frozen)
         self._described: dict[str, Any] = dict(
@@ -94,11 +95,13 @@ class Minimizer:
             precision=precision, variant=self.energy.variant, device=self.energy.device, model=self.energy.model,
         )  # fmt: skip
         self._whole: Energy | None = None  # the same, with all that frozen atoms give each other
-        self.free = np.logical_not(self.energy.frozen)
+        self.free = ~self.energy.frozen & ~atoms.is_site
         self._iteration: WeakKeyDictionary[AnyPasses, Iteration] = WeakKeyDictionary()
         if not self.free.any():
             raise InputError(NONE_MOVES)
         self.constraints = None if constraints is None else BondConstraints.of(atoms, self.free, constraints)
+        if max_iterations:
+            check_rigid(atoms, self.free, self.constraints)
         # Nothing is moved where there are to be no steps, or where no energy depends on bonds.
         keeps_bonds = not flag("restore", restore) or max_iterations == 0 or "bond" not in self.energy._contents.names
         self._lengths = None if keeps_bonds else BondLengths.of(atoms)
@@ -193,8 +196,9 @@ class Minimizer:
         free : (n,) atoms that move. Raises InputError if a bond is held between one that moves and one that does not.
         """
         restored = positions if self._lengths is None else self._lengths.restored(positions, free)
-        constraints = self._constraints_of(free)
-        return restored if constraints is None else constraints.placed(restored[np.newaxis])[0]
+        constraints, sites = self._constraints_of(free), self.atoms.virtual_sites
+        held = restored if constraints is None else constraints.placed(restored[np.newaxis])[0]
+        return held if sites is None else sites.placed(held, free)
 
     def _constraints_of(self, free: NDArray[np.bool_]) -> BondConstraints | None:
         """Give the constraints of a structure with atoms `free` (n,) that move; None without any.
@@ -265,6 +269,7 @@ def seated(
     free : of each, (n,) atoms that move
     """
     starts, errors = np.array(given, np.float64), dict[int, InputError]()
+    free = [moves & ~minimizer.atoms.is_site for moves in free]
     for k, (positions, moves) in enumerate(zip(given, free, strict=True)):
         try:
             minimizer._check_start(positions, moves)

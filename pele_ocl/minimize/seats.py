@@ -88,6 +88,8 @@ class Seated:
         self.state[COUNTS] += self.counted
         self.final = self.pipeline.decode(base[np.newaxis])[0] + self.offset
         self.final[~self.free] = self.given[~self.free]  # to the last digit
+        if (sites := self.pipeline.atoms.virtual_sites) is not None:
+            self.final = sites.placed(self.final, self.free)
 
     def goes_on(self, state: Floats) -> bool:
         """Tell if another round follows the one that ended with this state: it moved, and time is left."""

@@ -52,6 +52,7 @@ _SOLVERS = {"mg-manual", "mg-auto", "mg-dummy", "mg-para"}
 _OTHER_SOLVERS = {
     "fe-manual": "finite elements", "tabi": "TABI-PB", "bem-manual": "TABI-PB", "geoflow-auto": "geometric flow",
     "pbam-auto": "PB-AM", "pbsam-auto": "PB-SAM", "pygbe": "PyGBe",
+    "geoflow": "geometric flow", "pbam": "PB-AM", "pbsam": "PB-SAM", "bem": "TABI-PB", "bem-auto": "TABI-PB",
 }  # fmt: skip
 _OTHER_EQUATIONS = {
     "lrpbe": "the regularized equation", "nrpbe": "the regularized equation", "smpbe": "the size-modified equation",

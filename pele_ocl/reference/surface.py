@@ -11,7 +11,7 @@ from ..gb_models.solvent_model import SolventModel
 
 def surface_areas(atoms: Atoms, model: SolventModel) -> tuple[Floats, Floats]:
     """Surface areas of the atoms, (n,) A^2, and the gradient of their sum, (n, 3) A. Memory n^2."""
-    radii, *p = lcpo_parameters(atoms, model.lcpo_unknown).T
+    radii, *p = lcpo_parameters(atoms, model.lcpo_unknown, model.lcpo_rule).T
     heavy = np.flatnonzero(radii)
     reach = radii[heavy] + model.probe_radius
     p1, p2, p3, p4 = (values[heavy] for values in p)

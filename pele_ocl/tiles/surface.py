@@ -43,7 +43,7 @@ class SurfaceBuffers:
         """Upload the tables of a molecule; None if the model has another nonpolar term."""
         if model.surface != "lcpo":
             return None
-        radii, *p = lcpo_parameters(atoms, model.lcpo_unknown).T
+        radii, *p = lcpo_parameters(atoms, model.lcpo_unknown, model.lcpo_rule).T
         reach = np.where(radii > 0, radii + model.probe_radius, 0.0)
         slots = np.flatnonzero(tiles.used & (radii[tiles.order] > 0))
         heavy = tiles.order[slots]
@@ -86,7 +86,7 @@ def shape_for(queue: Queue) -> tuple[int, int]:
 
 def check_surface(atoms: Atoms, model: SolventModel) -> None:
     """Raise InputError for atoms without parameters of the surface that the model has."""
-    if model.surface == "lcpo" and not lcpo_parameters(atoms, model.lcpo_unknown).any():
+    if model.surface == "lcpo" and not lcpo_parameters(atoms, model.lcpo_unknown, model.lcpo_rule).any():
         raise InputError("LCPO surfaces are of heavy atoms, of which there is none; choose the surface ace or none")
 
 
@@ -94,7 +94,7 @@ def crowding(atoms: Atoms, found: Outputs, k: int, model: SolventModel) -> Input
     """Explain a conformation with an atom that has too many LCPO neighbours; None if there is none."""
     if model.surface != "lcpo":
         return None
-    reach = lcpo_parameters(atoms, model.lcpo_unknown)[:, 0] + model.probe_radius
+    reach = lcpo_parameters(atoms, model.lcpo_unknown, model.lcpo_rule)[:, 0] + model.probe_radius
     reach[reach == model.probe_radius] = 0
     heavy = np.flatnonzero(reach)
     for i in heavy[found.bad_atoms(k)[heavy]].tolist():

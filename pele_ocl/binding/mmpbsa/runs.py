@@ -24,7 +24,7 @@ from ..alanine import Mutant
 from ..amber import amber_terms
 from ..decomposing import Decomposer
 from ..decomposition import GROUPS, SPLITS, Decomposition, grouping
-from ..energies import PARTS, TOO_LARGE, aligned, is_large
+from ..energies import PARTS, TOO_LARGE, aligned, is_close, is_large
 from ..plan import Binding, binding_settings
 from ..poisson_boltzmann import plan_in
 from ..systems import with_rows
@@ -239,7 +239,8 @@ class OpenedWork:
         if isinstance(self.plan, Binding):
             return self.plan.systems.batches(positions, progress, errors="record")
         batch = self.plan.evaluate_batch(positions, progress, errors="record")
-        places = np.flatnonzero(is_large(batch.terms)) if self.plan.precision == "float32" else np.arange(0)
+        large = is_large(batch.terms) | is_close(self.plan.atoms, positions)
+        places = np.flatnonzero(large) if self.plan.precision == "float32" else np.arange(0)
         places = np.setdiff1d(places, list(batch.errors))
         if len(places) and self.plan.device.has_float64:
             again = self._in_float64.evaluate_batch(positions[places], errors="record")

@@ -20,6 +20,7 @@ from .bonded_forces import bonded_tables, wrapping_notes
 from .forces import A_PER_NM, Forces
 from .gb_forces import gb_parameters
 from .nonbonded_forces import nonbonded_parameters
+from .sites import rigid_pairs_of, sites_of
 
 if TYPE_CHECKING:
     from openmm import System
@@ -90,6 +91,8 @@ def atoms_of_system(
         bonded=bonded,
         gb_radii_set=gb.name,
         default_radii=gb.default,
+        virtual_sites=sites_of(system),
+        rigid_pairs=rigid_pairs_of(system, forces.pairs("HarmonicBondForce", "getNumBonds", "getBondParameters")),
         notes=(*_notes(system, forces, bonds), *wrapping_notes(forces), *nonbonded.notes, *gb.notes),
     )
 
@@ -235,7 +238,10 @@ def _notes(system: System, forces: Forces, bonds: Ints) -> Iterator[str]:
         yield "the System is periodic; its box and cutoffs are not used: all pairs are computed, once"
     sites = sum(system.isVirtualSite(i) for i in range(system.getNumParticles()))
     if sites:
-        yield f"{sites:,} particles are virtual sites; they are taken as atoms that move by themselves"
+        yield (
+            f"{sites:,} particles are virtual sites; energies are of the positions given, and what moves atoms places "
+            "them"
+        )
     held_fast = {tuple(sorted(system.getConstraintParameters(k)[:2])) for k in range(system.getNumConstraints())}
     constrained = held_fast & set(map(tuple, bonds.tolist()))
     if not constrained:

@@ -1,4 +1,4 @@
-"""A Structure as an OpenMM Topology, with bonds by distance, as no file of structures has them all."""
+"""A Structure as an OpenMM Topology, with bonds of standard residues by names and of others by distance."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Floats, Ints, Structure
+from ...atoms.chemistry import AMINO_ACIDS
 from ...common.extras import extra
 from ..matching import disulphides
+from ..names import canonical, residue_names
 
 if TYPE_CHECKING:
     from openmm.app import Topology
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 _LONGER = 1.3  # bonds of strained structures, in sums of covalent radii; pairs with an atom between them start at 1.4
 _POLYMER_BOND_A = 2.0
 _LINKS = (("C", "N"), ("O3'", "P"))
+# Residues whose bonds OpenMM knows by the names of their atoms; caps and water are small enough for distances.
+_STANDARD = AMINO_ACIDS | {"A", "C", "G", "U", "DA", "DC", "DG", "DT"}
 
 
 def topology_of(structure: Structure) -> Topology:
@@ -45,32 +49,91 @@ def topology_of(structure: Structure) -> Topology:
 
 
 def bonds_of(structure: Structure) -> Ints:
-    """(m, 2) bonds, i < j and sorted: within residues by distance, between them of chains and disulphides."""
+    """(m, 2) bonds, i < j and sorted: within residues, between them of chains and disulphides.
+
+    Heavy atoms of standard residues are bonded by their names, so that a stretched bond is one, too; those of other
+    residues by distance, as are all hydrogens.
+    """
     labels = structure.labels
     starts = [*labels.residue_starts.tolist(), len(labels)]
+    by_name = _standard_bonds(structure, starts)
     radii = np.array([_radius(symbol) for symbol in labels.elements.tolist()])
     light = np.isin(labels.elements, ("H", "D"))
     found = [
-        first + _within(structure.positions[first:end], radii[first:end], light[first:end])
-        for first, end in pairwise(starts)
+        first + _within(structure.positions[first:end], radii[first:end], light[first:end], by_name.get(r))
+        for r, (first, end) in enumerate(pairwise(starts))
     ]
     links = np.array(list(_links(structure, starts)), np.int64).reshape(-1, 2)
     pairs = np.sort(np.concatenate([*found, links, disulphides(structure)]), axis=1)
     return np.unique(pairs, axis=0).astype(np.int32).reshape(-1, 2)
 
 
+def open_ends(structure: Structure) -> list[int]:
+    """Residues with an atom that begins or ends a chain link and has none, by their numbers from 0."""
+    labels = structure.labels
+    linked = {atom for pair in _links(structure, [*labels.residue_starts.tolist(), len(labels)]) for atom in pair}
+    ends = np.flatnonzero(np.isin(labels.names, [name for link in _LINKS for name in link]))
+    return sorted({int(labels.residue_index[i]) for i in ends.tolist() if i not in linked})
+
+
+def gap_notes(structure: Structure) -> list[str]:
+    """Write a sentence for each pair of residues that follow each other in a chain and are not bonded."""
+    labels, segments = structure.labels, structure.segments
+    starts = [*labels.residue_starts.tolist(), len(labels)]
+    linked = {pair for pair in _links(structure, starts)}
+    notes = []
+    for r in np.flatnonzero(segments[1:] == segments[:-1]).tolist():
+        for tail, head in _LINKS:
+            i = [starts[r] + k for k in np.flatnonzero(labels.names[starts[r] : starts[r + 1]] == tail).tolist()]
+            j = [
+                starts[r + 1] + k for k in np.flatnonzero(labels.names[starts[r + 1] : starts[r + 2]] == head).tolist()
+            ]
+            if i and j and (i[0], j[0]) not in linked:
+                apart = float(np.linalg.norm(structure.positions[i[0]] - structure.positions[j[0]]))
+                notes.append(
+                    f"{structure.where(i[0])} and {labels.atom(j[0])} are {apart:.1f} A apart, so the chain has a gap "
+                    "between them and they are not bonded"
+                )
+    return notes
+
+
+def _standard_bonds(structure: Structure, starts: list[int]) -> dict[int, NDArray[np.intp]]:
+    """Bonds (m, 2) of heavy atoms of residues that OpenMM knows by name, by the number of the residue."""
+    app, labels = extra("openmm.app", "a force field of OpenMM"), structure.labels
+    topology, carbon, found = app.Topology(), app.element.carbon, dict[int, NDArray[np.intp]]()
+    light = np.isin(labels.elements, ("H", "D"))
+    residues = labels.residues
+    for r, (first, end) in enumerate(pairwise(starts)):
+        name = next((name for name in residue_names(residues[r].name) if name in _STANDARD), "")
+        made = topology.addResidue(name, topology.addChain(str(r)))  # a chain each, so that no bonds lead to others
+        for k, atom in enumerate(canonical(labels.names[first:end].tolist())):
+            if name and not light[first + k]:
+                topology.addAtom(atom, carbon, made, str(k))
+    topology.createStandardBonds()
+    bonds: dict[int, list[tuple[int, int]]] = {}
+    for a, b in topology.bonds():
+        bonds.setdefault(a.residue.index, []).append((int(a.id), int(b.id)))
+    for r, pairs in bonds.items():
+        heavy = np.flatnonzero(~light[starts[r] : starts[r + 1]])
+        if set(heavy.tolist()) == {k for pair in pairs for k in pair}:  # no atom of another name
+            found[r] = np.sort(np.array(pairs, np.intp), axis=1)
+    return found
+
+
 def _radius(symbol: str) -> float:
     return float(gemmi.Element("H" if symbol == "D" else symbol).covalent_r)
 
 
-def _within(positions: Floats, radii: Floats, light: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """(m, 2) bonds of one residue; a hydrogen is bonded to the nearest other atom alone."""
+def _within(
+    positions: Floats, radii: Floats, light: NDArray[np.bool_], by_name: NDArray[np.intp] | None = None
+) -> NDArray[np.intp]:
+    """(m, 2) bonds of one residue; a hydrogen is bonded to the nearest other atom alone. by_name : of heavy atoms"""
     if len(positions) < 2:
         return np.empty((0, 2), np.intp)
     distances = np.linalg.norm(positions[:, None] - positions, axis=2)
     near = distances < _LONGER * (radii[:, None] + radii)
     near[light] = near[:, light] = False
-    bonds = np.argwhere(np.triu(near, 1))
+    bonds = np.argwhere(np.triu(near, 1)) if by_name is None else by_name
     heavy, hydrogens = np.flatnonzero(~light), np.flatnonzero(light)
     if not len(heavy) or not len(hydrogens):
         return bonds

@@ -17,15 +17,16 @@ from ...common import arguments
 from ...common.errors import InputError, ParameterError
 from ...common.extras import extra
 from ...common.textfiles import quoted
-from ..matching import has_hydrogens, without_hydrogens
+from ..matching import disulphides, has_hydrogens, without_hydrogens
 from .names import files_of, names
 from .system import from_openmm
-from .topologies import topology_of
+from .topologies import gap_notes, open_ends, topology_of
 
 if TYPE_CHECKING:
     from openmm import System
     from openmm.app import ForceField as OpenMMForceField
     from openmm.app import Topology
+    from openmm.app.topology import Residue
 
 _SCRIPTS = ("Script", "InitializationScript")
 
@@ -70,7 +71,12 @@ class XmlFiles:
         topology = topology_of(structure)
         system = self._system(structure, self._loaded, topology)
         atoms = from_openmm(topology, system, structure.positions / 10, self.set_of_radii)
-        notes = (*structure.notes, *atoms.notes, *self._renamed(structure, self._loaded, topology))
+        notes = (
+            *structure.notes,
+            *gap_notes(structure),
+            *atoms.notes,
+            *self._renamed(structure, self._loaded, topology),
+        )
         return replace(atoms, labels=structure.labels, notes=notes, forcefield=self.name)
 
     @cached_property
@@ -81,13 +87,31 @@ class XmlFiles:
             cause = str(error).rpartition('": ')[2]  # behind OpenMM's words about its own function and the file
             raise InputError(f"the force field {self.name} cannot be read: {quoted(cause)}") from error
 
-    def _system(self, structure: Structure, field: OpenMMForceField, topology: object) -> System:
+    def _system(self, structure: Structure, field: OpenMMForceField, topology: Topology) -> System:
         app = extra("openmm.app", f"the force field {self.name}")
+        options = dict(nonbondedMethod=app.NoCutoff, constraints=None, rigidWater=False)
         try:
-            return field.createSystem(topology, nonbondedMethod=app.NoCutoff, constraints=None, rigidWater=False)
+            return field.createSystem(topology, **options)
         except ValueError as error:
+            problem = error
             unmatched = [residue.index for residue in field.getUnmatchedResidues(topology)]
-            raise ParameterError(self._sentence(structure, unmatched, str(error))) from error
+            if unmatched and set(unmatched) <= set(open_ends(structure)):
+                # At a gap a residue has the template of one within a chain, though its neighbour is not there.
+                halves = {
+                    r for pair in disulphides(structure).tolist() for r in structure.labels.residue_index[pair].tolist()
+                }
+                cystines = {
+                    residue: "CYX"
+                    for residue in topology.residues()
+                    if residue.index in halves and _is_within_chain(residue) and "CYX" in field._templates
+                }
+                try:
+                    return field.createSystem(topology, **options, ignoreExternalBonds=True, residueTemplates=cystines)
+                except ValueError as again:
+                    problem = again
+                    if named := re.search(r"residue (\d+) \(", str(again)):
+                        unmatched = [int(named[1])]
+            raise ParameterError(self._sentence(structure, unmatched, str(problem))) from error
 
     def _renamed(self, structure: Structure, field: OpenMMForceField, topology: Topology) -> list[str]:
         """Write a sentence for each name of residues that got the template of another one."""
@@ -124,6 +148,11 @@ class XmlFiles:
             f"{residue} of these atoms{why}{more}; complete it with `pele-ocl prepare`, or give an XML file that has "
             f"it behind a comma: --forcefield {self.name},residue.xml"
         )
+
+
+def _is_within_chain(residue: Residue) -> bool:
+    """Tell if a residue has neither the hydrogens of an amino nor the oxygen of a carboxyl end."""
+    return not {"OXT", "H2", "H3", "2H", "3H", "HN2"} & {atom.name for atom in residue.atoms()}
 
 
 def _files(name: str) -> tuple[str, ...]:

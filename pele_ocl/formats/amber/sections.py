@@ -328,7 +328,7 @@ def read_counts(sections: Sections) -> tuple[SectionCounts, tuple[str, ...]]:
     """Read the numbers, and notes about the box, the cap and extra points.
 
     Raises FormatError where a number is impossible, and for files of perturbation, locally enhanced sampling, AMOEBA,
-    polarizabilities and 12-6-4 terms.
+    polarizabilities and LENNARD_JONES_DCOEF.
     """
     values = sections.whole_numbers("POINTERS")
     if len(values) < _LEAST:
@@ -364,7 +364,7 @@ def _refuse_kinds(sections: Sections, pointers: dict[str, int]) -> None:
     if "AMOEBA_FORCEFIELD" in sections:
         line = sections.section("AMOEBA_FORCEFIELD").line
         raise FormatError(f"{sections.file}:{line}: section AMOEBA_FORCEFIELD: the AMOEBA force field is not done")
-    for name in ("IPOL", "LENNARD_JONES_CCOEF", "LENNARD_JONES_DCOEF"):
+    for name in ("IPOL", "LENNARD_JONES_DCOEF"):
         if name in sections:
             section = sections.section(name)
             values = sections.whole_numbers(name) if section.kind == "i" else sections.numbers(name)
@@ -379,6 +379,4 @@ def _notes(file: str, pointers: dict[str, int]) -> list[str]:
         notes.append(f"{file}: its periodic box is left out: the molecule stands alone, without images")
     if pointers["IFCAP"]:
         notes.append(f"{file}: its cap of water has no force that holds it")
-    if extra := pointers.get("NUMEXTRA", 0):
-        notes.append(f"{file}: {extra:,} extra points are taken as atoms")
     return notes

@@ -23,6 +23,7 @@ from ...atoms import (
     Ints,
     OneFourPairs,
     Torsions,
+    UndonePairs,
     UreyBradley,
 )
 from ...atoms.combining import Combining, rule_of
@@ -111,6 +112,19 @@ def _refuse_values(sections: Sections, index: Integers, *columns: tuple[str, Flo
                 f"{sections.at(name, k)}: A {a[k]:g} and B {b[k]:g}; both 0, or both positive, are needed for a "
                 "Lennard-Jones energy"
             )
+
+
+def read_undone(sections: Sections, counts: SectionCounts, types: Integers) -> UndonePairs | None:
+    """Find the pairs with a 12-6-4 term, by type; None without such terms of atoms that are there."""
+    if "LENNARD_JONES_CCOEF" not in sections:
+        return None
+    values = sections.numbers("LENNARD_JONES_CCOEF", counts.types * (counts.types + 1) // 2)
+    index = sections.whole_numbers("NONBONDED_PARM_INDEX", counts.types**2).reshape(counts.types, counts.types)
+    table = (index > 0) & (values[np.maximum(index, 1) - 1] != 0)
+    line = sections.section("LENNARD_JONES_CCOEF").line
+    what = f"have a 12-6-4 term ({sections.file}:{line}), which is not computed"
+    found = UndonePairs(types.astype(np.int32), table, what)
+    return None if found.first() is None else found
 
 
 def combining_rule(pairs: PairTypes) -> tuple[Combining, NDArray[np.intp]]:

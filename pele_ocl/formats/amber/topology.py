@@ -15,7 +15,8 @@ from ...atoms.combining import pairs_note, pairs_of_types
 from ...common.errors import FormatError, InputError
 from ...common.inputfile import InputFile, read_file
 from .sections import SectionCounts, Sections, read_counts, read_sections
-from .terms import combining_rule, read_bonded, read_pair_types, read_types
+from .sites import is_extra_point, read_sites
+from .terms import combining_rule, read_bonded, read_pair_types, read_types, read_undone
 
 _HEAVIEST = 118
 _HEAVY_HYDROGEN = 1.5  # u
@@ -142,7 +143,13 @@ def _atoms(sections: Sections, counts: SectionCounts, notes: tuple[str, ...]) ->
     left_out = np.concatenate([bonded.excluded, bonded.one_four.atoms])
     bonded = replace(bonded, lj_pairs=pairs_of_types(types, astray, pairs.sigma, pairs.epsilon, left_out))
     radii, scales, radii_set = _radii(sections, counts)
-    labels = read_labels(sections, counts)
+    labels, is_site = read_labels(sections, counts), is_extra_point(sections, counts)
+    if is_site.any():
+        more = (
+            *more,
+            f"{sections.file}: {is_site.sum():,} extra points are virtual sites; energies are of the positions given, "
+            "and what moves atoms places them",
+        )
     return Atoms(
         positions=np.zeros((counts.atoms, 3)),
         charges=charges,
@@ -155,6 +162,8 @@ def _atoms(sections: Sections, counts: SectionCounts, notes: tuple[str, ...]) ->
         combining=combining,
         notes=(*notes, *more, *pairs_note(bonded.lj_pairs), *_mass_notes(sections, counts, labels.elements)),
         bonded=bonded,
+        undone_pairs=read_undone(sections, counts, types),
+        virtual_sites=read_sites(is_site, labels, bonded.bonds),
         types=sections.optional_texts("AMBER_ATOM_TYPE", counts.atoms),
         gb_radii_set=radii_set,
         cell_angles=_cell_angles(sections),

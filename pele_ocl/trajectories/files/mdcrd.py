@@ -38,10 +38,26 @@ class MdcrdFile(RecordFile):
         box = len(after.rstrip(b"\r\n"))
         if box != _BLANK_BOX and not (box == 3 * WIDTH and n_atoms > 1):
             box = 0
+        if not rest and not self._may_be(path, full, bool(box)):
+            raise FormatError(_why_not(path, n_atoms, full))
         length = sum(widths) + len(widths) * self._end + (box + self._end if box else 0)
         super().__init__(path, n_atoms, len(title), length)
         self._full, self._rest, self._has_box = full, rest * WIDTH, box
         self._ends = np.cumsum(np.array(widths) + self._end) - 1
+
+    @staticmethod
+    def _may_be(path: Path, full: int, has_box: bool) -> bool:
+        """Tell if frames of full lines alone fit: the first line that is not full is the box of the first frame."""
+        with open(path, "rb") as stream:
+            stream.readline()
+            for k, line in enumerate(stream):
+                if not line.endswith(b"\n"):
+                    return True  # the file is cut off here
+                if len(line.rstrip(b"\r\n")) != _A_LINE * WIDTH:
+                    return has_box and k == full
+                if k > 10**6:
+                    break
+        return True
 
     def read(self, frames: range, atoms: AtomChoice) -> Positions:
         raw = self.raw(frames)
@@ -71,7 +87,8 @@ def _why_not(path: Path, n_atoms: int, n_lines: int) -> str:
             if lengths[-1] != _A_LINE * WIDTH or len(lengths) > 10**6:
                 break
     numbers, odd = divmod(sum(lengths), WIDTH)
-    if not odd and numbers % 3 == 0 and len(lengths) < 10**6:
+    is_box = lengths[-1] in (3 * WIDTH, _BLANK_BOX) if lengths else False  # or the end of a frame
+    if not odd and numbers % 3 == 0 and len(lengths) < 10**6 and not (is_box and numbers % _A_LINE == 3):
         return (
             f"{path}: its frames seem to have {numbers // 3:,} atoms, the structure {n_atoms:,}; "
             "choose those of the structure by --select, with --topology"

@@ -1,0 +1,52 @@
+"""Launches that place virtual sites before an evaluation, and pass their gradients on to their parents after it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..atoms import Atoms
+from ..common.errors import InputError
+
+if TYPE_CHECKING:
+    from ..opencl.launch import BoundLaunch
+    from .passes import AnyPasses
+
+ITEMS = 64  # of a work-group
+_FILE = "energy/sites.cl"
+
+
+def check_sites(atoms: Atoms) -> None:
+    """Raise InputError for virtual sites that nothing places."""
+    if atoms.virtual_sites is not None and len(atoms.virtual_sites.unknown):
+        i = int(atoms.virtual_sites.unknown[0])
+        raise InputError(
+            f"{atoms.describe(i)} is a virtual site whose rule is not known or whose parents were left out, so it "
+            "cannot move with them; give an OpenMM System that places it, or a model without such sites"
+        )
+
+
+def site_launches(passes: AnyPasses) -> tuple[list[BoundLaunch], list[BoundLaunch]]:
+    """Bind the launches before and after an evaluation; none without virtual sites."""
+    sites = passes.atoms.virtual_sites
+    if sites is None or not passes.options.rebuild_sites:
+        return [], []
+    queue = passes.queue
+    fine = queue.dtype if passes.encoding.is_fixed else np.dtype(np.float64)
+    order, starts = sites.groups
+    n = len(starts) - 1
+    common = dict(
+        n_atoms=passes.n_atoms, step=passes.encoding.step, n_clusters=n, starts=queue.upload(starts, np.int32),
+        sites=queue.upload(sites.atoms[order], np.int32), parents=queue.upload(sites.parents[order], np.int32),
+        weights=queue.upload(sites.weights[order], fine), **passes.named("positions"),
+    )  # fmt: skip
+    macros = {**passes.encoding.macros, **passes.result_macros}
+    place = queue.bind(_FILE, "place_sites", (n, 1), (ITEMS, 1), common, **macros)
+    if not passes.options.gradient:
+        return [place], []
+    spread = queue.bind(
+        _FILE, "spread_sites", (n, 1), (ITEMS, 1), dict(**passes.result_sizes, **common, **passes.named("results")),
+        **macros,
+    )  # fmt: skip
+    return [place], [spread]

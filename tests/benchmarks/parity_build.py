@@ -1,0 +1,116 @@
+"""Complexes for parity.py, parametrised by AmberTools: python parity_build.py BENCHMARK FOLDER [NAME ...].
+
+BENCHMARK is a clone of github.com/openforcefield/protein-ligand-benchmark, bare or not. Each complex gets a folder with
+com.parm7, rec.parm7, lig.parm7 and com.rst7. Proteins are ff14SB (phosphorylated residues: phosaa14SB), ligands GAFF2
+with Gasteiger charges, ions of TIP3P's set; hydrogens are tleap's. Nothing is minimised: energies of clashes are large,
+which tries more digits. `antechamber`, `parmchk2`, `tleap` and `cpptraj` are taken from the PATH.
+"""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+RADII = {1: "mbondi", 2: "mbondi2", 5: "mbondi2", 7: "bondi", 8: "mbondi3"}  # of igb
+LIGAND = "LIG"
+
+
+@dataclass(frozen=True)
+class Case:
+    """Complex of the benchmark: its target, the number of its ligand in ligands.sdf, and the GB model."""
+
+    target: str
+    ligand: int
+    igb: int
+    family: str = "gaff2"
+
+
+CASES = {
+    "tyk2_cl": Case("tyk2", 0, 1, "gaff"),
+    "tyk2_clf": Case("tyk2", 1, 8),
+    "thrombin_i": Case("thrombin", 7, 5),
+    "thrombin_br": Case("thrombin", 8, 7),
+    "mcl1_cls": Case("mcl1", 4, 2),
+    "ptp1b_brs": Case("ptp1b", 0, 5, "gaff"),
+    "hif2a_fs": Case("hif2a", 0, 8),
+    "cdk2_s_tpo": Case("cdk2", 3, 1),
+    "tnks2_f_zn": Case("tnks2", 0, 5),
+    "pde2_cl_mg_zn": Case("pde2", 0, 2),
+    "eg5_fs": Case("eg5", 0, 8),
+    "shp2_cl": Case("shp2", 0, 7),
+}
+
+
+def build(case: Case, source: Path, folder: Path) -> None:
+    """Write the topologies and coordinates of a complex."""
+    folder.mkdir(parents=True, exist_ok=True)
+    sdf = _file(source, f"data/{case.target}/02_ligands/ligands.sdf").split("$$$$\n")[case.ligand].lstrip("\n")
+    pdb = _file(source, f"data/{case.target}/01_protein/crd/protein.pdb")
+    (folder / "ligand.sdf").write_text(f"{sdf}$$$$\n")
+    bonds = _protein(pdb, folder / "protein.pdb")
+    charge = sum(int(word) for line in sdf.splitlines() if line.startswith("M  CHG") for word in line.split()[4::2])
+    _run(folder, "antechamber", "-i", "ligand.sdf", "-fi", "sdf", "-o", "ligand.mol2", "-fo", "mol2", "-c", "gas",
+         "-nc", str(charge), "-at", case.family, "-rn", LIGAND, "-dr", "no", "-pf", "y")  # fmt: skip
+    _run(folder, "parmchk2", "-i", "ligand.mol2", "-f", "mol2", "-o", "ligand.frcmod", "-s", case.family)
+    (folder / "leap.in").write_text(
+        "source leaprc.protein.ff14SB\nsource leaprc.phosaa14SB\nsource leaprc.water.tip3p\n"
+        f"source leaprc.{case.family}\nset default PBRadii {RADII[case.igb]}\nloadamberparams ligand.frcmod\n"
+        f"{LIGAND} = loadmol2 ligand.mol2\nrec = loadpdb protein.pdb\n"
+        + "".join(f"bond rec.{i}.SG rec.{j}.SG\n" for i, j in bonds)
+        + f"com = combine {{rec {LIGAND}}}\nsaveamberparm com com.parm7 com.rst7\n"
+        f"saveamberparm rec rec.parm7 rec.rst7\nsaveamberparm {LIGAND} lig.parm7 lig.rst7\nquit\n"
+    )
+    _run(folder, "tleap", "-f", "leap.in")
+
+
+def _protein(pdb: str, path: Path) -> list[tuple[int, int]]:
+    """Write heavy atoms of the protein and its ions; give pairs of residues with a disulphide, from 1."""
+    lines, sulphurs, number, last = list[str](), list[tuple[int, tuple[float, ...]]](), 0, ""
+    names = {"ZN": "ZN", "MG": "MG"}
+    for line in pdb.splitlines():
+        if line.startswith("TER"):
+            lines.append("TER")
+        if not line.startswith(("ATOM", "HETATM")) or line[16] not in " A":
+            continue
+        atom, residue, here = line[12:16].strip(), line[17:20].strip(), line[17:27]
+        if residue == "HOH" or line[76:78].strip() == "H" or (residue == "NME" and atom != "N"):
+            continue
+        if here != last:
+            number, last = number + 1, here
+        if residue == "CYS" and atom == "SG":
+            sulphurs.append((number, tuple(float(line[k : k + 8]) for k in (30, 38, 46))))
+        line = f"{line[:22]}{number:4d} {line[27:]}"
+        lines += ["TER", line] if residue in names else [line]
+    pairs = [(i, j) for k, (i, a) in enumerate(sulphurs) for j, b in sulphurs[k + 1 :] if math.dist(a, b) < 2.5]
+    bridged = {f"{i:4d}" for pair in pairs for i in pair}
+    path.write_text("\n".join(f"{x[:17]}CYX{x[20:]}" if x[22:26] in bridged else x for x in lines) + "\nEND\n")
+    return pairs
+
+
+def _file(source: Path, name: str) -> str:
+    return subprocess.run(
+        ["git", "-C", str(source), "show", f"HEAD:{name}"], capture_output=True, text=True, check=True
+    ).stdout
+
+
+def _run(folder: Path, *command: str) -> None:
+    with (folder / f"{command[0]}.log").open("w") as log:
+        subprocess.run(command, cwd=folder, stdout=log, stderr=subprocess.STDOUT, check=True)
+
+
+def main() -> None:
+    """Build the complexes that are named, or all."""
+    source, folder = Path(sys.argv[1]), Path(sys.argv[2])
+    for name in sys.argv[3:] or CASES:
+        try:
+            build(CASES[name], source, folder / name)
+            print(name, "built", flush=True)
+        except (subprocess.CalledProcessError, OSError, IndexError) as error:
+            print(name, "failed:", error, flush=True)
+
+
+if __name__ == "__main__":
+    main()
