@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..common.errors import FormatError
+from ..common.inputfile import read_file
 from .command import INPUT, EachOnce
 from .options import debug_option, device_option, json_option
 from .terminal import say
@@ -65,7 +66,7 @@ def check(
     from ..checking import check_kernel
 
     try:
-        source = path.read_text()
+        source = read_file(path).data.decode()
     except UnicodeDecodeError:
         raise FormatError(f"{path}: is no text; give a file of OpenCL C") from None
     result = check_kernel(
