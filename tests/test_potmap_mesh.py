@@ -11,8 +11,7 @@ from maps_helpers import odd_grid_on, relative
 from pele_ocl import Atoms, Grid, InputError, potmap
 from pele_ocl.opencl import IN_TURN, Queue, get_device, read_without_padding
 from pele_ocl.potential_model import PotentialModel
-from pele_ocl.potmap import MapOptions, MapProblem, MeshRoom, memory_bytes, method_for
-from pele_ocl.potmap.error import measured
+from pele_ocl.potmap import MapOptions, MapProblem, MeshRoom, measured, memory_bytes, method_for
 from pele_ocl.potmap.mesh import (
     PRESETS,
     MeshGeometry,

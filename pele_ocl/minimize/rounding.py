@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
 
@@ -23,7 +24,7 @@ def rounding_gradient(atoms: Atoms, decimals: int) -> float:
     return float(np.sqrt((change**2).sum(axis=1).mean()))
 
 
-def _pulls(positions: Floats, pairs: Floats, parameters: Floats) -> Floats:
+def _pulls(positions: Floats, pairs: NDArray[np.int32], parameters: Floats) -> Floats:
     """Return the slopes (m, 3) of k (r - r0)^2 at the first atom of each pair, kcal/mol/A."""
     away = positions[pairs[:, 0]] - positions[pairs[:, 1]]
     r = np.linalg.norm(away, axis=1)

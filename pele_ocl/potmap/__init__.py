@@ -54,6 +54,7 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
         {
             "bins": "BinGrid",
             "blocking": "Blocking",
+            "error": "measured",
             "estimate": "estimate_seconds memory_bytes middle_part",
             "map_slab": "MapSlab",
             "models": "COMBINATIONS potmap_models",
