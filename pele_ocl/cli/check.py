@@ -61,7 +61,8 @@ def check(
 
     It is compiled, and run on awkward sizes. Some are one atom, one more and one less than a work-group, primes, and
     charges of zero. If oclgrind is installed, that looks for races, invalid accesses and values that were never set,
-    and tells their lines. A right kernel is timed beside our variants. The exit code is 1 if the kernel is wrong.
+    and tells their lines. A right kernel is timed beside our variants. The exit code is 1 if the kernel is wrong. This
+    is no sandbox: a kernel runs with all rights of yours, so check those of people you trust.
     """
     from ..checking import check_kernel
 
