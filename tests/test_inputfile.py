@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 import pytest
 
-from pele_ocl import read, read_map, read_pairs, trajectory
+from pele_ocl import Grid, Map, read, read_map, read_pairs, trajectory, write_map
 from pele_ocl.atoms.selection import Composition
 from pele_ocl.common.errors import FormatError, PeleError, printable
 from pele_ocl.common.inputfile import npz_arrays, read_file
@@ -128,3 +128,13 @@ def test_arrays_that_are_pickles_are_refused(tmp_path):
     np.savez(tmp_path / "objects.npz", a=np.array([print], object))
     with pytest.raises(ValueError, match="allow_pickle"):
         npz_arrays(tmp_path / "objects.npz")
+
+
+def test_maps_may_repeat_more_than_structures(tmp_path, monkeypatch):
+    """A map beside a molecule, within no cutoff, is zeros."""
+    monkeypatch.setattr("pele_ocl.common.inputfile._SMALL", 2**16)
+    zeros = Map(Grid(np.zeros(3), 1.0, (24, 24, 24)), np.zeros((24, 24, 24)), "kT/e")
+    write_map(tmp_path / "zeros.dx.gz", zeros)
+    size = len(gzip.decompress((tmp_path / "zeros.dx.gz").read_bytes()))
+    assert 2**16 < size < 2**18
+    assert not read_map(tmp_path / "zeros.dx.gz").values.any()

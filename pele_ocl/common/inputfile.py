@@ -97,18 +97,13 @@ def open_regular(path: str | PathLike[str]) -> BinaryIO:
     return open(path, "rb")
 
 
-def most_unpacked(packed: int) -> int:
-    """Return how many bytes data of a molecule may have that so many bytes unpack to.
+def require_unpacked(n_bytes: int, packed: int, source: object, kind: str, *, is_map: bool = False) -> None:
+    """Raise FormatError if data of a kind, such as "gzip", unpacks to more bytes than data of a molecule may have.
 
-    Structures and maps are packed to a third to a thirtieth; a thousand times as much is made of a few lines that
-    repeat, to fill memory.
+    Structures are packed to a third to a thirtieth; a thousand times as much is made of a few lines that repeat, to
+    fill memory. Text of maps may repeat, too, where they are zero, and takes less memory than atoms.
     """
-    return max(_SMALL, _MOST_RATIO * packed)
-
-
-def require_unpacked(n_bytes: int, packed: int, source: object, kind: str) -> None:
-    """Raise FormatError if data of a kind, such as "gzip", unpacks to more than it may."""
-    if n_bytes > most_unpacked(packed):
+    if n_bytes > max(_SMALL * (4 if is_map else 1), _MOST_RATIO * packed):
         raise FormatError(
             f"{source}: the {kind} data unpacks to more than {_MOST_RATIO} times its size, as no data of a molecule "
             "does; unpack it yourself if it is right"

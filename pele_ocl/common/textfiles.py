@@ -40,7 +40,7 @@ def lines(source: str | PathLike[str], kind: str) -> Iterator[str]:
     packed = _packing(file)
     with (
         _sentences_of(file, packed),
-        io.TextIOWrapper(io.BytesIO(_unpacked(file, packed)), "utf-8-sig", "replace") as text,
+        io.TextIOWrapper(io.BytesIO(_unpacked(file, packed, kind in _MAPS)), "utf-8-sig", "replace") as text,
     ):
         yield from _checked(text, file.path, kind)
 
@@ -56,10 +56,11 @@ def plain_bytes(source: str | PathLike[str]) -> bytes:
         return _unpacked(file, packed)
 
 
+_MAPS = ("DX", "cube")  # kinds of text files that hold maps
 _PACKINGS = {".gz": "gzip", ".bz2": "bzip2"}  # by suffix
 
 
-def _unpacked(file: InputFile, packed: str | None) -> bytes:
+def _unpacked(file: InputFile, packed: str | None, is_map: bool = False) -> bytes:
     """Unpack a file, a part after the other, as far as its size is one that data of a molecule may have.
 
     So what is made to fill memory is refused before anything is read in it.
@@ -72,7 +73,7 @@ def _unpacked(file: InputFile, packed: str | None) -> bytes:
         while part := stream.read(_LONGEST_LINE):
             parts.append(part)
             n_bytes += len(part)
-            require_unpacked(n_bytes, len(file.data), file, packed)
+            require_unpacked(n_bytes, len(file.data), file, packed, is_map=is_map)
     return b"".join(parts)
 
 
