@@ -23,6 +23,8 @@ author = "The pele-ocl developers"
 copyright = author
 release = re.findall(r'^version = "(.+)"', (HERE.parent / "pyproject.toml").read_text(), re.MULTILINE)[0]
 
+from code_key import code_key  # noqa: E402
+
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.mathjax"]
 extensions += ["contents", "docstrings", "help_pages", "kernels", "sidebars"]  # of docs/site
 if not tags.has("quick"):  # noqa: F821, Sphinx's own; the tests leave out the pages of sources, which are half of all
@@ -34,11 +36,14 @@ highlight_language = "none"  # blocks without a language are drawings and shells
 
 myst_heading_anchors = 4
 myst_fence_as_directive = ["math"]
-nb_execution_mode = "force"
+# Outputs are kept in build/notebooks-KEY, of the code that they came from: what ran is not run anew after a failure.
+# A cell that fails or takes too long costs the outputs of its notebook and is a warning; the pages are made.
+nb_execution_mode = "cache"
+nb_execution_cache_path = str(HERE.parent / "build" / f"notebooks-{code_key(HERE.parent)}")
 nb_execution_excludepatterns = ["notebooks/*"]  # of files of the reader's own; a test runs them on made ones
 nb_execution_in_temp = True
-nb_execution_raise_on_error = True
-nb_execution_timeout = 300
+nb_execution_raise_on_error = False
+nb_execution_timeout = 900  # seconds of a cell; on busy machines those of the gallery take minutes
 nb_execution_show_tb = True
 nb_merge_streams = True
 

@@ -175,7 +175,9 @@ def test_names_of_variants_are_not_compared():
 
 def test_tuning_names_no_variant():
     """Variants bring the choices that `tune` tries."""
-    for path in (PACKAGE / "tuning").glob("*.py"):
+    paths = sorted((PACKAGE / "plan" / "tuning").glob("*.py"))
+    assert paths
+    for path in paths:
         texts = {node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)}
         assert not texts & {*SOLVENT, *NONBOND, *ENERGY, *POTMAP}, path
 

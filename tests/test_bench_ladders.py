@@ -7,13 +7,17 @@ import json
 from dataclasses import replace
 
 import pytest
-from conftest import DEVICES
+from conftest import DEVICES, random_atoms
 from test_cli import on_the_chosen_device, run
 
+from pele_ocl import InputError, SolventModel
 from pele_ocl.bench.ceilings import Ceilings, measure_ceilings
+from pele_ocl.bench.groups import with_groups
 from pele_ocl.bench.ladders import KernelWork, RungTime, counts, what_was_seen, why
 from pele_ocl.bench.sizes import SIZED
 from pele_ocl.kernels import KERNELS
+from pele_ocl.opencl import Queue, get_device
+from pele_ocl.solvent.ladder import Molecule, Pair
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 
@@ -154,3 +158,16 @@ def test_all_ladders_and_their_chart(tmp_path):
     assert "potmap/gather: " in done.stdout
     assert "a second\n" in done.stdout
     assert (tmp_path / "a.svg").stat().st_size > 10_000
+
+
+def test_pair_has_the_groups_of_the_thesis(device):
+    """256 work-items, and as many as `--group` says; the largest groups of CPUs' runtimes are far slower."""
+    atoms = random_atoms(40)
+    chosen = get_device(device)
+    for given, size in ((None, 256), (64, 64)):
+        queue = Queue(with_groups(chosen, given), "float32")
+        (launch,) = Pair(queue, Molecule.of(queue, atoms, SolventModel())).launches
+        assert launch.group[0] == min(size, chosen.largest_group)
+    for size in (48, 2 * chosen.largest_group):
+        with pytest.raises(InputError, match="choose a power of two up to"):
+            with_groups(chosen, size)

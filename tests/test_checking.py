@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import json
 import re
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -428,3 +432,55 @@ def test_the_page_has_every_argument():
     assert f"{beside} have the rungs".replace(", `nonbond`", " and `nonbond`") in page
     for kind, meaning in KINDS.items():
         assert f"| {kind} | {meaning} |" in page
+
+
+NO_KERNELS = {"empty": "", "comment": "// no kernel here yet\n", "helper": "float f(float x) { return x; } // kernel\n"}
+
+
+@pytest.mark.parametrize("source", NO_KERNELS.values(), ids=NO_KERNELS.keys())
+def test_a_file_without_a_kernel_is_told_so(source):
+    asked = dict(source=source, quantity="sum", launch=None, kernel=None, group=None, points_per_item=None)
+    result = in_this_process(asked | {"is_timed": False, "is_simulated": False}, DEVICE)
+    assert [each.kind for each in result.findings] == ["compile"]
+    assert "there is no kernel in the file" in result.findings[0].sentence
+
+
+SUM = "kernel void s(global const float *values, global float *sums, int n) { sums[get_group_id(0)] = 0; }\n"
+OUTSIDE = ['#include "/etc/passwd"', '# include "../../x.h"', "#include </etc/passwd>", '/* */ #include "/etc/passwd"',
+           '%:include "/etc/passwd"', '#inc\\\nlude "/etc/passwd"', '#define F "/etc/passwd"\n#include F']  # fmt: skip
+
+
+@pytest.mark.parametrize("line", OUTSIDE)
+def test_files_outside_of_the_kernels_folder_are_not_read(line):
+    asked = dict(source=f"{line}\n{SUM}", quantity="sum", launch=None, kernel=None, group=None, points_per_item=None)
+    result = in_this_process(asked | {"is_timed": False, "is_simulated": False}, DEVICE)
+    assert [(each.kind, each.sentence.partition(",")[0]) for each in result.findings] == [
+        ("compile", "headers of cl/ alone can be included")
+    ]
+
+
+def test_what_a_kernel_prints_is_no_answer():
+    """Braces, and the word that ends the answers; numbers of a megabyte, which would fill a pipe."""
+    prints = 'if (get_global_id(0) == 0) for (int k = 0; k < 200000; ++k) printf("{%d}\\ndone\\n", n);'
+    result = check_kernel(SUM.replace("{ ", f"{{ {prints} "), "sum", device=DEVICE.index, timing=False)
+    assert result.is_run
+    assert result.findings
+    assert not {each.kind for each in result.findings} & {"crash", "compile"}
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are listed on Linux alone")
+def test_an_interrupt_leaves_no_process_behind(tmp_path):
+    endless = SUM.replace("{ ", "{ while (n > 0) sums[0] += 1e-30f; ")
+    (tmp_path / "endless.cl").write_text(endless)
+    words = [sys.executable, "-m", "pele_ocl", "check", tmp_path / "endless.cl", "--as", "sum"]
+    program = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    children: list[str] = []
+    while not children:
+        assert program.poll() is None
+        time.sleep(0.05)
+        children = Path(f"/proc/{program.pid}/task/{program.pid}/children").read_text().split()
+    program.send_signal(signal.SIGINT)
+    assert program.wait(timeout=60) != 0
+    for child in children:
+        status = Path(f"/proc/{child}/stat")
+        assert not status.exists() or status.read_text().rpartition(")")[2].split()[0] == "Z"

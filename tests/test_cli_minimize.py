@@ -26,7 +26,8 @@ from pele_ocl.formats import read_structure
 QUICK = ("--tolerance", "2", "--max-iterations", "200")
 FIELDS = (
     "schema structure sha256 n_atoms composition device method precision settings energy_before energy_after "
-    "rms_gradient largest_gradient iterations evaluations stopped_by restored rms_displacement seconds findings notes"
+    "rms_gradient largest_gradient iterations evaluations stopped_by restored rms_displacement seconds "
+    "rounding_gradient findings notes"
 ).split()
 
 
@@ -53,6 +54,26 @@ def shaken(folder: Path, peptide, n: int) -> list[Path]:
 
 def rows_of(*arguments, code=0):
     return [json.loads(line) for line in run("minimize", *arguments, "--json", code=code).stdout.splitlines()]
+
+
+def test_a_gradient_that_the_decimals_of_the_file_do_not_have_is_told(peptide, tmp_path):
+    """Three decimals of a PDB file are coarser than a minimum; the six of mmCIF are not."""
+    source, tight = HEXAPEPTIDE, ("--tolerance", 0.02, "--max-iterations", 2000)
+    told = {}
+    for name in ("m.pdb", "m.cif"):
+        result = run("minimize", source, "-o", tmp_path / name, *tight, "--json")
+        row = json.loads(result.stdout)
+        assert row["rms_gradient"] <= 0.02
+        told[name] = row["rounding_gradient"], "have more digits" in result.stderr
+        of_file = energy(read(tmp_path / name), precision="float64").gradient
+        rms = np.sqrt((of_file**2).sum() / len(peptide))
+        if name == "m.cif":
+            assert rms < 0.025
+        else:
+            assert row["rounding_gradient"] == pytest.approx(rms, rel=0.3)
+    assert told["m.pdb"][1]
+    assert not told["m.cif"][1]
+    assert told["m.cif"][0] < 0.002
 
 
 def test_one_structure_is_lower_and_keeps_its_names(peptide, tmp_path):

@@ -370,3 +370,19 @@ def test_progress_tells_rate_and_time_left(monkeypatch, capsys):
         line(0.1)
         line(0.5)
     assert capsys.readouterr().err == "Potential map:  50 %, 10 billion atom evaluations/s, 30 s left\n"
+
+
+def test_errors_of_map_and_field_are_told(tmp_path):
+    """Far beside the molecule: what misses its accuracy is said to, and the field has an error of its own."""
+    beside = ("--origin", 60, 60, 60, "--shape", 12, 12, 12, "--spacing", 1)
+    asked = ("--method", "msm", "--accuracy", 1e-5, "--field")
+    output = ("-o", tmp_path / "map.h5")
+    text = run("potmap", HEXAPEPTIDE, *beside, *asked, *output).stdout
+    assert re.search(r"^Error +\S+ \+- \S+ of the map's root mean square \(msm for 1e-05\),$", text, re.M)
+    assert re.search(r"^Field error +\S+ \+- \S+ of the field's root mean square,$", text, re.M)
+    assert text.count("; more than the 1e-05 asked for") == 1
+    found = json.loads(run("potmap", HEXAPEPTIDE, *beside, *asked, *output, "--json").stdout)
+    assert found["accuracy"] == 1e-5
+    assert found["measured_error"]["norm"] < 1e-5 < found["measured_field_error"]["norm"]
+    with h5py.File(tmp_path / "map.h5") as file:
+        assert any("field_error_norm" in group.attrs for group in [file, *file.values()])

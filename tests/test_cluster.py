@@ -7,9 +7,12 @@ import os
 import random
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -31,6 +34,7 @@ from pele_ocl.jobs import (
     Shard,
     SolventSpec,
     WorkersDiedError,
+    at_scheduler,
     claim,
     connected,
     core_groups,
@@ -472,6 +476,64 @@ def test_the_place_with_the_fewest_is_taken(tmp_path, monkeypatch):
     assert [place for place, _ in locks] == [0, 1, 0]
     locks[1][1].release()
     assert claim(["a", "b"])[0] == 1
+
+
+def test_a_folder_of_another_user_or_a_link_is_no_place_for_locks(tmp_path, monkeypatch):
+    """Who may write to the temporary folder could have locks, and so files, made where he likes."""
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    folder, elsewhere = tmp_path / f"pele-ocl-places-{os.getuid()}", tmp_path / "elsewhere"
+    elsewhere.mkdir(mode=0o700)
+    folder.symlink_to(elsewhere)
+    with pytest.raises(InputError, match="no folder of this user alone"):
+        claim(["a"])
+    assert not list(elsewhere.iterdir())
+    folder.unlink()
+    folder.mkdir()
+    folder.chmod(0o777)
+    with pytest.raises(InputError, match="no folder of this user alone"):
+        claim(["a"])
+    folder.chmod(0o700)
+    assert claim(["a"])[0] == 0
+    uid = os.getuid()
+    monkeypatch.setattr(os, "getuid", lambda: uid + 1)
+    (tmp_path / f"pele-ocl-places-{uid + 1}").mkdir(mode=0o700)
+    with pytest.raises(InputError, match="no folder of this user alone"):
+        claim(["a"])
+
+
+def test_ports_of_workers_take_nothing_from_strangers():
+    """Any user of the machine reaches the ports; without the certificates of this call nobody gets anything done."""
+    distributed = extra("distributed", "this test")
+    with connected(1, None, None) as client:
+        info = client.scheduler_info(n_workers=-1)
+        addresses = [client.scheduler.address, *info["workers"], *(of["nanny"] for of in info["workers"].values())]
+        assert all(address.startswith("tls://127.0.0.1:") for address in addresses)
+        host, port = addresses[0].removeprefix("tls://").split(":")
+        with pytest.raises(OSError, match=r"."):
+            distributed.Client(f"tcp://{host}:{port}", timeout=2)
+        for address in addresses:  # a certificate of the stranger's own
+            context = ssl.create_default_context()
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            host, port = address.removeprefix("tls://").split(":")
+            with socket.create_connection((host, int(port)), timeout=5) as plain, suppress(OSError):
+                with context.wrap_socket(plain) as secure:
+                    assert secure.recv(1) == b""  # the server hangs up
+        pages = [
+            info["services"].get("dashboard"),
+            *(of["services"].get("dashboard") for of in info["workers"].values()),
+        ]
+        for port in filter(None, pages):
+            with pytest.raises(urllib.error.HTTPError, match="404"):
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5)
+
+
+def test_a_scheduler_that_asks_nobody_is_told_of(tmp_path, capsys):
+    file = tmp_path / "scheduler.json"
+    for address, n_notes in (("tcp://127.0.0.1:1", 1), ("tls://127.0.0.1:1", 0)):
+        file.write_text(json.dumps({"address": address}))
+        for scheduler in (address, str(file)):
+            with at_scheduler(scheduler):
+                assert capsys.readouterr().err.count("this scheduler asks nobody who they are") == n_notes
 
 
 def test_shards_are_whole_and_even():

@@ -1,16 +1,20 @@
 """Whole energy and its gradient on the devices: OpenMM, the definition, invariants, batches, errors."""
 
+import json
+import subprocess
+import sys
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
-from conftest import load_system, random_atoms
+from conftest import DEVICES, load_system, random_atoms
 from test_reference_energy import BRANCHES, OPENMM, SALT, bonded
 from test_reference_nonbond import relative
 from tolerance import BORN_RADIUS, ENERGY, GRADIENT
 
-from pele_ocl import Atoms, InputError, ParameterError, PositionalRestraint, SolventModel, list_devices
+from pele_ocl import Atoms, InputError, ParameterError, PositionalRestraint, SolventModel, list_devices, read
+from pele_ocl.common.installation import shipped
 from pele_ocl.energy import (
     TERMS,
     VARIANTS,
@@ -703,3 +707,21 @@ def test_devices_without_float64_take_fixed_point_positions(device, monkeypatch)
 def test_residues_need_labels_and_atoms(device):
     with pytest.raises(InputError, match="energies per residue need atoms with labels"):
         energy(random_atoms(3), device=device, per_atom=True).per_residue()
+
+
+def test_the_gpus_variant_with_the_optimiser_that_users_have():
+    """Tests build these kernels without it (conftest.COMPILED_PLAINLY); once, in a process of its own, with it."""
+    code = (
+        "import json, sys; from pele_ocl import Energy, read; atoms = read(sys.argv[1]); "
+        "found = Energy(atoms, variant='squares', device=int(sys.argv[2])).evaluate(1.05 * atoms.positions); "
+        "print(json.dumps([found.energy, found.gradient.tolist()]))"
+    )
+    path = shipped("data") / "structures" / "hexapeptide.pdb"
+    words = [sys.executable, "-c", code, str(path), str(DEVICES[0].index)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    energies, gradient = json.loads(done.stdout)
+    atoms = read(path)
+    plan = Energy(atoms, variant="blocks", precision="float64", device=DEVICES[0])
+    expected = plan.evaluate(1.05 * atoms.positions)
+    assert energies == pytest.approx(expected.energy, rel=2e-6, abs=2e-4)
+    assert np.linalg.norm(gradient - expected.gradient) < 5e-6 * np.linalg.norm(expected.gradient)

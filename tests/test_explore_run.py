@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import pickle
 import re
 import signal
 import subprocess
@@ -195,6 +197,33 @@ def test_a_structure_is_no_control_file(tmp_path):
     shown = run("explore", path, "-o", tmp_path / "out", code=1).stderr
     assert "complex.pdb: is a structure, and explore takes a control file of PELE" in shown
     assert not (tmp_path / "out").exists()
+
+
+def test_a_state_runs_no_code(control):
+    """A pickle in place of the state, as earlier versions had: refused, and nothing of it is run."""
+    folder = control.parent / "attacked"
+    first = exploration(control, folder).run(state_seconds=0)
+    next(first)
+    first.close()
+
+    class Attack:
+        def __reduce__(self):
+            return Path.touch, (folder / "ran",)
+
+    state = folder / "explore.state"
+    content = state.read_bytes()
+    objects = io.BytesIO()
+    np.savez(objects, tree=np.array([Attack()], object))
+    text = np.frombuffer(json.dumps({"object": "Popen", "fields": {"args": "true"}}).encode(), np.uint8)
+    known = io.BytesIO()
+    np.savez(known, tree=text)
+    for attack in (pickle.dumps(Attack()), objects.getvalue(), known.getvalue(), content[:-100], b""):
+        state.write_bytes(attack)
+        with pytest.raises(FormatError, match=r"explore.state: is damaged, or of an earlier version.*start anew"):
+            next(exploration(control, folder).run(resume=True))
+    assert not (folder / "ran").exists()
+    state.write_bytes(content)
+    next(exploration(control, folder).run(resume=True))
 
 
 def test_other_settings_do_not_go_on(control):

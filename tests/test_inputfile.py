@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
 import pickle
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 
-from pele_ocl import read
+from pele_ocl import Grid, Map, read, read_map, read_pairs, trajectory, write_map
 from pele_ocl.atoms.selection import Composition
 from pele_ocl.common.errors import FormatError, PeleError, printable
-from pele_ocl.common.inputfile import read_file
+from pele_ocl.common.inputfile import npz_arrays, read_file
+from pele_ocl.formats import read_points
 
 STRUCTURES = Path(__file__).parent.parent / "data" / "structures"
+PEPTIDE = read(STRUCTURES / "hexapeptide.pdb")
+TRAJECTORIES = (".dcd", ".nc", ".xtc", ".mdcrd", ".h5", ".trr")
 
 
 def test_a_file_that_changes_after_it_was_read(tmp_path: Path) -> None:
@@ -74,3 +79,62 @@ def test_solvent_sentence(tmp_path: Path, molecules: list[str], sentence: str) -
     found = read(tmp_path / "m.pqr")
     assert np.isfinite(found.positions).all()
     assert Composition.of(found.labels).solvent_sentence() == sentence
+
+
+def other_kinds(folder: Path) -> list[Path]:
+    """A device without an end, a link to it, and a pipe that nobody writes to."""
+    os.mkfifo(folder / "pipe.pdb")
+    (folder / "link.pdb").symlink_to("/dev/zero")
+    return [Path("/dev/zero"), folder / "link.pdb", folder / "pipe.pdb"]
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no such device here")
+def test_what_is_no_regular_file_is_refused(tmp_path):
+    """None of these ends, so whoever opens one hangs or fills memory."""
+    for path in other_kinds(tmp_path):
+        with pytest.raises(FormatError, match="is a device, a pipe or a socket"):
+            read_file(path)
+    for suffix in (".pdb", ".pqr", ".cif", ".prmtop", ".gro", ".mol2", ".dcd", ".nc", ".xtc", ".mdcrd", ".h5", ".trr"):
+        path = tmp_path / f"zero{suffix}"
+        path.symlink_to("/dev/zero")
+        with pytest.raises(FormatError, match="is a device, a pipe or a socket"):
+            trajectory(path, PEPTIDE) if suffix in TRAJECTORIES else read(path)
+    for name, reader in (("z.npz", lambda of: read_pairs(of, 9)), ("z.dx", read_map), ("z.csv", read_points)):
+        (tmp_path / name).symlink_to("/dev/zero")
+        with pytest.raises(FormatError, match="is a device, a pipe or a socket"):
+            reader(tmp_path / name)
+
+
+def test_archives_that_unpack_to_too_much(tmp_path, monkeypatch):
+    """A few MB of zeros that unpack to gigabytes: refused before they are unpacked."""
+    monkeypatch.setattr("pele_ocl.common.inputfile._SMALL", 2**16)
+    zeros = np.zeros(10**6, np.int32)
+    np.savez_compressed(tmp_path / "pairs.npz", first=zeros, second=zeros)
+    with pytest.raises(FormatError, match=r"the \.npz data unpacks to more than 40 times its size"):
+        read_pairs(tmp_path / "pairs.npz", 9)
+    with pytest.raises(FormatError, match=r"the \.npz data unpacks to more than 40 times its size"):
+        npz_arrays(tmp_path / "pairs.npz")
+    with h5py.File(tmp_path / "pairs.h5", "w") as file:
+        for name in ("first", "second"):
+            file.create_dataset(name, data=zeros, compression="gzip")
+    with pytest.raises(FormatError, match="the HDF5 data unpacks to more than 40 times its size"):
+        read_pairs(tmp_path / "pairs.h5", 9)
+    (tmp_path / "frames.dcd.gz").write_bytes(gzip.compress(bytes(10**6)))
+    with pytest.raises(FormatError, match="the compressed data unpacks to more than 40 times its size"):
+        trajectory(tmp_path / "frames.dcd.gz", PEPTIDE)
+
+
+def test_arrays_that_are_pickles_are_refused(tmp_path):
+    np.savez(tmp_path / "objects.npz", a=np.array([print], object))
+    with pytest.raises(ValueError, match="allow_pickle"):
+        npz_arrays(tmp_path / "objects.npz")
+
+
+def test_maps_may_repeat_more_than_structures(tmp_path, monkeypatch):
+    """A map beside a molecule, within no cutoff, is zeros."""
+    monkeypatch.setattr("pele_ocl.common.inputfile._SMALL", 2**16)
+    zeros = Map(Grid(np.zeros(3), 1.0, (24, 24, 24)), np.zeros((24, 24, 24)), "kT/e")
+    write_map(tmp_path / "zeros.dx.gz", zeros)
+    size = len(gzip.decompress((tmp_path / "zeros.dx.gz").read_bytes()))
+    assert 2**16 < size < 2**18
+    assert not read_map(tmp_path / "zeros.dx.gz").values.any()

@@ -55,6 +55,22 @@ def test_wheel_holds_all_data_and_no_scripts(wheel):
             assert (f"pele_ocl/{file.relative_to(ROOT)}" in names) == (file.suffix != ".py"), file
 
 
+def test_wheel_states_its_licences(wheel):
+    """Expression and texts, of the data that others made, too; each set of data has a line that says whose it is."""
+    archive = zipfile.ZipFile(wheel)
+    (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+    text = archive.read(metadata).decode()
+    assert "License-Expression: MIT AND CC-BY-4.0\n" in text
+    for file in ("LICENSE", "data/licenses/NOTICES.txt"):
+        assert f"License-File: {file}\n" in text
+        assert archive.read(f"{metadata.removesuffix('METADATA')}licenses/{file}") == (ROOT / file).read_bytes()
+    notices = (ROOT / "data" / "licenses" / "NOTICES.txt").read_text()
+    for owner in ("Stanford University", "University of Pittsburgh", "Chodera lab", "Dunbrack"):
+        assert owner in notices
+    for name in ("amber99sb/", "obc/", "gb_necks.csv", "structures/", "rotamers/", "stereochemistry.csv", "vdgbnp.csv"):
+        assert name in notices
+
+
 def test_twine_has_nothing_to_say(wheel):
     pytest.importorskip("twine", reason="the extra `dist` is not installed")
     call(sys.executable, "-m", "twine", "check", "--strict", *wheel.parent.iterdir())
@@ -83,8 +99,9 @@ def test_the_conda_recipe_asks_for_what_the_wheel_asks_for():
     assert set(recipe["requirements"]["run"]) == {*wanted, python, "pocl"}
     assert python in recipe["requirements"]["host"]
     assert recipe["about"]["summary"] == project("description").strip('"')
-    (command,) = recipe["build"]["python"]["entry_points"]
-    assert f'{command.partition(" = ")[0]} = "{command.partition(" = ")[2]}"' in (ROOT / "pyproject.toml").read_text()
+    scripts = (ROOT / "pyproject.toml").read_text().partition("[project.scripts]\n")[2].partition("\n\n")[0]
+    assert recipe["build"]["python"]["entry_points"] == scripts.replace('"', "").splitlines()
+    assert recipe["about"]["license"] == project("license").partition('"  #')[0].strip('"')
 
 
 def test_the_conda_recipe_is_rendered():

@@ -11,7 +11,7 @@ from maps_helpers import odd_grid_on, relative
 from pele_ocl import Atoms, Grid, InputError, potmap
 from pele_ocl.opencl import IN_TURN, Queue, get_device, read_without_padding
 from pele_ocl.potential_model import PotentialModel
-from pele_ocl.potmap import MapOptions, MapProblem, MeshRoom, memory_bytes, method_for
+from pele_ocl.potmap import MapOptions, MapProblem, MeshRoom, measured, memory_bytes, method_for
 from pele_ocl.potmap.mesh import (
     PRESETS,
     MeshGeometry,
@@ -168,10 +168,58 @@ def test_points_next_to_atoms_keep_their_digits(ubiquitin, device):
 
 def test_measured_error_of_a_cutoff(ubiquitin, odd_grid, salty):
     result = potmap(ubiquitin, odd_grid, method="cutoff", cutoff=9.0)
-    error = relative(salty[0.0].map.values, result.map.values)  # of its own size, which is all that the measure knows
+    error = relative(result.map.values, salty[0.0].map.values)
     assert result.error.norm == pytest.approx(error, abs=3 * result.error.uncertainty)
     assert result.error.uncertainty < 0.1 * error
     assert potmap(ubiquitin, odd_grid).error is None
+
+
+def test_a_map_that_is_zero_everywhere_is_all_wrong(ubiquitin):
+    """Beyond the cutoff of all atoms: the error is relative to what the potential and the field are, not to nothing."""
+    grid = Grid(ubiquitin.positions.max(axis=0) + 20.0, 1.0, (12, 11, 10))
+    result = potmap(ubiquitin, grid, method="cutoff", cutoff=10.0, field=True)
+    assert not result.map.values.any()
+    assert result.error.norm == result.field_error.norm == pytest.approx(1.0, rel=1e-12)
+    assert result.error.largest == pytest.approx(np.abs(potmap(ubiquitin, grid).map.values).max(), rel=0.1)
+
+
+def test_an_error_where_the_exact_values_are_zero_is_infinite():
+    zero, wrong = np.zeros((9, 1)), np.full((9, 1), 0.5)
+    error = measured(wrong, zero, 0.25)
+    assert (error.norm, error.largest, error.as_json()["norm"]) == (np.inf, 0.5, None)
+    assert measured(zero, zero, 0.0).norm == 0.0
+    assert measured(wrong, wrong, 0.25).norm == 0.0
+
+
+@pytest.mark.parametrize("method", ["mesh", "msm", "cutoff"])
+def test_potential_and_field_have_errors_of_their_own(ubiquitin, method):
+    """Around molecules and beside them, with and without net charge, the measured error is the true one."""
+    options = {"cutoff": 11.0} if method == "cutoff" else {"accuracy": 2e-3}
+    charged = replace(ubiquitin, charges=ubiquitin.charges + 0.01)
+    centre, last = ubiquitin.positions.mean(axis=0), ubiquitin.positions.max(axis=0)
+    for atoms in (ubiquitin, charged):
+        for origin, shape in ((centre - 9.3, (13, 12, 14)), (last + 4.3, (14, 15, 13)), (last + 20.3, (5, 6, 7))):
+            grid = Grid(origin, 1.3, shape)
+            exact = potmap(atoms, grid, precision="float64", field=True)
+            result = potmap(atoms, grid, method=method, field=True, **options)
+            for error, found, true in (
+                (result.error, result.map.values, exact.map.values),
+                (result.field_error, result.field, exact.field),
+            ):
+                assert error.norm == pytest.approx(relative(found, true), rel=0.15, abs=4 * error.uncertainty)
+                if method != "cutoff":
+                    assert error.norm <= result.wanted == 2e-3
+
+
+def test_a_field_that_misses_its_accuracy_gets_a_finer_mesh(ubiquitin):
+    """Beside a neutral molecule the field is farther off than the potential."""
+    grid = Grid(ubiquitin.positions.max(axis=0) + 20.0, 1.5, (9, 8, 7))
+    alone = potmap(ubiquitin, grid, method="mesh", accuracy=1e-3)
+    both = potmap(ubiquitin, grid, method="mesh", accuracy=1e-3, field=True)
+    exact = potmap(ubiquitin, grid, precision="float64", field=True)
+    assert both.accuracy < alone.accuracy
+    assert alone.field_error is None
+    assert relative(both.field, exact.field) < 1e-3
 
 
 def test_error_on_the_device_is_that_of_the_host(ubiquitin, odd_grid, monkeypatch, device):
@@ -179,9 +227,12 @@ def test_error_on_the_device_is_that_of_the_host(ubiquitin, odd_grid, monkeypatc
     for few in (0, 1e12):
         monkeypatch.setattr("pele_ocl.potmap.error.FEW_EVALUATIONS", few)
         errors.append(
-            potmap(ubiquitin, odd_grid, method="cutoff", cutoff=9.0, precision="float64", device=device).error
+            potmap(ubiquitin, odd_grid, method="cutoff", cutoff=9.0, precision="float64", field=True, device=device)
         )
-    assert errors[0].norm == pytest.approx(errors[1].norm, rel=1e-9)
+    for name in ("error", "field_error"):
+        first, second = (getattr(result, name) for result in errors)
+        assert first.norm == pytest.approx(second.norm, rel=1e-9)
+        assert first.largest == pytest.approx(second.largest, rel=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -407,3 +407,18 @@ def test_energies_are_right_in_a_home_without_permission(device):
     assert len([line for line in told if "PoCL cannot keep compiled kernels" in line]) == 1
     own = [line for line in told if "compiled kernels are built anew" in line]
     assert len(own) == (device.vendor not in cache.KEEPING_VENDORS)
+
+
+def test_without_a_home_pocl_shares_no_folder_with_other_users(monkeypatch, tmp_path):
+    """What is in the folder is loaded as code; its name in the temporary directory is known to everybody."""
+    for name in ("POCL_CACHE_DIR", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with pytest.warns(CacheWarning, match="there is no HOME"):
+        platforms._give_pocl_a_folder()
+    given = Path(os.environ["POCL_CACHE_DIR"])
+    monkeypatch.delenv("POCL_CACHE_DIR")
+    assert given.parent == tmp_path
+    assert given.stat().st_mode & 0o777 == 0o700
+    assert not (tmp_path / ".cache").exists()

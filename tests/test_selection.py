@@ -279,7 +279,8 @@ def test_residues_that_are_cut_get_their_parameters_as_a_whole(bound: Path) -> N
 def test_a_name_that_no_residue_has_is_a_note() -> None:
     done = CliRunner().invoke(main, ["solvent", str(STRUCTURES / "hexapeptide.pdb"), "--without", "XYZ,water"])
     assert done.exit_code == 0
-    assert done.stderr == "Note: no residue is called XYZ (there are ASP, GLU, GLY, LYS, MET, PHE)\n"
+    note = "Note: no residue is called XYZ (there are ASP, GLU, GLY, LYS, MET, PHE)"
+    assert note in done.stderr.splitlines()  # a busy machine tells of its progress, too
 
 
 def test_options_make_one_selection() -> None:

@@ -199,3 +199,55 @@ def test_the_site_builds_without_a_warning(tmp_path, options):
     assert "Apache License" in (tmp_path / "_static" / "LICENSE").read_text()
     assert 'id="pele_ocl.EnergyResult"' in (tmp_path / "api" / "energies.html").read_text()
     assert (tmp_path / "searchindex.js").stat().st_size > 100_000
+
+
+NOTEBOOK = """---
+file_format: mystnb
+kernelspec:
+  name: python3
+---
+# {title}
+
+```{{code-cell}}
+{code}
+```
+"""
+
+
+def test_a_notebook_that_fails_costs_its_own_outputs_alone(tmp_path):
+    """With the settings of docs/conf.py: all pages are made, and what ran is not run again."""
+    pytest.importorskip("myst_nb", reason="the extra `site` is not installed")
+    pages, ran = tmp_path / "pages", tmp_path / "ran"
+    pages.mkdir()
+    conf = (DOCS / "conf.py").read_text()
+    settings = re.findall(r"^(nb_execution_(?:mode|raise_on_error|in_temp|show_tb)) = (\S+)", conf, re.MULTILINE)
+    assert dict(settings)["nb_execution_mode"] == '"cache"'
+    assert re.search(r"^nb_execution_timeout = \d+ ", conf, re.MULTILINE)
+    assert "nb_execution_cache_path" in conf
+    given = "\n".join(f"{name} = {value}" for name, value in settings)
+    kept = f"nb_execution_cache_path = {str(tmp_path / 'kept')!r}"
+    (pages / "conf.py").write_text(f'extensions = ["myst_nb"]\n{given}\n{kept}\nnb_execution_timeout = 2\n')
+    right = f"with open({str(ran)!r}, 'a') as file:\n    _ = file.write('.')\nprint(6 * 7)"
+    codes = {"right": right, "slow": "import time; time.sleep(60)", "wrong": "1 / 0"}
+    for name, code in codes.items():
+        (pages / f"{name}.md").write_text(NOTEBOOK.format(title=name, code=code))
+    (pages / "index.md").write_text("# Index\n\n```{toctree}\nright\nslow\nwrong\n```\n")
+    command = [sys.executable, "-c", SPHINX, "-W", "--keep-going", "-q", "-E", "-b", "html", pages, tmp_path / "made"]
+    for _ in range(2):
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 1, done.stdout + done.stderr
+        assert "slow.md" in done.stderr
+        assert "wrong.md" in done.stderr
+        assert all((tmp_path / "made" / f"{name}.html").exists() for name in codes)
+        assert "<span></span>42" in (tmp_path / "made" / "right.html").read_text()
+    assert ran.read_text() == "."
+
+
+def test_outputs_are_of_the_code_that_made_them(tmp_path):
+    code_key = extension("code_key").code_key
+    (tmp_path / "cl").mkdir()
+    (tmp_path / "cl" / "a.cl").write_text("kernel void a() {}")
+    first = code_key(tmp_path)
+    assert code_key(tmp_path) == first
+    (tmp_path / "cl" / "a.cl").write_text("kernel void b() {}")
+    assert code_key(tmp_path) != first

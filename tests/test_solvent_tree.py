@@ -18,11 +18,13 @@ from pele_ocl.bench.systems import ball_of_atoms, load
 from pele_ocl.cli import main
 from pele_ocl.cli.plan_options import accuracy_lines
 from pele_ocl.common.installation import shipped
-from pele_ocl.opencl import MOMENTS, Device
+from pele_ocl.opencl import MOMENTS, Device, get_device
 from pele_ocl.plan.tuning import Choice, trying
+from pele_ocl.reference.solvent import RADIUS_FUNCTIONS
 from pele_ocl.solvent import (
     SAMPLE,
     VARIANTS,
+    RadiusCheck,
     RadiusError,
     SampledRadii,
     SolventLayout,
@@ -222,12 +224,42 @@ def test_the_sample_has_the_largest_radii(device):
     np.testing.assert_allclose(radii, exact[sample], rtol=1e-12)
 
 
+@pytest.mark.parametrize("gb", ["obc1", "obc2", "hct"])
+def test_sensitivities_are_slopes_of_the_radii(gb):
+    """Half of the sample is of the atoms whose radii change most with their integrals, by finite differences."""
+    model, rng = SolventModel(gb=gb), np.random.default_rng(3)
+    atoms = replace(random_atoms(300), gb_radii=rng.uniform(1, 2, 300))
+    spheres = model.spheres(atoms)
+    integrals = rng.uniform(0.1, 0.9, 300) / spheres.rho if gb == "hct" else rng.uniform(0, 2.0, 300) / spheres.rho
+    radius = RADIUS_FUNCTIONS[model.gb_model.function]
+    born, more = (radius(spheres.rho * each, spheres, model) for each in (integrals, integrals + 1e-6))
+    slopes = (more - born) / born / 1e-6
+    found = RadiusCheck(atoms, model, get_device(None)).sensitivities(born)
+    psi = integrals * spheres.rho
+    polynomial = 1.0 if gb == "hct" else model.alpha - 2 * model.beta * psi + 3 * model.gamma * psi**2
+    factor = 1.0 if gb == "hct" else polynomial * spheres.rho / spheres.radii
+    np.testing.assert_allclose(found * factor, slopes, rtol=1e-3, atol=1e-8)
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_the_error_is_not_understated_where_radii_are_as_large_as_they_can_be(device, precision):
+    """In a dense ball most radii are at the upper bound of OBC, where they hardly change with an integral's error."""
+    rng = np.random.default_rng(7)
+    directions = rng.normal(size=(4000, 3))
+    directions /= np.linalg.norm(directions, axis=1)[:, None]
+    positions = directions * 21.2 * rng.uniform(0, 1, (4000, 1)) ** (1 / 3)
+    atoms = Atoms(positions=positions, charges=np.zeros(4000), gb_radii=np.full(4000, 1.5),
+                  gb_scales=rng.uniform(0.1, 2.0, 4000))  # fmt: skip
+    result = solvent(atoms, variant="tree", device=device, accuracy=1e-4, precision=precision)
+    assert np.abs(result.born_radii / exact_radii(atoms, device) - 1).max() < 3 * result.error.largest
+
+
 def test_the_error_is_that_of_the_sample(device):
     atoms = load_system("src3").atoms
     exact = exact_radii(atoms, device)
     result = solvent(atoms, variant="tree", device=device, accuracy=1e-4)
     apart = np.abs(result.born_radii / exact - 1)
-    sample = sample_of(result.born_radii)
+    sample = sample_of(RadiusCheck(atoms, SolventModel(), get_device(device)).sensitivities(result.born_radii))
     assert result.error.largest == pytest.approx(apart[sample].max(), rel=1e-6)
     assert result.error.rms == pytest.approx(np.sqrt((apart[sample] ** 2).mean()), rel=1e-6)
     assert apart.max() < 3 * result.error.largest

@@ -58,7 +58,7 @@ def shown(atoms, map_):
 
 def data_of(page: str) -> dict:
     found = re.search(r'<script id="data" type="application/json">(.*?)</script>', page, re.DOTALL)
-    return json.loads(found[1].replace("<\\/", "</"))
+    return json.loads(found[1])
 
 
 def numbers(packed) -> np.ndarray:

@@ -50,8 +50,6 @@ enum { PAIR_CHARGES, PAIR_SIGMA, PAIR_WELL, PAIR_SCREENED, PAIR_COLUMNS };
     global const real4 *RESTRICT inner,     /* (moved, moved) PAIR_CHARGES to PAIR_WELL */ \
     global const int4 *RESTRICT members,    /* atoms of torsions; -1 - m for the moved atom m */ \
     global const fine4 *RESTRICT series     /* as of cosine_series */
-#define CHAINS_PASSED \
-    model, n_columns, chains, moved, turned, axes, traits, near, near_pairs, inner, members, series
 
 // Slots and candidates of rows.
 #define SLOTS(RESTRICT) \
@@ -64,7 +62,6 @@ enum { PAIR_CHARGES, PAIR_SIGMA, PAIR_WELL, PAIR_SCREENED, PAIR_COLUMNS };
     global const int *RESTRICT mover_firsts,  /* (n, n_slots + 1) first of its atoms among the row's movers */ \
     global const real4 *RESTRICT turns,     /* (n, n_candidates) of chi1 to chi4 [rad] */ \
     global const real *RESTRICT columns     /* (n, COLUMNS, n_columns) */
-#define SLOTS_PASSED n_slots, n_candidates, n_movers, places, slots, firsts, mover_firsts, turns, columns
 
 // A side chain in a row, and its candidate where it comes to be.
 typedef struct {

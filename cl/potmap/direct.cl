@@ -1,9 +1,9 @@
-// Potential at a few points over all atoms, by which the error of maps is measured. A work-item has WIDTH points and a
-// part of the atoms.
+// Potential and field at a few points over all atoms, by which the error of maps is measured. A work-item has WIDTH
+// points and a part of the atoms.
 #include "common/real.clh"
 #include "potmap/law.clh"
 
-kernel void potential_at(
+kernel void direct_values(
     const Law law,
     const int n_points,                     // a multiple of WIDTH
     const int n_atoms,
@@ -11,16 +11,25 @@ kernel void potential_at(
     global const real *restrict points,     // (3, n_points) x, y, z [A]
     global const real *restrict atoms,      // (3, n_atoms) x, y, z [A]
     global const real *restrict charges,    // (n_atoms)
-    global real *restrict potentials)       // (n_parts, n_points)
+    global real *restrict values)           // (n_parts, n_points), with FIELD (n_parts, 4, n_points)
 {
     const int k = WIDTH * get_global_id(0), part = get_global_id(1);
     if (k >= n_points) return;
     const realv x = LOAD(k, points), y = LOAD(k, points + n_points), z = LOAD(k, points + 2 * n_points);
     const int first = part * per_part, end = min(n_atoms, first + per_part);
-    realv sum = 0;
+    realv sum = 0, sum_x = 0, sum_y = 0, sum_z = 0;
     for (int atom = first; atom < end; ++atom) {
         const realv dx = x - atoms[atom], dy = y - atoms[n_atoms + atom], dz = z - atoms[2 * n_atoms + atom];
-        sum += charges[atom] * unit_potential(dx * dx + dy * dy + dz * dz, &law);
+        realv slope;
+        sum += charges[atom] * unit_potential_and_slope(dx * dx + dy * dy + dz * dz, &law, &slope);
+        if (!FIELD) continue;
+        const realv pull = charges[atom] * slope;
+        sum_x += pull * dx, sum_y += pull * dy, sum_z += pull * dz;
     }
-    STORE(sum, (size_t)part * n_points + k, potentials);
+    global real *of_part = values + (size_t)part * n_points * (FIELD ? 4 : 1);
+    STORE(sum, k, of_part);
+    if (!FIELD) return;
+    STORE(sum_x, k, of_part + n_points);
+    STORE(sum_y, k, of_part + 2 * n_points);
+    STORE(sum_z, k, of_part + 3 * n_points);
 }

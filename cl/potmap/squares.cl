@@ -5,12 +5,13 @@ kernel void row_squares(
     const int n_points,                     // of a row, without the padding
     const int n_rows,                       // of a slice, without the padding
     const int pitch_x, const int pitch_y,   // points of a row and rows of a slice with it
-    global const real *restrict map,        // (n_slices, pitch_y, pitch_x)
-    global real *restrict sums)             // (n_slices, n_rows)
+    const int pitch_z,                      // slices of a component with it
+    global const real *restrict map,        // (components, pitch_z, pitch_y, pitch_x)
+    global real *restrict sums)             // (components, n_slices, n_rows)
 {
-    const int row = get_global_id(0), slice = get_global_id(1);
+    const int row = get_global_id(0), slice = get_global_id(1), component = get_global_id(2);
     if (row >= n_rows) return;
-    global const real *values = map + ((size_t)slice * pitch_y + row) * pitch_x;
+    global const real *values = map + (((size_t)component * pitch_z + slice) * pitch_y + row) * pitch_x;
     realv squares = 0;
     int k = 0;
     for (; k + WIDTH <= n_points; k += WIDTH) {
@@ -19,5 +20,5 @@ kernel void row_squares(
     }
     real sum = lane_sum(squares);
     for (; k < n_points; ++k) sum += values[k] * values[k];
-    sums[(size_t)slice * n_rows + row] = sum;
+    sums[((size_t)component * get_global_size(1) + slice) * n_rows + row] = sum;
 }

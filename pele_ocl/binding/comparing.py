@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import erfc, hypot, sqrt
 from os import PathLike
-from pathlib import Path
 
 from ..common.errors import FormatError
+from ..common.inputfile import read_file
 
 _Numbers = Mapping[str, float | None]
 
@@ -41,7 +41,7 @@ def compare(one: Mapping[str, _Numbers], other: Mapping[str, _Numbers]) -> dict[
 def read_binding_report(path: str | PathLike[str]) -> Mapping[str, _Numbers]:
     """`delta` of a report that `pele-ocl binding --json` printed. Raises FormatError for another file."""
     try:
-        report = json.loads(Path(path).read_text(encoding="utf-8"))
+        report = json.loads(read_file(path).data)
         delta: Mapping[str, _Numbers] = report["delta"]
         _of(delta["total"], "mean")
     except (KeyError, TypeError, ValueError, UnicodeDecodeError):

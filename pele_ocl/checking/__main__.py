@@ -1,24 +1,32 @@
-"""Process that checks one kernel: its request comes as JSON, its results go out as JSON."""
+"""Process that checks one kernel: its request comes as JSON, its results go to a file, as lines of JSON."""
 
 from __future__ import annotations
 
 import json
 import signal
 import sys
+from typing import Any, TextIO
 
 from ..common.errors import PeleError
 from ..opencl import get_device
 from .check import DONE, step_by_step
 
-if __name__ == "__main__":
+
+def _answer(request: dict[str, Any], answers: TextIO) -> None:
+    """Write a line for each result, and DONE."""
     try:
         device = get_device(int(sys.argv[1]) if sys.argv[1:] else None)
-        request = json.load(sys.stdin)
         is_limited = not (request["is_timed"] or request["is_simulated"])
         for result in step_by_step(request, device):
-            print(json.dumps(result.as_dict()), flush=True)
+            print(json.dumps(result.as_dict()), file=answers, flush=True)
             if is_limited:  # a size that computes longer ends this process, by SIGPROF
                 signal.setitimer(signal.ITIMER_PROF, request["most_seconds"])
     except PeleError as error:
-        print(json.dumps({"error": str(error)}))
-    print(DONE, flush=True)
+        print(json.dumps({"error": str(error)}), file=answers)
+    print(DONE, file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    asked = json.load(sys.stdin)
+    with open(asked["answers"], "w", encoding="utf-8") as stream:
+        _answer(asked, stream)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -104,8 +106,9 @@ def check_kernel(
     device : by its number in `list_devices()`, or by part of its name
     timing : whether a right kernel is timed
 
-    It runs on awkward sizes in a process of its own. If oclgrind is installed, that looks for races and invalid
-    accesses, too. Raises InputError for an unknown quantity or launch, DeviceError.
+    It runs on awkward sizes in a process of its own, which has all rights of yours and is no sandbox: check kernels of
+    people you trust. If oclgrind is installed, that looks for races and invalid accesses, too. Raises InputError for an
+    unknown quantity or launch, DeviceError.
     """
     choice("quantity", quantity, QUANTITIES)
     if launch is not None:
@@ -119,23 +122,25 @@ def check_kernel(
         points_per_item=None if points_per_item is None else _items("points_per_item", points_per_item),
         is_timed=False, is_simulated=False, most_seconds=SECONDS_OF_A_SIZE,
     )  # fmt: skip
-    with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "report"
-        plain = _started(request, str(chosen.index), None)
-        watched = None if simulator() is None else _started(request | {"is_simulated": True}, None, str(log))
+    with _Processes() as processes:
+        log = processes.folder / "report"
+        plain = processes.started(request, str(chosen.index), None)
+        watched = None if simulator() is None else processes.started(request | {"is_simulated": True}, None, str(log))
         result = _result(plain, request, str(chosen))
         if watched is not None:
-            _output(watched, SECONDS_MORE if _is_endless(plain) else MOST_SECONDS)
+            watched.ended(SECONDS_MORE if plain.is_endless else MOST_SECONDS)
         if watched is not None and result.is_run:
-            more, notes = _seen(request, log, _is_endless(plain))
+            more, notes = _seen(processes, request, log, plain.is_endless)
             result = replace(result, findings=together(more, result.findings), notes=notes, simulator=simulator())
-    if not result.is_right or not timing:
-        return result
-    times = _result(_started(request | {"is_timed": True}, str(chosen.index), None), request, str(chosen))
-    return replace(result, findings=times.findings, rungs=times.rungs)
+        if not result.is_right or not timing:
+            return result
+        times = _result(processes.started(request | {"is_timed": True}, str(chosen.index), None), request, str(chosen))
+        return replace(result, findings=times.findings, rungs=times.rungs)
 
 
-def _seen(request: dict[str, Any], log: Path, is_endless: bool) -> tuple[list[Finding], tuple[Finding, ...]]:
+def _seen(
+    processes: _Processes, request: dict[str, Any], log: Path, is_endless: bool
+) -> tuple[list[Finding], tuple[Finding, ...]]:
     """Read the simulator's report, in which writes of one value are races: what is wrong, and notes about the latter.
 
     If it has two writes of one element, a second run, in which these are none, tells which they were.
@@ -145,8 +150,8 @@ def _seen(request: dict[str, Any], log: Path, is_endless: bool) -> tuple[list[Fi
     if not lines:
         return findings_of(report, request["source"], _place(request)), ()
     log.unlink()
-    again = _started(request | {"is_simulated": True}, None, str(log), same_values=False)
-    _output(again, SECONDS_MORE if is_endless else MOST_SECONDS)
+    again = processes.started(request | {"is_simulated": True}, None, str(log), same_values=False)
+    again.ended(SECONDS_MORE if is_endless else MOST_SECONDS)
     found = findings_of(log.read_text() if log.exists() else "", request["source"], _place(request))
     return found, tuple(same_values(lines, found))
 
@@ -161,41 +166,83 @@ def _items(name: str, value: object) -> int:
     return whole_number(name, value, least=1, most=MOST_ITEMS)
 
 
-def _started(
-    request: dict[str, Any], device: str | None, log: str | None, *, same_values: bool = True
-) -> subprocess.Popen[str]:
-    """Start a process that checks; log, same_values : of the simulator that it runs under."""
-    command = [sys.executable, "-m", "pele_ocl.checking", *([device] if device else [])]
-    command, environment = (command, None) if log is None else simulated(command, log, same_values=same_values)
-    process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    )
-    assert process.stdin is not None
-    process.stdin.write(json.dumps(request))
-    process.stdin.close()
-    process.stdin = None
-    return process
+@dataclass(frozen=True, eq=False)
+class _Process:
+    """A process that checks. answers : the file of its results; a kernel prints elsewhere"""
+
+    process: subprocess.Popen[str]
+    answers: Path
+
+    def ended(self, most_seconds: float = MOST_SECONDS) -> tuple[str, bool]:
+        """Wait for the process: its complaints, and if it ended in time."""
+        try:
+            return self.process.communicate(timeout=most_seconds)[1], True
+        except subprocess.TimeoutExpired:
+            self.end()
+            return self.process.communicate()[1], False
+
+    def end(self) -> None:
+        """End the process, with others that it began; nothing if it is over."""
+        if self.process.poll() is None:
+            if hasattr(os, "killpg"):
+                os.killpg(self.process.pid, signal.SIGKILL)  # it leads a group of its own
+            else:
+                self.process.kill()
+            self.process.wait()
+
+    @property
+    def is_endless(self) -> bool:
+        """Tell if the process was ended because it took too long."""
+        return self.process.returncode in (-signal.SIGPROF, -signal.SIGKILL)
+
+    def lines(self) -> list[str]:
+        """Read the whole lines of its answers."""
+        text = self.answers.read_text(encoding="utf-8") if self.answers.exists() else ""
+        return text.rpartition("\n")[0].splitlines()
 
 
-def _output(process: subprocess.Popen[str], most_seconds: float = MOST_SECONDS) -> tuple[str, str, bool]:
-    """Wait for a process: its output, its complaints, and if it ended in time."""
-    try:
-        return *process.communicate(timeout=most_seconds), True
-    except subprocess.TimeoutExpired:
-        process.kill()
-        return *process.communicate(), False
+class _Processes:
+    """Processes that check, and a folder for their files. None of them outlives the block, whatever ends it."""
+
+    def __enter__(self) -> _Processes:
+        self._folder = tempfile.TemporaryDirectory()
+        self.folder = Path(self._folder.name)
+        self._all: list[_Process] = []
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for each in self._all:
+            each.end()
+        self._folder.cleanup()
+
+    def started(
+        self, request: dict[str, Any], device: str | None, log: str | None, *, same_values: bool = True
+    ) -> _Process:
+        """Start a process; log, same_values : of the simulator that it runs under.
+
+        What a kernel prints goes nowhere: it could be taken for results, and fill a pipe.
+        """
+        command = [sys.executable, "-m", "pele_ocl.checking", *([device] if device else [])]
+        command, environment = (command, None) if log is None else simulated(command, log, same_values=same_values)
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+            env=environment, start_new_session=True,
+        )  # fmt: skip
+        own = _Process(process, self.folder / f"answers-{len(self._all)}")
+        self._all.append(own)
+        assert process.stdin is not None
+        with suppress(BrokenPipeError):  # it ended at once, which its answers tell
+            process.stdin.write(json.dumps(request | {"answers": str(own.answers)}))
+            process.stdin.close()
+        process.stdin = None
+        return own
 
 
-def _is_endless(process: subprocess.Popen[str]) -> bool:
-    """Tell if a process was ended because it took too long."""
-    return process.returncode in (-signal.SIGPROF, -signal.SIGKILL)
-
-
-def _result(process: subprocess.Popen[str], request: dict[str, Any], device: str) -> CheckResult:
+def _result(process: _Process, request: dict[str, Any], device: str) -> CheckResult:
     """Read the last result of a process, and say so if the kernel ended it."""
-    output, complaints, in_time = _output(process)
-    lines = output.rpartition("\n")[0].splitlines()  # whole ones; a runtime may print others
-    answers = [json.loads(line) for line in lines if line.startswith("{")]
+    complaints, in_time = process.ended()
+    lines = process.lines()
+    answers = [json.loads(line) for line in lines if line != DONE]
     if answers and "error" in answers[-1]:
         raise InputError(answers[-1]["error"])
     unknown = CheckResult(request["quantity"], request["kernel"], device, None, ())
@@ -205,9 +252,9 @@ def _result(process: subprocess.Popen[str], request: dict[str, Any], device: str
     seconds = f"{MOST_SECONDS:.0f} s" if not in_time else f"{request['most_seconds']:.0f} s of computing"
     reason = (
         f"it does not end within {seconds}, a right kernel takes milliseconds: {ENDLESS}"
-        if _is_endless(process)
+        if process.is_endless
         else f"it ends the process that runs it: {FAR_OUTSIDE}"
-        if process.returncode < 0
+        if process.process.returncode < 0
         else f"it cannot be run: {' '.join(complaints.split())[-300:]}"
     )
     return replace(result, findings=(*result.findings, Finding("crash", reason)))

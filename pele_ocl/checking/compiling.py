@@ -8,13 +8,15 @@ from dataclasses import dataclass
 
 from ..common.errors import KernelBuildError
 from ..opencl import Device
-from ..opencl.building import get_program, named_source
+from ..opencl.building import get_program, is_header, named_source
 from ..opencl.signature import Parameter
 from .findings import Finding
 from .quantities import Given, Quantity
 
 # Of clang, `file:7:5: error: ...`; of PoCL, `error: file:7:5: ...`.
 MESSAGE = re.compile(r"(?:error: [\w.-]*|[\w.<>-]*):(\d+):(\d+): (?!warning|note)(?:fatal )?(?:error: )?(.*)")
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+INCLUDE = re.compile(r"^[ \t]*(?:#|%:|\?\?=)[ \t]*(?:include(?:_next)?|import|embed)\b([^\n]*)", re.MULTILINE)
 MOST_MESSAGES = 5  # later ones are mostly consequences of the first
 
 # Compilers' messages -> what they say in plain words.
@@ -69,12 +71,14 @@ def compiled(
     source: str, quantity: Quantity, device: Device, kernel: str | None
 ) -> tuple[Compiled | None, list[Finding]]:
     """Compile a source, and find the kernel in it. kernel : its name; None if there is but one"""
+    if findings := list(_outside(source)):
+        return None, findings
     file = named_source(source)
     try:
         signatures = get_program(device, file, "float32", 1, False, {}).all_signatures()
     except KernelBuildError as error:
         return None, list(plain_words(str(error)))
-    if not re.search(r"\bkernel\b", source):
+    if not signatures:
         return None, [Finding("compile", "there is no kernel in the file; a kernel begins with `kernel void name(`")]
     if kernel is None and len(signatures) == 1:
         (kernel,) = signatures
@@ -90,6 +94,17 @@ def compiled(
     asked = re.search(r"reqd_work_group_size\s*\(\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)", source)
     group = None if asked is None else tuple(map(int, asked.groups()))
     return Compiled(file, kernel, parameters, precision, group), []
+
+
+def _outside(source: str) -> Iterator[Finding]:
+    """Yield headers that are no files of cl/, by their lines: a source that others wrote should read nothing else."""
+    plain = COMMENT.sub(lambda comment: " " + "\n" * comment[0].count("\n"), re.sub(r"\\\r?\n", "", source))
+    for found in INCLUDE.finditer(plain):
+        name = re.fullmatch(r'\s*"([\w./-]+)"\s*', found[1])
+        if name is None or not is_header(name[1]):
+            line = plain.count("\n", 0, found.start()) + 1
+            what = "headers of cl/ alone can be included, by their path in it; write all else in one file"
+            yield Finding("compile", what, line)
 
 
 def plain_words(text: str) -> Iterator[Finding]:

@@ -100,6 +100,10 @@ def _of_case(
         Finding("out-of-bounds", f"it writes beyond the end of `{name}`: {guard()}", None, (case.name,))
         for name in first.beyond
     ]
+    faults += [
+        Finding("out-of-bounds", f"it writes before `{name}`, whose indices begin with 0", None, (case.name,))
+        for name in first.before
+    ]
     faults += [Finding("writes-input", f"it changes its input `{name}`", None, (case.name,)) for name in first.changed]
     error = _errors(first, case)
     worst = float(np.max(error))
@@ -114,7 +118,7 @@ def _of_case(
     if worst <= tolerance:
         return faults, [], worst
     read = [
-        Finding("out-of-bounds", f"it reads beyond the end of `{name}`", None, (case.name,))
+        Finding("out-of-bounds", f"it reads before the beginning or beyond the end of `{name}`", None, (case.name,))
         for name in _arrays(runner)
         if _is_read_beyond(runner, case, first, name)
     ]

@@ -1,11 +1,11 @@
-"""Launches of a kernel on a case. Zones at the ends of its arrays show what goes beyond them."""
+"""Launches of a kernel on a case. Zones before and behind its arrays show what goes beyond them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from .cases import Case
 from .compiling import Compiled
 from .quantities import Items, Quantity
 
-ZONE = 4096  # numbers beyond the end of an array that no kernel should meet
+ZONE = 4096  # numbers before an array, and as many behind it, that no kernel should meet
 NOT_TO_BE_READ = {"f": np.nan, "i": 0}
 INSTEAD = {"f": 0.5, "i": 1}  # a second filling, to tell if the first one was read
 
@@ -57,18 +57,20 @@ class Outcome:
     """Results of a launch.
 
     values : of the output, shaped as the case's exact values; elements : the output itself, before it is added up;
-    beyond : arrays that were written beyond their end; changed : inputs that were changed; seconds : of the kernel
+    beyond, before : arrays that were written beyond their end, and before their beginning
+    changed : inputs that were changed; seconds : of the kernel
     """
 
     values: Floats
     elements: Floats
     beyond: tuple[str, ...]
+    before: tuple[str, ...]
     changed: tuple[str, ...]
     seconds: float
 
 
 class Runner:
-    """A kernel on a device. is_guarded : with zones at the ends of arrays; a simulator needs none"""
+    """A kernel on a device. is_guarded : with zones around arrays; a simulator needs none"""
 
     def __init__(
         self, device: Device, compiled: Compiled, quantity: Quantity, launch: Launch, is_guarded: bool = True
@@ -80,6 +82,7 @@ class Runner:
     def outcome(self, case: Case, *, filled_again: str | None = None) -> Outcome:
         """Launch once. filled_again : the array whose zone has a second filling"""
         held: dict[str, tuple[Buffer, NDArray[Any], int]] = {}
+        zone = ZONE if self.is_guarded else 0
         arguments: dict[str, Any] = {}
         shape = self.launch.shape(case)
         for of in self.compiled.parameters:
@@ -88,7 +91,8 @@ class Runner:
                 whole = self._with_zone(values, of.name == filled_again)
                 buffer = self.queue.empty(len(whole), whole.dtype)
                 self.queue.write(buffer, whole)
-                held[of.name], arguments[of.name] = (buffer, whole, len(values)), buffer
+                held[of.name] = buffer, whole, len(values)
+                arguments[of.name] = _from(buffer, zone * whole.itemsize)
             else:
                 arguments[of.name] = self._number(case.values[of.name])
         self.queue.events.clear()
@@ -97,14 +101,19 @@ class Runner:
         found = {
             name: self.queue.download(buffer, len(whole), whole.dtype) for name, (buffer, whole, _) in held.items()
         }
-        beyond = [name for name, (_, whole, n) in held.items() if not _same(found[name][n:], whole[n:])]
         output = self.quantity.output
-        changed = [
-            name for name, (_, whole, n) in held.items() if name != output and not _same(found[name][:n], whole[:n])
-        ]
-        values = found[output][: held[output][2]].view(self.queue.dtype).astype(np.float64)
+
+        def differing(part: Callable[[int], slice]) -> tuple[str, ...]:
+            """Name the arrays that differ in a part, which follows from an array's length."""
+            return tuple(
+                name for name, (_, whole, n) in held.items() if not _same(found[name][part(n)], whole[part(n)])
+            )
+
+        beyond, before = differing(lambda n: slice(zone + n, None)), differing(lambda n: slice(zone))
+        changed = tuple(name for name in differing(lambda n: slice(zone, zone + n)) if name != output)
+        values = found[output][zone : zone + held[output][2]].view(self.queue.dtype).astype(np.float64)
         compared = np.array([values.sum()]) if case.added else values
-        return Outcome(compared, values, tuple(beyond), tuple(changed), seconds)
+        return Outcome(compared, values, beyond, before, changed, seconds)
 
     def _launch(self, shape: tuple[int, ...], arguments: dict[str, Any]) -> None:
         """Launch once, or once for each value of an argument that has several."""
@@ -125,10 +134,19 @@ class Runner:
         return np.zeros(shape[0] // self.launch.size if case.added else len(case.exact), dtype)
 
     def _with_zone(self, values: NDArray[Any], again: bool) -> NDArray[Any]:
-        """Array with a zone at its end."""
+        """Array between two zones."""
         fillings: Mapping[str, float] = INSTEAD if again else NOT_TO_BE_READ
         zone = np.full(ZONE if self.is_guarded else 0, fillings[values.dtype.kind.replace("u", "i")], values.dtype)
-        return np.concatenate([values, zone])
+        return np.concatenate([zone, values, zone])
+
+
+def _from(buffer: Buffer, first: int) -> Buffer:
+    """Return a buffer from one of its bytes on; a zone is a multiple of what any device asks of such an address."""
+    if not first:
+        return buffer
+    part: Any = buffer[first:]
+    part.dtype, part.is_read_only = buffer.dtype, buffer.is_read_only
+    return cast(Buffer, part)
 
 
 def _numpy(kind: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..common.errors import FormatError
+from ..common.inputfile import read_file
 from .command import INPUT, EachOnce
 from .options import debug_option, device_option, json_option
 from .terminal import say
@@ -60,12 +61,13 @@ def check(
 
     It is compiled, and run on awkward sizes. Some are one atom, one more and one less than a work-group, primes, and
     charges of zero. If oclgrind is installed, that looks for races, invalid accesses and values that were never set,
-    and tells their lines. A right kernel is timed beside our variants. The exit code is 1 if the kernel is wrong.
+    and tells their lines. A right kernel is timed beside our variants. The exit code is 1 if the kernel is wrong. This
+    is no sandbox: a kernel runs with all rights of yours, so check those of people you trust.
     """
     from ..checking import check_kernel
 
     try:
-        source = path.read_text()
+        source = read_file(path).data.decode()
     except UnicodeDecodeError:
         raise FormatError(f"{path}: is no text; give a file of OpenCL C") from None
     result = check_kernel(

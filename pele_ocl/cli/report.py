@@ -236,15 +236,23 @@ def map_lines(map_: Map) -> list[str]:
 
 
 def error_lines(result: PotmapResult) -> list[str]:
-    """Tell the measured error of a map that approximates; nothing of direct sums."""
-    error = result.error
-    if error is None:
-        return []
+    """Tell the measured errors of a map that approximates; nothing of direct sums."""
     kept = f" ({result.method} for {result.accuracy:g})" if result.accuracy else ""
-    return [
-        f"Error         {error.norm:.1e} +- {error.uncertainty:.0e} of the map's root mean square{kept},",
-        f"              at most {error.largest:.3g} {result.unit}, measured at {error.points:,} points",
-    ]
+    of = {"map": (result.error, "Error", "", kept), "field": (result.field_error, "Field error", "/A", "")}
+    lines = []
+    for name, (error, head, per, taken) in of.items():
+        if error is None:
+            continue
+        size = f"{error.norm:.1e} +- {error.uncertainty:.0e} of the {name}'s root mean square{taken},"
+        if not np.isfinite(error.norm):
+            size = f"not to be given as a part of the {name}, which is 0 at the points compared{taken},"
+        missed = result.wanted and error.norm > result.wanted
+        lines += [
+            f"{head:13} {size}",
+            f"              at most {error.largest:.3g} {result.unit}{per}, measured at {error.points:,} points"
+            + (f"; more than the {result.wanted:g} asked for: --method direct sums all atoms" if missed else ""),
+        ]
+    return lines
 
 
 def _three(numbers: list[float], form: str) -> str:

@@ -15,6 +15,7 @@ _LIBRARIES = {
     "parmed": ("ParmEd", "pip install 'pele-ocl[parmed]'"),
     "mdtraj": ("MDTraj", "pip install 'pele-ocl[trajectories]'"),
     "distributed": ("Dask", "pip install 'pele-ocl[cluster]'"),
+    "cryptography": ("cryptography", "pip install 'pele-ocl[cluster]'"),
     "propka": ("PROPKA", "pip install 'pele-ocl[ph]'"),
     "matplotlib": ("matplotlib", "pip install 'pele-ocl[plot]'"),
     "plotly": ("plotly", "pip install 'pele-ocl[view]'"),

@@ -14,15 +14,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO, TextIO, cast
 
 from .errors import FormatError
-from .inputfile import InputFile, read_file
+from .inputfile import InputFile, read_file, require_unpacked
 
 GZIP_MAGIC, BZIP2_MAGIC = b"\x1f\x8b", b"BZh"
 _LONGEST_LINE = 2**24  # characters; a bomb of gzip data is one line of gigabytes
-_MOST_BYTES = 2**32  # of gzip data, unpacked
-_MOST_RATIO, _SMALL = 100, 2**28  # of unpacked to packed bytes, beyond so many bytes; structures have 3 to 30
 _QUOTED = 60  # characters of a word that messages show
 _NUMBER = re.compile(r"[-+]?((\d+\.?\d*|\.\d+)(e[-+]?\d+)?|nan|inf|infinity)", re.IGNORECASE | re.ASCII)
 _PDB_RECORDS = ("HEADER", "TITLE ", "REMARK", "CRYST1", "MODEL ", "ATOM  ", "HETATM")
@@ -40,10 +38,9 @@ def lines(source: str | PathLike[str], kind: str) -> Iterator[str]:
     """
     file = read_file(source)
     packed = _packing(file)
-    raw = io.BytesIO(file.data)
     with (
         _sentences_of(file, packed),
-        io.TextIOWrapper(raw if packed is None else packed(file), "utf-8-sig", "replace") as text,
+        io.TextIOWrapper(io.BytesIO(_unpacked(file, packed, kind in _MAPS)), "utf-8-sig", "replace") as text,
     ):
         yield from _checked(text, file.path, kind)
 
@@ -51,88 +48,51 @@ def lines(source: str | PathLike[str], kind: str) -> Iterator[str]:
 def plain_bytes(source: str | PathLike[str]) -> bytes:
     """Read the content of a file, gzip or plain, for formats that count columns or bytes.
 
-    Raises FormatError for a file that is missing or unreadable, and for damaged gzip data or many GiB of it.
+    Raises FormatError for a file that is missing or unreadable, and for gzip data that is damaged or much too large.
     """
     file = read_file(source)
     packed = _packing(file)
+    with _sentences_of(file, packed):
+        return _unpacked(file, packed)
+
+
+_MAPS = ("DX", "cube")  # kinds of text files that hold maps
+_PACKINGS = {".gz": "gzip", ".bz2": "bzip2"}  # by suffix
+
+
+def _unpacked(file: InputFile, packed: str | None, is_map: bool = False) -> bytes:
+    """Unpack a file, a part after the other, as far as its size is one that data of a molecule may have.
+
+    So what is made to fill memory is refused before anything is read in it.
+    """
     if packed is None:
         return file.data
+    raw = io.BytesIO(file.data)
     parts, n_bytes = list[bytes](), 0
-    with _sentences_of(file, packed), packed(file) as stream:
+    with cast(BinaryIO, gzip.open(raw) if packed == "gzip" else bz2.open(raw)) as stream:
         while part := stream.read(_LONGEST_LINE):
             parts.append(part)
             n_bytes += len(part)
-            if n_bytes > _MOST_BYTES:
-                raise FormatError(
-                    f"{file}: the {packed.kind} data holds more than {_MOST_BYTES >> 30} GiB; the file is damaged"
-                )
+            require_unpacked(n_bytes, len(file.data), file, packed, is_map=is_map)
     return b"".join(parts)
 
 
-class _Gzip(gzip.GzipFile):
-    """Content of a gzip file, as far as its size is one that data of a molecule may have."""
-
-    kind = "gzip"
-
-    def __init__(self, file: InputFile) -> None:
-        super().__init__(fileobj=io.BytesIO(file.data), mode="rb")
-        self._file = file
-
-    def read(self, size: int | None = -1) -> bytes:
-        return _checked_size(self._file, self.kind, super().read(size), self.tell())
-
-    def read1(self, size: int = -1) -> bytes:
-        return _checked_size(self._file, self.kind, super().read1(size), self.tell())
-
-
-class _Bzip2(bz2.BZ2File):
-    """Content of a bzip2 file, with the limit of gzip files."""
-
-    kind = "bzip2"
-
-    def __init__(self, file: InputFile) -> None:
-        super().__init__(io.BytesIO(file.data))
-        self._of = file
-
-    def read(self, size: int | None = -1) -> bytes:
-        return _checked_size(self._of, self.kind, super().read(-1 if size is None else size), self.tell())
-
-    def read1(self, size: int = -1) -> bytes:
-        return _checked_size(self._of, self.kind, super().read1(size), self.tell())
-
-
-_SUFFIXES: dict[str, type[_Gzip] | type[_Bzip2]] = {".gz": _Gzip, ".bz2": _Bzip2}
-
-
-def _checked_size(file: InputFile, kind: str, part: bytes, n_bytes: int) -> bytes:
-    """Return the part, or raise FormatError if it ends beyond the size that a file of a molecule may have."""
-    if n_bytes > max(_SMALL, _MOST_RATIO * len(file.data)):
-        raise FormatError(
-            f"{file}: the {kind} data unpacks to more than {_MOST_RATIO} times its size, as no file of a "
-            f"molecule does; unpack it with {'gunzip' if kind == 'gzip' else 'bunzip2'} if it is right"
-        )
-    return part
-
-
-def _packing(file: InputFile) -> type[_Gzip] | type[_Bzip2] | None:
-    """Find how a file is compressed by its first bytes, None if it is not."""
-    found: type[_Gzip] | type[_Bzip2] | None = None
+def _packing(file: InputFile) -> str | None:
+    """Find how a file is compressed by its first bytes, "gzip" or "bzip2"; None if it is not."""
+    found = None
     if file.data.startswith(GZIP_MAGIC):
-        found = _Gzip
+        found = "gzip"
     elif file.data.startswith(BZIP2_MAGIC):
-        found = _Bzip2
-    meant = _SUFFIXES.get(file.suffix)
+        found = "bzip2"
+    meant = _PACKINGS.get(file.suffix)
     if meant is not None and found is None:
-        raise FormatError(
-            f"{file}: not {meant.kind} data, although its name ends in {file.suffix}; take the suffix off"
-        )
+        raise FormatError(f"{file}: not {meant} data, although its name ends in {file.suffix}; take the suffix off")
     return found
 
 
 @contextmanager
-def _sentences_of(file: InputFile, packed: type[_Gzip] | type[_Bzip2] | None) -> Iterator[None]:
+def _sentences_of(file: InputFile, kind: str | None) -> Iterator[None]:
     """FormatError in place of what gzip and bzip2 raise."""
-    kind = "" if packed is None else packed.kind
     try:
         yield
     except EOFError:
@@ -140,7 +100,7 @@ def _sentences_of(file: InputFile, packed: type[_Gzip] | type[_Bzip2] | None) ->
     except (gzip.BadGzipFile, zlib.error):
         raise FormatError(f"{file}: the gzip data is damaged; fetch or copy the file again") from None
     except OSError as error:
-        if packed is not _Bzip2:
+        if kind != "bzip2":
             raise
         raise FormatError(f"{file}: the bzip2 data is damaged; fetch or copy the file again") from error
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Floats
 from ..common.arguments import file_path
 from ..common.errors import FormatError, InputError
+from ..common.inputfile import npz_arrays
 from ..common.writing import replacing
 from ..energy.engine.rows import ResidentRows
 from ..energy.engine.system import System
@@ -46,8 +47,7 @@ def write(target: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 def read(source: Path, needed: Collection[str]) -> dict[str, NDArray[Any]]:
     """Read the arrays of a checkpoint. Raises FormatError if it has not all that are needed."""
     try:
-        with open(source, "rb") as stream, np.load(stream, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+        arrays = npz_arrays(source)
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
         raise FormatError(f"{source}: is no checkpoint of a simulation, or a damaged one") from error
     if any(name not in arrays for name in needed):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ..common import arguments
 from ..common.errors import InputError
+from ..common.inputfile import open_regular
 from .columns import DeviceArray
 from .state import Lock, RowsLike, State, locked
 
@@ -100,6 +101,7 @@ def _words_of(source: object) -> str:
             raise InputError(f"source is {arguments.described(source)}; a file's name is given as a Path")
         return words
     try:
-        return source.read_text(encoding="utf-8")
+        with open_regular(source) as stream:
+            return stream.read().decode("utf-8")
     except (OSError, ValueError) as error:
         raise InputError(f"{source}: the kernel cannot be read: {error}") from None

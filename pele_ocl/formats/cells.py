@@ -11,7 +11,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from ..common.inputfile import InputFile, read_file
+from ..common.inputfile import InputFile, open_regular, read_file
 from ..common.textfiles import number, plain_bytes
 from ..contract import cells_of, usable_cells
 from .amber.netcdf import HDF5, MAGICS, opened_coordinates, read_frames
@@ -124,6 +124,6 @@ def _opened(path: str | PathLike[str]) -> BinaryIO:
     if isinstance(path, InputFile):
         return io.BytesIO(plain_bytes(path))
     file = Path(path)
-    with open(file, "rb") as stream:
+    with open_regular(file) as stream:
         magic = stream.read(len(HDF5))
     return open(file, "rb") if magic == HDF5 or magic.startswith(MAGICS) else io.BytesIO(plain_bytes(read_file(file)))

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..common.errors import FormatError, PeleError, printable
-from ..common.inputfile import InputFile
+from ..common.inputfile import InputFile, require_unpacked
 from ..common.variant import Progress
 
 if TYPE_CHECKING:
@@ -88,6 +88,7 @@ def values_of(dataset: h5py.Dataset, source: object) -> NDArray[Any]:
             f"{source}: the dataset {dataset.name} announces {announced:,} bytes and holds {stored:,}; "
             "fetch or copy the file again"
         )
+    require_unpacked(announced, stored, f"{source}: {dataset.name}", "HDF5")
     return np.asarray(dataset[()])
 
 

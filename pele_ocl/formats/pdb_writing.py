@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from ..atoms import Atoms, Floats, Labels
 from ..atoms.chemistry import aligned_name, is_polymer
 from ..common.errors import FormatError
 from ..common.inputfile import InputFile, read_file
+from ..common.textfiles import plain_bytes
 from .pdb import is_atom_line, read_pdb
 from .registry import structure_format
 
@@ -118,8 +118,7 @@ def _ended(line: str) -> str:
 
 def _text_lines(source: InputFile) -> list[str]:
     """Split into lines as they are, whatever their ends; bytes are kept as letters of Latin-1."""
-    data = source.data
-    text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("latin-1")
+    text = plain_bytes(source).decode("latin-1")
     return re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", text)
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
 
 from ..atoms import Atoms, Floats, Structure, Topology
 from ..common.errors import FormatError
-from ..common.inputfile import InputFile
+from ..common.inputfile import InputFile, open_regular
 from ..common.textfiles import BZIP2_MAGIC, GZIP_MAGIC
 from ..common.variant import Progress
 from ..grid import Map
@@ -204,7 +204,7 @@ def open_plain(path: str | PathLike[str]) -> BinaryIO:
         magic, source = path.data[:3], cast("str", io.BytesIO(path.data))
     else:
         source = str(path)
-        with open(source, "rb") as stream:
+        with open_regular(source) as stream:
             magic = stream.read(3)
     if magic.startswith(GZIP_MAGIC):
         return cast(BinaryIO, gzip.open(source))

@@ -80,7 +80,7 @@ if not TYPE_CHECKING:  # names by the file that has them; others than in __all__
             "spec": "Spec StructureSpec",
             "tasks": "WorkersDiedError in_order",
             "worker_start": "WORKER_ENVIRONMENT",
-            "workers": "connected",
+            "workers": "at_scheduler connected",
         },
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -45,6 +44,7 @@ from ..gb_models.solvent_model import SolventModel, default_radii
 from ..reading import read
 from ..trajectories.fingerprints import sha256_of
 from .explore_files import OVER, WHOLE, Files, refuse_inputs, refuse_other_reports, remove_earlier
+from .explore_state import StateFile
 from .facts import settings
 from .journal import Journal
 from .records import Record
@@ -254,8 +254,7 @@ class Exploration:
 
     def save(self, state: dict[str, Any]) -> None:
         """Write down where the run is, in place of an earlier state; the groups that are done go with it."""
-        with replacing(self.files.state) as temporary:
-            temporary.write_bytes(pickle.dumps({**state, "done": self.done}))
+        StateFile(self.files.state, (Steps,)).write({**state, "done": self.done})
 
     def _earlier(self) -> dict[str, Any] | None:
         """Read the state of an interrupted run, None if there is none.
@@ -270,13 +269,7 @@ class Exploration:
                 raise FormatError(f"{journal}: this run was of {one if part.count == 1 else several}")
         if self.is_over:
             raise InputError(f"{self.files.journal}: this run came to its end; nothing is left to go on with")
-        if not path.exists():
-            return None
-        try:
-            found: dict[str, Any] = pickle.loads(path.read_bytes())
-        except Exception as error:  # a damaged pickle may raise anything
-            raise FormatError(f"{path}: cannot be read ({error}); start anew, without --resume") from None
-        return found
+        return StateFile(path, (Steps,)).read() if path.exists() else None
 
     def _groups(self, own: Sequence[int]) -> list[ExplorerGroup]:
         """Put explorers of one molecule together, and leave out all but `own`.

@@ -13,10 +13,17 @@ from ..common.inputfile import InputFile, read_file
 from ..common.writing import replacing
 from ..contract import of_energy, of_structure, require
 from ..formats.b_factors import read_b_factors
-from ..formats.conformation_files import ConformationFile, Content, layout_of
+from ..formats.conformation_files import (
+    CONFORMATION_FORMATS,
+    ConformationFile,
+    Content,
+    layout_of,
+    require_suffix,
+)
 from ..gb_models.solvent_model import SolventModel
 from ..minimize import MinimizeResult
 from ..minimize.many import as_done
+from ..minimize.rounding import rounding_gradient
 from ..opencl.device import get_device
 from ..trajectories.fingerprints import sha256_of
 from .facts import composition_as_json, notes_of, settings
@@ -135,7 +142,10 @@ class MinimizeSpec(Spec[StructurePath]):
                 continue
             try:
                 values = facts_of_molecule(result.atoms, self.options)
-                values |= {**facts_of_model(result, atoms, self.strict), **notes_of(result.atoms)}
+                values |= {
+                    **facts_of_model(result, atoms, self.strict, self.target(item)),
+                    **notes_of(result.atoms),
+                }
                 values = with_notes(values, [f"{item}: {finding['text']}" for finding in values["findings"]])
                 written = _write(self.target(item), content(result.atoms), result.atoms, begin)
             except PeleError as error:
@@ -170,8 +180,10 @@ def facts_of_molecule(atoms: Atoms, options: Mapping[str, Any]) -> dict[str, Any
     }  # fmt: skip
 
 
-def facts_of_model(result: MinimizeResult, start: Atoms, strict: bool) -> dict[str, Any]:
+def facts_of_model(result: MinimizeResult, start: Atoms, strict: bool, target: Path) -> dict[str, Any]:
     """Facts that each conformation has, with the findings about its start.
+
+    `rounding_gradient` is the rms gradient, kcal/mol/A, that the decimals of the file `target` add to the minimum's.
 
     Raises InputError if strict refuses them.
     """
@@ -182,7 +194,11 @@ def facts_of_model(result: MinimizeResult, start: Atoms, strict: bool) -> dict[s
     found = [*of_structure(start, "noted"), *of_energy(start, energies, start.positions)]
     require(found, strict)
     findings = [finding.as_json() for finding in found]
-    return {**values, "seconds": {"total": values["seconds"]}, "findings": findings}
+    decimals = CONFORMATION_FORMATS[require_suffix(target)].decimals
+    rounding = 0.0 if decimals is None else rounding_gradient(result.atoms, decimals)
+    return {
+        **values, "rounding_gradient": rounding, "seconds": {"total": values["seconds"]}, "findings": findings
+    }  # fmt: skip
 
 
 def _write(target: Path, content: Content, atoms: Atoms, begin: Callable[[], None]) -> str:

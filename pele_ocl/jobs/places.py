@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from ..common.errors import InputError
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -34,13 +37,12 @@ def claim(names: Sequence[str]) -> tuple[int, FileLock]:
 
     names : of the places, the same in all processes
 
-    The lock is the operating system's: a process that dies gives its place back.
+    The lock is the operating system's: a process that dies gives its place back. Raises InputError if the folder of
+    the locks is not this user's alone.
     """
     from filelock import FileLock, Timeout
 
-    user = os.getuid() if hasattr(os, "getuid") else "user"
-    folder = Path(tempfile.gettempdir()) / f"pele-ocl-places-{user}"
-    folder.mkdir(mode=0o700, exist_ok=True)
+    folder = _folder_of_locks()
     for occupants in count():
         for k, name in enumerate(names):
             lock = FileLock(folder / f"{name}.{occupants}.lock")
@@ -50,6 +52,24 @@ def claim(names: Sequence[str]) -> tuple[int, FileLock]:
                 continue
             return k, lock
     raise AssertionError("count() does not end")
+
+
+def _folder_of_locks() -> Path:
+    """Make the folder of this user's locks, or take the one that is there.
+
+    Its name is known to all users of the machine, who may write to the folder that it is in: one of them may have made
+    it, or a link of this name, to have files written elsewhere.
+    """
+    user = os.getuid() if hasattr(os, "getuid") else None
+    folder = Path(tempfile.gettempdir()) / f"pele-ocl-places-{'user' if user is None else user}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be made ({error.strerror}); remove it, or set TMPDIR") from None
+    if not stat.S_ISDIR(found.st_mode) or (user is not None and (found.st_uid != user or found.st_mode & 0o077)):
+        raise InputError(f"{folder}: is no folder of this user alone; remove it, or set TMPDIR to another folder")
+    return folder
 
 
 def stay_on(cores: Cores) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import signal
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..common.errors import InputError
+from ..common.extras import extra
+from .notes import note
 from .places import own_cores
 from .tasks import GONE, RESOURCE
 
@@ -44,7 +47,7 @@ def connected(workers: int | None, scheduler: str | None, device: str | None) ->
         if name.startswith("distributed"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
 
-    with _local(workers) if workers is not None else _running(str(scheduler)) as place:
+    with _local(workers) if workers is not None else at_scheduler(str(scheduler)) as place:
         try:
             client = Client(**place, timeout=_PATIENCE)  # type: ignore[no-untyped-call]
         except (OSError, ValueError) as error:
@@ -57,13 +60,20 @@ def connected(workers: int | None, scheduler: str | None, device: str | None) ->
 
 @contextmanager
 def _local(workers: int) -> Iterator[dict[str, object]]:
-    """Workers of this machine, which share its cores; a worker that dies is begun anew."""
+    """Workers of this machine, which share its cores; a worker that dies is begun anew.
+
+    Who reaches a port of Dask may have it run any code. So all its ports ask for a certificate that this call makes
+    and keeps in memory, and the servers of its status pages have no pages.
+    """
     import dask
 
     from .worker_start import WORKER_ENVIRONMENT
 
     variables = {**dask.config.get(_ENVIRONMENT), **WORKER_ENVIRONMENT}
-    settings = {"distributed.scheduler.allowed-failures": _MOST_DEATHS, _ENVIRONMENT: variables}
+    settings = {
+        "distributed.scheduler.allowed-failures": _MOST_DEATHS, _ENVIRONMENT: variables,
+        "distributed.scheduler.http.routes": [], "distributed.worker.http.routes": [],
+    }  # fmt: skip
     with _restored((*variables, "PYTHONHASHSEED")), dask.config.set(settings), _begun(workers) as cluster:
         yield {"address": cluster}
 
@@ -85,14 +95,17 @@ def _restored(names: Iterable[str]) -> Iterator[None]:
 def _begun(workers: int) -> LocalCluster:
     """Start the processes. Raises InputError if they die again and again while they begin."""
     from distributed import LocalCluster
+    from distributed.security import Security
 
+    extra("cryptography", "work on several processes")
+    security = Security.temporary()  # type: ignore[no-untyped-call]
     threads = max(1, len(own_cores()) // workers)
     for _ in range(_ATTEMPTS):
         try:
             with _without_interrupts():
                 return LocalCluster(  # type: ignore[no-untyped-call]
                     n_workers=workers, threads_per_worker=threads, processes=True, dashboard_address="127.0.0.1:0",
-                    memory_limit=None, resources={RESOURCE: 1}, silence_logs=logging.CRITICAL,
+                    memory_limit=None, resources={RESOURCE: 1}, silence_logs=logging.CRITICAL, security=security,
                     scheduler_kwargs={"dashboard": False},  # with no address it would take a port that others may have
                 )  # fmt: skip
         except RuntimeError:  # "Nanny failed to start."
@@ -135,12 +148,28 @@ def _register(client: Client, plugin: WorkerStart) -> None:
 
 
 @contextmanager
-def _running(scheduler: str) -> Iterator[dict[str, object]]:
+def at_scheduler(scheduler: str) -> Iterator[dict[str, object]]:
     """Find the scheduler at an address, or by a file that it wrote."""
     is_address = "://" in scheduler
     if not is_address and not Path(scheduler).is_file():
         raise InputError(f"{scheduler}: no such file; --scheduler takes tcp://HOST:PORT or a scheduler's file")
-    yield {"address": scheduler} if is_address else {"scheduler_file": scheduler}
+    place: dict[str, object] = {"address": scheduler} if is_address else {"scheduler_file": scheduler}
+    if not _address(scheduler).startswith("tls://"):
+        note(
+            f"Note: {scheduler}: this scheduler asks nobody who they are; whoever reaches its port can run any program "
+            "as its user. Start it with certificates (dask scheduler --tls-cert), or where only you reach it"
+        )
+    yield place
+
+
+def _address(scheduler: str) -> str:
+    """Return the address of a scheduler, which its file has; "" if it has none."""
+    if "://" in scheduler:
+        return scheduler
+    try:
+        return str(json.loads(Path(scheduler).read_bytes())["address"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
 
 
 def _require_resource(client: Client) -> None:

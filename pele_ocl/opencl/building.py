@@ -9,7 +9,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pyopencl as cl
@@ -202,6 +202,11 @@ def source_of(file: str) -> str:
     return (shipped("cl") / file).read_text()
 
 
+def is_header(file: str) -> bool:
+    """Tell if a file can be included: by its path within cl/, and not by one that leads elsewhere."""
+    return not PurePosixPath(file).is_absolute() and ".." not in PurePosixPath(file).parts
+
+
 def expanded_source(file: str, read: Callable[[str], str], seen: set[str] | None = None) -> str:
     """A kernel file with its headers in place, each once, and #line marks so that compilers name file and line.
 
@@ -221,6 +226,8 @@ def expanded_source(file: str, read: Callable[[str], str], seen: set[str] | None
             lines.append(line)
             if branching and re.match(r"\s*#(elif|else|endif)", line):
                 lines.append(f'#line {number + 1} "{file}"')
+        elif not is_header(header[1]):
+            raise KernelBuildError(f"{file}:{number}: {header[1]} is no file of cl/, whose headers alone are included")
         elif header[1] not in seen:
             lines += [expanded_source(header[1], read, seen), f'#line {number + 1} "{file}"']
             branching = True

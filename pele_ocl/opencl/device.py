@@ -86,6 +86,7 @@ class Device:
     spare : command queues that `Queue.beside` lent and that are free
     forks : that came before the process whose device this is; one forked from it cannot use it
     units : compute units that layouts go by, where they are not the device's own
+    ladder_group : work-items of a group in kernels of the thesis; None for as many as the thesis had
     """
 
     index: int
@@ -99,6 +100,7 @@ class Device:
     spare: deque[cl.CommandQueue] = field(default_factory=deque, repr=False)
     forks: int = field(default_factory=lambda: _forks, repr=False)
     units: int | None = None
+    ladder_group: int | None = None
     _made: list[tuple[cl.Context, cl.CommandQueue, cl.CommandQueue]] = field(default_factory=list, repr=False)
     _making: threading.Lock = field(default_factory=threading.Lock, repr=False)
 

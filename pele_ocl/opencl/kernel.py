@@ -32,7 +32,7 @@ class Program:
     def all_signatures(self) -> dict[str, tuple[Parameter, ...]]:
         """Give the parameters of every kernel."""
         names: Any = self.handle.get_info(cl.program_info.KERNEL_NAMES)
-        return {name: self.signature(name) for name in names.strip("\0").split(";")}
+        return {name: self.signature(name) for name in names.strip("\0").split(";") if name}
 
 
 class Kernel:

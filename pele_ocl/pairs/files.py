@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from ..atoms import Labels, correspondence
 from ..common import arguments
 from ..common.errors import FormatError, InputError
-from ..common.inputfile import InputFile, read_file
+from ..common.inputfile import InputFile, read_file, require_unpacked
 from ..common.writing import replacing
-from ..formats.hdf5 import MOST_EXPANSION, attribute_of, first_line, npy_array, opened_hdf5, values_of, writing_hdf5
+from ..formats.hdf5 import attribute_of, first_line, npy_array, opened_hdf5, values_of, writing_hdf5
 from .names import digest_of, labels_from, names_to_store
 from .pairlist import PairList, Pairs, find_fault, require_pairs, whole_numbers
 from .text import Columns, read_columns
@@ -176,7 +176,8 @@ def _read_npz(file: InputFile) -> tuple[Columns, None]:
                 if f"{name}.npy" in archive.namelist():
                     info = archive.getinfo(f"{name}.npy")
                     with archive.open(info) as entry:
-                        columns[name] = npy_array(entry, min(info.file_size, MOST_EXPANSION * len(file.data)), file)
+                        require_unpacked(info.file_size, len(file.data), file, ".npz")
+                        columns[name] = npy_array(entry, info.file_size, file)
     except FormatError as error:
         raise FormatError(str(error).replace("as .npy", "as .npz", 1)) from None
     except Exception as error:  # a damaged archive shows in errors of many types

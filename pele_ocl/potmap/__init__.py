@@ -54,6 +54,7 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
         {
             "bins": "BinGrid",
             "blocking": "Blocking",
+            "error": "measured",
             "estimate": "estimate_seconds memory_bytes middle_part",
             "map_slab": "MapSlab",
             "models": "COMBINATIONS potmap_models",
@@ -95,8 +96,8 @@ def potmap(
         or mesh, whichever costs less. "pb" solves the Poisson-Boltzmann equation on a grid that reaches 10 A beyond all
         atoms
     smooth : the cutoff method's potential goes to 0 at the cutoff without a step (eq. 5)
-    accuracy : of methods mesh and auto, the error by norm: 0.1 to 1e-7, in float32 to 1e-6. msm goes to 1e-5. 1e-4 by
-        default
+    accuracy : of methods mesh and auto, the error by norm of the potential and of the field: 0.1 to 1e-7, in float32
+        to 1e-6. msm goes to 1e-5. 1e-4 by default
     variant : key of VARIANTS, or "auto"
     device : where to compute, as in `solvent`; a sequence of several shares the work
     dielectric : relative permittivity; with distance_dependent, of r Angstrom: dielectric * r
@@ -110,9 +111,9 @@ def potmap(
         the salt of ionic_strength. Pictures of surfaces have PBModel.like("apbs")
     progress : called with the share done, 0 to 1
 
-    Returns a PotmapResult, whose `error` is measured if the method approximates. Cost: atoms * points, with a mesh
-    atoms + points * log(points). Raises InputError for options that do not fit. A grid point on an atom without
-    min_distance is an InputError, too. Raises DeviceError if the device cannot do it.
+    Returns a PotmapResult, whose `error` and `field_error` are measured if the method approximates. Cost: atoms *
+    points, with a mesh atoms + points * log(points). Raises InputError for options that do not fit. A grid point on an
+    atom without min_distance is an InputError, too. Raises DeviceError if the device cannot do it.
     """
     options = MapOptions(
         method, cutoff, smooth, accuracy, variant, precision, device, dielectric, distance_dependent, ionic_strength,
@@ -184,8 +185,10 @@ class Potmap:
             precision=options.precision,
             seconds={"kernel": computed.seconds, "total": time.perf_counter() - start},
             method=self.method,
-            error=computed.error,
+            error=computed.errors[0] if computed.errors else None,
+            field_error=computed.errors[1] if len(computed.errors) > 1 else None,
             accuracy=computed.accuracy,
+            wanted=computed.wanted,
             atoms=atoms,
             model=problem.model,
         )

@@ -31,13 +31,16 @@ FINER_TRIES = 2  # of a map that no atom stands in
 class MapValues:
     """A map's values (components, nz, ny, nx), its kernels' seconds, and how it was found.
 
-    error : None of direct sums; accuracy : of the mesh or the lattices that were taken in the end, 0 without them
+    errors : of the potential and of the field, as far as it is computed; none of direct sums
+    accuracy : of the mesh or the lattices that were taken in the end, 0 without them
+    wanted : the accuracy that was asked for; 0 where none can be
     """
 
     values: NDArray[np.floating]
     seconds: float
-    error: MapError | None = None
+    errors: tuple[MapError, ...] = ()
     accuracy: float = 0.0
+    wanted: float = 0.0
 
 
 def method_for(problem: MapProblem, devices: Sequence[Device]) -> str:
@@ -85,8 +88,11 @@ def compute_accurately(plan: MapPlan, problem: MapProblem | None = None, progres
         if summed.squares is None:
             return MapValues(summed.values, seconds)
         assert sample is not None
-        error = sample.error(summed.values[0], summed.squares)
-        finer = finer_accuracy(method, plan.problem) if error.norm > plan.wanted else None
+        errors = sample.errors(summed.values, summed.squares)
+        if method not in SPLIT_METHODS:
+            return MapValues(summed.values, seconds, errors)
+        missed = any(error.norm > plan.wanted for error in errors)
+        finer = finer_accuracy(method, plan.problem) if missed else None
         if finer is None:
-            return MapValues(summed.values, seconds, error, plan.problem.accuracy if method in SPLIT_METHODS else 0.0)
+            return MapValues(summed.values, seconds, errors, plan.problem.accuracy, plan.wanted)
         plan.refine(finer)

@@ -1,7 +1,8 @@
-"""Error of a map, measured at some of its points by direct sums over all atoms in float64."""
+"""Error of a map and of its field, measured at some points by direct sums over all atoms in float64."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats
-from .law import potential
+from .law import potential, slope
 from .problem import MapProblem
 
 if TYPE_CHECKING:
@@ -26,11 +27,13 @@ FEWER_BESIDE_A_GPU = 30  # times, where the host has sent the atoms sooner than 
 
 @dataclass(frozen=True)
 class MapError:
-    """Measured error of a map, relative to direct sums over all atoms in float64.
+    """Measured error of a map or of its field, relative to direct sums over all atoms in float64.
 
-    norm : root mean square of the errors over the whole map's
-    largest : the largest error seen, in the map's unit; a single point may be ten times as far off and more
-    points : at which the map was compared, at random
+    norm : root mean square of the errors over that of the exact values; infinite where these are all 0 and errors are
+        not
+    largest : the largest error seen, in the map's unit, of a field the length of a vector per A; a single point may be
+        ten times as far off and more
+    points : at which the map was compared, at random; all points of a small map
     uncertainty : standard error of `norm`
     """
 
@@ -39,47 +42,83 @@ class MapError:
     points: int
     uncertainty: float
 
-    def as_json(self) -> dict[str, float]:
-        """Return the errors by name."""
+    def as_json(self) -> dict[str, float | None]:
+        """Return the errors by name; None for an infinite one."""
         return {
-            "norm": self.norm, "largest": self.largest, "points": self.points, "uncertainty": self.uncertainty
+            "norm": self.norm if math.isfinite(self.norm) else None, "largest": self.largest, "points": self.points,
+            "uncertainty": self.uncertainty,
         }  # fmt: skip
 
 
 class Sample:
-    """Points of a map, drawn at random, and the potential there by direct sums over all atoms in float64.
+    """Points of a map, drawn at random, and the exact values there, by direct sums over all atoms in float64.
 
     problem : of the map; device : that computes the sums, where it has float64 and they are many
     """
 
     def __init__(self, problem: MapProblem, device: Device) -> None:
         """Begins with the sums, which are waited for when the error is asked for."""
-        self._indices = np.random.default_rng(SEED).integers(0, problem.grid.shape, (POINTS, 3))
-        self._sums = exact_potentials(problem, self._indices, device)
+        self._indices, self._whole = sampled_points(problem.grid.shape, POINTS, SEED)
+        self._sums = exact_values(problem, self._indices, device)
 
     @cached_property
     def _exact(self) -> Floats:
         return self._sums()
 
-    def error(self, values: NDArray[Any], squares: float) -> MapError:
-        """Measure the error of a map's values (nz, ny, nx); docs/theory/mesh.md, section 5.
+    def errors(self, values: NDArray[Any], squares: tuple[float, ...]) -> tuple[MapError, ...]:
+        """Measure the errors of the potential and, if there is one, of the field; docs/theory/mesh.md, section 5.
 
-        squares : the sum of the squares of all values
+        values : (components, nz, ny, nx)
+        squares : the sums over all points of the squared potential and of the squared field
         """
         i, j, k = self._indices.T
-        errors2 = (values[k, j, i].astype(np.float64) - self._exact) ** 2
-        mean = float(errors2.mean())
-        size = float(np.sqrt(squares / values.size))
-        norm = float(np.sqrt(mean)) / size if size else 0.0
-        spread = float(errors2.std() / (2 * mean * np.sqrt(POINTS))) if mean else 0.0
-        return MapError(norm, float(np.sqrt(errors2.max())), POINTS, norm * spread)
+        found, n_points = values[:, k, j, i].T, values[0].size
+        return tuple(
+            measured(found[:, part], self._exact[:, part], all_squares / n_points, self._whole)
+            for part, all_squares in zip((slice(0, 1), slice(1, 4)), squares, strict=False)
+        )
 
 
-def exact_potentials(problem: MapProblem, indices: NDArray[np.int64], device: Device) -> Callable[[], Floats]:
-    """Begin with direct sums over all atoms in float64 at points (n, 3) of the grid; what is given waits for them."""
+def sampled_points(shape: tuple[int, int, int], count: int, seed: Any) -> tuple[NDArray[np.int64], bool]:
+    """Choose points (n, 3) of a grid, `count` of them at random; all, and True, of a grid that has no more."""
+    if np.prod(shape, dtype=float) <= count:
+        return np.stack(np.unravel_index(np.arange(np.prod(shape)), shape), axis=-1), True
+    return np.random.default_rng(seed).integers(0, shape, (count, 3)), False
+
+
+def measured(found: Floats, exact: Floats, mean_square: float, whole: bool = False) -> MapError:
+    """Measure the error of values (n, components) against exact ones at a sample of points.
+
+    mean_square : of the approximate values at all points, which are many more. As far as they go up and down with the
+        exact ones, they tell how large these are beyond the sample (a regression estimator): a few points next to
+        atoms have most of the squares. An approximation that tells nothing, such as 0 everywhere, changes nothing.
+    whole : True if the sample is all points, which leaves no uncertainty
+    """
+    found = found.astype(np.float64)
+    errors2, found2, exact2 = (np.einsum("nk,nk->n", each, each) for each in (found - exact, found, exact))
+    n, of_errors, size2, share = len(exact2), float(errors2.mean()), float(exact2.mean()), 0.0
+    if not whole and (spread := float(found2.var())):
+        share = max(0.0, float(((found2 - found2.mean()) * (exact2 - size2)).mean()) / spread)
+        estimate = size2 + share * (mean_square - float(found2.mean()))
+        size2, share = (estimate, share) if estimate > 0 else (size2, 0.0)
+    if not of_errors:
+        return MapError(0.0, 0.0, n, 0.0)
+    largest = float(np.sqrt(errors2.max()))
+    if not size2:
+        return MapError(float("inf"), largest, n, 0.0)
+    norm = float(np.sqrt(of_errors / size2))
+    apart = errors2 - norm**2 * (exact2 - share * found2)  # of a ratio
+    return MapError(norm, largest, n, 0.0 if whole else norm * float(apart.std()) / (2 * of_errors * n**0.5))
+
+
+def exact_values(problem: MapProblem, indices: NDArray[np.int64], device: Device) -> Callable[[], Floats]:
+    """Begin with direct sums over all atoms in float64 at points (n, 3) of the grid.
+
+    The function that is returned waits for them: (n, 1) potentials, with the field (n, 4).
+    """
     points = problem.corner + indices * problem.grid.spacing
     model = replace(problem.model, cutoff=None, smooth=False)
-    whole = replace(problem.in_float64(), model=model, field=False)
+    whole = replace(problem.in_float64(), model=model, near=None)
     few = FEW_EVALUATIONS / (FEWER_BESIDE_A_GPU if device.kind == "GPU" else 1)
     if len(points) * problem.n_atoms > few and device.has_float64:
         return _on_device(device, whole, points)
@@ -93,36 +132,42 @@ def sum_of_squares(values: NDArray[Any]) -> float:
 
 
 def _on_device(device: Device, problem: MapProblem, points: Floats) -> Callable[[], Floats]:
-    """Potentials (n_points,) on a device, which begins with them now."""
+    """Potentials and fields (n_points, components) on a device, which begins with them now."""
     from ..opencl.queue import Queue
 
     queue, n_atoms, width = Queue(device, problem.precision), problem.n_atoms, device.vector_width(problem.precision)
     padded = np.pad(points, ((0, -len(points) % width), (0, 0)), mode="edge")
     n_points, n_parts = len(padded), max(1, -(-n_atoms // PART))
-    sums = queue.empty(n_parts * n_points)
-    kernel = queue.kernel("potmap/direct.cl", "potential_at", width, **problem.switches)
+    sums = queue.empty(n_parts * problem.components * n_points)
+    kernel = queue.kernel("potmap/direct.cl", "direct_values", width, **problem.switches)
     queue.launch(
         kernel, (n_points // width, n_parts), (32 if width == 1 else 1, 1),
         dict(
             law=problem.law, n_points=n_points, n_atoms=n_atoms, per_part=PART, points=queue.hold(padded.T),
-            atoms=queue.hold(problem.positions.T), charges=queue.hold(problem.charges), potentials=sums,
+            atoms=queue.hold(problem.positions.T), charges=queue.hold(problem.charges), values=sums,
         ),
     )  # fmt: skip
     queue.submit()
 
-    def potentials() -> Floats:
-        found: Floats = queue.download(sums, n_parts * n_points).reshape(n_parts, n_points).sum(axis=0)
-        return found[: len(points)]
+    def values() -> Floats:
+        parts = queue.download(sums, n_parts * problem.components * n_points)
+        found: Floats = parts.reshape(n_parts, problem.components, n_points).sum(axis=0)
+        return found[:, : len(points)].T
 
-    return potentials
+    return values
 
 
 def _on_host(problem: MapProblem, points: Floats) -> Floats:
-    """Sum directly with NumPy."""
-    potentials = np.zeros(len(points))
+    """Sum directly with NumPy, (n_points, components)."""
+    values = np.zeros((len(points), problem.components))
     step = max(1, AT_ONCE // len(points))
     for start in range(0, problem.n_atoms, step):
         part = slice(start, start + step)
-        away = (p[:, None] - atoms[part] for p, atoms in zip(points.T, problem.positions.T, strict=True))
-        potentials += potential(sum(each * each for each in away), problem.model) @ problem.charges[part]
-    return potentials
+        away = [p[:, None] - atoms[part] for p, atoms in zip(points.T, problem.positions.T, strict=True)]
+        r2, charges = sum(each * each for each in away), problem.charges[part]
+        values[:, 0] += potential(r2, problem.model) @ charges
+        if problem.field:
+            pull = slope(r2, problem.model)
+            for component, each in enumerate(away, 1):
+                values[:, component] += (pull * each) @ charges
+    return values

@@ -82,13 +82,16 @@ class MapSlab:
                 read_without_padding(queue, part, self.map, start, (ny, nx), AT_ONCE)
 
     def squares(self, queue: Queue) -> Floats:
-        """(slices,) sums of the squared potentials."""
-        nx, ny = self.problem.grid.shape[:2]
+        """(components, slices) sums of the squared potentials, and of the field's squared components."""
+        (nx, ny), components = self.problem.grid.shape[:2], self.problem.components
         n_slices = self.last - self.first
-        sums = queue.empty(n_slices * ny)
+        sums = queue.empty(components * n_slices * ny)
         kernel = queue.kernel("potmap/squares.cl", "row_squares", queue.device.vector_width(queue.precision))
-        pitches = dict(pitch_x=self.shape[0], pitch_y=self.shape[1])
-        queue.launch(kernel, (ny, n_slices), (8, 1), dict(n_points=nx, n_rows=ny, map=self.map, sums=sums, **pitches))
-        rows = queue.download(sums, n_slices * ny).reshape(n_slices, ny)
-        totals: Floats = rows.sum(axis=1, dtype=np.float64)
+        pitches = dict(zip(("pitch_x", "pitch_y", "pitch_z"), self.shape, strict=True))
+        queue.launch(
+            kernel, (ny, n_slices, components), (8, 1, 1),
+            dict(n_points=nx, n_rows=ny, map=self.map, sums=sums, **pitches),
+        )  # fmt: skip
+        rows = queue.download(sums, components * n_slices * ny).reshape(components, n_slices, ny)
+        totals: Floats = rows.sum(axis=2, dtype=np.float64)
         return totals

@@ -24,7 +24,7 @@ class ModelMaps:
     """Result of `potmap_models`.
 
     maps : each of COMBINATIONS -> Map; stdev belongs to the models themselves, with their number below the sum
-    last : PotmapResult of the last model
+    last : PotmapResult of the last model, with the largest measured error of all
     n_models : how many there were
     seconds : "kernel" and "total" of all models
     """
@@ -51,7 +51,7 @@ def potmap_models(
     squares = np.zeros_like(mean)
     lowest: NDArray[np.floating] | None = None
     highest: NDArray[np.floating] | None = None
-    result, n = None, 0
+    result, n, worst = None, 0, None
     seconds = {"kernel": 0.0, "total": 0.0}
     for place, atoms in enumerate(models):
         try:
@@ -70,6 +70,8 @@ def potmap_models(
         lowest = values if lowest is None else np.minimum(lowest, values)
         highest = values if highest is None else np.maximum(highest, values)
         seconds = {name: seconds[name] + result.seconds[name] for name in seconds}
+        if result.error is not None and (worst is None or result.error.norm > worst.norm):
+            worst = result.error
     if result is None or lowest is None or highest is None:
         raise InputError(f"no model has a map: {next(iter(failed.values()))}" if failed else "there is no model to map")
     found = zip(COMBINATIONS, (mean, lowest, highest, np.sqrt(squares / n)), strict=True)
@@ -78,4 +80,4 @@ def potmap_models(
         name: replace(own, values=values.astype(own.values.dtype), title=f"{name} of {n} models: {own.title}")
         for name, values in found
     }
-    return ModelMaps(maps, result, n, seconds)
+    return ModelMaps(maps, replace(result, error=worst), n, seconds)

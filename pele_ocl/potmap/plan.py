@@ -28,12 +28,13 @@ class Summed:
     """Values (components, nz, ny, nx) of a map.
 
     seconds : of the kernels on the device that was busy longest
-    squares : sum of the squared potentials if the variant approximates, else None
+    squares : sums of the squared potentials and, if it is computed, of the squared field, of a variant that
+        approximates; else None
     """
 
     values: NDArray[np.floating]
     seconds: float
-    squares: float | None = None
+    squares: tuple[float, ...] | None = None
 
 
 class DeviceMap:
@@ -107,7 +108,7 @@ class DeviceMap:
                 evals = slab.n_points * (self.method.atoms_a_point or count)
                 self.evals = evals * min(8.0, LAUNCH_SECONDS / max(took, 1e-6))
             if self._variant.approximates:
-                work.squares[first:last] = slab.squares(queue)
+                work.squares[:, first:last] = slab.squares(queue)
             slab.download(queue, work.slices(first, last))
         setup, self._setup = self._setup, self.queue()
         return seconds + setup.kernel_seconds
@@ -158,7 +159,11 @@ class MapPlan:
         if self.problem.n_atoms == 0:
             return Summed(np.zeros_like(work.values), 0.0)
         seconds = self._shared(work)
-        return Summed(work.values, seconds, float(work.squares.sum()) if approximates else None)
+        if not approximates:
+            return Summed(work.values, seconds)
+        squares = work.squares.sum(axis=1)
+        parts = (squares[:1], squares[1:])[: 2 if self.problem.field else 1]
+        return Summed(work.values, seconds, tuple(float(part.sum()) for part in parts))
 
     def _shared(self, work: RemainingSlabs) -> float:
         """Let the devices do the work; the seconds of the one that was busy longest."""

@@ -25,8 +25,9 @@ class PotmapResult:
     field : (3, nz, ny, nx) along x, y and z, in `unit` per Angstrom; None where it was not asked for
     n_atoms : atoms given
     method : key of MAP_METHODS in pele_ocl/potmap/methods.py, such as "direct"
-    error : MapError of methods that approximate; None of direct sums
+    error, field_error : MapError of the potential and of the field, of methods that approximate; None of direct sums
     accuracy : of the mesh or the lattices that were taken in the end; 0 without them
+    wanted : the accuracy that was asked for, by norm; 0 of methods without one
     atoms : that were given; model : the law of the potential, of pb a PBModel
     seconds : "kernel", of the device that was busy longest, by its own clock; "total", with everything around
     """
@@ -40,7 +41,9 @@ class PotmapResult:
     seconds: Mapping[str, float]
     method: str = "direct"
     error: MapError | None = None
+    field_error: MapError | None = None
     accuracy: float = 0.0
+    wanted: float = 0.0
     atoms: Atoms | None = None
     model: PotentialModel | PBModel | None = None
 

@@ -44,7 +44,7 @@ def evaluations_per_second(device: Device) -> float:
 class RemainingSlabs:
     """Slices of a problem that are still to be done, and the map they are written to; shared by the threads.
 
-    squares : (nz,) sums of the squared potentials of each slice, of variants that approximate
+    squares : (components, nz) sums of the squares of each slice, of variants that approximate
     meanwhile : what is wanted besides, which the first worker does whose device computes
 
     Each worker begins with an equal share of the slices, so that like devices end together. One that has done its own
@@ -57,7 +57,7 @@ class RemainingSlabs:
     ) -> None:  # fmt: skip
         self.problem, self.progress, self._meanwhile = problem, progress, meanwhile
         self.values = np.empty((problem.components, *problem.grid.shape[::-1]), problem.precision)
-        self.squares = np.zeros(problem.grid.shape[2])
+        self.squares = np.zeros((problem.components, problem.grid.shape[2]))
         self.stopped = False
         self._making: list[Future[None]] = []
         self._lock = threading.Lock()

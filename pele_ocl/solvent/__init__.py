@@ -34,7 +34,7 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
     __getattr__ = lazy_names(
         __name__,
         {
-            "error": "SAMPLE SEED SampledRadii sample_of",
+            "error": "SAMPLE SEED RadiusCheck SampledRadii sample_of",
             "layout": "SolventLayout",
             "sharing": "shared_passes",
             "tree_sums": "TreeShape TreeSums",

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
 from ..gb_models.solvent_model import SolventModel
+from ..gb_models.spheres import Spheres
 from ..opencl.threads import in_parts
 from ..tiles.necks import NeckTables
 from ..tiles.series import series_macros
@@ -21,7 +23,7 @@ from ..tiles.tables import packed_reaches
 if TYPE_CHECKING:
     from ..opencl.device import Device
 
-SAMPLE = 512  # atoms: half of them those of the largest radii, the others at random
+SAMPLE = 512  # atoms: half of them those whose radii are most sensitive, the others at random
 SEED = 1
 RUN = 64  # radii among which the largest is found first; a part of an array has whole runs
 PRECISION = "float64"
@@ -33,7 +35,7 @@ class RadiusError:
     """Measured error of Born radii, relative to sums over all pairs in float64.
 
     largest, rms : of the atoms of the sample
-    n_sample : atoms in it; half of them have the largest radii, the deepest in the molecule
+    n_sample : atoms in it; half of them those whose radii change most with their integrals
     n_atoms : atoms of the molecule
     """
 
@@ -48,17 +50,17 @@ class RadiusError:
         if self.n_sample == self.n_atoms:
             return "all atoms were compared"
         return (
-            f"{self.n_sample:,} of {self.n_atoms:,} atoms were compared, those with the largest radii and others at "
-            "random; an atom outside the sample may be farther off, as a rule up to three times"
+            f"{self.n_sample:,} of {self.n_atoms:,} atoms were compared, those with the most sensitive radii and "
+            "others at random; an atom outside the sample may be farther off, as a rule up to three times"
         )
 
 
-def sample_of(born_radii: Floats) -> NDArray[np.intp]:
-    """Choose the atoms (n_sample,) to compare, in their order: half of them have the largest radii (n,)."""
-    n = len(born_radii)
+def sample_of(sensitivities: Floats) -> NDArray[np.intp]:
+    """Choose the atoms (n_sample,) to compare, in their order: half of them have the largest of these values (n,)."""
+    n = len(sensitivities)
     if n <= SAMPLE:
         return np.arange(n)
-    largest = _largest(born_radii, SAMPLE // 2)
+    largest = _largest(sensitivities, SAMPLE // 2)
     drawn = np.random.default_rng(SEED).choice(n - len(largest), SAMPLE - len(largest), replace=False)
     # The others without a list of them: each is drawn by its number among them, and as many of the largest come before.
     others = drawn + np.searchsorted(largest - np.arange(len(largest)), drawn, side="right")
@@ -93,11 +95,15 @@ class RadiusCheck:
         self._lock = threading.Lock()
         self._exact: SampledRadii | None = None
 
+    @cached_property
+    def _spheres(self) -> Spheres:
+        return self._model.spheres(self._atoms)
+
     def error(self, positions: Floats, born_radii: Floats) -> RadiusError | None:
         """Measure the error of Born radii (n,) A at positions (n, 3) A; None if the device has no float64."""
         if not self._device.has_float64:
             return None
-        sample = sample_of(born_radii)
+        sample = sample_of(self.sensitivities(born_radii))
         with self._lock:
             if self._exact is None:
                 self._exact = SampledRadii(self._atoms, len(sample), self._model, self._device)
@@ -106,6 +112,24 @@ class RadiusCheck:
         return RadiusError(
             float(np.abs(apart).max()), float(np.sqrt((apart**2).mean())), len(sample), len(self._atoms)
         )  # fmt: skip
+
+    def sensitivities(self, born_radii: Floats) -> Floats:
+        """Tell how much each Born radius (n,) changes, as a part of it, with its integral: B (1 - tanh^2).
+
+        A tree's sums leave out about as much of each integral. Radii without an upper bound, 1/B = 1/rho - I, change by
+        B times that; the largest ones are farthest off. Those of a radius function with tanh change little where they
+        are close to their largest value.
+        """
+        if self._model.gb_model.is_unbounded:
+            return born_radii
+        found, radii, rho = np.empty(len(born_radii)), self._spheres.radii, self._spheres.rho
+
+        def fill(part: slice) -> None:
+            left = 1.0 - radii[part] * (1.0 / rho[part] - 1.0 / born_radii[part])  # 1 - tanh
+            np.abs(born_radii[part] * left * (2.0 - left), out=found[part])
+
+        in_parts(len(found), fill)
+        return found
 
     def first_error(
         self, conformations: Floats, born_radii: Floats, failed: Collection[int], seconds: Mapping[str, float]

@@ -140,10 +140,6 @@ class Solvent(Plan[SolventResult, SolventBatch]):
             queue.finish()  # evaluations may go to another queue
         return Pipeline(self.atoms, shared_passes(each), partial(_explain, self.model))
 
-    @property
-    def _measures(self) -> bool:
-        return self.accuracy is not None
-
     def _outputs(self, m: int) -> Outputs:
         n, n_terms = len(self.atoms), len(TERMS) if self._energies else 0
         # Columns, as they come from the device.

@@ -6,7 +6,6 @@ plotly's wheel brings the JavaScript that draws it, which goes into the page.
 from __future__ import annotations
 
 import html
-import json
 import textwrap
 from collections.abc import Iterable
 from os import PathLike
@@ -18,6 +17,7 @@ from ..atoms import Atoms, Floats
 from ..common.arguments import file_path, file_paths
 from ..common.errors import FormatError, printable
 from ..common.extras import extra
+from ..common.html_data import data_for_page
 from ..common.writing import replacing
 from ..grid import Map
 from .colouring import Colouring
@@ -55,12 +55,11 @@ def page_of(
 
     Raises InputError where plotly is not installed.
     """
-    data = json.dumps(_data(atoms, surface, colouring, map_), allow_nan=False, separators=(",", ":"))
     parts = {
         "title": html.escape(_line(title)),
         "facts": html.escape(_facts(atoms, surface, colouring, map_)),
         "about": html.escape(_line(about)),
-        "data": data.replace("</", "<\\/"),
+        "data": data_for_page(_data(atoms, surface, colouring, map_)),
         "library": _library().replace("</script", "<\\/script"),
         "script": (_HERE / "page.js").read_text(encoding="utf-8"),
     }

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import html
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -18,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats
 from ..common.errors import InputError, printable
+from ..common.html_data import data_for_page
 from ..common.writing import replacing
 from .orientation import principal_axes
 
@@ -77,7 +77,7 @@ def save_poses_page(
         "title": html.escape(printable(title)),
         "facts": html.escape(printable(facts)),
         "about": html.escape(printable(about)),
-        "data": json.dumps(data, allow_nan=False, separators=(",", ":")).replace("</", "<\\/"),
+        "data": data_for_page(data),
         "script": (_HERE / "poses.js").read_text(encoding="utf-8"),
     }
     page = (_HERE / "poses.html").read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ from ...bench.systems import SYSTEMS, load
 from ...common.variant import PRECISIONS
 from ...nonbond import VARIANTS
 from ..command import EachOnce
-from .options import SpeedUps, as_json_line, bench_options, exponent, first_of, milliseconds
+from .options import SpeedUps, as_json_line, bench_options, exponent, first_of, group_option, milliseconds
 
 if TYPE_CHECKING:
     from ...bench.nonbond import Timing
@@ -30,9 +30,10 @@ HEAD = (
 )
 @click.option("--order", "orders", type=click.Choice(["sorted", "shuffled"]), multiple=True, help="Default: both.")
 @click.option("--no-peers", is_flag=True, help="Do not time OpenMM.")
+@group_option("the thesis' kernels that have groups of a fixed size; by default 128")
 def nonbond(
     systems: tuple[str, ...], variants: tuple[str, ...], precisions: tuple[str, ...], device: str | None, runs: int,
-    as_json: bool, cutoff: float, orders: tuple[str, ...], no_peers: bool,
+    as_json: bool, cutoff: float, orders: tuple[str, ...], no_peers: bool, group: int | None,
 ) -> None:  # fmt: skip
     """Energy and gradient over pair lists by every variant: the thesis' tables 4.2 to 4.9 anew.
 
@@ -47,10 +48,11 @@ def nonbond(
     its GBSAOBCForce, too: GB with its Born radii computed anew.
     """
     from ...bench import openmm_nonbond
+    from ...bench.groups import with_groups
     from ...bench.nonbond import Case, measure
     from ...opencl.device import get_device
 
-    chosen = get_device(device)
+    chosen = with_groups(get_device(device), group)
     chosen_precisions = [p for p in precisions or PRECISIONS if p == "float32" or chosen.has_float64]
     variants = variants or tuple(VARIANTS)
     timings: list[tuple[str, Timing]] = []

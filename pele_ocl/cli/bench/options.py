@@ -40,6 +40,12 @@ def variants_option(variants: Iterable[str]) -> Callable[[Command], Command]:
     return click.option("--variant", "variants", type=choice, multiple=True, help="Variant; default: all.")
 
 
+def group_option(kernels: str) -> Callable[[Command], Command]:
+    """Add --group, passed as `group`; kernels : whose groups they are"""
+    text = f"Work-items of a group in {kernels}, such as 64, 128 or 256."
+    return click.option("--group", type=click.IntRange(min=1), metavar="N", help=text)
+
+
 def bench_options(variants: Iterable[str]) -> Callable[[Command], Command]:
     """Add options for structures, variants, precisions and device; how often; and --json."""
     options: list[Callable[[Command], Command]] = [

@@ -11,7 +11,7 @@ from ...bench.systems import SYSTEMS, load
 from ...common.variant import PRECISIONS
 from ...solvent import VARIANTS
 from ..command import EachOnce
-from .options import SpeedUps, as_json_line, bench_options, exponent, first_of, milliseconds
+from .options import SpeedUps, as_json_line, bench_options, exponent, first_of, group_option, milliseconds
 
 if TYPE_CHECKING:
     from ...bench.solvent import Timing
@@ -29,9 +29,10 @@ BASES = {"sequential": "sequential on one core of the CPU"}
 @click.option(
     "--why", "is_why", is_flag=True, help="Say in a sentence what limits each float32 row, and what was seen."
 )
+@group_option("`pair`; by default 256, as in the thesis")
 def solvent(
     systems: tuple[str, ...], variants: tuple[str, ...], precisions: tuple[str, ...], device: str | None, runs: int,
-    as_json: bool, is_why: bool,
+    as_json: bool, is_why: bool, group: int | None,
 ) -> None:  # fmt: skip
     """Born radii by every variant on structures from 96 to 30,211 atoms: the thesis' tables 3.2 and 3.3 anew.
 
@@ -41,10 +42,11 @@ def solvent(
     error of a Born radius against the float64 reference, on up to 512 atoms. One ten times larger than the tests allow
     is marked "wrong", and the exit code is 1.
     """
+    from ...bench.groups import with_groups
     from ...bench.solvent import measure
     from ...opencl.device import get_device
 
-    chosen = get_device(device)
+    chosen = with_groups(get_device(device), group)
     chosen_precisions = [p for p in precisions or PRECISIONS if p == "float32" or chosen.has_float64]
     variants = variants or tuple(VARIANTS)
     if not as_json:

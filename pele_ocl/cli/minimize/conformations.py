@@ -154,7 +154,7 @@ class Relaxing:
         """Make the record of a conformation that is done, with the findings about its start."""
         atoms, sha256 = self.conformations.atoms, self.conformations.sha256
         try:
-            values = facts_of_model(result, atoms.moved(start), self.work.strict)
+            values = facts_of_model(result, atoms.moved(start), self.work.strict, self.work.targets.output)
         except InputError as error:  # which --strict makes of a finding
             return Record.failed_by(error, name, sha256), None
         return Record(name, sha256, {**values, **self.work.facts()}), result.positions

@@ -30,8 +30,9 @@ Row = dict[str, Any]  # a record as --json prints it
 _SHOWN = 60  # structures in the table
 _NAMED = 3  # that failed, in a sentence
 _NUMBERS = {
-    "rms_gradient": f"{UNIT}/angstrom", "largest_gradient": f"{UNIT}/angstrom", "iterations": "", "evaluations": "",
-    "restored": "", "rms_displacement": "angstrom", "seconds": "s",
+    "rms_gradient": f"{UNIT}/angstrom", "largest_gradient": f"{UNIT}/angstrom",
+    "rounding_gradient": f"{UNIT}/angstrom", "iterations": "", "evaluations": "", "restored": "",
+    "rms_displacement": "angstrom", "seconds": "s",
 }  # fmt: skip
 
 
@@ -55,6 +56,7 @@ def report(
     _tell_restored(rows)
     tell_findings(rows)
     _tell_limits(rows)
+    _tell_rounding(rows, work.options["tolerance"])
     exit_for_failed(rows, "structure")
 
 
@@ -133,6 +135,16 @@ def _tell_limits(rows: Sequence[Row]) -> None:
     for reason, n in stopped.items():
         if reason not in CONVERGED:
             note(f"Note: {counted(n, 'structure')} of {len(rows):,} {told[reason]} before the tolerance was met")
+
+
+def _tell_rounding(rows: Sequence[Row], tolerance: float) -> None:
+    """Say where the decimals of the files leave no gradient as small as was asked for."""
+    largest = max((row.get("rounding_gradient", 0.0) for row in rows if row.get("stopped_by") in CONVERGED), default=0)
+    if largest > tolerance:
+        note(
+            f"Note: positions in the file are rounded, which gives an rms gradient of about {largest:.1g} {UNIT}/A; "
+            ".cif, .h5 and .nc files have more digits"
+        )
 
 
 _NOT_TOLD = ("model", "device")  # of a Minimizer's options: the one is many numbers, the other stands above

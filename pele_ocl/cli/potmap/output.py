@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +64,9 @@ def write(
 ) -> None:  # fmt: skip
     """Write the map to its files; call : facts of the call, by default of the one that is under way"""
     attributes = how_made(source, computed.atoms, computed.result, call)
-    if computed.result.error is not None:
-        attributes |= {f"error_{name}": value for name, value in computed.result.error.as_json().items()}
+    for prefix, error in (("error", computed.result.error), ("field_error", computed.result.field_error)):
+        if error is not None:
+            attributes |= {f"{prefix}_{name}": value for name, value in asdict(error).items()}
     if computed.frames is not None:
         attributes |= {f"frames_{name}": value for name, value in frame_facts(computed.frames).items()}
     # A cube file is in hartree/e, as its readers take it to be, unless the user names a unit.
@@ -99,7 +100,9 @@ def json_of(computed: ComputedMaps, facts: Facts) -> dict[str, Any]:
         "min": of_map["min"],
         "max": of_map["max"],
         "mean": of_map["mean"],
+        **({"accuracy": result.wanted} if result.wanted else {}),
         **({} if result.error is None else {"measured_error": result.error.as_json()}),
+        **({} if result.field_error is None else {"measured_field_error": result.field_error.as_json()}),
         **_parts_as_json(computed),
         "seconds": dict(computed.seconds),
         **({"evals_per_second": computed.evals_per_second} if result.variant in VARIANTS else {}),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...atoms import Atoms, Floats, Topology, correspondence
 from ...common.arguments import file_path
 from ...common.errors import FormatError, InputError
-from ...common.inputfile import InputFile, read_file
+from ...common.inputfile import InputFile, open_regular, read_file
 from ...common.textfiles import plain_bytes, quoted
 from .netcdf import HDF5, MAGICS, opened_coordinates, read_frames
 from .sections import Fields
@@ -53,7 +53,7 @@ def place(topology: Topology, path: str | PathLike[str], frame: int | None = Non
 def is_netcdf(path: str | PathLike[str]) -> bool:
     """Tell if the file at a path is NetCDF, to read one frame from; False for an InputFile."""
     try:
-        with open("" if isinstance(path, InputFile) else path, "rb") as stream:
+        with open_regular("" if isinstance(path, InputFile) else path) as stream:
             return stream.read(len(HDF5)).startswith((HDF5, *MAGICS))
     except (OSError, TypeError, ValueError):
         return False

@@ -32,7 +32,11 @@ class PairPasses(LadderPasses[Index]):
         doubles = queue.precision == "float64" or (queue.device.kind == "CPU" and queue.device.has_float64)
         self._macros = {"SCATTER": int(self.scatter), "DOUBLES": int(doubles), **self.more_macros, **task.macros}
         _, self.group = queue.group_kernel(
-            "nonbond/ladder/pairs.cl", "nonbond_pairs", local_reals=6, most=GROUP, **self._macros
+            "nonbond/ladder/pairs.cl",
+            "nonbond_pairs",
+            local_reals=6,
+            most=queue.device.ladder_group or GROUP,
+            **self._macros,
         )
 
     def _n_groups(self) -> int:

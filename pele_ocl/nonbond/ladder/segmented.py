@@ -43,7 +43,11 @@ class Segmented(PairPasses[Lists]):
         super().__init__(queue, task, index)
         self._adding = {"SORTED_FIRSTS": int(self.sorting)}
         _, self.adders = queue.group_kernel(
-            "nonbond/ladder/segments.cl", self.kernel, local_reals=3, most=GROUP, **self._adding
+            "nonbond/ladder/segments.cl",
+            self.kernel,
+            local_reals=3,
+            most=queue.device.ladder_group or GROUP,
+            **self._adding,
         )
 
     @classmethod

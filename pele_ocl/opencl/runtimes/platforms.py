@@ -53,15 +53,20 @@ def _keep_invokers_in_memory() -> None:
 
 
 def _give_pocl_a_folder() -> None:
-    """Let PoCL keep its kernels in a temporary folder where it cannot write to its own."""
+    """Let PoCL keep its kernels in a temporary folder where it cannot write to its own, or others can.
+
+    It loads what it finds there as code. A user without a home would share a folder of /tmp with all others.
+    """
     folder = _pocl_folder(os.environ.get)
-    if not _can_hold_kernels(folder):
+    is_shared = not any(os.environ.get(name) for name in ("POCL_CACHE_DIR", "XDG_CACHE_HOME", "HOME"))
+    if is_shared or not _can_hold_kernels(folder):
         temporary = tempfile.mkdtemp(prefix="pele-ocl-pocl-")
         atexit.register(shutil.rmtree, temporary, ignore_errors=True)
         os.environ["POCL_CACHE_DIR"] = temporary
         warnings.warn(
-            f"PoCL cannot keep compiled kernels in {folder} (no permission, or less than "
-            f"{LEAST_FREE_BYTES >> 20} MiB free), so they are built anew in every run",
+            f"PoCL cannot keep compiled kernels in {folder} ("
+            + ("there is no HOME" if is_shared else f"no permission, or less than {LEAST_FREE_BYTES >> 20} MiB free")
+            + "), so they are built anew in every run",
             CacheWarning,
             stacklevel=2,
         )

@@ -16,7 +16,7 @@ from ...common.errors import InputError
 from ...grid import Grid
 from .. import planned
 from ..accuracy import compute_accurately
-from ..error import SEED, MapError, exact_potentials, sum_of_squares
+from ..error import SEED, MapError, exact_values, measured, sampled_points, sum_of_squares
 from ..methods import SPLIT_METHODS, require_able
 from ..models import COMBINATIONS, ModelMaps
 from ..options import MapOptions
@@ -56,12 +56,12 @@ class MapFrames:
         wide = plan.problem.with_margin(MARGIN)
         split = SPLIT_METHODS.get(plan.method)
         self._plan = plan if split is not None and split.lacks(wide) else replace(plan, problem=wide)
-        self._grid, self._options, self._atoms = grid, options, atoms
+        self._grid, self._options, self._atoms, self._wanted = grid, options, atoms, plan.problem.accuracy
         self.n_frames = 0
         self._slabs: list[FrameSlab] = []
         self._statistics: list[SlabStatistics] = []
         self._samples: deque[_FrameSample] = deque()
-        self._squares: list[Floats] = []  # of errors
+        self._compared: list[tuple[Floats, Floats]] = []  # (n,) as computed, and exactly
 
     @property
     def method(self) -> str:
@@ -109,8 +109,8 @@ class MapFrames:
         plan = self._plan
         result = PotmapResult(
             maps["avg"], None, len(self._atoms), plan.device, plan.variant, plan.problem.precision, seconds,
-            plan.method, error, plan.problem.accuracy if plan.method in SPLIT_METHODS else 0.0, self._atoms,
-            plan.problem.model,
+            plan.method, error, accuracy=plan.problem.accuracy if plan.method in SPLIT_METHODS else 0.0,
+            wanted=self._wanted if plan.method in SPLIT_METHODS else 0.0, atoms=self._atoms, model=plan.problem.model,
         )  # fmt: skip
         return ModelMaps(maps, result, self.n_frames, seconds)
 
@@ -136,13 +136,12 @@ class MapFrames:
         if self.method == "direct" or not problem.n_atoms:
             return None
         few = min(MOST_POINTS, max(FEWEST_POINTS, EVALUATIONS // problem.n_atoms))
-        random = np.random.default_rng((SEED, number))
-        points = random.integers(0, self._grid.shape, (FIRST_POINTS if number == 1 else few, 3))
+        points = sampled_points(self._grid.shape, FIRST_POINTS if number == 1 else few, (SEED, number))[0]
         points = points[np.argsort(points[:, 2], kind="stable")]
-        return points, _FrameSample([], exact_potentials(problem, points, self._plan.devices[0]))
+        return points, _FrameSample([], exact_values(problem, points, self._plan.devices[0]))
 
     def _compare(self, sample: _FrameSample) -> None:
-        self._squares.append((np.concatenate(sample.found).astype(np.float64) - sample.exact()) ** 2)
+        self._compared.append((np.concatenate(sample.found).astype(np.float64), sample.exact()[:, 0]))
 
     def _values(self) -> dict[str, NDArray[np.floating]]:
         """Collect the statistics of the whole map, (nz, ny, nx) each."""
@@ -153,11 +152,7 @@ class MapFrames:
 
     def _error(self, mean: NDArray[np.floating], deviation: NDArray[np.floating]) -> MapError | None:
         """Measure the error of all frames' maps together, relative to their root mean square; None for direct sums."""
-        if not self._squares:
+        if not self._compared:
             return None
-        squares = np.concatenate(self._squares)
-        size = float(np.sqrt((sum_of_squares(mean) + sum_of_squares(deviation)) / mean.size))
-        of_errors = float(squares.mean())
-        norm = float(np.sqrt(of_errors)) / size if size else 0.0
-        spread = float(squares.std() / (2 * of_errors * np.sqrt(len(squares)))) if of_errors else 0.0
-        return MapError(norm, float(np.sqrt(squares.max())), len(squares), norm * spread)
+        found, exact = (np.concatenate(column)[:, None] for column in zip(*self._compared, strict=True))
+        return measured(found, exact, (sum_of_squares(mean) + sum_of_squares(deviation)) / mean.size)

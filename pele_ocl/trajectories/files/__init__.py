@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import re
-import shutil
 import tempfile
 import zlib
 from collections.abc import Callable, Mapping
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...common.errors import FormatError
+from ...common.inputfile import require_regular, require_unpacked
 from ...common.modules import lazy_names
 from ...formats import is_structure
 from ...formats.registry import COMPRESSED, open_plain
@@ -81,6 +81,7 @@ def open_frames(path: Path, n_atoms: int | None = None) -> FrameFile:
 def _open(path: Path, n_atoms: int | None) -> FrameFile:
     if path.is_dir():
         raise FormatError(f"{path}: a folder; name a file in it")
+    require_regular(path)
     if path.suffix.lower() in COMPRESSED and not is_structure(path):
         path = _plain(path)
     suffix = path.suffix.lower()
@@ -126,7 +127,9 @@ def _plain(path: Path) -> Path:
         copy = Path(_folders[0].name) / f"{len(_unpacked)}-{path.stem}"
         try:
             with open_plain(path) as packed, open(copy, "wb") as file:
-                shutil.copyfileobj(packed, file, 1 << 20)
+                while part := packed.read(1 << 20):
+                    file.write(part)
+                    require_unpacked(file.tell(), path.stat().st_size, path, "compressed")
         except (EOFError, zlib.error, gzip.BadGzipFile):
             raise FormatError(f"{path}: the compressed data is damaged; fetch or copy the file again") from None
         _unpacked[key] = copy

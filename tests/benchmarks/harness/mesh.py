@@ -74,4 +74,4 @@ def _fastest(call: Callable[[], Array], runs: int) -> tuple[float, Array]:
 def _error(atoms: Atoms, grid: Grid, values: Array, device: Device) -> dict[str, float]:
     """Measure the error by norm, at 1,000 points, against direct sums in float64."""
     problem = planned(atoms, grid, MapOptions(method="mesh", accuracy=MESH_ACCURACY, device=device)).problem
-    return {"potential": Sample(problem, device).error(values, sum_of_squares(values)).norm}
+    return {"potential": Sample(problem, device).errors(values[None], (sum_of_squares(values),))[0].norm}

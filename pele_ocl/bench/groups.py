@@ -1,0 +1,19 @@
+"""Sizes of work-groups in the kernels of the thesis, whose trials of 64, 128 and 256 work-items these repeat."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..common.errors import InputError
+from ..opencl.device import Device
+
+
+def with_groups(device: Device, size: int | None) -> Device:
+    """Return a device whose kernels of the thesis have groups of so many work-items; None for as many as in the thesis.
+
+    Raises InputError for a size that is no power of two, or that the device does not take.
+    """
+    most = device.largest_group
+    if size is not None and (size & (size - 1) or size > most):
+        raise InputError(f"groups cannot have {size:,} work-items here; choose a power of two up to {most:,}")
+    return replace(device, ladder_group=size)
