@@ -53,7 +53,7 @@ def context_of(group: click.Group) -> click.Context:
 def contents() -> str:
     """Write the page that lists the commands with their first sentences."""
     rows = [f"| [{name}]({path}.txt) | {sentence} |" for name, path, sentence in _commands(main, "pele-ocl")]
-    head = "# Commands\n\nThe help text of each, as `pele-ocl COMMAND --help` prints it, with all options, which `--help-all` prints where they are many; `make docs` writes them."
+    head = "# Commands\n\nThe help text of each with all its options; `make docs` writes them."
     return "\n".join([f"{head} [pele-ocl](pele-ocl.txt) lists them.\n", "| command | |", "|---|---|", *rows, ""])
 
 
