@@ -257,6 +257,8 @@ class PBSolute:
         if not len(atoms):
             raise InputError("there are no atoms; a Poisson-Boltzmann calculation needs at least one")
         if radii is None and atoms.gb_radii is None:
+            if atoms.default_radii is not None:
+                raise ParameterError(atoms.default_radii.lacking)
             raise ParameterError("the atoms have no radii; read a PQR file or choose a set of radii (--radii)")
         values = arguments.numbers("radii", atoms.gb_radii if radii is None else radii)
         if values.shape != (len(atoms),):

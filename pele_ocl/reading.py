@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .atoms import Atoms, Floats, Structure, selectable
+from .atoms.radii import RADII_SETS, tidy_set
 from .atoms.selection import Selection
 from .common import arguments
 from .common.errors import InputError
@@ -19,6 +20,8 @@ from .formats import brings_parameters, read_structure_or_atoms, structure_forma
 
 # The file of the positions of a topology, or the positions themselves.
 Coordinates: TypeAlias = str | PathLike[str] | Floats | None
+FILE = "file"  # GB radii of the structure's own
+_NO_RADII = "{}: no file brings GB radii; give an OBC table with --obc, or name a set"
 
 
 def require_model(model: object) -> None:
@@ -35,6 +38,7 @@ def read(
     parameters: Iterable[str | PathLike[str]] = (),
     *,
     select: str | None = None,
+    radii: str | None = None,
 ) -> Atoms:
     """Read a molecule and give it parameters.
 
@@ -48,12 +52,15 @@ def read(
     parameters : CHARMM's parameter files, for a .psf
     select : the atoms to take, `protein and not resname NAP` say (docs/selection.md); by default all. Atoms that
         are left out need no template
+    radii : set of GB radii, as `Atoms.with_radii` has them, for any solvent; "file" for those of the file. By default
+        those of the file if it has some. Else they are the force field's default, which a SolventModel replaces if its
+        GB model was made with others (gbn: bondi, gbn2: mbondi3), or if its program has others (SolventModel.like)
 
     Returns Atoms in the order of the file. Raises FormatError if a file cannot be read, and ParameterError if the force
     field lacks a residue or an atom. Raises InputError for a force field that the file cannot take. A selection that
     cannot be read or takes no atom is an InputError, too.
     """
-    return read_chosen(path, forcefield, model, coordinates, parameters, select=select)[0]
+    return read_chosen(path, forcefield, model, coordinates, parameters, select=select, radii=radii)[0]
 
 
 def read_chosen(
@@ -64,8 +71,11 @@ def read_chosen(
     parameters: Iterable[str | PathLike[str]] = (),
     *,
     select: str | Selection | None = None,
+    radii: str | None = None,
 ) -> tuple[Atoms, NDArray[np.bool_] | None]:
     """Read as `read` does, and tell (n,) True for each atom taken from the file, None if all were."""
+    if radii is not None:
+        arguments.choice("the set of GB radii", tidy_set(arguments.text("radii", radii)), (*RADII_SETS, FILE))
     arguments.file_path(path)
     require_model(model)
     if not isinstance(forcefield, ForceField | str | None):
@@ -78,26 +88,46 @@ def read_chosen(
         arguments.file_path(coordinates, "coordinates")
     files = arguments.file_paths("parameters", parameters)
     found = read_structure_or_atoms(path, model, coordinates, files)
+    named = None if radii == FILE else radii
     if isinstance(found, Structure):
-        field = forcefield if isinstance(forcefield, ForceField) else ForceField.load(forcefield)
+        field = _field_of(forcefield, named)
         if selection is not None and not selection.needs_types:
-            return _chosen_first(found, field, selection)
-        found = field.assign(found)
-    elif not found.forcefield:
-        found = replace(found, forcefield="file")
+            return _chosen_first(found, field, selection, radii)
+        found = field.assign_known(found)
+    else:
+        found = found if named is None else found.with_radii(named)
+        found = found if found.forcefield else replace(found, forcefield="file")
+    if radii == FILE and not _brings_radii(found, brings_parameters(path)):
+        raise InputError(_NO_RADII.format(path))
     if selection is None:
         return found, None
     mask, unknown = selection.mask_and_unknown(selectable(found))
     return _noted(found[mask], found, mask, unknown)
 
 
+def _field_of(forcefield: ForceField | str | None, radii: str | None) -> ForceField:
+    """Load a force field that gives GB radii of a set; None for its own."""
+    if not isinstance(forcefield, ForceField):
+        return ForceField.load(forcefield, radii)
+    return forcefield if radii is None else forcefield.with_radii(radii)
+
+
+def _brings_radii(atoms: Atoms, with_parameters: bool) -> bool:
+    """Tell if radii are a file's: the structure's, or where it has no parameters those of an OBC table."""
+    if with_parameters:
+        return atoms.gb_radii is not None and atoms.default_radii is None
+    return atoms.gb_radii_set.startswith(FILE)
+
+
 def _chosen_first(
-    structure: Structure, forcefield: ForceField, selection: Selection
+    structure: Structure, forcefield: ForceField, selection: Selection, radii: str | None
 ) -> tuple[Atoms, NDArray[np.bool_] | None]:
     """Assign parameters to the residues with a chosen atom, and leave out their other atoms afterwards."""
     mask, unknown = selection.mask_and_unknown(selectable(structure.labels, structure.positions))
     whole = selection.whole_residues(structure.labels, mask)
-    atoms = forcefield.assign(structure.of_residues(whole))
+    atoms = forcefield.assign_known(structure.of_residues(whole))
+    if radii == FILE and not _brings_radii(atoms, False):
+        raise InputError(_NO_RADII.format(structure.source))
     return _noted(atoms if mask.sum() == whole.sum() else atoms[mask[whole]], atoms, mask, unknown)
 
 

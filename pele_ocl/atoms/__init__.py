@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..common.modules import lazy_names
-from .atoms import Atoms, placed, require_atoms, selectable
+from .atoms import Atoms, given_default_radii, noted, placed, require_atoms, selectable, with_default_set
 from .bond_paths import exclusions
 from .bonded import (
     Angles,
@@ -20,6 +20,7 @@ from .bonded import (
     Torsions,
     UreyBradley,
 )
+from .default_radii import DefaultRadii
 from .labels import Floats, Ints, Labels, Residue, Strings, Structure
 from .radii import BONDI_SETS, RADII_SETS, element_rule, elements_of, hct_scale, radii_set
 from .topology import Topology
@@ -32,6 +33,7 @@ __all__ = [
     "Bonded",
     "Bonds",
     "CMaps",
+    "DefaultRadii",
     "Floats",
     "HarmonicImpropers",
     "Impropers",
@@ -49,11 +51,14 @@ __all__ = [
     "element_rule",
     "elements_of",
     "exclusions",
+    "given_default_radii",
     "hct_scale",
+    "noted",
     "placed",
     "radii_set",
     "require_atoms",
     "selectable",
+    "with_default_set",
 ]
 
 if not TYPE_CHECKING:  # names for tests, by the file that has them

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..common import arguments
-from ..common.errors import InputError
+from ..common.errors import InputError, ParameterError
 from ..common.modules import present
 from ..common.readonly import ReadOnlyArrays, read_only
 from .bonded import Bonded
 from .close_pairs import close_pair
 from .combining import RULES, Combining
+from .default_radii import DefaultRadii
 from .indexing import chosen_indices
 from .labels import Floats, Ints, Labels, Strings, labels_of
 from .radii import elements_of, radii_set, tidy_set
@@ -53,6 +54,8 @@ class Atoms(ReadOnlyArrays):
     notes : sentences about what was read and how the parameters were found that a careful user wants to read
     cell_angles : degrees of the unit cell that a topology names, which AMBER's text trajectories leave out. NaN if it
         does not name all; None if there is none. No energy depends on it
+    default_radii : DefaultRadii if neither the file nor a user chose gb_radii, so that a SolventModel may replace them
+        by the set that its GB model was made with (SolventModel.choose_radii). None for radii that stay as they are
     sgb : (n, 4) of PELE's SGB solvents: radius of the dielectric surface (A), of the accessible surface (A), gamma
         (kcal/mol/A^2) and alpha (kcal/mol); NaN for atoms of templates without, None if no atom has them
 
@@ -79,6 +82,7 @@ class Atoms(ReadOnlyArrays):
     cell_angles: tuple[float, float, float] | None = None
     sgb: Floats | None = None
     forcefield: str = ""
+    default_radii: DefaultRadii | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "positions", read_only(arguments.positions_of(self.positions), np.float64))
@@ -104,6 +108,8 @@ class Atoms(ReadOnlyArrays):
         arguments.text("gb_radii_set", self.gb_radii_set)
         arguments.text("forcefield", self.forcefield)
         arguments.choice("type_family", self.type_family, ("", "amber"))
+        if self.default_radii is not None:
+            arguments.instance("default_radii", self.default_radii, DefaultRadii, "DefaultRadii")
 
     @classmethod
     def from_openmm(cls, topology: Topology, system: System, positions: ArrayLike, radii: str | None = None) -> Atoms:
@@ -156,6 +162,7 @@ class Atoms(ReadOnlyArrays):
             bonded=None if self.bonded is None else self.bonded.of_atoms(places),
             types=None if self.types is None else self.types[indices],
             sgb=None if self.sgb is None else self.sgb[indices],
+            default_radii=None if self.default_radii is None else self.default_radii.of_atoms(indices),
             notes=(*self.notes, f"{len(indices):,} of {len(self):,} atoms were taken"),
         )
 
@@ -182,6 +189,8 @@ class Atoms(ReadOnlyArrays):
         for name in arguments.texts("names", names):
             arguments.choice("the parameter", name, ("charges", *_PARAMETERS, "sgb"))
         missing = [name for name in names if getattr(self, name) is None]
+        if "gb_radii" in missing and self.default_radii is not None and self.default_radii.lacking:
+            raise ParameterError(self.default_radii.lacking)
         if "sgb" in missing:
             raise InputError(
                 f"{purpose} needs the SGB parameters of templates (columns 5 to 8 of NBON), which these atoms lack; "
@@ -231,12 +240,19 @@ class Atoms(ReadOnlyArrays):
 
         name : "bondi", "mbondi", "mbondi2" or "mbondi3" as AMBER defines them, "openmm-obc" or "pele"
 
-        Raises InputError for another name, and where labels or bonds are missing that the set needs.
+        They stay whatever the solvent. Raises InputError for another name, and where labels or bonds are missing that the
+        set needs.
         """
         if self.labels is None:
             raise InputError(f"the GB radii {name} follow from names and elements, which these atoms lack")
         radii, scales = radii_set(name, self.labels, self.bond_pairs)
-        return replace(self, gb_radii=radii, gb_scales=scales, gb_radii_set=tidy_set(name))
+        return replace(self, gb_radii=radii, gb_scales=scales, gb_radii_set=tidy_set(name), default_radii=None)
+
+    @property
+    def has_default_radii(self) -> bool:
+        """True if gb_radii are as a reader or a SolventModel chose them by default, and not a file's or a user's."""
+        own = self.default_radii
+        return own is not None and own.has(self.gb_radii_set, self.gb_radii, self.gb_scales)
 
     def bounds(self) -> tuple[Floats, Floats]:
         """Lowest and highest x, y and z, (3,) A each."""
@@ -309,6 +325,35 @@ def placed(atoms: Atoms, positions: Floats) -> Atoms:
     moved = object.__new__(type(atoms))
     moved.__dict__.update(atoms.__dict__, positions=read_only(positions, np.float64))  # a fifth of what `copy` takes
     return moved
+
+
+def noted(atoms: Atoms, notes: tuple[str, ...]) -> Atoms:
+    """Copy the atoms with other notes; nothing else is checked anew."""
+    return _with(atoms, notes=notes)
+
+
+def with_default_set(atoms: Atoms, name: str) -> Atoms:
+    """Copy atoms that have DefaultRadii with the GB radii of another of its sets. Raises as DefaultRadii.of_set."""
+    assert atoms.default_radii is not None
+    own = atoms.default_radii
+    radii, scales = (read_only(values, np.float64) for values in own.of_set(name))
+    notes = [sentence for sentence in atoms.notes if sentence not in own.notes]
+    notes += own.notes if name == own.name else ()
+    return _with(atoms, gb_radii=radii, gb_scales=scales, gb_radii_set=name, notes=tuple(notes))
+
+
+def given_default_radii(atoms: Atoms, name: str) -> Atoms:
+    """Give atoms the GB radii of a set that a reader takes if nothing says which; with bonds, other sets may follow."""
+    chosen = atoms.with_radii(name)
+    assert chosen.labels is not None
+    pairs = chosen.bond_pairs
+    return replace(chosen, default_radii=DefaultRadii(name, chosen.labels, pairs)) if len(pairs) else chosen
+
+
+def _with(atoms: Atoms, **changed: object) -> Atoms:
+    found = object.__new__(type(atoms))
+    found.__dict__.update(atoms.__dict__, **changed)
+    return found
 
 
 def selection(atoms: Atoms | Labels, text: str, positions: ArrayLike | None = None) -> NDArray[np.bool_]:

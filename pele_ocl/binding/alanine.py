@@ -192,8 +192,11 @@ def _with_parameters(
     kept = ~np.isin(pairs.atoms, new).any(axis=1)
     bonded = replace(atoms.bonded, lj_pairs=LennardJonesPairs(pairs.atoms[kept], pairs.parameters[kept]))
     residues[own] = "ALA"
+    alike = np.arange(len(atoms))
+    alike[new] = like
     return replace(
         atoms,
+        default_radii=None if atoms.default_radii is None else atoms.default_radii.of_atoms(alike),
         charges=values["charges"],
         lj_sigma=values.get("lj_sigma"),
         lj_epsilon=values.get("lj_epsilon"),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..atoms import Atoms, require_atoms
+from ..atoms import Atoms
 from ..atoms.lcpo import lcpo_notes
 from ..atoms.tan_luo import tan_luo_notes
 from ..common.arguments import callback, file_path, flag, instance, numbers
@@ -114,7 +114,7 @@ class Binding:
         if pb is not None:
             instance("pb", pb, PBSolvent, "a PBSolvent")
             self.model = default_model(None if model is None and like is None else self.model)
-        require_atoms(atoms)
+        atoms = self.model.choose_radii(atoms)
         self.given, self.n_atoms, self.idecomp = atoms, len(atoms), idecomp
         self.parts = Parts.of(atoms, ligand, receptor, strip, strip_like or like)
         self.notes = self.parts.notes

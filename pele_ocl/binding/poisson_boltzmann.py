@@ -96,6 +96,7 @@ class PBEnergy(Energy):
     """
 
     def __init__(self, atoms: Atoms, solvent: PBSolvent, *, model: SolventModel, **choices: Any) -> None:
+        atoms = model.choose_radii(atoms)
         there = terms_there(atoms, model, choices.get("one_four", "scale") == "scale")
         super().__init__(
             atoms, gradient=False, model=model, only_terms=[name for name in there if name not in _OF_GB], **choices

@@ -14,8 +14,9 @@ import click
 
 from ..common.errors import INTERRUPTED, KernelBuildError, PeleError, printable
 from ..common.installation import installed_version
+from ..jobs.notes import heard_notes
 from .clock import process_start
-from .command import DEBUG
+from .command import DEBUG, HEARD
 from .terminal import compiling_said_once, note, one_line, open_standard_streams, warnings_as_notes
 
 # Each command is loaded when it is called; its module and the command have one name.
@@ -88,7 +89,8 @@ class Commands(click.Group):
 def errors_as_sentences(ctx: click.Context) -> Iterator[None]:
     """Turn what a command raises into one line on stderr and exit code 1, and warnings into notes."""
     try:
-        with warnings_as_notes(), compiling_said_once():
+        with warnings_as_notes(), compiling_said_once(), heard_notes() as heard:
+            ctx.meta[HEARD] = heard
             yield
     except click.ClickException as error:
         vars(error)["message"] = printable(error.message)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 # Keys of click's context.
 DEBUG = "pele_ocl.debug"
+HEARD = "pele_ocl.heard"  # sentences of the notes that were told since the command began
 CONSTANTS = "pele_ocl.constants"  # the SolventModel that a command computes with
 _COORDINATES = "pele_ocl.coordinates"  # the InputFile, or the path, with the positions of a topology
 _elsewhere: dict[str, Any] = {}  # the same in a worker, which has no command

@@ -12,8 +12,10 @@ import click
 from ..common.errors import PeleError
 from ..common.inputfile import InputFile
 from ..jobs import SCHEMA, Record
+from ..jobs.notes import with_notes
 from ..jobs.spec import sha256_of_file
 from .clock import elapsed
+from .command import HEARD
 from .terminal import note, one_line, say_json
 
 NAMED = 3  # failures that are told one by one
@@ -26,8 +28,9 @@ def say_records(records: Iterable[Record]) -> None:
 
 
 def say_record(source: InputFile, result: Mapping[str, Any]) -> None:
-    """Print the record of the only structure as JSON, with the seconds since the command began."""
-    say_records([Record(str(source), source.sha256, timed(result))])
+    """Print the record of the only structure as JSON, with what was noted and the seconds since the command began."""
+    heard = click.get_current_context().meta.get(HEARD, [])
+    say_records([Record(str(source), source.sha256, timed(with_notes(result, heard)))])
 
 
 def say_map(source: InputFile, result: Mapping[str, Any]) -> None:

@@ -27,8 +27,8 @@ from ..formats import (
     structure_format,
 )
 from ..formats.amber import is_netcdf
-from ..gb_models.radii_of_models import default_radii, radii_note
-from ..reading import Coordinates, read_chosen
+from ..gb_models.solvent_model import SolventModel
+from ..reading import FILE, Coordinates, read_chosen
 from .command import remember_coordinates
 from .report import counted
 from .terminal import note
@@ -95,7 +95,6 @@ def _residue(name: str) -> str:
 
 
 LARGE_FILE = 20_000_000  # bytes that take more than two seconds to read
-FILE = "file"  # GB radii of the structure's own
 
 
 class FirstFrame(Protocol):
@@ -163,11 +162,10 @@ class StructureReader:
         atoms, taken = read_chosen(
             source, None if has_own else self._forcefield, self.model if number is None else number,
             self._positions(source), self.parameters, select=self.selection,
+            radii=self.radii if has_own or self.radii == FILE else None,
         )  # fmt: skip
-        if self.radii == FILE and not has_own and not atoms.gb_radii_set.startswith(FILE):
-            raise InputError(f"{source}: no file brings GB radii; give an OBC table with --obc, or name a set")
-        if has_own and self.radii not in (None, FILE):
-            atoms = atoms.with_radii(self.radii)
+        if self.gb is not None:
+            atoms = SolventModel.like(self.like or "exact", gb=self.gb).choose_radii(atoms)
         if self._of_frames:
             atoms = replace(atoms, notes=(*atoms.notes, *self._of_frames))
         if self.lcpo:
@@ -208,11 +206,8 @@ class StructureReader:
     @cached_property
     def _forcefield(self) -> ForceField:
         """Force field of files that bring no parameters."""
-        named = None if self.radii == FILE else self.radii
-        has_tables = self.radii == FILE or self.obc or self.pele_data
-        radii = named or (None if has_tables else default_radii(self.gb, self.like))
         return ForceField.load(
-            self.forcefield, radii, self.templates, self.obc, self.pele_data, self.fallback,
+            self.forcefield, None if self.radii == FILE else self.radii, self.templates, self.obc, self.pele_data, self.fallback,
             self.allow_missing_terminals, self.allow_scripts,
         )  # fmt: skip
 
@@ -268,9 +263,8 @@ class StructureReader:
 
     def _noted(self, source: InputFile, atoms: Atoms) -> Atoms:
         """Add all sentences about atoms to their notes, and tell them."""
-        unfit = "" if self.gb is None else radii_note(self.gb, atoms.gb_radii_set)
         held = Composition.of(atoms.labels).solvent_sentence()
-        more = [sentence for sentence in (unfit, f"{source}: {held}" if held else "") if sentence]
+        more = [f"{source}: {held}"] if held else []
         for sentence in (*atoms.notes, *more):
             self._tell(f"Note: {sentence}")
         return replace(atoms, notes=(*atoms.notes, *more)) if more else atoms

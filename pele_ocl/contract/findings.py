@@ -70,6 +70,11 @@ def of_energy(atoms: Atoms, energy: Mapping[str, float], positions: ArrayLike | 
     return [finding for finding in found if finding is not None]
 
 
+def of_result(atoms: Atoms, energy: Mapping[str, float]) -> tuple[Finding, ...]:
+    """Findings about atoms and the energy at their positions; energy : kcal/mol by term, empty if there is none"""
+    return (*of_structure(atoms), *of_energy(atoms, energy, atoms.positions))
+
+
 def limits_of(atoms: Atoms, bonds: Ints) -> Floats:
     """Return the lengths (m,) A beyond which bonds (m, 2) cannot be.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..atoms import Atoms, Floats, require_atoms
+from ..atoms import Atoms, Floats
 from ..common.arguments import flag
 from ..common.errors import InputError
 from ..common.variant import Machine
@@ -71,7 +71,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         model: SolventModel | None = None,
     ) -> None:
         model = SolventModel.or_default(model)
-        require_atoms(atoms)
+        atoms = model.choose_radii(atoms)
         gradient, fixed_radii = flag("gradient", gradient), flag("fixed_radii", fixed_radii)
         chain = gradient and not fixed_radii and not model.gb_model.vacuum
         if chain and model.gb_model.holds_radii:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ..atoms import Floats
 from ..common.errors import InputError
+from ..contract import Finding, of_result
 from ..gb_models.solvent_model import SolventModel, surface_area
 from ..results import TermBatch, TermResult
 from ..solvent.error import RadiusError
@@ -38,6 +39,16 @@ class EnergyResult(TermResult):
     born: str
     accuracy: float | None = None
     error: RadiusError | None = None
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What is odd in the structure and its energy, as the commands tell it: torn bonds, clashes, strain."""
+        return of_result(self.atoms, self.energy)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences to read beside the energy: about the atoms and their parameters, and the findings."""
+        return (*self.atoms.notes, *(finding.text for finding in self.findings))
 
     @property
     def surface_area(self) -> float:

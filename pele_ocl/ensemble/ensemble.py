@@ -76,7 +76,7 @@ class Ensemble:
             precision=precision, variant=variant, model=model,
         )  # fmt: skip
         self.device, self.precision = get_device(device), precision
-        self.atoms: tuple[Atoms, ...] = _rows_of(molecules, copies)
+        self.atoms: tuple[Atoms, ...] = _rows_of(molecules, copies, SolventModel.or_default(model))
         self.state = State(self.atoms, self.device, options, errors)
         self._minimizer: RowMinimizer | None = None
         self.positions = Column(self.state, self.state.read_positions, self.state.place)
@@ -332,8 +332,10 @@ class Ensemble:
         return [self.state.frozen[k].copy() for k in rows]
 
 
-def _rows_of(molecules: Atoms | Sequence[Atoms], copies: int | Sequence[int]) -> tuple[Atoms, ...]:
-    """Give the Atoms of each row."""
+def _rows_of(
+    molecules: Atoms | Sequence[Atoms], copies: int | Sequence[int], model: SolventModel
+) -> tuple[Atoms, ...]:
+    """Give the Atoms of each row, with the GB radii that go with the model."""
     listed = [molecules] if isinstance(molecules, Atoms) else molecules
     if not isinstance(listed, Sequence) or not listed:
         raise InputError(f"molecules is {described(molecules)}; an Atoms or a list of them is needed")
@@ -344,7 +346,8 @@ def _rows_of(molecules: Atoms | Sequence[Atoms], copies: int | Sequence[int]) ->
     counts = [whole_number("copies", n, least=1, most=MOST_ROWS) for n in given]
     if len(counts) != len(listed):
         raise InputError(f"copies are {len(counts)} numbers; one for each of {len(listed)} molecules is needed")
-    return tuple(atoms for atoms, n in zip(listed, counts, strict=True) for _ in range(n))
+    chosen = model.choose_radii_of(listed)
+    return tuple(atoms for atoms, n in zip(chosen, counts, strict=True) for _ in range(n))
 
 
 def _again(

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..atoms import Atoms, Floats, Ints, Structure
+from ..atoms import Atoms, DefaultRadii, Floats, Ints, Structure
 from ..atoms.chemistry import tidy_element
 from ..atoms.combining import Combining
-from ..atoms.radii import BONDI_SETS, element_rule, radii_set
+from ..atoms.radii import BONDI_SETS, RADII_SETS, TINKER_SETS, element_rule, radii_set, tidy_set
 from ..common import arguments
 from ..common.errors import InputError, ParameterError
 from .bonded import AtomParameters, bonded_of
@@ -21,7 +21,7 @@ from .links import Links
 from .matching import Match, match_residues
 from .obc import Key, lookup
 from .openmm.names import is_named
-from .sources import Origin, collected
+from .sources import Origin, collected, embedded_radii
 from .templates import Kind, Template
 
 if TYPE_CHECKING:
@@ -30,6 +30,15 @@ if TYPE_CHECKING:
 _COMBINING: dict[Kind, Combining] = {"amber": "arithmetic", "opls": "geometric"}
 _NAMED = 5  # atoms in a note
 _ONE_FOUR: dict[Kind, tuple[float, float]] = {"amber": (1 / 1.2, 1 / 2), "opls": (1 / 2, 1 / 2)}
+
+
+class _Radii(NamedTuple):
+    """GB radii (n,) A and scales (n,), None where the default set lacks atoms; notes; DefaultRadii, if nobody chose."""
+
+    radii: Floats | None
+    scales: Floats | None
+    notes: tuple[str, ...] = ()
+    default: DefaultRadii | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +56,7 @@ class ForceField:
     allow_missing_terminals : as in PELE's control file. A residue at the end of a chain may lack the atoms of a
         terminal one. It then gets the template of one within a chain, or else the end's, less the missing atoms
     whole_segments : bond residues that follow each other in a chain, however far apart they are
+    default_radii : if radii are of a set that was taken because nobody named one, which a GB model may replace
     """
 
     name: str
@@ -59,6 +69,7 @@ class ForceField:
     links: Links = field(default_factory=dict)
     allow_missing_terminals: bool = True
     whole_segments: bool = False
+    default_radii: bool = False
 
     def __repr__(self) -> str:
         own = f"{len(self.templates):,} templates, {len(self.radii):,} radii"
@@ -82,7 +93,8 @@ class ForceField:
             the extra `openmm` also "amber14", "ff14SB", "charmm36", ..., or OpenMM's XML files with commas between them
         radii : built-in OBC radii, "openmm-obc" (of OpenMM's amber99_obc; "amber" is another name) or "pele" (Tinker's,
             as PELE has them). By default they are the former with the built-in templates, the latter with a whole force
-            field of the user. A set of AMBER's, "bondi", "mbondi", "mbondi2" or "mbondi3", replaces all tables
+            field of the user, unless the GB model of a calculation was made with others (SolventModel.choose_radii). A
+            set of AMBER's, "bondi", "mbondi", "mbondi2" or "mbondi3", replaces all tables
         templates : IMPACT template files, or folders that are searched through and through
         obc : OBC tables, text or JSON
         pele_data : PELE's Data and DataLocal folders, or folders that hold them
@@ -107,14 +119,34 @@ class ForceField:
         found = collected(name, radii, templates, obc, pele_data)
         return cls(
             found.name, found.kind, found.templates, found.radii, fallback, found.radii_set, found.origin, found.links,
-            allow_missing_terminals,
+            allow_missing_terminals, default_radii=radii is None and not found.origin.rows,
         )  # fmt: skip
+
+    def with_radii(self, name: str) -> ForceField:
+        """Make the same force field with the GB radii of a set, for any solvent; rows of a user's tables win.
+
+        name : as of `load`. Raises InputError for another name.
+        """
+        chosen = tidy_set(arguments.text("radii", name))
+        arguments.choice("radii", chosen, RADII_SETS)
+        rows = self.radii if chosen in BONDI_SETS else {**embedded_radii(chosen), **self.origin.rows}
+        return replace(self, radii=rows, radii_set=chosen, default_radii=False)
 
     def assign(self, structure: Structure) -> Atoms:
         """Parameters for every atom of a structure.
 
         Raises ParameterError for residues without a template and atoms without a row. Raises FormatError for atom names
         that are repeated in a residue.
+        """
+        atoms = self.assign_known(structure)
+        if atoms.gb_radii is None and atoms.default_radii is not None and atoms.default_radii.lacking:
+            raise ParameterError(atoms.default_radii.lacking)
+        return atoms
+
+    def assign_known(self, structure: Structure) -> Atoms:
+        """Assign as `assign` does, but leave GB radii out where the default set lacks atoms.
+
+        A GB model that was made with another set gives its own; what needs radii of the default set raises.
         """
         arguments.instance("structure", structure, Structure, "a Structure")
         if len(structure.labels) == 0:
@@ -123,7 +155,7 @@ class ForceField:
         bonding = bonding_of(structure, matches, self.whole_segments)
         used = list({id(m.template): m.template for m in matches}.values())
         index = _index(matches, used)
-        gb_radii, gb_scales, gb_notes = self._solvent(structure, used, index, bonding.bonds)
+        radii = self._solvent(structure, used, index, bonding.bonds)
         kind, kind_notes = self._kind_of(used)
         parameters = _parameters(used, index, kind)
         bonded, bonded_notes = bonded_of(structure, matches, bonding, self.links, parameters)
@@ -132,37 +164,56 @@ class ForceField:
             charges=parameters.charges,
             lj_sigma=parameters.lj_sigma,
             lj_epsilon=parameters.lj_epsilon,
-            gb_radii=gb_radii,
-            gb_scales=gb_scales,
+            gb_radii=radii.radii,
+            gb_scales=radii.scales,
             labels=structure.labels,
             bonds=bonding.bonds,
             combining=parameters.combining,
             one_four=parameters.one_four,
             bonded=bonded,
             types=parameters.types,
-            gb_radii_set=self._radii_name(used),
+            gb_radii_set="" if radii.radii is None else self._radii_name(used),
+            default_radii=radii.default,
             forcefield=self.name,
             sgb=_sgb_of(used, index),
             notes=structure.notes
             + bonding.notes
-            + gb_notes
+            + radii.notes
             + kind_notes
             + bonded_notes
             + self.origin.notes(used, self.kind, self.radii),
         )
 
-    def _solvent(
-        self, structure: Structure, used: Sequence[Template], index: Ints, bonds: Ints
-    ) -> tuple[Floats, Floats, tuple[str, ...]]:
-        """Radii (n,), scales (n,) and notes."""
+    def _solvent(self, structure: Structure, used: Sequence[Template], index: Ints, bonds: Ints) -> _Radii:
+        """Choose radii and scales of all atoms."""
         if self.radii_set in BONDI_SETS:
-            return *radii_set(self.radii_set, structure.labels, bonds), ()
+            return _Radii(*radii_set(self.radii_set, structure.labels, bonds))
+        if not self.default_radii:
+            return self._looked_up(self.radii, structure, used, index, bonds)
+        found = dict[str, _Radii | str]()
+        for name in TINKER_SETS:
+            try:
+                rows = self.radii if name == self.radii_set else embedded_radii(name)
+                found[name] = self._looked_up(rows, structure, used, index, bonds)
+            except ParameterError as error:
+                found[name] = str(error)
+        own = found[self.radii_set]
+        notes = () if isinstance(own, str) else own.notes
+        tables = {name: of if isinstance(of, str) else (of.radii, of.scales) for name, of in found.items()}
+        default = DefaultRadii(self.radii_set, structure.labels, bonds, tables, notes=(*notes, *self.origin.about_radii))
+        return _Radii(None, None, (), default) if isinstance(own, str) else own._replace(default=default)
+
+    def _looked_up(
+        self, table: Mapping[Key, tuple[float, float]], structure: Structure, used: Sequence[Template], index: Ints,
+        bonds: Ints,
+    ) -> _Radii:  # fmt: skip
+        """Look radii and scales up in a table. Raises ParameterError for atoms without a row, unless there is a fallback."""
         none = (np.nan, np.nan)
-        rows = [lookup(self.radii, t.name, atom) or none for t in used for atom in t.names]
+        rows = [lookup(table, t.name, atom) or none for t in used for atom in t.names]
         radii, scales = np.array(rows)[index].T
         missing = np.flatnonzero(np.isnan(radii))
         if not len(missing):
-            return radii, scales, ()
+            return _Radii(radii, scales)
         keys = np.array([f"{t.name}_{atom}" for t in used for atom in t.names])[index]
         if not self.fallback:
             others = f" ({len(missing)} atoms in all)" if len(missing) > 1 else ""
@@ -177,7 +228,9 @@ class ForceField:
         names = list(dict.fromkeys(keys[missing].tolist()))
         more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
         named = ", ".join(names[:_NAMED]) + more
-        return radii, scales, (f"OBC radius and scale of {len(missing):,} atoms follow from their elements: {named}",)
+        return _Radii(
+            radii, scales, (f"OBC radius and scale of {len(missing):,} atoms follow from their elements: {named}",)
+        )
 
     def _radii_name(self, used: Sequence[Template]) -> str:
         """Name the set of the radii: "file" for rows of a user's tables."""
@@ -208,6 +261,16 @@ class XmlForceField(ForceField):
 
     def __repr__(self) -> str:
         return f"ForceField({self.name}: {', '.join(self.xml.files)})"
+
+    def with_radii(self, name: str) -> XmlForceField:
+        """Make the same force field with the GB radii of a set, for any solvent."""
+        chosen = tidy_set(arguments.text("radii", name))
+        arguments.choice("radii", chosen, RADII_SETS)
+        return replace(self, xml=replace(self.xml, set_of_radii=chosen))
+
+    def assign_known(self, structure: Structure) -> Atoms:
+        """Assign as `assign` does."""
+        return self.assign(structure)
 
     def assign(self, structure: Structure) -> Atoms:
         """Parameters for every atom of a structure, which needs all its hydrogens.

@@ -93,16 +93,23 @@ class Origin:
         """Sentences about the parameters of the templates that a structure needs."""
         return tuple(self._notes(used, kind, radii))
 
+    @property
+    def about_radii(self) -> tuple[str, ...]:
+        """Say that built-in radii complete a user's force field unasked; nothing if they do not."""
+        if not self.completed_with:
+            return ()
+        return (
+            "the force field came without a whole OBC table, so built-in radii "
+            f"({self.completed_with}) were taken; give its table with --obc, or choose with --radii",
+        )
+
     def _notes(self, used: Sequence[Template], kind: Kind, radii: Mapping[Key, tuple[float, float]]) -> Iterator[str]:
         keys = [(template.name, atom) for template in used for atom in template.names]
         for file, table in self.tables.items():
             if not any(lookup(table, *key) for key in keys):
                 yield f"no row of {file} was used: none names an atom of the structure"
         if self.completed_with and any(lookup(self.rows, *key) is None for key in keys if lookup(radii, *key)):
-            yield (
-                "the force field came without a whole OBC table, so built-in radii "
-                f"({self.completed_with}) were taken; give its table with --obc, or choose with --radii"
-            )
+            yield from self.about_radii
         if self.without_protein and not all(template.name in self.given for template in used):
             yield (
                 f"the folder of {self.without_protein} has no proteins, so templates of the built-in Amber99SB were "

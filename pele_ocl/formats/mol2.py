@@ -10,7 +10,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from ..atoms import Atoms, Ints, Labels
+from ..atoms import Atoms, Ints, Labels, given_default_radii
 from ..atoms.chemistry import element
 from ..common.errors import FormatError
 from ..common.inputfile import InputFile, read_file
@@ -63,7 +63,7 @@ def read_mol2(path: str | PathLike[str], model: int | None = None) -> Atoms:
         types=np.array([fields[_TYPE] for _, fields in rows], np.str_),
         notes=(model_note(str(file), 1),) if model is None and len(molecules) > 1 else (),
     )
-    return atoms.with_radii(_SET if len(bonds) else _SET_WITHOUT_BONDS)
+    return given_default_radii(atoms, _SET if len(bonds) else _SET_WITHOUT_BONDS)
 
 
 def mol2_models(file: InputFile) -> list[int]:

@@ -35,7 +35,7 @@ class GBModel:
     own_dielectrics : if each atom has a dielectric constant inside
     igb : the number by which AMBER's programs know it, None where they do not
     radii_set : the set of GB radii that it was made with; None for no set of its own. It is the default only with
-        constants of AMBER's programs (`--like amber`), or if the model has necks: pele_ocl/gb_models/radii_of_models.py
+        constants of AMBER's programs (SolventModel.like), or if the model has necks: SolventModel.choose_radii
     """
 
     name: str

@@ -1,4 +1,7 @@
-"""Rule that says which set of intrinsic radii goes with which GB model; the sets: pele_ocl/atoms/radii.py."""
+"""Sentences about sets of intrinsic radii and the GB models that were made with them.
+
+Which set a molecule gets: SolventModel.choose_radii. The sets: pele_ocl/atoms/radii.py.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,7 @@ import re
 
 from . import GB_MODELS
 
-_OF_AMBER = ("amber", "mmpbsa.py", "sander", "gmx")  # programs that take a model's own, as SolventModel.like names them
 _UNNAMED = {"": "of no named set", "file": "of the input file (no set named)"}  # words for radii of no set
-
-
-def default_radii(gb: str | None, like: str | None = None) -> str | None:
-    """Choose the set of GB radii for structures that bring none; None for the force field's table.
-
-    gb : name of the model, None where there is none; like : program whose constants are wanted, as in SolventModel.like
-    """
-    if like == "pele":
-        return "pele"
-    model = None if gb is None else GB_MODELS[gb]
-    return model.radii_set if model and (like in _OF_AMBER or model.needs_its_radii) else None
 
 
 def radii_note(gb: str, radii: str) -> str:
@@ -32,6 +23,14 @@ def radii_note(gb: str, radii: str) -> str:
         return ""
     those = f"those {radii_words(radii)}" if radii in _UNNAMED else radii
     return f"the GB model {gb} was made with the radii {model.radii_set}, not with {those}"
+
+
+def is_radii_note(sentence: str) -> bool:
+    """Tell if a note is one of `radii_note`, of whatever model."""
+    return any(
+        of.needs_its_radii and sentence.startswith(f"the GB model {name} was made with the radii")
+        for name, of in GB_MODELS.items()
+    )
 
 
 def radii_words(radii: str) -> str:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 
-from ..atoms import Atoms, require_atoms
+from ..atoms import RADII_SETS, Atoms, noted, require_atoms, with_default_set
 from ..common.arguments import choice, described, is_finite
-from ..common.errors import InputError
+from ..common.errors import InputError, PeleError
 from ..units import COULOMB_KCAL_A, debye_kappa
 from . import GB_MODELS, GBModel, Spheres, models_listed
+from .radii_of_models import is_radii_note, radii_note
 
 # Generalized Born energies screen with this share of the Debye-Hueckel kappa (Srinivasan et al., Theor. Chem. Acc.
 # 101, 426 (1999)), in PELE as in Amber.
@@ -39,6 +40,11 @@ GBN_CONVENTIONS = ("openmm", "amber")
 # Constants that count without solvent.
 IN_VACUUM = ("gb", "solute_dielectric", "coulomb_constant")
 
+# Fields that are no numbers.
+_WORDS = ("gb", "kappa_convention", "surface", "gbn_convention", "lcpo_unknown", "default_radii")
+
+OF_MODEL = "model"  # of default_radii: the set that the GB model was made with
+
 # Dielectric constants of water in the programs of MM/GBSA, which else agree: NAB and sander inside MMPBSA.py, and
 # gmx_MMPBSA.
 MMGBSA_DIELECTRICS = {"mmpbsa.py": 78.3, "sander": 80.0, "gmx": 78.5}
@@ -47,18 +53,18 @@ MMGBSA_DIELECTRICS = {"mmpbsa.py": 78.3, "sander": 80.0, "gmx": 78.5}
 PRESETS: Mapping[str, Mapping[str, float | str]] = {
     "amber": {
         "solvent_dielectric": 78.5, "coulomb_constant": 18.2223**2, "kappa_convention": "amber", "surface": "none",
-        "rgb_max": 25.0, "gbn_convention": "amber",
+        "rgb_max": 25.0, "gbn_convention": "amber", "default_radii": "model",
     },
     **{
         program: {
             "solvent_dielectric": dielectric, "coulomb_constant": 18.2223**2, "kappa_convention": "amber",
-            "surface": "lcpo", "rgb_max": 25.0, "gbn_convention": "amber",
+            "surface": "lcpo", "rgb_max": 25.0, "gbn_convention": "amber", "default_radii": "model",
         }
         for program, dielectric in MMGBSA_DIELECTRICS.items()
     },
     "openmm": {"solvent_dielectric": 78.5, "kappa_convention": "openmm"},
     "exact": {},
-    "pele": {"coulomb_constant": 332.0637},
+    "pele": {"coulomb_constant": 332.0637, "default_radii": "pele"},
 }  # fmt: skip
 # The same with one GB model alone.
 PRESETS_OF_MODELS: Mapping[tuple[str, str], Mapping[str, float]] = {("openmm", "gbn"): {"beta": 1.907992938}}
@@ -90,6 +96,9 @@ class SolventModel:
         sgbnp and vdgbnp have "sgb" (Gallicchio, Zhang and Levy 2002) in place of "ace" and "lcpo", other models never
     lcpo_unknown : "carbon" gives atoms without LCPO parameters carbon's, as AMBER's programs do; "refuse" raises
         InputError for them
+    default_radii : set of GB radii for molecules whose file and reader chose none: a name, or "model" for the one that
+        the GB model was made with. By default that is so for gbn (bondi) and gbn2 (mbondi3) alone; with other models
+        the force field's set stays
 
     Raises InputError for values outside these bounds.
     """
@@ -112,6 +121,7 @@ class SolventModel:
     kappa_convention: str = "debye"
     surface: str = "ace"
     lcpo_unknown: str = "carbon"
+    default_radii: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.gb, str) or self.gb not in GB_MODELS:
@@ -121,10 +131,12 @@ class SolventModel:
         self._fit_surface()
         choice("lcpo_unknown", self.lcpo_unknown, LCPO_UNKNOWN)
         choice("gbn_convention", self.gbn_convention, GBN_CONVENTIONS)
+        if self.default_radii is not None:
+            choice("default_radii", self.default_radii, (*RADII_SETS, OF_MODEL))
         if self.surface_tension is None:
             object.__setattr__(self, "surface_tension", SURFACES[self.surface])
         for f in fields(self):
-            if f.name in ("gb", "kappa_convention", "surface", "gbn_convention", "lcpo_unknown"):
+            if f.name in _WORDS:
                 continue
             if getattr(self, f.name) is None and hasattr(self.gb_model, f.name):
                 object.__setattr__(self, f.name, getattr(self.gb_model, f.name))
@@ -194,9 +206,55 @@ class SolventModel:
         """Generalized Born model of that name."""
         return GB_MODELS[self.gb]
 
+    @property
+    def radii_set(self) -> str | None:
+        """Set of GB radii for molecules whose file and reader chose none; None for the force field's."""
+        if self.default_radii not in (None, OF_MODEL):
+            return self.default_radii
+        own = self.gb_model
+        return own.radii_set if self.default_radii == OF_MODEL or own.needs_its_radii else None
+
+    def choose_radii(self, atoms: Atoms) -> Atoms:
+        """Give atoms the GB radii that go with this model, if neither their file nor a user chose others.
+
+        Every plan and every function that takes a model does so. Radii that were chosen stay; a note says if the GB
+        model was not made with them. Without a solvent all stays as it is.
+
+        Raises ParameterError if a set lacks atoms, InputError for atoms whose bonds do not tell their radii.
+        """
+        require_atoms(atoms)
+        if self.gb_model.vacuum:
+            return atoms
+        if atoms.has_default_radii:
+            assert atoms.default_radii is not None
+            name = self.radii_set or atoms.default_radii.name
+            if name == atoms.default_radii.name and atoms.default_radii.lacking:
+                return atoms  # and what needs radii says what is lacking
+            if atoms.gb_radii_set != name:
+                atoms = with_default_set(atoms, name)
+        if atoms.gb_radii is None:
+            return atoms
+        unfit = radii_note(self.gb, atoms.gb_radii_set)
+        told = [sentence for sentence in atoms.notes if sentence == unfit or not is_radii_note(sentence)]
+        if unfit and unfit not in told:
+            told.append(unfit)
+        return atoms if tuple(told) == atoms.notes else noted(atoms, tuple(told))
+
+    def choose_radii_of(self, molecules: Iterable[Atoms]) -> list[Atoms]:
+        """Do so for many molecules; equal ones stay one object, and ones without these radii stay as they are."""
+        found: dict[int, Atoms] = {}
+        given = list(molecules)
+        for atoms in given:
+            if id(atoms) not in found:
+                try:
+                    found[id(atoms)] = self.choose_radii(atoms)
+                except PeleError:  # which the plan of this molecule says again
+                    found[id(atoms)] = atoms
+        return [found[id(atoms)] for atoms in given]
+
     def spheres(self, atoms: Atoms) -> Spheres:
         """Return the spheres of atoms in this model; raise InputError or ParameterError if they lack what it needs."""
-        require_atoms(atoms)
+        atoms = self.choose_radii(atoms)
         atoms.require(self.gb_model.parameters, f"the GB model {self.gb}")
         return self.gb_model.spheres(atoms, self.offset, self.gbn_convention == "amber")
 
@@ -254,11 +312,20 @@ class SolventModel:
         Without a limit rgb_max is None. Without solvent only the constants of the Coulomb energy are set.
         """
         values = {**asdict(self), "kappa": self.kappa}
+        del values["default_radii"]  # which sets of molecules tell
         if self.surface != "lcpo":
             values["lcpo_unknown"] = None
         if self.gb_model.vacuum:
             return {name: value if name in IN_VACUUM else None for name, value in values.items()}
         return values
+
+
+def default_radii(gb: str | None, like: str | None = None) -> str | None:
+    """Name the set of GB radii for structures that bring none; None for the force field's.
+
+    gb : name of the model, None where there is none; like : program whose constants are wanted, as in SolventModel.like
+    """
+    return SolventModel.like("exact" if like is None else like, gb="none" if gb is None else gb).radii_set
 
 
 def has_area(model: SolventModel, terms: Container[str]) -> bool:

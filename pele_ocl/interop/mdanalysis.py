@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atoms import Atoms, Ints, Strings, Structure
+from ..atoms import Atoms, Ints, Strings, Structure, given_default_radii
 from ..atoms.chemistry import element
 from ..common.arguments import described
 from ..common.errors import InputError
@@ -54,7 +54,7 @@ def from_mdanalysis(universe: Universe | AtomGroup, forcefield: ForceField | str
             "topology with pele_ocl.read, to have them",
         ),
     )
-    return atoms.with_radii(DEFAULT_SET if len(bonds) else "bondi")
+    return given_default_radii(atoms, DEFAULT_SET if len(bonds) else "bondi")
 
 
 def _structure(group: AtomGroup) -> Structure:

@@ -46,4 +46,5 @@ def from_parmed(structure: Structure) -> Atoms:
         gb_radii=radii,
         gb_scales=scales if scales.all() else atoms.gb_scales,
         gb_radii_set=set_of(radii, atoms.labels, atoms.bonds),
+        default_radii=None,
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..atoms import Atoms, Floats, Ints
+from ..atoms import Atoms, Floats, Ints, given_default_radii
 from ..common.arguments import choice, described, numbers
 from ..common.errors import InputError, ParameterError
 from ..common.extras import extra
@@ -48,7 +48,7 @@ def from_rdkit(molecule: Mol, charges: str | ArrayLike = "gasteiger", conformer:
             "GAFF or OpenFF has",
         ),
     )
-    return atoms.with_radii(DEFAULT_SET)
+    return given_default_radii(atoms, DEFAULT_SET)
 
 
 def _charges(molecule: Mol, method: str) -> Floats:

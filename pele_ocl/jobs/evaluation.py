@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from ..atoms import Atoms
@@ -102,7 +102,8 @@ class EvaluationSpec(StructureSpec, Generic[R]):
     def _read(self, source: InputFile) -> tuple[MoleculeRead, Checks]:
         """Read and check a file. Raises PeleError if it, or each of its models, is refused."""
         checks = Checks(source, self.strict)
-        return checks.structure(molecule_of(source, self.reading, self.models)), checks
+        molecule = molecule_of(source, self.reading, self.models)
+        return checks.structure(replace(molecule, atoms=self.model.choose_radii(molecule.atoms))), checks
 
     def _checked(
         self, molecule: MoleculeRead, checks: Checks, results: Sequence[R | None], failed: Mapping[int, str],

@@ -41,7 +41,7 @@ from ..forcefield.control import beside
 from ..forcefield.sources import data_folders
 from ..formats.conformation_files import ConformationFile
 from ..gb_models import GB_MODELS
-from ..gb_models.radii_of_models import default_radii
+from ..gb_models.solvent_model import default_radii
 from ..gb_models.solvent_model import SolventModel
 from ..reading import read
 from ..trajectories.fingerprints import sha256_of

@@ -21,6 +21,7 @@ from ..opencl.device import get_device
 from ..trajectories.fingerprints import sha256_of
 from .facts import composition_as_json, notes_of, settings
 from .journal import make_folder
+from .notes import with_notes
 from .outputs import OutputNames
 from .reading import Reading, Reads
 from .records import Record
@@ -133,8 +134,9 @@ class MinimizeSpec(Spec[StructurePath]):
                 yield Record.failed_by(result, item, source.sha256)
                 continue
             try:
-                values = facts_of_molecule(atoms, self.options)
-                values |= {**facts_of_model(result, atoms, self.strict), **notes_of(atoms)}
+                values = facts_of_molecule(result.atoms, self.options)
+                values |= {**facts_of_model(result, atoms, self.strict), **notes_of(result.atoms)}
+                values = with_notes(values, [f"{item}: {finding['text']}" for finding in values["findings"]])
                 written = _write(self.target(item), content(result.atoms), result.atoms, begin)
             except PeleError as error:
                 yield Record.failed_by(error, item, source.sha256)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from ..common.errors import printable
 
+_KINDS = ("Note", "Warning")  # how lines begin that say something of the result
+_listeners: list[list[str]] = []  # of notes that are told, the innermost last
 _collectors: list[list[str]] = []  # where notes go in place of stderr, the last one now
 
 
@@ -23,8 +25,29 @@ def collected_notes() -> Iterator[list[str]]:
         _collectors.pop()
 
 
+@contextmanager
+def heard_notes() -> Iterator[list[str]]:
+    """List the sentences of notes and warnings that `note` is given within the block, for a report in JSON."""
+    heard: list[str] = []
+    _listeners.append(heard)
+    try:
+        yield heard
+    finally:
+        _listeners[:] = [other for other in _listeners if other is not heard]
+
+
+def with_notes(result: Mapping[str, Any], heard: Sequence[str]) -> dict[str, Any]:
+    """Add sentences that were told to the `notes` of a result, each once."""
+    told = [*result.get("notes", ()), *heard]
+    return {**result, "notes": list(dict.fromkeys(told))} if told else dict(result)
+
+
 def note(text: str) -> None:
     """Print one line on stderr."""
+    kind, _, sentence = text.partition(": ")
+    if kind in _KINDS:
+        for heard in _listeners:
+            heard.append(sentence)
     if _collectors:
         _collectors[-1].append(text)
         return

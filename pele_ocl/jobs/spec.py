@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from ..common.errors import PeleError
 from ..common.inputfile import InputFile, read_file
+from .notes import heard_notes, with_notes
 from .records import Record
 
 Item = TypeVar("Item")
@@ -77,7 +78,8 @@ class StructureSpec(Spec[StructurePath]):
         try:
             source = read_file(item)
             sha256 = source.sha256
-            result = dict(self.compute(source))
+            with heard_notes() as heard:
+                result = with_notes(self.compute(source), heard)
         except PeleError as error:
             return Record.failed_by(error, item, sha256)
         result["seconds"] = {**result.get("seconds", {}), "total": time.perf_counter() - start}

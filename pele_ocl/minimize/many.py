@@ -15,6 +15,7 @@ from ..atoms import Atoms
 from ..common.arguments import callback, choice, described
 from ..common.errors import DeviceError, DeviceMemoryError, InputError, KernelBuildError, PeleError
 from ..common.variant import Progress
+from ..gb_models.solvent_model import SolventModel
 from ..plan.plan import CHUNK_ATOMS
 from .minimizer import Minimizer, Watch
 from .result import MinimizeBatch, MinimizeResult
@@ -71,7 +72,8 @@ class Together:
         self, molecules: Sequence[Atoms], each: EachOptions | None, options: Options,
         progress: Progress | None, watch: Watch | None,
     ) -> None:  # fmt: skip
-        self._molecules, self._each, self._options = molecules, each, options
+        model = SolventModel.or_default(options.get("model"))
+        self._molecules, self._each, self._options = model.choose_radii_of(molecules), each, options
         self._progress, self._watch = progress, watch
         self._done: set[int] = set()
         self._arrived = deque[Done]()  # not taken yet

@@ -78,6 +78,7 @@ class Minimizer:
     ) -> None:
         self.descent = descent_of(method, constraints)
         self.rounds = rounds_of(rounds)
+        atoms = SolventModel.or_default(model).choose_radii(atoms)
         self.stopping = Stopping(tolerance, largest, energy_change, max_iterations, max_seconds)
         self._make = partial(
             Energy, atoms, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, terms=terms,

@@ -73,6 +73,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
             raise InputError(
                 f"the model {model.gb} is part of whole energies; pairs take obc2, Born radii and internal_dielectrics"
             )
+        atoms = atoms if solvent == "vacuum" else model.choose_radii(atoms)
         check_molecule(atoms, pairs, solvent)
         self.dielectrics = (
             np.full(len(atoms), model.solute_dielectric)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..atoms import Floats
+from ..contract import Finding, of_result
 from ..results import TermBatch, TermResult
 
 TERMS = ("lennard_jones", "coulomb", "gb_pair")
@@ -29,6 +30,16 @@ class NonbondResult(TermResult):
 
     def __repr__(self) -> str:
         return self._about(f"{len(self.atoms):,} atoms, {self.n_pairs:,} pairs", f"total {self.total:.3f} kcal/mol")
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What is odd in the structure and its energy, as the commands tell it: torn bonds, clashes, strain."""
+        return of_result(self.atoms, self.energy)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences to read beside the energy: about the atoms and their parameters, and the findings."""
+        return (*self.atoms.notes, *(finding.text for finding in self.findings))
 
     @property
     def net_force(self) -> float:

@@ -69,6 +69,7 @@ def energy(
     cutoff : A; pairs beyond count in no pair term, but in the Born radii
     """
     model = model or SolventModel()
+    atoms = model.choose_radii(atoms)
     n, in_vacuum = len(atoms), model.gb_model.vacuum
     if fixed_radii is not None:
         born = np.asarray(fixed_radii, np.float64)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..atoms import Atoms, Floats, require_atoms
+from ..atoms import Atoms, Floats
 from ..common.arguments import flag
 from ..common.errors import InputError
 from ..gb_models.solvent_model import SolventModel
@@ -61,7 +61,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         self._energies = flag("energy", energy)
         check_plan_options(precision, variant, VARIANTS)
         self._asked = _asked_of(variant, accuracy)
-        require_atoms(atoms)
+        atoms = model.choose_radii(atoms)
         if model.gb_model.vacuum:
             raise InputError(f"gb is {model.gb}, and there is no solvent energy without solvent; choose another model")
         if not model.gb_model.is_pairwise:

@@ -43,7 +43,7 @@ from pele_ocl.explore.metrics import BindingEnergy, States
 from pele_ocl.explore.sensors import Sensor, Sensors, changed, changing_blocks
 from pele_ocl.explore.spawning import rmsd
 from pele_ocl.formats import read_structure
-from pele_ocl.gb_models.radii_of_models import default_radii
+from pele_ocl.gb_models.solvent_model import default_radii
 
 
 @dataclass

@@ -28,7 +28,7 @@ from pele_ocl import Atoms, ForceField, SolventModel
 from pele_ocl.common.installation import shipped
 from pele_ocl.explore import ANM, Explorer, Minimization, Perturbation, Settings, SideChains
 from pele_ocl.formats import read_structure
-from pele_ocl.gb_models.radii_of_models import default_radii
+from pele_ocl.gb_models.solvent_model import default_radii
 
 
 class Clock:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...atoms import Floats, Ints, Labels
+from ...atoms import DefaultRadii, Floats, Ints, Labels
 from ...atoms.radii import BONDI_SETS, hct_scale, radii_set, tidy_set
 from ...common.errors import InputError
 from ...common.extras import extra
@@ -34,12 +34,18 @@ _OFFSET_NM = re.compile(r"offset=(0\.\d+)")
 
 @dataclass(frozen=True, eq=False)
 class GBParameters:
-    """radii (n,) A and scales (n,), None where nothing gives them; the name of the set; notes."""
+    """GB parameters of a System.
+
+    radii, scales : (n,) A and (n,), None where nothing gives them; name : of the set
+    default : DefaultRadii where the set was taken because nothing says which
+    """
+
 
     radii: Floats | None
     scales: Floats | None
     name: str
     notes: tuple[str, ...] = ()
+    default: DefaultRadii | None = None
 
 
 def gb_parameters(
@@ -59,7 +65,8 @@ def gb_parameters(
         raise InputError(f"the System has {len(found)} Generalized Born forces; one is needed, or none")
     if not found:
         try:
-            return GBParameters(*radii_set(DEFAULT_SET, labels, bonds), DEFAULT_SET)
+            default = DefaultRadii(DEFAULT_SET, labels, bonds)
+            return GBParameters(*default.of_set(DEFAULT_SET), DEFAULT_SET, default=default)
         except InputError as error:
             return GBParameters(None, None, "", (str(error),))
     force = found[0]

@@ -73,6 +73,7 @@ def from_openmm(topology: Topology, system: System, positions: ArrayLike, radii:
         combining=nonbonded.combining,
         bonded=bonded,
         gb_radii_set=gb.name,
+        default_radii=gb.default,
         notes=(*_notes(system, forces, bonds), *wrapping_notes(forces), *nonbonded.notes, *gb.notes),
     )
 
