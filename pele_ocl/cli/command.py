@@ -71,7 +71,8 @@ GROUPS = {
     "born accuracy",
     "Models and trajectories": "models resume trajectory frames topology image combine align at_atoms",
     "Choosing atoms": "model select without only",
-    "Structure and force field": "coordinates parameters forcefield allow_scripts radii templates obc pele_data "
+    "Structure and force field": "coordinates ligand_file ligand_forcefield ligand_charges parameters "
+    "forcefield allow_scripts radii templates obc pele_data "
     "fallback pele_conf allow_missing_terminals",
     "Solvent": "like gb rgb_max solute_dielectric solvent_dielectric ionic_strength temperature kappa_convention "
     "gbn_convention coulomb_constant surface surface_tension lcpo_unknown",
@@ -81,7 +82,8 @@ GROUPS = {
 _HEADING_OF = {name: heading for heading, names in GROUPS.items() for name in names.split()}
 # Options that --help shows of a command with many; --help-all shows the others, too.
 ESSENTIAL = frozenset(
-    "path paths output outputs ligand receptor poses trajectory frames coordinates forcefield select like gb "
+    "path paths output outputs ligand ligand_file receptor poses trajectory "
+    "frames coordinates forcefield select like gb "
     "ionic_strength device as_json help help_all "
     "cutoff method pairs_file per_residue tolerance max_iterations restrain freeze "
     "pb mmpbsa idecomp alanine native near side_chains "

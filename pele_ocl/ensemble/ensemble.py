@@ -332,9 +332,7 @@ class Ensemble:
         return [self.state.frozen[k].copy() for k in rows]
 
 
-def _rows_of(
-    molecules: Atoms | Sequence[Atoms], copies: int | Sequence[int], model: SolventModel
-) -> tuple[Atoms, ...]:
+def _rows_of(molecules: Atoms | Sequence[Atoms], copies: int | Sequence[int], model: SolventModel) -> tuple[Atoms, ...]:
     """Give the Atoms of each row, with the GB radii that go with the model."""
     listed = [molecules] if isinstance(molecules, Atoms) else molecules
     if not isinstance(listed, Sequence) or not listed:

@@ -200,7 +200,9 @@ class ForceField:
         own = found[self.radii_set]
         notes = () if isinstance(own, str) else own.notes
         tables = {name: of if isinstance(of, str) else (of.radii, of.scales) for name, of in found.items()}
-        default = DefaultRadii(self.radii_set, structure.labels, bonds, tables, notes=(*notes, *self.origin.about_radii))
+        default = DefaultRadii(
+            self.radii_set, structure.labels, bonds, tables, notes=(*notes, *self.origin.about_radii)
+        )
         return _Radii(None, None, (), default) if isinstance(own, str) else own._replace(default=default)
 
     def _looked_up(

@@ -41,8 +41,7 @@ from ..forcefield.control import beside
 from ..forcefield.sources import data_folders
 from ..formats.conformation_files import ConformationFile
 from ..gb_models import GB_MODELS
-from ..gb_models.solvent_model import default_radii
-from ..gb_models.solvent_model import SolventModel
+from ..gb_models.solvent_model import SolventModel, default_radii
 from ..reading import read
 from ..trajectories.fingerprints import sha256_of
 from .explore_files import OVER, WHOLE, Files, refuse_inputs, refuse_other_reports, remove_earlier

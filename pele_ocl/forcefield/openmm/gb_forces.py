@@ -40,7 +40,6 @@ class GBParameters:
     default : DefaultRadii where the set was taken because nothing says which
     """
 
-
     radii: Floats | None
     scales: Floats | None
     name: str
