@@ -42,7 +42,7 @@ def joined(first: Any, second: Any) -> dict[str, Any]:
         positions=np.concatenate([first.positions, second.positions]),
         labels=labels,
         bonds=bonds,
-        bonded=None if first.bonded is None else _bonded(first.bonded, second.bonded, n),  # type: ignore[arg-type]
+        bonded=None if first.bonded is None else _bonded(first.bonded, second.bonded, n),
         combining=first.combining,
         one_four=first.one_four,
         type_family="amber" if is_amber else "",
@@ -51,7 +51,7 @@ def joined(first: Any, second: Any) -> dict[str, Any]:
         forcefield=" + ".join(names),
         cell_angles=first.cell_angles,
         notes=(*first.notes, *second.notes),
-        **columns,  # type: ignore[arg-type]
+        **columns,
     )
 
 
@@ -102,4 +102,4 @@ def _bonded(one: Bonded, other: Bonded, n: int) -> Bonded:
             parameters=np.concatenate([table.parameters, parameters]),
         )
     excluded = np.concatenate([one.excluded, other.excluded + n])
-    return replace(one, maps=(*one.maps, *other.maps), excluded=excluded, **tables)  # type: ignore[arg-type]
+    return replace(one, maps=(*one.maps, *other.maps), excluded=excluded, **tables)

@@ -7,6 +7,7 @@ AMBER's topologies knows whole. Nothing of AmberTools is imported.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from rdkit.Chem import Mol
 
 PROGRAMS = ("antechamber", "parmchk2", "tleap")
+_DATE = re.compile(rb"DATE = \d\d/\d\d/\d\d +\d\d:\d\d:\d\d")  # of a topology, which equal ones should not have
 LOST = 0.01  # e that the charges of a program may lack of the formal charge
 _INSTALL = (
     "AmberTools' {program} is needed for the parameters of a small molecule, and is not on the PATH: "
@@ -71,7 +73,7 @@ def topology_of(
             "set default PBRadii mbondi2\nsaveamberparm m out.prmtop out.rst7\nquit\n"
         )
         _run("tleap", ["-f", "leap.in"], folder, source, until)
-        return (folder / "out.prmtop").read_bytes() + note
+        return _DATE.sub(rb"DATE = 01/01/00 00:00:00", (folder / "out.prmtop").read_bytes(), count=1) + note
 
 
 def is_by_rdkit(topology: bytes) -> bool:

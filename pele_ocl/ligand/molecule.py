@@ -247,7 +247,7 @@ class Ligand:
         own = self.in_canonical_order().molecule
         if charges == "gas":
             return own
-        settings = Chem.SmilesParserParams()
+        settings: Any = Chem.SmilesParserParams()
         settings.removeHs = False
         graph = Chem.MolFromSmiles(self.smiles, settings)
         if graph is None or graph.GetNumAtoms() != len(self):
@@ -298,7 +298,7 @@ def embedded(molecule: Mol, source: str) -> Mol:
     """Add hydrogens and one conformer to a molecule. Raises InputError where distance geometry finds none."""
     chem: Any = extra("rdkit.Chem", _PURPOSE)
     all_chem: Any = extra("rdkit.Chem.AllChem", _PURPOSE)
-    whole = chem.AddHs(molecule)
+    whole: Mol = chem.AddHs(molecule)
     settings = all_chem.ETKDGv3()
     settings.randomSeed = 2016
     with _quiet_rdkit():
