@@ -115,10 +115,11 @@ def _name_of(option: click.Parameter) -> str:
     return "help" if "--help" in option.opts else option.name or ""
 
 
-_HELP_ALL = click.Option(
-    ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_print_all,
-    help="Show all options and exit.",
-)  # fmt: skip
+def _help_all(hidden: bool) -> click.Option:
+    return click.Option(
+        ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_print_all, hidden=hidden,
+        help="Show all options and exit.",
+    )  # fmt: skip
 
 
 class EachOnce(click.Command):
@@ -151,9 +152,9 @@ class EachOnce(click.Command):
             raise click.UsageError(f"No such option {error.option_name!r}. (Did you mean {ours!r}?)", ctx) from None
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """List arguments and options, with --help-all if there are many."""
+        """List arguments and options, with --help-all, which help texts of few options leave out."""
         found = super().get_params(ctx)
-        return [*found, _HELP_ALL] if len(found) > _FEW else found
+        return [*found, _help_all(len(found) <= _FEW)]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options: of many the essential ones, or with --help-all every one, in groups."""
