@@ -65,6 +65,8 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .interop.preparing import prepare as prepare
     from .ions import IonsResult as IonsResult
     from .ions import place_ions as place_ions
+    from .ligand import Ligand as Ligand
+    from .ligand import read_ligands as read_ligands
     from .mapmath import combine_maps as combine_maps
     from .minimize import MinimizeBatch as MinimizeBatch
     from .minimize import Minimizer as Minimizer
@@ -133,6 +135,7 @@ _HOMES = {
     "interop.preparation": ("Preparation",),
     "interop.preparing": ("prepare",),
     "ions": ("IonsResult", "place_ions"),
+    "ligand": ("Ligand", "read_ligands"),
     "mapmath": ("combine_maps",),
     "minimize": ("MinimizeBatch", "MinimizeResult", "Minimizer", "minimize_many"),
     "nonbond": ("Nonbond", "NonbondBatch", "NonbondResult"),

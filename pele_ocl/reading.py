@@ -17,7 +17,10 @@ from .common import arguments
 from .common.errors import InputError
 from .forcefield import ForceField
 from .formats import brings_parameters, read_structure_or_atoms, structure_format
+from .ligand import Ligand
 
+LigandGiven: TypeAlias = str | PathLike[str] | Ligand | Atoms
+Ligands: TypeAlias = Iterable[LigandGiven]
 # The file of the positions of a topology, or the positions themselves.
 Coordinates: TypeAlias = str | PathLike[str] | Floats | None
 FILE = "file"  # GB radii of the structure's own
@@ -39,6 +42,9 @@ def read(
     *,
     select: str | None = None,
     radii: str | None = None,
+    ligands: Ligands = (),
+    ligand_forcefield: str = "gaff2",
+    ligand_charges: str = "gas",
 ) -> Atoms:
     """Read a molecule and give it parameters.
 
@@ -56,11 +62,18 @@ def read(
         those of the file if it has some. Else they are the force field's default, which a SolventModel replaces if its
         GB model was made with others (gbn: bondi, gbn2: mbondi3), or if its program has others (SolventModel.like)
 
+    ligands : molecules to add, behind the atoms of the file: Ligands, Atoms, or files of small molecules (.sdf, .mol2,
+        .smi), each by its first molecule
+    ligand_forcefield, ligand_charges : of ligands without parameters, as of `Ligand.parametrize`
+
     Returns Atoms in the order of the file. Raises FormatError if a file cannot be read, and ParameterError if the force
     field lacks a residue or an atom. Raises InputError for a force field that the file cannot take. A selection that
     cannot be read or takes no atom is an InputError, too.
     """
-    return read_chosen(path, forcefield, model, coordinates, parameters, select=select, radii=radii)[0]
+    return read_chosen(
+        path, forcefield, model, coordinates, parameters, select=select, radii=radii, ligands=ligands,
+        ligand_forcefield=ligand_forcefield, ligand_charges=ligand_charges,
+    )[0]  # fmt: skip
 
 
 def read_chosen(
@@ -72,8 +85,35 @@ def read_chosen(
     *,
     select: str | Selection | None = None,
     radii: str | None = None,
+    ligands: Ligands = (),
+    ligand_forcefield: str = "gaff2",
+    ligand_charges: str = "gas",
 ) -> tuple[Atoms, NDArray[np.bool_] | None]:
-    """Read as `read` does, and tell (n,) True for each atom taken from the file, None if all were."""
+    """Read as `read` does, and tell (n,) True for each atom taken, None if all were. Ligands are taken whole."""
+    if isinstance(ligands, str | PathLike | Ligand | Atoms):
+        raise InputError(f"ligands are {arguments.described(ligands)}; a list of them is needed")
+    added = [_ligand_of(each, ligand_forcefield, ligand_charges, radii) for each in ligands]
+    found, mask = _read_file(path, forcefield, model, coordinates, parameters, select, radii)
+    for atoms in added:
+        found = found + atoms
+        mask = None if mask is None else np.concatenate([mask, np.ones(len(atoms), bool)])
+    return found, mask
+
+
+def _ligand_of(given: LigandGiven, forcefield: str, charges: str, radii: str | None) -> Atoms:
+    """Give a ligand parameters, if it has none."""
+    if not isinstance(given, Atoms | Ligand):
+        path = arguments.file_path(given, "ligands")
+        given = Ligand.read(path)
+    atoms = given if isinstance(given, Atoms) else given.parametrize(forcefield, charges)
+    return atoms if radii in (None, FILE) else atoms.with_radii(str(radii))
+
+
+def _read_file(
+    path: str | PathLike[str], forcefield: ForceField | str | None, model: int | None, coordinates: Coordinates,
+    parameters: Iterable[str | PathLike[str]], select: str | Selection | None, radii: str | None,
+) -> tuple[Atoms, NDArray[np.bool_] | None]:  # fmt: skip
+    """Read the file itself; parameters as of read_chosen."""
     if radii is not None:
         arguments.choice("the set of GB radii", tidy_set(arguments.text("radii", radii)), (*RADII_SETS, FILE))
     arguments.file_path(path)

@@ -328,9 +328,9 @@ def test_choices_that_reading_made_are_noted(tmp_path):
 
 
 def test_many_options_are_listed_in_groups():
-    """Each once, under a heading; a command with few has none."""
+    """By --help-all, each once, under a heading; a command with few has none."""
     for command in ("energy", "minimize", "binding", "potmap"):
-        text = run(command, "--help").stdout
+        text = run(command, "--help-all").stdout
         headings = re.findall(r"^(\w[\w ]+):$", text, re.M)
         assert headings[0] == "Options"
         assert {"Computation", "Choosing atoms", "Structure and force field", "Reports"} <= set(headings), command
@@ -339,3 +339,21 @@ def test_many_options_are_listed_in_groups():
         longest = max(len(re.findall(r"^  -", part, re.M)) for part in re.split(r"^\w[\w ]+:$", text, flags=re.M))
         assert longest <= 20, command
     assert re.findall(r"^(\w[\w ]+):$", run("convert", "--help").stdout, re.M) == ["Options"]
+
+
+def test_help_shows_the_options_that_people_need():
+    """Of a command with many, and says how many more there are; a command with few shows all of them."""
+    for command in ("energy", "minimize", "binding", "potmap", "simulate", "pb"):
+        short, full = run(command, "--help").stdout, run(command, "--help-all").stdout
+        count = len(re.findall(r"^  -", short, re.M))
+        assert 8 <= count <= 26, command
+        more = len(re.findall(r"^  -", full, re.M)) - count
+        assert short.rstrip().endswith(f"{more} more options: main {command} --help-all"), command
+        assert {"--output", "--help", "--help-all"} <= set(re.findall(r"--[\w-]+", short)), command
+    assert "--help-all" not in run("convert", "--help").stdout
+
+
+def test_a_command_that_is_nearly_right_is_suggested():
+    run_error = run("minimise", HEXAPEPTIDE, code=2).stderr
+    assert "No such command 'minimise'. (Did you mean minimize?)" in run_error
+    assert "No such command 'zzz'.\n" in run("zzz", code=2).stderr

@@ -279,7 +279,7 @@ def test_errors_are_sentences(tmp_path):
 
 @pytest.mark.parametrize("command", [("energy",), ("bench", "energy")])
 def test_help(command):
-    text = run(*command, "--help").stdout
+    text = run(*command, "--help-all").stdout
     for word in ("Usage:", "--variant", "--precision", "--device"):
         assert word in text
 

@@ -447,7 +447,7 @@ def test_bench_without_pairs_says_so():
 
 @pytest.mark.parametrize("command", [("nonbond",), ("bench", "nonbond")])
 def test_help(command):
-    text = run(*command, "--help").stdout
+    text = run(*command, "--help-all").stdout
     for word in ("Usage:", "--variant", "--precision", "--device", "--cutoff"):
         assert word in text
 

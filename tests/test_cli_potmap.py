@@ -358,7 +358,7 @@ def test_potmap_of_a_file_is_that_of_its_atoms(atoms, grid, tmp_path):
 
 @pytest.mark.parametrize("command", [("potmap",), ("bench", "potmap")])
 def test_help(command):
-    text = run(*command, "--help").stdout
+    text = run(*command, "--help-all").stdout
     for word in ("Usage:", "--variant", "--precision", "--device"):
         assert word in text
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
+import sys
 
 import pyopencl as cl
 import pytest
@@ -11,7 +12,7 @@ from test_runtime_refusals import opencl_error
 
 from pele_ocl import KernelBuildError, list_devices
 from pele_ocl.opencl import Device, Queue
-from pele_ocl.opencl.runtimes import HASWELL, KEPT_BYTES, known_name, rename, writable_parts
+from pele_ocl.opencl.runtimes import HASWELL, KEPT_BYTES, known_name, name_processors, processor, rename, writable_parts
 
 TARGET, PROCESSOR, FIRST = 64, 96, 128  # where a memory has the names, and a device with pointers to them
 ALL = [range(1 << 20)]
@@ -71,6 +72,23 @@ def test_the_name_goes_by_what_the_processor_has():
     assert known_name(told(HASWELL)) == b"haswell"
     assert known_name(told(HASWELL - {"fma"})) == b"x86-64"
     assert known_name("") == b"x86-64"
+
+
+@pytest.mark.parametrize(("wanted", "is_renamed"), [("1", True), ("0", False), (None, False)])
+def test_memory_is_written_to_only_where_it_is_asked_for(monkeypatch, wanted, is_renamed):
+    class Platform:
+        version = "OpenCL 3.0 PoCL 3.0-rc2"
+
+    class Unknown:
+        platform, version, int_ptr = Platform(), "OpenCL 3.0 PoCL HSTR: pthread-x86_64-unknown-linux-gnu-generic", FIRST
+
+    opened = []
+    monkeypatch.setattr(processor, "rename", lambda *_: opened.append(True))
+    monkeypatch.delenv("PELE_OCL_NAME_PROCESSOR", raising=False)
+    if wanted is not None:
+        monkeypatch.setenv("PELE_OCL_NAME_PROCESSOR", wanted)
+    name_processors([Unknown()])
+    assert bool(opened) == (is_renamed and sys.platform.startswith("linux"))
 
 
 def test_every_device_of_this_machine_builds():

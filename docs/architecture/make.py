@@ -43,7 +43,7 @@ BOXES: dict[str, tuple[float, float, str, str]] = {
     "view": (2, 0.9, "view", "surfaces, pages, scenes"),
     "reference": (3, 0.9, "reference", "the definitions, in NumPy"),
     "opencl": (0, 0.9, "opencl", "devices, kernels, launches"),
-    "files": (2.35, 1.9, "formats forcefield interop pairs reading", ""),
+    "files": (2.35, 1.9, "formats forcefield interop ligand pairs reading", ""),
     "molecules and models": (
         2.15, 2.7,
         "atoms contract grid results sampling mapmath gb_models potential_model pb_model units", "",

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from pele_ocl.cli import main
+from pele_ocl.cli.command import show_all_options
 from pele_ocl.cli.mmpbsa import MMPBSA, mmpbsa
 from pele_ocl.cli.pele_run import PELE, pele_run
 from pele_ocl.common.installation import copy_installed
@@ -25,7 +26,10 @@ def help_texts() -> dict[str, str]:
         context = command.make_context(
             path.split()[-1], [], parent=parent, resilient_parsing=True, max_content_width=110
         )
-        texts = {path.replace(" ", "-") + ".txt": f"$ {path} --help\n\n{command.get_help(context)}\n"}
+        show_all_options(context)
+        text = command.get_help(context)
+        option = "--help-all" if "--help-all" in text else "--help"
+        texts = {path.replace(" ", "-") + ".txt": f"$ {path} {option}\n\n{text}\n"}
         if isinstance(command, click.Group):
             for name in command.list_commands(context):
                 child = command.get_command(context, name)
@@ -49,7 +53,7 @@ def context_of(group: click.Group) -> click.Context:
 def contents() -> str:
     """Write the page that lists the commands with their first sentences."""
     rows = [f"| [{name}]({path}.txt) | {sentence} |" for name, path, sentence in _commands(main, "pele-ocl")]
-    head = "# Commands\n\nThe help text of each, as `pele-ocl COMMAND --help` prints it; `make docs` writes them."
+    head = "# Commands\n\nThe help text of each with all its options; `make docs` writes them."
     return "\n".join([f"{head} [pele-ocl](pele-ocl.txt) lists them.\n", "| command | |", "|---|---|", *rows, ""])
 
 

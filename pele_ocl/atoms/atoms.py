@@ -18,8 +18,9 @@ from .close_pairs import close_pair
 from .combining import RULES, Combining
 from .default_radii import DefaultRadii
 from .indexing import chosen_indices
+from .joining import joined
 from .labels import Floats, Ints, Labels, Strings, labels_of
-from .radii import elements_of, radii_set, tidy_set
+from .radii import RADII_SETS, elements_of, radii_set, tidy_set
 from .selection import SelectableAtoms, Selection
 from .sites import VirtualSites
 from .undone import UndonePairs
@@ -181,6 +182,19 @@ class Atoms(ReadOnlyArrays):
             rigid_pairs=rigid[(rigid >= 0).all(axis=1)],
             notes=(*self.notes, f"{len(indices):,} of {len(self):,} atoms were taken"),
         )
+
+    def __add__(self, other: Atoms) -> Atoms:
+        """Put another molecule behind this one, with the parameters of both: `complex = receptor + ligand`.
+
+        Both need one combining rule and one kind of 1-4 pairs. GB radii that nobody chose become those of the other's
+        set. A chain of the second that the first has, too, gets another letter. Nothing is bonded between the two.
+        Raises InputError for parameters that do not go together.
+        """
+        if not isinstance(other, Atoms):
+            return NotImplemented
+        first, second, notes = _of_one_set(self, other)
+        together = Atoms(**joined(first, second))
+        return noted(together, (*together.notes, *notes)) if notes else together
 
     def selected(self, text: str) -> NDArray[np.bool_]:
         """Mark the atoms that a text chooses, (n,) True for each: `atoms.selected("within 5 of resname NAP")`.
@@ -365,6 +379,20 @@ def with_default_set(atoms: Atoms, name: str) -> Atoms:
     notes = [sentence for sentence in atoms.notes if sentence not in own.notes]
     notes += own.notes if name == own.name else ()
     return _with(atoms, gb_radii=radii, gb_scales=scales, gb_radii_set=name, notes=tuple(notes))
+
+
+def _of_one_set(first: Atoms, second: Atoms) -> tuple[Atoms, Atoms, tuple[str, ...]]:
+    """Give both molecules GB radii of one set, if those of one are a default; a note where they stay different."""
+    if first.gb_radii is None or second.gb_radii is None or first.gb_radii_set == second.gb_radii_set:
+        return first, second, ()
+    if first.default_radii is not None and second.default_radii is not None:
+        return first, with_default_set(second, first.gb_radii_set), ()
+    if second.default_radii is not None and first.gb_radii_set in RADII_SETS:
+        return first, second.with_radii(first.gb_radii_set), ()
+    if first.default_radii is not None and second.gb_radii_set in RADII_SETS:
+        return first.with_radii(second.gb_radii_set), second, ()
+    note = f"GB radii of the molecules are of different sets: {first.gb_radii_set} and {second.gb_radii_set}"
+    return first, second, (note,)
 
 
 def given_default_radii(atoms: Atoms, name: str) -> Atoms:

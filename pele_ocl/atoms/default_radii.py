@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..common.errors import ParameterError
+from ..common.errors import ParameterError, PeleError
 from .labels import Floats, Ints, Labels
 from .radii import RADII_SETS, radii_set
 
@@ -47,6 +47,17 @@ class DefaultRadii:
     def of_atoms(self, indices: NDArray[np.intp]) -> DefaultRadii:
         """Make the radii of other atoms, which have those of these atoms, by index (k,): of a part, or a mutant."""
         return replace(self, indices=indices if self.indices is None else self.indices[indices])
+
+    def joined(self, other: DefaultRadii, labels: Labels, bonds: Ints) -> DefaultRadii:
+        """Make the radii of two molecules as one. labels, bonds : of both together"""
+        tables: dict[str, RadiiAndScales | str] = {}
+        for name in RADII_SETS:
+            try:
+                pairs = zip(self.of_set(name), other.of_set(name), strict=True)
+                tables[name] = tuple(np.concatenate(pair) for pair in pairs)  # type: ignore[assignment]
+            except PeleError as error:
+                tables[name] = str(error)
+        return DefaultRadii(self.name, labels, bonds, tables, notes=(*self.notes, *other.notes))
 
     def of_set(self, name: str) -> RadiiAndScales:
         """Radii (k,) A and scales (k,) of a set, by name.

@@ -6,6 +6,7 @@ import errno
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -63,6 +64,17 @@ class Commands(click.Group):
             return None
         command: click.Command = getattr(import_module(f".{cmd_name}", __name__), cmd_name)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or suggest the ones with names like the one that is given."""
+        name = args[0]
+        if name in COMMANDS or name.startswith("-"):
+            return super().resolve_command(ctx, args)
+        like = get_close_matches(name, COMMANDS, n=3)
+        meant = f" (Did you mean {' or '.join(like)}?)" if like else ""
+        raise click.UsageError(f"No such command {name!r}.{meant}", ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

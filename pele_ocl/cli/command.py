@@ -71,18 +71,55 @@ GROUPS = {
     "born accuracy",
     "Models and trajectories": "models resume trajectory frames topology image combine align at_atoms",
     "Choosing atoms": "model select without only",
-    "Structure and force field": "coordinates parameters forcefield allow_scripts radii templates obc pele_data "
+    "Structure and force field": "coordinates ligand_file ligand_forcefield ligand_charges parameters "
+    "forcefield allow_scripts radii templates obc pele_data "
     "fallback pele_conf allow_missing_terminals",
     "Solvent": "like gb rgb_max solute_dielectric solvent_dielectric ionic_strength temperature kappa_convention "
     "gbn_convention coulomb_constant surface surface_tension lcpo_unknown",
     "Devices and processes": "precision device workers scheduler shard",
-    "Reports": "strict per_residue as_json verbose debug help",
+    "Reports": "strict per_residue as_json verbose debug help help_all",
 }
 _HEADING_OF = {name: heading for heading, names in GROUPS.items() for name in names.split()}
+# Options that --help shows of a command with many; --help-all shows the others, too.
+ESSENTIAL = frozenset(
+    "path paths output outputs ligand ligand_file receptor poses trajectory "
+    "frames coordinates forcefield select like gb "
+    "ionic_strength device as_json help help_all "
+    "cutoff method pairs_file per_residue tolerance max_iterations restrain freeze "
+    "pb mmpbsa idecomp alanine native near side_chains "
+    "replicas length temperatures timestep form exchange_every "
+    "spacing padding nonlinear surface for_surface field png charges "
+    "requests neutralize concentration map_path values_path".split()
+)
 # Names that other programs have for options, which a message suggests.
 ALIASES = {"--salt": "--ionic-strength", "--saltcon": "--ionic-strength", "--igb": "--gb", "--extdiel":
            "--solvent-dielectric", "--intdiel": "--solute-dielectric", "--surften": "--surface-tension"}  # fmt: skip
 _FEW = 20  # options that need no headings
+_ALL = "pele_ocl.help_all"  # key of click's context: True while all options are shown
+
+
+def show_all_options(ctx: click.Context) -> None:
+    """Make the help text of a context list every option."""
+    ctx.meta[_ALL] = True
+
+
+def _print_all(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        show_all_options(ctx)
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
+
+
+def _name_of(option: click.Parameter) -> str:
+    """Name an option as GROUPS does; click's releases name the parameter of --help differently."""
+    return "help" if "--help" in option.opts else option.name or ""
+
+
+def _help_all(hidden: bool) -> click.Option:
+    return click.Option(
+        ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_print_all, hidden=hidden,
+        help="Show all options and exit.",
+    )  # fmt: skip
 
 
 class EachOnce(click.Command):
@@ -114,18 +151,30 @@ class EachOnce(click.Command):
                 ours = f"{ours} {_model_of_igb(args)}".strip()
             raise click.UsageError(f"No such option {error.option_name!r}. (Did you mean {ours!r}?)", ctx) from None
 
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """List arguments and options, with --help-all, which help texts of few options leave out."""
+        found = super().get_params(ctx)
+        return [*found, _help_all(len(found) <= _FEW)]
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options, in groups if there are many."""
-        records: dict[str, list[tuple[str, str]]] = {heading: [] for heading in ("Options", *GROUPS)}
+        """Write the options: of many the essential ones, or with --help-all every one, in groups."""
         options = [(option, option.get_help_record(ctx)) for option in self.get_params(ctx)]
-        shown = [(option, record) for option, record in options if record is not None]
-        for option, record in shown:
-            heading = _HEADING_OF.get(option.name or "", "Options") if len(shown) > _FEW else "Options"
-            records[heading].append(record)
+        shown = [(_name_of(option), record) for option, record in options if record is not None]
+        is_many, wants_all = len(shown) > _FEW, ctx.meta.get(_ALL, False)
+        records: dict[str, list[tuple[str, str]]] = {heading: [] for heading in ("Options", *GROUPS)}
+        for name, record in shown:
+            records[_HEADING_OF.get(name, "Options") if is_many else "Options"].append(record)
+        if is_many and not wants_all:
+            essential = {record for name, record in shown if name in ESSENTIAL}
+            records = {"Options": [each for listed in records.values() for each in listed if each in essential]}
         for heading, listed in records.items():
             if listed:
                 with formatter.section(heading):
                     formatter.write_dl(listed)
+        left = len(shown) - sum(map(len, records.values()))
+        if left:
+            formatter.write_paragraph()
+            formatter.write_text(f"{left} more options: {ctx.command_path} --help-all")
 
     def _refuse_repeated(self, ctx: click.Context, args: list[str]) -> None:
         _, _, order = self.make_parser(ctx).parse_args(args)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ..forcefield import ControlFile
 
 OPTION = "--pele-conf"
+HELP = frozenset(("-h", "--help", "--help-all"))  # after which nothing is read
 _SUFFIX = ".conf"
 
 
@@ -25,7 +26,7 @@ def with_control_file(command: click.Command, context: click.Context, args: Sequ
     """
     left = list(args)
     known = any(OPTION in parameter.opts for parameter in command.params)
-    if not known or "--help" in left or left.count(OPTION) > 1:
+    if not known or HELP & set(left) or left.count(OPTION) > 1:
         return left
     given, _, _ = command.make_parser(context).parse_args(list(left))
     structures = [str(path) for path in _several(given.get("path"))]

@@ -16,6 +16,7 @@ from ..common.variant import PRECISIONS
 from ..gb_models import GB_MODELS, models_listed
 from ..gb_models.solvent_model import GBN_CONVENTIONS, IN_VACUUM, KAPPAS, LCPO_UNKNOWN, PRESETS, SURFACES, SolventModel
 from ..jobs.reading import require_lennard_jones as require_lennard_jones
+from ..ligand import ATOM_TYPES, CHARGES
 from ..reading import FILE
 from ..units import POTENTIAL_UNITS
 from .command import CONSTANTS, DEBUG, INPUT, OUTPUT
@@ -33,7 +34,7 @@ _WITHOUT_SOLVENT = {"surface": "none", "ionic_strength": 0.0}  # values that say
 MODEL_FIELDS = [f.name for f in fields(SolventModel)]
 _STRUCTURE_NAMES = (
     "coordinates", "parameters", "model", "forcefield", "radii", "templates", "obc", "pele_data", "fallback",
-    "allow_missing_terminals", "allow_scripts",
+    "allow_missing_terminals", "allow_scripts", "ligand_file", "ligand_forcefield", "ligand_charges",
 )  # fmt: skip
 
 
@@ -294,6 +295,27 @@ _STRUCTURE_OPTIONS: Options = (
         "AMBER's sets serve all atoms; file takes the radii in the structure's files. Default: file if "
         "it has radii, else mbondi3 with gbn2, bondi with gbn, pele with PELE's force fields, openmm-"
         "obc with Amber99SB.",
+    ),
+    click.option(
+        "--ligand-file",
+        type=INPUT,
+        multiple=True,
+        metavar="FILE",
+        help="Add the first molecule of a file of small molecules: .sdf, .mol2 or .smi. Can be given several times.",
+    ),
+    click.option(
+        "--ligand-forcefield",
+        type=click.Choice(ATOM_TYPES),
+        default=ATOM_TYPES[0],
+        show_default=True,
+        help="Force field of ligands without parameters; needs AmberTools' antechamber.",
+    ),
+    click.option(
+        "--ligand-charges",
+        type=click.Choice(list(CHARGES)),
+        default="gas",
+        show_default=True,
+        help="Charges of ligands without parameters: Gasteiger's, AM1-BCC or ABCG2.",
     ),
     templates_option,
     obc_option,

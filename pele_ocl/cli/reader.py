@@ -115,6 +115,7 @@ class StructureReader:
     selection : of all three options that choose atoms; gb, like : of the solvent, None if the command has none
     lcpo : rule of LCPO surfaces, to say which atoms take the parameters of carbon; "" without them
     trajectory : None if the command takes none
+    ligand_file, ligand_forcefield, ligand_charges : ligands to add, and the parameters of those without
     """
 
     structures: tuple[Path, ...]
@@ -134,6 +135,9 @@ class StructureReader:
     like: str | None
     lcpo: str
     trajectory: FirstFrame | None
+    ligand_file: tuple[Path, ...] = ()
+    ligand_forcefield: str = "gaff2"
+    ligand_charges: str = "gas"
     _told: set[str] = field(default_factory=set, init=False)
     _of_frames: list[str] = field(default_factory=list, init=False)  # notes about the first frame
 
@@ -162,7 +166,8 @@ class StructureReader:
         atoms, taken = read_chosen(
             source, None if has_own else self._forcefield, self.model if number is None else number,
             self._positions(source), self.parameters, select=self.selection,
-            radii=self.radii if has_own or self.radii == FILE else None,
+            radii=self.radii if has_own or self.radii == FILE else None, ligands=self.ligand_file,
+            ligand_forcefield=self.ligand_forcefield, ligand_charges=self.ligand_charges,
         )  # fmt: skip
         if self.gb is not None:
             atoms = SolventModel.like(self.like or "exact", gb=self.gb).choose_radii(atoms)

@@ -23,9 +23,6 @@ _LIBRARIES = {
     "torch": ("torch", "pip install 'pele-ocl[torch]'"),
     "jax": ("JAX", "pip install 'pele-ocl[jax]'"),
     "ase": ("ASE", "pip install 'pele-ocl[ase]'"),
-    # No extra can bring these two, which come from conda-forge alone.
-    "openff": ("openff-toolkit", "conda install -c conda-forge openff-toolkit"),
-    "openmmforcefields": ("openmmforcefields", "conda install -c conda-forge openmmforcefields"),
 }
 
 

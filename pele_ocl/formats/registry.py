@@ -38,7 +38,7 @@ STRUCTURES: dict[str, str] = {
     ".parm7": "pele_ocl.formats.amber:FORMAT",
     ".top": "pele_ocl.interop.topology_files:TOP",
     ".psf": "pele_ocl.interop.topology_files:PSF",
-    ".sdf": "pele_ocl.interop.sdf:FORMAT",
+    ".sdf": "pele_ocl.ligand.files:FORMAT",
     ".mol2": "pele_ocl.formats.mol2:FORMAT",
     ".gro": "pele_ocl.formats.gro:FORMAT",
 }

@@ -141,7 +141,8 @@ def _build(device: Device, file: str, source: str, options: list[str]) -> Progra
         if "unknown target CPU" in str(error):
             raise KernelBuildError(
                 f"the compiler of {device} does not know this processor; install another "
-                "runtime: pip install 'pele-ocl[intel]'"
+                "runtime: pip install 'pele-ocl[intel]'; or set PELE_OCL_NAME_PROCESSOR=1, by which PoCL 3.0 compiles "
+                "for an older processor"
             ) from error
         kind = GroupTooLargeError if is_about_the_group(error) else KernelBuildError
         raise kind(f"cl/{file} does not compile on {device.name} with {' '.join(options)}: {error}") from error

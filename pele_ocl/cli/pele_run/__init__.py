@@ -20,7 +20,7 @@ from ...jobs.running import run_with
 from ..clock import elapsed
 from ..cluster import cluster_options, cluster_options_of
 from ..command import INPUT, OUTPUT, EachOnce, _File
-from ..control_file import OPTION
+from ..control_file import HELP, OPTION
 from ..json_lines import say_record
 from ..options import ReadAtoms, model_options, report_options, run_options, structure_options, surface_options
 from ..physics import physics_lines
@@ -52,7 +52,7 @@ class PeleCommand(EachOnce):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         given = self.make_parser(ctx).parse_args(list(args))[0]
         named = {name for name, value in given.items() if isinstance(value, str)}  # others are not given
-        if not ctx.resilient_parsing and "--help" not in args and "pele" in named:
+        if not ctx.resilient_parsing and not HELP & set(args) and "pele" in named:
             run = find_run(str(given["pele"]), given["pele_conf"] if "pele_conf" in named else None)
             args = [*args, *([] if "pele_conf" in named else [OPTION, str(run.control)])]
             args += [] if given.get("pele_data") else _data_of(run)

@@ -3,11 +3,13 @@
 PyOpenCL's wheel has PoCL 3.0 with LLVM 14. It calls processors that it does not know "generic", such as AMD's since Zen
 5. Its own compiler then refuses that name, and no program builds. Later versions take the name from the variable
 POCL_LLVM_CPU_NAME. This one has neither an option nor a variable for it (https://github.com/pocl/pocl/issues/1049), so
-the name is replaced where PoCL keeps it.
+the name is replaced where PoCL keeps it. That writes into another library's memory, so only PELE_OCL_NAME_PROCESSOR=1
+has it done; without it the error of a build says which runtime to install.
 """
 
 from __future__ import annotations
 
+import os
 import struct
 import sys
 from collections.abc import Iterable, Sequence
@@ -17,6 +19,7 @@ from typing import BinaryIO
 
 import pyopencl as cl
 
+VARIABLE = "PELE_OCL_NAME_PROCESSOR"
 UNKNOWN = b"generic\0"
 TRIPLET = b"x86_64-"  # begins the name of the target, the pointer to which stands before that to the processor's
 KEPT_BYTES = 1024  # of a device in PoCL 3.0, behind which the next one may begin
@@ -25,7 +28,9 @@ HASWELL = {"avx2", "bmi1", "bmi2", "fma", "f16c", "abm", "movbe", "popcnt"}
 
 
 def name_processors(devices: Iterable[cl.Device]) -> None:
-    """Have PoCL 3.0 compile for a processor that its compiler knows, on devices whose own it does not."""
+    """Have PoCL 3.0 compile for a processor that its compiler knows, on devices whose own it does not, if asked to."""
+    if os.environ.get(VARIABLE) != "1":
+        return
     own = [device for device in devices if " PoCL 3.0" in device.platform.version]
     unknown = [device for device in own if device.version.endswith("x86_64-unknown-linux-gnu-generic")]
     if not unknown or not sys.platform.startswith("linux"):

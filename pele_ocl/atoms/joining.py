@@ -1,0 +1,126 @@
+"""Two molecules as one: `receptor + ligand`."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from itertools import chain
+from string import ascii_uppercase
+from typing import Any
+
+import numpy as np
+
+from ..common.errors import InputError
+from .bonded import Bonded, CMaps, TermTable
+from .default_radii import DefaultRadii
+from .labels import Labels
+from .sites import VirtualSites
+
+
+def joined(first: Any, second: Any) -> dict[str, Any]:
+    """Fields of two Atoms together, the second's behind the first's; `Atoms.__add__` has the description."""
+    for name, what in (("combining", "combining rule"), ("one_four", "scales of 1-4 pairs")):
+        one, other = getattr(first, name), getattr(second, name)
+        if not np.allclose(one, other, atol=1e-3) if name == "one_four" else one != other:
+            raise InputError(
+                f"the two molecules have different {what}s, {one} and {other}; parameters of one kind are needed"
+            )
+    if (first.bonded is None) != (second.bonded is None):
+        raise InputError("one of the two molecules has no bonded terms; give both a force field")
+    for each in (first, second):
+        if each.undone_pairs is not None:
+            raise InputError(f"one of the two molecules has atoms that {each.undone_pairs.what}; it cannot be joined")
+    labels = _labels(first, second)
+    n = len(first)
+    columns = {
+        name: _together(getattr(first, name), getattr(second, name))
+        for name in ("charges", "lj_sigma", "lj_epsilon", "gb_radii", "gb_scales", "types", "sgb")
+    }
+    missing = [name for name in columns if (getattr(first, name) is None) != (getattr(second, name) is None)]
+    if lacking := [name for name in missing if name not in ("types", "sgb")]:
+        raise InputError(f"one of the two molecules has no {' and '.join(lacking)}")
+    bonds = np.concatenate([first.bond_pairs, second.bond_pairs + n])
+    names = dict.fromkeys(filter(None, (first.forcefield, second.forcefield)))
+    is_amber = first.type_family == second.type_family == "amber" and "types" not in missing
+    sets = dict.fromkeys(filter(None, (first.gb_radii_set, second.gb_radii_set)))
+    return dict(
+        positions=np.concatenate([first.positions, second.positions]),
+        labels=labels,
+        bonds=bonds,
+        bonded=None if first.bonded is None else _bonded(first.bonded, second.bonded, n),
+        combining=first.combining,
+        one_four=first.one_four,
+        type_family="amber" if is_amber else "",
+        gb_radii_set=" and ".join(sets),
+        default_radii=_default_radii(first, second, labels, bonds),
+        forcefield=" + ".join(names),
+        virtual_sites=_sites(first.virtual_sites, second.virtual_sites, n),
+        rigid_pairs=np.concatenate([first.rigid_pairs, second.rigid_pairs + n]),
+        cell_angles=first.cell_angles,
+        notes=(*first.notes, *second.notes),
+        **columns,
+    )
+
+
+def _together(one: np.ndarray | None, other: np.ndarray | None) -> np.ndarray | None:
+    return None if one is None or other is None else np.concatenate([one, other])
+
+
+def _sites(one: VirtualSites | None, other: VirtualSites | None, n: int) -> VirtualSites | None:
+    """Put virtual sites together; n : atoms before the second's"""
+    if other is None:
+        return one
+    parents = np.where(other.parents >= 0, other.parents + n, -1)
+    moved = VirtualSites(other.atoms + n, parents, other.weights)
+    if one is None:
+        return moved
+    return VirtualSites(
+        np.concatenate([one.atoms, moved.atoms]),
+        np.concatenate([one.parents, moved.parents]),
+        np.concatenate([one.weights, moved.weights]),
+    )
+
+
+def _default_radii(first: Any, second: Any, labels: Labels | None, bonds: np.ndarray) -> DefaultRadii | None:
+    """Give the default radii of both, None if those of one stay."""
+    one, other = first.default_radii, second.default_radii
+    if one is None or other is None or labels is None:
+        return None
+    found: DefaultRadii = one.joined(other, labels, bonds)
+    return found
+
+
+def _labels(first: Any, second: Any) -> Labels | None:
+    """Put labels behind each other; a chain of the second that the first has, too, gets a letter that is free."""
+    one, other = first.labels, second.labels
+    if one is None or other is None:
+        if (one is None) != (other is None):
+            raise InputError("one of the two molecules has no names of atoms")
+        return None
+    chains = other.chains
+    taken = set(one.chains.tolist()) | set(chains.tolist())
+    free = (letter for letter in chain(ascii_uppercase[11:], ascii_uppercase[:11]) if letter not in taken)
+    for name in dict.fromkeys(chains.tolist()):
+        if name in set(one.chains.tolist()):
+            chains = np.where(chains == name, next(free, name), chains)
+    columns = {f.name: np.concatenate([getattr(one, f.name), getattr(other, f.name)]) for f in fields(Labels)}
+    columns["chains"] = np.concatenate([one.chains, chains])
+    columns["residue_index"] = np.concatenate([one.residue_index, other.residue_index + one.residue_index[-1] + 1])
+    return Labels(**columns)
+
+
+def _bonded(one: Bonded, other: Bonded, n: int) -> Bonded:
+    """Put bonded terms together; n : atoms before the second's"""
+    tables: dict[str, TermTable] = {}
+    others = dict(other.tables())
+    for name, table in one.tables():
+        more = others[name]
+        parameters = more.parameters
+        if isinstance(table, CMaps):
+            parameters = parameters + len(one.maps)
+        tables[name] = replace(
+            table,
+            atoms=np.concatenate([table.atoms, more.atoms + n]),
+            parameters=np.concatenate([table.parameters, parameters]),
+        )
+    excluded = np.concatenate([one.excluded, other.excluded + n])
+    return replace(one, maps=(*one.maps, *other.maps), excluded=excluded, **tables)

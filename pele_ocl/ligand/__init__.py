@@ -1,0 +1,6 @@
+"""Small molecules: their graphs out of SDF, mol2 and SMILES, and their parameters by AmberTools' programs."""
+
+from .molecule import ELEMENTS, Ligand, read_ligands
+from .settings import ATOM_TYPES, CHARGES
+
+__all__ = ["ATOM_TYPES", "CHARGES", "ELEMENTS", "Ligand", "read_ligands"]

@@ -1,0 +1,223 @@
+"""Ligands: reading and refusing small molecules, their parameters, and complexes with them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rdkit")
+
+from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
+
+from pele_ocl import Energy, FormatError, InputError, Ligand, SolventModel, read, read_ligands
+from pele_ocl.ligand import antechamber, cache
+
+__all__ = ["on_the_chosen_device"]
+
+ETHANOL, BENZAMIDINIUM = "CCO", "NC(=[NH2+])c1ccccc1"
+try:
+    antechamber.program("antechamber")
+    HAS_PROGRAMS = True
+except InputError:
+    HAS_PROGRAMS = False
+needs_programs = pytest.mark.skipif(not HAS_PROGRAMS, reason="AmberTools' programs are not here")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("PELE_OCL_LIGANDS", str(tmp_path / "kept"))
+    return tmp_path / "kept"
+
+
+def sdf(ligand: Ligand, order: list[int] | None = None, v3000: bool = False) -> str:
+    from rdkit import Chem
+
+    molecule = ligand.molecule if order is None else Chem.RenumberAtoms(ligand.molecule, order)
+    return Chem.MolToMolBlock(molecule, forceV3000=v3000) + "$$$$\n"
+
+
+# Reading
+
+
+def test_smiles():
+    ligand = Ligand.from_smiles(BENZAMIDINIUM, "benzamidine")
+    assert repr(ligand) == "Ligand(benzamidine, C7H9N2+, 18 atoms)"
+    assert ligand.charge == 1
+    assert ligand.labels.names.tolist()[:3] == ["N1", "C1", "N2"]
+    assert np.array_equal(ligand.positions, Ligand.from_smiles(BENZAMIDINIUM).positions)
+
+
+@pytest.mark.parametrize(
+    ("smiles", "message"),
+    [
+        ("C1CC", "is no SMILES"),
+        ("", "is no SMILES"),
+        ("CB(O)O", r"atom 2 is B, for which GAFF has no parameters"),
+        ("C[CH2]", r"atom 2 \(C\) has 1 unpaired electrons"),
+        ("CC[NH3+].[Cl-]", r"has 2 molecules, of 11, 1 atoms; give the ligand alone"),
+    ],
+)
+def test_what_no_force_field_of_small_molecules_describes(smiles, message):
+    with pytest.raises(InputError, match=message):
+        Ligand.from_smiles(smiles)
+
+
+@pytest.mark.parametrize("v3000", [False, True])
+def test_sdf_in_any_order(tmp_path, v3000):
+    made = Ligand.from_smiles(ETHANOL)
+    order = [8, 2, 5, 0, 7, 1, 3, 6, 4]
+    path = tmp_path / "l.sdf"
+    path.write_text(sdf(made, order, v3000))
+    found = Ligand.read(path)
+    assert found.elements == tuple(made.elements[i] for i in order)
+    assert found.smiles == made.smiles
+    assert np.allclose(found.positions, made.positions[order], atol=1e-3)
+
+
+def test_files_that_are_refused(tmp_path):
+    from rdkit import Chem
+    from rdkit.Chem import AllChem
+
+    flat = Chem.AddHs(Chem.MolFromSmiles(ETHANOL))
+    AllChem.Compute2DCoords(flat)
+    heavy = Chem.RemoveHs(Ligand.from_smiles(ETHANOL).molecule)
+    path = tmp_path / "l.sdf"
+    for block, message in (
+        (Chem.MolToMolBlock(flat), "it is a drawing in two dimensions"),
+        (Chem.MolToMolBlock(heavy), "lacks 6 hydrogens"),
+        ("ligand\n", "molecule 1 cannot be read"),
+    ):
+        path.write_text(block)
+        with pytest.raises((InputError, FormatError), match=message):
+            Ligand.read(path)
+    path.write_text(Chem.MolToMolBlock(heavy))
+    added = Ligand.read(path, hydrogens="add")
+    assert (len(added), added.notes[0].partition(": ")[2]) == (
+        9, "6 hydrogens were added; formal charges are the file's"
+    )  # fmt: skip
+    with pytest.raises(FormatError, match="has no molecule 2; it has 1"):
+        Ligand.read(path, 2)
+    with pytest.raises(FormatError, match="is no file of small molecules"):
+        Ligand.read(HEXAPEPTIDE)
+
+
+def test_one_bad_molecule_among_several(tmp_path):
+    ethanol = Ligand.from_smiles(ETHANOL)
+    path = tmp_path / "three.sdf"
+    path.write_text(sdf(ethanol) + "bad\n\n\nnothing\n$$$$\n" + sdf(ethanol))
+    failed: dict[int, str] = {}
+    assert [len(each) for each in read_ligands(path, failed=failed)] == [9, 9]
+    assert list(failed) == [2]
+    with pytest.raises(FormatError, match=r"three\.sdf:\d+: molecule 2 cannot be read"):
+        read_ligands(path)
+
+
+# Parameters
+
+
+@needs_programs
+def test_parameters_do_not_depend_on_the_order_and_are_computed_once(monkeypatch, folder):
+    made = Ligand.from_smiles(ETHANOL)
+    computed = []
+    compute = antechamber.topology_of
+    monkeypatch.setattr(antechamber, "topology_of", lambda *args: computed.append(1) or compute(*args))
+    order = [8, 2, 5, 0, 7, 1, 3, 6, 4]
+    from rdkit import Chem
+
+    other = Ligand(Chem.RenumberAtoms(made.molecule, order))
+    first, second = made.parametrize(), other.parametrize()
+    assert len(computed) == 1
+    one, two = (Energy(atoms, precision="float64").evaluate(atoms.positions) for atoms in (first, second))
+    assert two.total == pytest.approx(one.total, abs=1e-9)
+    assert np.allclose(np.sort(second.charges), np.sort(first.charges), atol=0)
+    assert [second.labels.elements[k] for k in range(9)] == [first.labels.elements[i] for i in order]
+    (kept,) = folder.iterdir()
+    whole = kept.read_bytes()
+    kept.write_bytes(whole[:1000])  # damaged
+    assert np.array_equal(made.parametrize().charges, first.charges)
+    assert len(computed) == 2
+    assert kept.read_bytes() == whole
+
+
+@needs_programs
+@pytest.mark.parametrize("smiles", [BENZAMIDINIUM, "CC(=O)[O-]", "C[n+]1ccccc1", "C[N+](C)(C)CC(=O)[O-]"])
+def test_no_charge_is_lost(smiles):
+    """antechamber's Gasteiger charges of some cations add up to 0."""
+    ligand = Ligand.from_smiles(smiles)
+    assert ligand.parametrize().charges.sum() == pytest.approx(ligand.charge, abs=1e-3)
+
+
+def test_missing_programs_are_named(monkeypatch):
+    monkeypatch.setattr(antechamber.shutil, "which", lambda *_, **__: None)
+    antechamber.version.cache_clear()
+    with pytest.raises(InputError, match=r"AmberTools' antechamber is needed .* conda-forge ambertools"):
+        Ligand.from_smiles(ETHANOL).parametrize()
+
+
+def test_settings_that_do_not_go_together():
+    ligand = Ligand.from_smiles(ETHANOL)
+    with pytest.raises(InputError, match="ABCG2 charges were made for GAFF2"):
+        ligand.parametrize("gaff", "abcg2")
+    with pytest.raises(InputError, match="forcefield"):
+        ligand.parametrize("opls")
+
+
+def test_a_folder_that_cannot_be_written_to_keeps_nothing(tmp_path, monkeypatch):
+    file = tmp_path / "file"
+    file.write_text("")
+    monkeypatch.setenv("PELE_OCL_LIGANDS", str(file))
+    cache.keep(cache.entry("x"), b"y")
+    assert not file.read_text()
+
+
+# Complexes
+
+
+@needs_programs
+def test_a_complex_is_the_sum_of_its_parts():
+    """Far apart, without charges that reach so far; in company of the peptide the ligand has its kind of radii."""
+    receptor = read(HEXAPEPTIDE)
+    made = Ligand.from_smiles(ETHANOL)
+    ligand = made.moved(made.positions + np.array([1000, 0, 0])).parametrize()
+    together = receptor + ligand
+    assert len(together) == len(receptor) + 9
+    assert together.labels.residues[-1].name == "LIG"
+    assert together.has_default_radii
+    for gb in ("obc2", "gbn2"):
+        model = SolventModel(gb=gb)
+        totals = [
+            Energy(atoms, model=model, precision="float64").evaluate(atoms.positions).total
+            for atoms in (together, receptor, ligand)
+        ]
+        assert totals[0] == pytest.approx(totals[1] + totals[2], abs=2e-3)
+
+
+@needs_programs
+def test_chains_of_two_ligands_differ():
+    receptor = read(HEXAPEPTIDE)
+    ethanol = Ligand.from_smiles(ETHANOL).parametrize()
+    three = receptor + ethanol + ethanol
+    residues = [str(residue) for residue in three.labels.residues]
+    assert len(set(residues)) == len(residues)
+    with pytest.raises(TypeError):
+        receptor + "ligand"
+
+
+@needs_programs
+def test_the_doors_agree(tmp_path):
+    path = tmp_path / "l.sdf"
+    made = Ligand.from_smiles(ETHANOL)
+    path.write_text(sdf(made.moved(made.positions + np.array([12, 0, 0]))))
+    atoms = read(HEXAPEPTIDE, ligands=[path])
+    assert np.array_equal(atoms.charges, (read(HEXAPEPTIDE) + Ligand.read(path).parametrize()).charges)
+    total = Energy(atoms).evaluate(atoms.positions).total
+    record = json.loads(run("energy", HEXAPEPTIDE, "--ligand-file", path, "--json").stdout)
+    assert record["energy"]["total"] == pytest.approx(total, rel=1e-9)
+    assert any("parameters of GAFF2" in note for note in record["notes"])
+    alone = json.loads(run("energy", path, "--json").stdout)
+    assert alone["n_atoms"] == 9
+    binding = run("binding", HEXAPEPTIDE, "--ligand-file", path, "--ligand", "resname LIG", "--json")
+    assert json.loads(binding.stdout)["n_atoms"] == len(atoms)
+    assert "no such file" in error_of("energy", HEXAPEPTIDE, "--ligand-file", tmp_path / "none.sdf")
