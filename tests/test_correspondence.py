@@ -170,6 +170,9 @@ def test_elements_agree():
 
 def test_without_names_atoms_are_matched_by_place():
     assert order_of(DIMER, labels(("", "", 0, [""] * 42))) == list(range(42))
+    symbols = ["O", "H", "H"]
+    water = elements(labels(("", "WAT", 1, ["O", "H1", "H2"])), symbols)
+    assert order_of(water, elements(labels(("", "", 1, symbols)), symbols)) == [0, 1, 2]
     assert correspondence(DIMER, None, "b.nc", n_atoms=(42, 42)).is_identity
     with pytest.raises(InputError, match=r"b.nc: has 41 atoms, the structure 42"):
         correspondence(DIMER, None, "b.nc", n_atoms=(42, 41))

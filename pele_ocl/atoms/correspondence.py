@@ -61,7 +61,7 @@ def correspondence(
     if it may have several, or if the elements of the two differ.
     """
     sides = _Sides(source, reference_source, reference, given, advice)
-    if reference is None or given is None or not (reference.names != "").any() or not (given.names != "").any():
+    if reference is None or given is None or not _has_names(reference) or not _has_names(given):
         n, n_given = n_atoms or tuple(0 if of is None else len(of) for of in (reference, given))
         if n != n_given:
             raise InputError(f"{source}: has {n_given:,} atoms, {reference_source} {n:,}; {advice}")
@@ -96,7 +96,9 @@ class _Sides:
         return f"atom {j} ({self.given.atom(j)})"
 
     def differ(self, i: int, j: int, advice: str = "") -> NoReturn:
-        what = f"has {self.theirs(j)} where {self.reference_source} has {self.mine(i)}"
+        counts, theirs, mine = self._counts(), self.theirs(j), self.mine(i)
+        each = f"has {theirs} where {self.reference_source} has {mine}"
+        what = f"{counts}, and {theirs} for its {mine}" if counts else each
         raise InputError(f"{self.source}: {what}; {advice or self.advice}")
 
     def lack(self, i: int) -> NoReturn:
@@ -314,6 +316,15 @@ def _name_notes(mine: Residues, theirs: Residues, pairs: Pairs, sides: _Sides) -
     return (
         f"{sides.source}: residue numbers differ from {sides.reference_source}, the first are those of "
         f"{sides.theirs(theirs[j].atoms[0])}, there {sides.mine(mine[i].atoms[0])}; residues were matched in order",
+    )
+
+
+def _has_names(labels: Labels) -> bool:
+    """True if names tell atoms apart; those of an XYZ file are elements, without residues."""
+    if not (labels.names != "").any():
+        return False
+    return bool(
+        (labels.residue_names != "").any() or (np.char.upper(labels.names) != np.char.upper(labels.elements)).any()
     )
 
 
