@@ -103,6 +103,13 @@ def test_numbers_decide_where_chains_are_lacking():
     assert order_of(reference, given) == [*range(21, 31), *range(21)]
 
 
+@pytest.mark.parametrize(("own", "other"), [("AAA", "ABA"), ("ABA", "AAA"), ("ABC", "ABW"), ("ABB", "ABW")])
+def test_ligands_and_water_in_chains_of_their_own(own, other):
+    parts = [("ALA", 1, ALA), ("LIG", 2, ["C1", "O1"]), ("HOH", 3, ["O"])]
+    reference, given = (labels(*((chain, *part) for chain, part in zip(of, parts, strict=True))) for of in (own, other))
+    assert order_of(reference, given) == list(range(13))
+
+
 def test_insertion_codes_that_one_side_lacks():
     own = labels(("A", "ALA", 5, ALA), ("A", "SER", 5, SER), ("A", "ALA", 6, ALA))
     codes = np.repeat(["", "A", ""], [10, 11, 10])

@@ -149,7 +149,7 @@ def _by_names(reference: Labels, given: Labels, sides: _Sides) -> Correspondence
     with_codes = all((labels.insertion_codes != "").any() for labels in (reference, given))
     mine, theirs = _residues(reference, with_codes), _residues(given, with_codes)
     pairs = _pairs(mine, theirs, sides)
-    _refuse_copies(mine, theirs, pairs, sides)
+    _refuse_copies(theirs, pairs, sides)
     order = np.empty(len(reference), np.intp)
     for i, j in pairs:
         order[mine[i].atoms] = np.array(theirs[j].atoms, np.intp)[list(_fit(mine[i], theirs[j]) or ())]
@@ -236,17 +236,21 @@ def _all_fit(mine: Residues, theirs: Residues, pairs: Pairs) -> bool:
 
 
 def _other_chain(mine: Residues, theirs: Residues, pairs: Pairs) -> tuple[int, int] | None:
-    """Find the first pair of a chain that both sides have by name with a chain of another name."""
-    shared = {of.chain for of in mine} & {of.chain for of in theirs} - {""}
+    """Find the first pair of a chain that both sides have by name, but not for the same residues.
+
+    A ligand or water may be in a chain of its own on one side.
+    """
+    each = [(mine[i].chain, theirs[j].chain) for i, j in pairs if not is_water(mine[i].name)]
+    own, other = (Counter(column) for column in zip(*each, strict=True)) if each else (Counter[str](), Counter[str]())
+    kept = Counter(chain for chain, given in each if chain == given)
+    stray = {chain for chain in own.keys() & other.keys() - {""} if 2 * kept[chain] < min(own[chain], other[chain])}
     differ = ((i, j) for i, j in pairs if mine[i].chain != theirs[j].chain)
-    return next(((i, j) for i, j in differ if shared & {mine[i].chain, theirs[j].chain}), None)
+    return next(((i, j) for i, j in differ if stray & {mine[i].chain, theirs[j].chain}), None)
 
 
-def _refuse_copies(mine: Residues, theirs: Residues, pairs: Pairs, sides: _Sides) -> None:
+def _refuse_copies(theirs: Residues, pairs: Pairs, sides: _Sides) -> None:
     """Raise if several residues have one chain and number, and the order, which alone tells them apart, differs."""
-    if pairs == list(zip(range(len(mine)), range(len(mine)), strict=True)) and not any(
-        of.is_scattered for of in theirs
-    ):
+    if all(i == j for i, j in pairs) and not any(of.is_scattered for of in theirs):
         return
     counts = Counter(of.key for of in theirs)
     copied = next((of for of in theirs if counts[of.key] > 1), None)
