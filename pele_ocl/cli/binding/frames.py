@@ -205,6 +205,8 @@ def _of_part(
             return frames
     except (FormatError, InputError) as error:
         if len(chosen) == len(whole):
+            if isinstance(error, InputError):  # of as many atoms, which are others
+                raise
             what = str(error).split(";")[0]
             raise type(error)(
                 f"{what}; frames with further atoms need --{name}-structure, a topology of all of them"
