@@ -152,7 +152,8 @@ def _notes(system: System, forces: Forces, bonds: Ints) -> Iterator[str]:
     sites = sum(system.isVirtualSite(i) for i in range(system.getNumParticles()))
     if sites:
         yield (
-            f"{sites:,} particles are virtual sites; energies are of the positions given, and what moves atoms places them"
+            f"{sites:,} particles are virtual sites; energies are of the positions given, and what moves atoms places "
+            "them"
         )
     held_fast = {tuple(sorted(system.getConstraintParameters(k)[:2])) for k in range(system.getNumConstraints())}
     constrained = held_fast & set(map(tuple, bonds.tolist()))
