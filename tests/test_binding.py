@@ -17,10 +17,10 @@ from pele_ocl.binding import (
     entropy_of,
     evaluate_poses,
     interaction_entropy,
+    is_close,
     separate_energies,
     spread_of,
 )
-from pele_ocl.binding.energies import is_close
 from pele_ocl.trajectories import Trajectory
 from pele_ocl.units import BOLTZMANN_KCAL
 

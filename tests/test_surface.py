@@ -16,8 +16,7 @@ from tolerance import DIFFERENCES, ENERGY, GRADIENT
 
 import pele_ocl
 from pele_ocl import Atoms, Energy, InputError, Solvent, SolventModel
-from pele_ocl.atoms import PARAMETERS, VirtualSites, lcpo_notes, lcpo_parameters
-from pele_ocl.atoms.sites import SiteRule
+from pele_ocl.atoms import PARAMETERS, SiteRule, VirtualSites, lcpo_notes, lcpo_parameters
 from pele_ocl.cli import main
 from pele_ocl.reference.energy import energy as definition
 from pele_ocl.reference.surface import surface_areas

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from pele_ocl import Ensemble, InputError, Minimizer, Simulation, SolventModel, from_openmm, minimize
-from pele_ocl.atoms import Bonds, Labels, VirtualSites
-from pele_ocl.atoms.sites import SiteRule
-from pele_ocl.contract.findings import of_structure
+from pele_ocl.atoms import Bonds, Labels, SiteRule, VirtualSites
+from pele_ocl.contract import of_structure
 from pele_ocl.energy import Energy
-from pele_ocl.formats.amber.sites import read_sites
+from pele_ocl.formats.amber import read_sites
 
 openmm = pytest.importorskip("openmm")
 app = pytest.importorskip("openmm.app")
@@ -56,11 +55,8 @@ def made(kinds=KINDS, constrained=False, own=False):
     for k, kind in enumerate(kinds):
         first, residue = system.getNumParticles(), topology.addResidue("MOL", chain)
         of = [system.addParticle(12.0) for _ in range(3)]
-        corners = np.array([[0, 0, 0], [0.14, 0.01, 0], [0.04, 0.13, 0.02]]) + [
-            0.55 * (k % 3),
-            0.55 * (k // 3),
-            0.02 * k,
-        ]
+        corners = np.array([[0, 0, 0], [0.14, 0.01, 0], [0.04, 0.13, 0.02]])
+        corners += np.array([0.55 * (k % 3), 0.55 * (k // 3), 0.02 * k])
         atoms = [topology.addAtom(f"C{j}", element, residue) for j in range(3)]
         sites = [kind, "two" if kind == "out of plane" else "out of plane"] if own else [kind]
         for j, each in enumerate(sites):

@@ -123,4 +123,4 @@ def _bonded(one: Bonded, other: Bonded, n: int) -> Bonded:
             parameters=np.concatenate([table.parameters, parameters]),
         )
     excluded = np.concatenate([one.excluded, other.excluded + n])
-    return replace(one, maps=(*one.maps, *other.maps), excluded=excluded, **tables)
+    return replace(one, maps=(*one.maps, *other.maps), excluded=excluded, **tables)  # type: ignore[arg-type]

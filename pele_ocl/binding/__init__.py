@@ -20,6 +20,7 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
             "amber": "amber_terms",
             "decomposition": "Decomposition GROUPS Shares",
             "decomposition_files": "write_decomposition",
+            "energies": "is_close",
             "entropy": "MOST_SIGMA entropy_of interaction_entropy",
             "pictures": "draw_pairs draw_residues draw_running_mean write_coloured",
             "plan": "binding_trajectory",

@@ -144,7 +144,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
     @cached_property
     def _of_sites(self) -> tuple[list[BoundLaunch], list[BoundLaunch]]:
         """Launches of virtual sites before and after all others, bound once."""
-        return site_launches(self)
+        return site_launches(self.context)
 
     @property
     def first_frozen(self) -> np.int32:

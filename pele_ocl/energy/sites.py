@@ -11,7 +11,7 @@ from ..common.errors import InputError
 
 if TYPE_CHECKING:
     from ..opencl.launch import BoundLaunch
-    from .passes import AnyPasses
+    from .terms.term import TermContext
 
 ITEMS = 64  # of a work-group
 _FILE = "energy/sites.cl"
@@ -27,26 +27,22 @@ def check_sites(atoms: Atoms) -> None:
         )
 
 
-def site_launches(passes: AnyPasses) -> tuple[list[BoundLaunch], list[BoundLaunch]]:
-    """Bind the launches before and after an evaluation; none without virtual sites."""
-    sites = passes.atoms.virtual_sites
-    if sites is None or not passes.options.rebuild_sites:
+def site_launches(context: TermContext) -> tuple[list[BoundLaunch], list[BoundLaunch]]:
+    """Bind the launches before and after an evaluation; none without virtual sites, or where they are not rebuilt."""
+    sites, queue = context.atoms.virtual_sites, context.queue
+    if sites is None or not context.options.rebuild_sites:
         return [], []
-    queue = passes.queue
-    fine = queue.dtype if passes.encoding.is_fixed else np.dtype(np.float64)
+    fine = queue.dtype if context.encoding.is_fixed else np.dtype(np.float64)
     order, starts = sites.groups
     n = len(starts) - 1
     common = dict(
-        n_atoms=passes.n_atoms, step=passes.encoding.step, n_clusters=n, starts=queue.upload(starts, np.int32),
+        n_atoms=len(context.atoms), step=context.encoding.step, n_clusters=n, starts=queue.upload(starts, np.int32),
         sites=queue.upload(sites.atoms[order], np.int32), parents=queue.upload(sites.parents[order], np.int32),
-        weights=queue.upload(sites.weights[order], fine), **passes.named("positions"),
+        weights=queue.upload(sites.weights[order], fine), positions=context.buffers["positions"],
     )  # fmt: skip
-    macros = {**passes.encoding.macros, **passes.result_macros}
-    place = queue.bind(_FILE, "place_sites", (n, 1), (ITEMS, 1), common, **macros)
-    if not passes.options.gradient:
+    place = queue.bind(_FILE, "place_sites", (n, 1), (ITEMS, 1), common, **context.macros)
+    if not context.options.gradient:
         return [place], []
-    spread = queue.bind(
-        _FILE, "spread_sites", (n, 1), (ITEMS, 1), dict(**passes.result_sizes, **common, **passes.named("results")),
-        **macros,
-    )  # fmt: skip
+    results = dict(**context.result_sizes, results=context.buffers["results"])
+    spread = queue.bind(_FILE, "spread_sites", (n, 1), (ITEMS, 1), {**common, **results}, **context.macros)
     return [place], [spread]

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from ...atoms import Floats, Ints, Structure
 from ...atoms.chemistry import AMINO_ACIDS
+from ...atoms.names import canonical, residue_names
 from ...common.extras import extra
 from ..matching import disulphides
-from ..names import canonical, residue_names
 
 if TYPE_CHECKING:
     from openmm.app import Topology
