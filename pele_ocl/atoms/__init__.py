@@ -77,11 +77,8 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
             "chemistry": "FAMILIES aligned_name element is_polymer is_water",
             "close_pairs": "LINES close_pair",
             "combining": "MOST_PAIRS pairs_of_types rule_of",
-<<<<<<< HEAD
             "graphs": "Graph Hands Matching SymmetricRmsd bonds_by_distance",
-=======
             "sites": "SiteRule",
->>>>>>> fields
             "lcpo": "PARAMETERS lcpo_notes lcpo_parameters",
             "tan_luo": "tan_luo_notes tan_luo_radii",
         },
