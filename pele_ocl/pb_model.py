@@ -165,7 +165,7 @@ class PBModel:
             )
 
     @classmethod
-    def like(cls, program: str, **changes: Any) -> PBModel:
+    def like(cls, program: str = "apbs", **changes: Any) -> PBModel:
         """Make the model with the rules of another program, and changes to it: like("apbs", ions=salt).
 
         program : "apbs": the surface, charges and border of the input files that PyMOL and pdb2pqr write for it, as

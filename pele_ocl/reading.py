@@ -133,7 +133,7 @@ def _read_file(
         field = _field_of(forcefield, named)
         if selection is not None and not selection.needs_types:
             return _chosen_first(found, field, selection, radii)
-        found = field.assign_known(found)
+        found = field._assign_known(found)
     else:
         found = found if named is None else found.with_radii(named)
         found = found if found.forcefield else replace(found, forcefield="file")
@@ -149,7 +149,7 @@ def _field_of(forcefield: ForceField | str | None, radii: str | None) -> ForceFi
     """Load a force field that gives GB radii of a set; None for its own."""
     if not isinstance(forcefield, ForceField):
         return ForceField.load(forcefield, radii)
-    return forcefield if radii is None else forcefield.with_radii(radii)
+    return forcefield if radii is None else forcefield._with_radii(radii)
 
 
 def _brings_radii(atoms: Atoms, with_parameters: bool) -> bool:
@@ -165,7 +165,7 @@ def _chosen_first(
     """Assign parameters to the residues with a chosen atom, and leave out their other atoms afterwards."""
     mask, unknown = selection.mask_and_unknown(selectable(structure.labels, structure.positions))
     whole = selection.whole_residues(structure.labels, mask)
-    atoms = forcefield.assign_known(structure.of_residues(whole))
+    atoms = forcefield._assign_known(structure.of_residues(whole))
     if radii == FILE and not _brings_radii(atoms, False):
         raise InputError(_NO_RADII.format(structure.source))
     return _noted(atoms if mask.sum() == whole.sum() else atoms[mask[whole]], atoms, mask, unknown)

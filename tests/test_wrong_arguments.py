@@ -151,6 +151,7 @@ RIGHT: dict[str, Any] = {
     "PoissonBoltzmann.solve_frames.conformations": [ATOMS.positions],
     "PoissonBoltzmann.solve_states.charges": [ATOMS.charges],
     "pb.padding": 10.0,
+    "potmap.method": "cutoff",
     "pb.max_iterations": 1000,
     "Refiner.complexes.poses": ATOMS.positions[None],
     "Refiner.refine.poses": ATOMS.positions[None],

@@ -15,7 +15,7 @@ from ..common.arguments import choice, described, flag, whole_number
 from ..common.errors import InputError
 from ..energy import EnergyBatch, Term
 from ..energy.result import ALL_TERMS
-from ..gb_models.solvent_model import SolventModel
+from ..gb_models.solvent_model import SolventModel, choose_radii_of
 from ..results import Terms
 from .columns import Column, DeviceArray
 from .drivers import DriverKernel
@@ -366,7 +366,7 @@ def _rows_of(molecules: Atoms | Sequence[Atoms], copies: int | Sequence[int], mo
     counts = [whole_number("copies", n, least=1, most=MOST_ROWS) for n in given]
     if len(counts) != len(listed):
         raise InputError(f"copies are {len(counts)} numbers; one for each of {len(listed)} molecules is needed")
-    chosen = model.choose_radii_of(listed)
+    chosen = choose_radii_of(model, listed)
     return tuple(atoms for atoms, n in zip(chosen, counts, strict=True) for _ in range(n))
 
 

@@ -122,7 +122,7 @@ class ForceField:
             allow_missing_terminals, default_radii=radii is None and not found.origin.rows,
         )  # fmt: skip
 
-    def with_radii(self, name: str) -> ForceField:
+    def _with_radii(self, name: str) -> ForceField:
         """Make the same force field with the GB radii of a set, for any solvent; rows of a user's tables win.
 
         name : as of `load`. Raises InputError for another name.
@@ -138,12 +138,12 @@ class ForceField:
         Raises ParameterError for residues without a template and atoms without a row. Raises FormatError for atom names
         that are repeated in a residue.
         """
-        atoms = self.assign_known(structure)
+        atoms = self._assign_known(structure)
         if atoms.gb_radii is None and atoms.default_radii is not None and atoms.default_radii.lacking:
             raise ParameterError(atoms.default_radii.lacking)
         return atoms
 
-    def assign_known(self, structure: Structure) -> Atoms:
+    def _assign_known(self, structure: Structure) -> Atoms:
         """Assign as `assign` does, but leave GB radii out where the default set lacks atoms.
 
         A GB model that was made with another set gives its own; what needs radii of the default set raises.
@@ -265,13 +265,13 @@ class XmlForceField(ForceField):
     def __repr__(self) -> str:
         return f"ForceField({self.name}: {', '.join(self.xml.files)})"
 
-    def with_radii(self, name: str) -> XmlForceField:
+    def _with_radii(self, name: str) -> XmlForceField:
         """Make the same force field with the GB radii of a set, for any solvent."""
         chosen = tidy_set(arguments.text("radii", name))
         arguments.choice("radii", chosen, RADII_SETS)
         return replace(self, xml=replace(self.xml, set_of_radii=chosen))
 
-    def assign_known(self, structure: Structure) -> Atoms:
+    def _assign_known(self, structure: Structure) -> Atoms:
         """Assign as `assign` does."""
         return self.assign(structure)
 

@@ -270,18 +270,6 @@ class SolventModel:
             told.append(unfit)
         return atoms if tuple(told) == atoms.notes else noted(atoms, tuple(told))
 
-    def choose_radii_of(self, molecules: Iterable[Atoms]) -> list[Atoms]:
-        """Do so for many molecules; equal ones stay one object, and ones without these radii stay as they are."""
-        found: dict[int, Atoms] = {}
-        given = list(molecules)
-        for atoms in given:
-            if id(atoms) not in found:
-                try:
-                    found[id(atoms)] = self.choose_radii(atoms)
-                except PeleError:  # which the plan of this molecule says again
-                    found[id(atoms)] = atoms
-        return [found[id(atoms)] for atoms in given]
-
     def spheres(self, atoms: Atoms) -> Spheres:
         """Return the spheres of atoms in this model; raise InputError or ParameterError if they lack what it needs."""
         atoms = self.choose_radii(atoms)
@@ -348,6 +336,19 @@ class SolventModel:
         if self.gb_model.vacuum:
             return {name: value if name in IN_VACUUM else None for name, value in values.items()}
         return values
+
+
+def choose_radii_of(model: SolventModel, molecules: Iterable[Atoms]) -> list[Atoms]:
+    """Choose the radii of many molecules; equal ones stay one object, and ones that the model refuses as they are."""
+    found: dict[int, Atoms] = {}
+    given = list(molecules)
+    for atoms in given:
+        if id(atoms) not in found:
+            try:
+                found[id(atoms)] = model.choose_radii(atoms)
+            except PeleError:  # which the plan of this molecule says again
+                found[id(atoms)] = atoms
+    return [found[id(atoms)] for atoms in given]
 
 
 def default_radii(gb: str | None, like: str | None = None) -> str | None:

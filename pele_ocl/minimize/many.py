@@ -15,7 +15,7 @@ from ..atoms import Atoms
 from ..common.arguments import callback, choice, described
 from ..common.errors import DeviceError, DeviceMemoryError, InputError, KernelBuildError, PeleError
 from ..common.variant import Progress
-from ..gb_models.solvent_model import SolventModel
+from ..gb_models.solvent_model import SolventModel, choose_radii_of
 from ..plan.plan import CHUNK_ATOMS
 from .minimizer import Minimizer, Watch
 from .result import MinimizeBatch, MinimizeResult
@@ -73,7 +73,7 @@ class Together:
         progress: Progress | None, watch: Watch | None,
     ) -> None:  # fmt: skip
         model = SolventModel.or_default(options.get("model"))
-        self._molecules, self._each, self._options = model.choose_radii_of(molecules), each, options
+        self._molecules, self._each, self._options = choose_radii_of(model, molecules), each, options
         self._progress, self._watch = progress, watch
         self._done: set[int] = set()
         self._arrived = deque[Done]()  # not taken yet

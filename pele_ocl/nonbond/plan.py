@@ -96,7 +96,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
             precision=self.precision, device=self.device, model=self.model, internal_dielectrics=self.dielectrics,
         )  # fmt: skip
 
-    def over_pairs(self, atoms: Atoms, pairs: Pairs) -> Nonbond:
+    def _over_pairs(self, atoms: Atoms, pairs: Pairs) -> Nonbond:
         """Make the same plan of the atoms at other positions, over another list."""
         return Nonbond(atoms, **{**self._described(), "pairs": pairs})
 

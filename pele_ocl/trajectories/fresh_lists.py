@@ -46,7 +46,7 @@ def evaluate_with_fresh_lists(plan: Nonbond, list_of: Callable[[Atoms], PairList
                 if k not in errors:
                     atoms = plan.atoms.moved(there)
                     pairs = list_of(atoms)
-                    found = plan.over_pairs(atoms, pairs).evaluate(
+                    found = plan._over_pairs(atoms, pairs).evaluate(
                         born_radii=None if batch is None else batch.born_radii[k]
                     )
                     values[k], n_pairs[k] = found.terms.values, len(pairs)
