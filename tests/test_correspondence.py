@@ -103,6 +103,13 @@ def test_numbers_decide_where_chains_are_lacking():
     assert order_of(reference, given) == [*range(21, 31), *range(21)]
 
 
+@pytest.mark.parametrize(("own", "other"), [("AAA", "ABA"), ("ABA", "AAA"), ("ABC", "ABW"), ("ABB", "ABW")])
+def test_ligands_and_water_in_chains_of_their_own(own, other):
+    parts = [("ALA", 1, ALA), ("LIG", 2, ["C1", "O1"]), ("HOH", 3, ["O"])]
+    reference, given = (labels(*((chain, *part) for chain, part in zip(of, parts, strict=True))) for of in (own, other))
+    assert order_of(reference, given) == list(range(13))
+
+
 def test_insertion_codes_that_one_side_lacks():
     own = labels(("A", "ALA", 5, ALA), ("A", "SER", 5, SER), ("A", "ALA", 6, ALA))
     codes = np.repeat(["", "A", ""], [10, 11, 10])
@@ -170,6 +177,9 @@ def test_elements_agree():
 
 def test_without_names_atoms_are_matched_by_place():
     assert order_of(DIMER, labels(("", "", 0, [""] * 42))) == list(range(42))
+    symbols = ["O", "H", "H"]
+    water = elements(labels(("", "WAT", 1, ["O", "H1", "H2"])), symbols)
+    assert order_of(water, elements(labels(("", "", 1, symbols)), symbols)) == [0, 1, 2]
     assert correspondence(DIMER, None, "b.nc", n_atoms=(42, 42)).is_identity
     with pytest.raises(InputError, match=r"b.nc: has 41 atoms, the structure 42"):
         correspondence(DIMER, None, "b.nc", n_atoms=(42, 41))

@@ -237,3 +237,21 @@ def test_every_order_gives_one_number_and_a_lost_atom_is_named(option, suffix, t
     else:
         with pytest.raises((PeleError, AssertionError), match=r":O\)"):
             option(source, second["dropped"], tmp_path)
+
+
+def test_another_order_is_told_once(tmp_path):
+    """On the screen, in JSON and in Python."""
+    source = write(tmp_path / "source.pdb", "right", dimer().positions)
+    second = write(tmp_path / "reversed.pdb", "reversed")
+    sentence = f"{second}: 66 atoms are in another order than in the structure, the first is atom 65 (A:ALA1:N), there "
+    done = run("solvent", source, "-t", second, "--json")
+    assert done.stderr.count(sentence) == 1
+    (told,) = (note for note in json.loads(done.stdout)["notes"] if note.startswith(sentence))
+    assert energy_over(Solvent(read(source)), second).notes == (told,)
+    assert trajectory(second, read(source)).notes == (told,)
+    assert trajectory(source, read(source)).notes == ()
+    (tmp_path / "x.parm7").write_text(rendered(content(copies=1)))
+    atoms = read(TRIALANINE.parent / "hexapeptide.pdb")
+    write_conformations(tmp_path / "y.pdb", atoms[::-1])
+    notes = read(tmp_path / "x.parm7", coordinates=tmp_path / "y.pdb").notes
+    assert sum("y.pdb: 96 atoms are in another order" in note for note in notes) == 1

@@ -61,7 +61,7 @@ def correspondence(
     if it may have several, or if the elements of the two differ.
     """
     sides = _Sides(source, reference_source, reference, given, advice)
-    if reference is None or given is None or not (reference.names != "").any() or not (given.names != "").any():
+    if reference is None or given is None or not _has_names(reference) or not _has_names(given):
         n, n_given = n_atoms or tuple(0 if of is None else len(of) for of in (reference, given))
         if n != n_given:
             raise InputError(f"{source}: has {n_given:,} atoms, {reference_source} {n:,}; {advice}")
@@ -96,7 +96,9 @@ class _Sides:
         return f"atom {j} ({self.given.atom(j)})"
 
     def differ(self, i: int, j: int, advice: str = "") -> NoReturn:
-        what = f"has {self.theirs(j)} where {self.reference_source} has {self.mine(i)}"
+        counts, theirs, mine = self._counts(), self.theirs(j), self.mine(i)
+        each = f"has {theirs} where {self.reference_source} has {mine}"
+        what = f"{counts}, and {theirs} for its {mine}" if counts else each
         raise InputError(f"{self.source}: {what}; {advice or self.advice}")
 
     def lack(self, i: int) -> NoReturn:
@@ -147,7 +149,7 @@ def _by_names(reference: Labels, given: Labels, sides: _Sides) -> Correspondence
     with_codes = all((labels.insertion_codes != "").any() for labels in (reference, given))
     mine, theirs = _residues(reference, with_codes), _residues(given, with_codes)
     pairs = _pairs(mine, theirs, sides)
-    _refuse_copies(mine, theirs, pairs, sides)
+    _refuse_copies(theirs, pairs, sides)
     order = np.empty(len(reference), np.intp)
     for i, j in pairs:
         order[mine[i].atoms] = np.array(theirs[j].atoms, np.intp)[list(_fit(mine[i], theirs[j]) or ())]
@@ -234,17 +236,21 @@ def _all_fit(mine: Residues, theirs: Residues, pairs: Pairs) -> bool:
 
 
 def _other_chain(mine: Residues, theirs: Residues, pairs: Pairs) -> tuple[int, int] | None:
-    """Find the first pair of a chain that both sides have by name with a chain of another name."""
-    shared = {of.chain for of in mine} & {of.chain for of in theirs} - {""}
+    """Find the first pair of a chain that both sides have by name, but not for the same residues.
+
+    A ligand or water may be in a chain of its own on one side.
+    """
+    each = [(mine[i].chain, theirs[j].chain) for i, j in pairs if not is_water(mine[i].name)]
+    own, other = (Counter(column) for column in zip(*each, strict=True)) if each else (Counter[str](), Counter[str]())
+    kept = Counter(chain for chain, given in each if chain == given)
+    stray = {chain for chain in own.keys() & other.keys() - {""} if 2 * kept[chain] < min(own[chain], other[chain])}
     differ = ((i, j) for i, j in pairs if mine[i].chain != theirs[j].chain)
-    return next(((i, j) for i, j in differ if shared & {mine[i].chain, theirs[j].chain}), None)
+    return next(((i, j) for i, j in differ if stray & {mine[i].chain, theirs[j].chain}), None)
 
 
-def _refuse_copies(mine: Residues, theirs: Residues, pairs: Pairs, sides: _Sides) -> None:
+def _refuse_copies(theirs: Residues, pairs: Pairs, sides: _Sides) -> None:
     """Raise if several residues have one chain and number, and the order, which alone tells them apart, differs."""
-    if pairs == list(zip(range(len(mine)), range(len(mine)), strict=True)) and not any(
-        of.is_scattered for of in theirs
-    ):
+    if all(i == j for i, j in pairs) and not any(of.is_scattered for of in theirs):
         return
     counts = Counter(of.key for of in theirs)
     copied = next((of for of in theirs if counts[of.key] > 1), None)
@@ -314,6 +320,15 @@ def _name_notes(mine: Residues, theirs: Residues, pairs: Pairs, sides: _Sides) -
     return (
         f"{sides.source}: residue numbers differ from {sides.reference_source}, the first are those of "
         f"{sides.theirs(theirs[j].atoms[0])}, there {sides.mine(mine[i].atoms[0])}; residues were matched in order",
+    )
+
+
+def _has_names(labels: Labels) -> bool:
+    """True if names tell atoms apart; those of an XYZ file are elements, without residues."""
+    if not (labels.names != "").any():
+        return False
+    return bool(
+        (labels.residue_names != "").any() or (np.char.upper(labels.names) != np.char.upper(labels.elements)).any()
     )
 
 
