@@ -146,7 +146,8 @@ def cut_at(atoms: Atoms, residue: int) -> Cut:
     hydrogens = np.array([i for i in beside if atoms.labels.elements[i] == "H"], np.intp)
     removed = np.setdiff1d(_beyond(names["CB"], names["CA"], ends, own), [*gamma, *hydrogens, names["CB"]])
     if len(gamma) + len(hydrogens) != 3 or not len(gamma):
-        raise InputError(f"{where} has no side chain that could be cut behind CB")
+        reason = reasons_to_stay(atoms)[residue] or "has no side chain that could be cut behind CB"
+        raise InputError(f"{where} {reason}, and cannot become alanine")
     return Cut(own, np.setdiff1d(np.arange(len(atoms)), removed), names["CB"], hydrogens, gamma)
 
 
