@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -11,7 +13,17 @@ import pytest
 from conftest import labels_of_elements, require
 from test_minimize import PEPTIDE, VACUUM
 
-from pele_ocl import Atoms, Ensemble, FormatError, InputError, PositionalRestraint, Simulation, minimize
+from pele_ocl import (
+    Atoms,
+    DistanceRestraint,
+    Energy,
+    Ensemble,
+    FormatError,
+    InputError,
+    PositionalRestraint,
+    Simulation,
+    minimize,
+)
 from pele_ocl.atoms import Angles, Bonded, Bonds, Torsions
 from pele_ocl.dynamics import motion
 from pele_ocl.opencl import Device
@@ -515,3 +527,150 @@ def test_random_numbers_are_philoxs(device):
     for bits, numbers in known.items():
         ensemble.kernel(source, "draw")(found=found, all=bits)
         assert " ".join(f"{number:08x}" for number in found.read()[0]) == numbers
+
+
+def test_each_row_has_its_temperature(device):
+    """Of a list, in the order of rows, or by turns; never are temperatures left out. They can be written."""
+    molecules = [START, PEPTIDE[:30], PEPTIDE[:41]]
+    rows = Simulation(molecules, temperature=[300.0, 350.0, 400.0], device=device)
+    assert rows.temperatures.tolist() == [300, 350, 400]
+    assert Simulation(START, 4, temperature=[300.0, 350.0], device=device).temperatures.tolist() == [300, 350] * 2
+    for given, count in ((START, 2), (molecules, 1)):
+        with pytest.raises(InputError, match=f"{count} replicas of a molecule leave out"):
+            Simulation(given, count, temperature=[300.0, 350.0, 400.0, 460.0], device=device)
+    atoms, options = wells(40, 5.0)
+    simulation = Simulation(atoms, 4, temperature=100.0, friction=100.0, timestep=4.0, device=device, **options)
+    simulation.temperatures[2:] = [500.0, 600.0]
+    simulation.run(200)
+    assert simulation.temperatures.tolist() == [100, 100, 500, 600]
+    found = np.mean([simulation.run(20).kinetic_temperatures for _ in range(10)], axis=0)
+    np.testing.assert_allclose(found, simulation.temperatures, rtol=0.25)
+    simulation.temperatures = 250.0
+    simulation.draw_velocities()
+    np.testing.assert_allclose(simulation.kinetic_temperatures, 250, rtol=0.4)
+    with pytest.raises(ValueError, match="read-only"):
+        simulation.temperatures.fill(1.0)
+    ladder = Simulation(START, 2, temperature=[300.0, 310.0], exchange_every=5, device=device)
+    with pytest.raises(InputError, match="temperatures are set by exchanges"):
+        ladder.temperatures[:] = 300.0
+
+
+def test_equal_molecules_have_random_numbers_of_their_own(device):
+    """Two reads of a file are two molecules; the first has the bits that it has alone."""
+    again = START.moved(START.positions)
+    both = Simulation([START, PEPTIDE[:30], again], 2, seed=1, device=device).run(10)
+    assert len({x.tobytes() for x in (*both.positions[[0, 1]], *both.positions[[4, 5]])}) == 4
+    alone = Simulation(START, first_replica=1, seed=1, device=device).run(10)
+    np.testing.assert_array_equal(alone.positions[0], both.positions[1])
+    other = Simulation([START, again], first_replica=1, seed=1, device=device).run(10)
+    np.testing.assert_array_equal(other.positions[1], both.positions[5])  # by its number, in other company
+
+
+def test_heavy_hydrogens_leave_no_note_out_where_steps_are_too_long(device):
+    def notes(**options) -> str:
+        return " ".join(Simulation(START, device=device, **options).notes)
+
+    assert "bonds to hydrogen vibrate too fast" in notes(timestep=4.0, hydrogen_mass=1.1)
+    assert "bonds to hydrogen vibrate too fast" in notes(timestep=5.0, hydrogen_mass=3.0)
+    assert "angles of hydrogens vibrate too fast" in notes(timestep=4.0, hydrogen_mass=1.1, constraints="hbonds")
+    assert "and 1.53 Da, vibrates too fast for steps of 4 fs" in notes(
+        timestep=4.0, hydrogen_mass=4.5, constraints="hbonds"
+    )
+    assert "too fast" not in notes(timestep=4.0, hydrogen_mass=4.0, constraints="hbonds")
+    assert "too fast" not in notes(timestep=1.4, hydrogen_mass=3.0)
+
+
+def test_velocities_are_drawn_at_the_temperature_of_the_schedule(device):
+    atoms, options = wells(100, 5.0)
+    simulation = Simulation(atoms, 4, anneal=[[0.0, 10.0], [0.04, 1000.0]], timestep=4.0, device=device, **options)
+    assert simulation.kinetic_temperatures.mean() == pytest.approx(10, rel=0.2)
+    simulation.run(10).draw_velocities()
+    assert simulation.kinetic_temperatures.mean() == pytest.approx(1000, rel=0.2)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_an_interrupted_run_goes_on_as_one_that_never_stopped(device, monkeypatch, when):
+    """Also where the interrupt comes with an exchange."""
+    options = dict(temperature=[300.0, 303.0], exchange_every=5, seed=4, device=device, constraints="hbonds")
+    whole, stopped = (Simulation(START, 2, **options) for _ in range(2))
+    whole.run(25)
+    exchange, calls = motion.Motion.exchange, []
+
+    def interrupted(self, rows, number):
+        calls.append(number)
+        if len(calls) == 2 and when == "before":
+            raise KeyboardInterrupt
+        exchange(self, rows, number)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(motion.Motion, "exchange", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        stopped.run(25)
+    assert stopped.steps == 10
+    fresh = [Energy(START, born="pairs", device=device).evaluate(x).total for x in stopped.positions[:]]
+    np.testing.assert_allclose(stopped.ensemble.energies, fresh, atol=0.01)
+    stopped.run(15)
+    np.testing.assert_array_equal(stopped.positions[:], whole.positions[:])
+    np.testing.assert_array_equal(stopped.exchanges, whole.exchanges)
+
+
+def test_checkpoints_have_what_rows_have_of_their_own(device, tmp_path):
+    """Targets and force constants within a flat well, where energies tell nothing; other restraints are refused."""
+    away = float(np.linalg.norm(START.positions[0] - START.positions[20]))
+
+    def made(force_constant: float = 1.0) -> Simulation:
+        term = DistanceRestraint([[0, 20]], away, force_constant, flat=1.0, name="d")
+        return Simulation(START, 2, terms=[term], seed=1, device=device)
+
+    first = made()
+    first.ensemble.targets("d")[1] = [away + 0.9]
+    first.ensemble.force_constants("d")[1] = [50.0]
+    first.ensemble.frozen[0] = range(5)
+    first.run(2).save(tmp_path / "a.npz")
+    again = made().restore(tmp_path / "a.npz")
+    assert again.ensemble.targets("d")[1] == pytest.approx(away + 0.9)
+    assert again.ensemble.force_constants("d")[1] == 50
+    assert again.ensemble.frozen[0].sum() == 5
+    np.testing.assert_array_equal(again.run(20).positions[:], first.run(20).positions[:])
+    other = made(2.0)
+    before = other.positions[:]
+    with pytest.raises(InputError, match="the checkpoint is of other restraints"):
+        other.restore(tmp_path / "a.npz")
+    np.testing.assert_array_equal(other.positions[:], before)
+    assert other.steps == 0
+
+
+def test_threads_share_simulations_and_ensembles(device):
+    simulation = Simulation(PEPTIDE[:30], 2, timestep=1.0, device=device)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: simulation.run(25), range(4)))
+    assert simulation.steps == 100
+    assert simulation.steps_made.tolist() == [100, 100]
+    rows = Ensemble(PEPTIDE[:30], 4, device=device)
+    places = [PEPTIDE[:30].positions + 0.01 * np.random.default_rng(k).normal(size=(30, 3)) for k in range(4)]
+    expected = [Energy(PEPTIDE[:30], born="pairs", device=device).evaluate(x).total for x in places]
+
+    def energies(k: int) -> list[float]:
+        found = []
+        for _ in range(10):
+            rows.positions[k] = places[k]
+            rows.evaluate(k)
+            found.append(float(rows.energies_of(k)[0]))
+        return found
+
+    with ThreadPoolExecutor(4) as pool:
+        for found, energy in zip(pool.map(energies, range(4)), expected, strict=True):
+            np.testing.assert_allclose(found, energy, atol=0.01)
+
+
+def test_a_pickle_goes_on_with_the_same_bits(device):
+    first = Simulation([START, PEPTIDE[:30]], 2, constraints="hbonds", seed=7, device=device).run(5)
+    first.temperatures[0] = 350.0
+    again = pickle.loads(pickle.dumps(first))
+    assert again.steps == 5
+    np.testing.assert_array_equal(again.temperatures, first.temperatures)
+    for each in (first, again):
+        each.run(20)
+    for k in range(4):
+        np.testing.assert_array_equal(again.positions[k], first.positions[k])

@@ -56,7 +56,8 @@ __all__ = ["simulate"]
 @click.option("--time", "length", metavar="T", help="Time to simulate, with its unit: 500ps, 10ns.")
 @click.option(
     "--temperatures", metavar="T[,T...]",
-    help="Temperatures of the heat bath, K; replicas take them by turns. By default --temperature if given, else 300.",
+    help="Temperatures of the heat bath, K: one for all, one for each replica of all structures in their order, or "
+    "fewer, which replicas take by turns. By default --temperature if given, else 300.",
 )  # fmt: skip
 @click.option("--timestep", type=float, default=2.0, show_default=True, help="Time step, fs.")
 @click.option(
