@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from itertools import cycle
 from typing import TYPE_CHECKING
@@ -106,8 +106,8 @@ class PoissonBoltzmann:
 
         positions : (n, 3) A, of another conformation; by default the atoms' own
         keep_map : whether the result has the potential's map
-        grid_error : whether to solve on two coarser grids, too, which costs a quarter, and above 0.5 A two thirds; by
-            default if `reaction`
+        grid_error : whether to solve on two coarser grids, too, which costs a quarter, and above 0.5 A as much
+            as the energy itself; by default if `reaction`
         extrapolate : whether to extrapolate to a spacing of 0 from three spacings; the order is 2 of edges, else 1
         shifts : how many grids, shifted at random by less than a spacing, the energy is averaged over
         seed : of their random numbers
@@ -356,35 +356,41 @@ class PoissonBoltzmann:
             require_room(problem)
         return problem
 
-    def _coarser_problems(self, problem: PBProblem) -> list[PBProblem]:
-        """Make problems whose energies tell the error of one.
+    def _coarser_problems(self, problem: PBProblem) -> list[tuple[float, PBProblem]]:
+        """Make problems whose energies tell the error of one, with the times by which their spacings are larger.
 
-        Two have coarser grids, half of a step apart: an energy that is right on one by chance is not on the other. A single grid has another one around it, so that they tell what the border does, too; and probes are as
-        much fewer as the surface of the molecule has fewer nodes.
+        Grids of one spacing lie half of a step apart: an energy that is right on one by chance is not on the other. A
+        single grid has another one around it, so that they tell what the border does, too; and probes are as much
+        fewer as the surface of the molecule has fewer nodes.
         """
-        share, (*outer, finest) = _coarseness(self.model.surface, problem.grids[-1]), problem.grids
-        _require_measurable(finest)
-        spacing = share * finest.spacing
-        steps = np.maximum(np.ceil((finest.last - finest.origin) / spacing / 8 - 1e-9) * 8, 8).astype(np.int64)
-        density = problem.density / share**2 if self.model.way == "cuts" else problem.density
-        around = [Grid(each.origin, each.spacing * share, _fewer(each, share)) for each in outer]
-        found = list[PBProblem]()
-        for shift in (0.0, 0.5):
-            coarse = grid_at((finest.origin + finest.last) / 2 + shift * spacing, spacing, steps + 1)
-            parents = around or [grid_beyond(coarse, problem.solute, self.model.boundary)]
-            for grids in ((*parents, coarse), (coarse,)):
-                try:
-                    other = replace(problem, grids=grids, density=density)
-                    found.append(self._require_room(other))
-                    break
-                except InputError:  # a border close to the molecule
-                    continue
+        _require_measurable(problem.grids[-1])
+        found = [
+            (share, coarse) for share, shift in _coarseness(self.model.surface, problem.grids[-1])
+            if (coarse := self._coarser_problem(problem, share, shift)) is not None
+        ]  # fmt: skip
         if not found:
             self._require_room(replace(problem, grids=_coarser(problem.grids, 2)))  # says what is wrong
         return found
 
+    def _coarser_problem(self, problem: PBProblem, share: float, shift: float) -> PBProblem | None:
+        """Make a problem with larger spacings; None where they leave no room for the molecule.
+
+        share : times by which they are larger; shift : of the finest grid, in its own steps
+        """
+        *outer, finest = problem.grids
+        spacing = share * finest.spacing
+        steps = np.maximum(np.ceil((finest.last - finest.origin) / spacing / 8 - 1e-9) * 8, 8).astype(np.int64)
+        density = problem.density / share**2 if self.model.way == "cuts" else problem.density
+        around = [Grid(each.origin, each.spacing * share, _fewer(each, share)) for each in outer]
+        coarse = grid_at((finest.origin + finest.last) / 2 + shift * spacing, spacing, steps + 1)
+        parents = around or [grid_beyond(coarse, problem.solute, self.model.boundary)]
+        for grids in ((*parents, coarse), (coarse,)):
+            with suppress(InputError):  # a border close to the molecule
+                return self._require_room(replace(problem, grids=grids, density=density))
+        return None
+
     def _errors(
-        self, problem: PBProblem, solved: Solution, coarser: Sequence[PBProblem], extrapolate: bool, shifts: int,
+        self, problem: PBProblem, solved: Solution, coarser: Sequence[tuple[float, PBProblem]], extrapolate: bool, shifts: int,
         seed: int, tell: Progress, steps: int,
     ) -> PBErrors:  # fmt: skip
         """Measure the errors of an energy by solving the same problem on other grids. coarser : _coarser_problems"""
@@ -403,9 +409,14 @@ class PoissonBoltzmann:
 
         fine, surface = solved.energy * unit, SURFACES[self.model.surface]
         if coarser:
-            change = float(np.sqrt(np.mean([(fine - energy_of(each)) ** 2 for each in coarser])))
-            share = _coarseness(self.model.surface, problem.grids[-1])
-            errors = replace(errors, grid=safety_of(self.model.surface, problem.grids[-1], share) * change)
+            changes = dict[float, list[float]]()
+            for share, each in coarser:
+                changes.setdefault(share, []).append(fine - energy_of(each))
+            told = (
+                safety_of(self.model.surface, problem.grids[-1], share) * float(np.sqrt(np.mean(np.square(of_share))))
+                for share, of_share in changes.items()
+            )
+            errors = replace(errors, grid=max(told))
         if extrapolate:
             coarse = energy_on(_coarser(problem.grids, 2))
             share = 1 / (2**surface.order - 1)
@@ -441,17 +452,19 @@ def safety_of(surface: str, grid: Grid, share: float = 2) -> float:
     share : times by which the spacing is larger; 1.5 is for the surface "edges"
     """
     own = SURFACES[surface]
-    if share != 2:
+    if own.way == "cuts":
         return own.safety * (2**own.order - 1) / (share**own.order - 1)
     return SAFETY_IF_COARSE if (grid.spacing > COARSE + SMALL).any() else own.safety
 
 
-def _coarseness(surface: str, grid: Grid) -> float:
-    """Times by which the coarser grids are coarser that tell the error of a grid.
+def _coarseness(surface: str, grid: Grid) -> list[tuple[float, float]]:
+    """Times by which the spacings of the grids are larger that tell the error of one, and their shifts in steps.
 
-    With twice the spacing of a coarse grid atoms are not resolved, and the energy has little to do with it.
+    With twice the spacing of a coarse grid atoms are hardly resolved, so that its energy alone says little.
     """
-    return 1.5 if SURFACES[surface].way == "cuts" and (grid.spacing > COARSE + SMALL).any() else 2
+    if SURFACES[surface].way == "cuts" and (grid.spacing > COARSE + SMALL).any():
+        return [(1.5, 0.0), (1.5, 0.5), (2.0, 0.0)]
+    return [(2.0, 0.0), (2.0, 0.5)]
 
 
 def _fewer(grid: Grid, share: float) -> list[int]:
