@@ -736,6 +736,10 @@ def test_the_command_reports(tmp_path, monkeypatch):
     assert data["columns"]["currentEnergy"]["values"] == [float(row[3]) for row in rows]
     assert data["axes"][1] == "Binding Energy"
     assert "elsewhere/explore.html" in text
+    (tmp_path / "elsewhere" / "explore.html").unlink()  # as if the run was killed before it was written
+    assert "elsewhere/explore.html" in run(*words, "-o", "elsewhere", "--resume").stdout
+    assert (tmp_path / "elsewhere" / "explore.html").read_text() == page
+    assert "this run came to its end" in error_of(*words, "-o", "elsewhere", "--resume")
 
 
 def test_xtc(tmp_path):

@@ -37,7 +37,11 @@ def write():
     else:
         write_table(path, {"name": np.array(["CA"] * n), "x": np.full((n, 3), float(n))}, {}, {"n": n})
 """
-LIMITED = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n" + WRITERS
+LIMITED = f"""
+import resource, sys
+sys.dont_write_bytecode = True  # the limit would cut it
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+{WRITERS}"""
 ONE_SENTENCE = """
 try:
     write()

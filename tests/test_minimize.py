@@ -328,6 +328,11 @@ def test_molecules_without_room_beside_others_follow_alone(device, monkeypatch):
     assert "choose a larger device" in errors[2]
 
 
+def test_a_bound_that_no_gradient_reaches_has_a_square():
+    packed = Stopping(tolerance=1e308, largest=1e308).packed("float32")
+    assert np.isfinite([packed["mean2"], packed["largest2"]]).all()
+
+
 def test_time_ends_none_that_is_below_a_bound():
     states = np.zeros((4, len(StepState)))
     states[:, StepState.STOPPED], states[1:, StepState.EVALUATIONS] = Stop.TIME, 5  # the first one never began

@@ -616,10 +616,8 @@ def test_pseudouridine_gets_the_names_of_uridine(tmp_path):
 def test_names_that_mean_other_atoms_are_not_replaced(tmp_path):
     """A residue of PDBFixer's table stays, with a warning; one that is asked for by name is refused."""
     lines = [line if residue(line) != 3 else f"HETATM{line[6:17]}AIB{line[20:]}" for line in HEAVY]
-    moved = [
-        at(line, place(line) + np.array([0, 0, 4])) if residue(line) == 3 and line[12:16] == " CB " else line
-        for line in lines
-    ]
+    k = next(k for k, line in enumerate(lines) if residue(line) == 3 and line[12:16] == " CB ")
+    moved = [*lines[:k], at(lines[k], place(lines[k]) + np.array([0, 0, 4])), *lines[k + 1 :]]
     changes = prepare(file_of(tmp_path, moved), tmp_path / "ready.pdb")
     assert changes.replaced == {}
     assert "A:AIB3 cannot be replaced by ALA: " in changes.warnings[0]

@@ -27,7 +27,7 @@ from ..jobs.facts import composition_as_json, settings
 from .clock import elapsed
 from .cluster import cluster_options_of, place_options
 from .command import INPUT, EachOnce
-from .explore_page import write_pages
+from .explore_page import pages_of, write_pages
 from .json_lines import NAMED, failing_as_record, say_records, timed
 from .launchers import device_of_rank, launched
 from .options import (
@@ -138,7 +138,9 @@ def explore(
         else:
             part = Shard(rank + 1, ranks)
             run = Exploration(simulation, n, **options, part=part)
-            if part.count == 1 or not (resume and run.is_over):  # else other processes alone have steps left
+            # Of a run that is over other processes may have steps left, or its pages be lacking, if it was killed then.
+            lacks_pages = part.count > 1 or not all(page.exists() for page in pages_of(run))
+            if not (resume and lacks_pages and run.is_over):
                 _run(run, resume)
             files = [run.files]
         journals = [own.journal for own in files]

@@ -23,12 +23,15 @@ _ENERGY, _BINDING = "currentEnergy", "Binding Energy"
 
 def write_pages(run: Exploration) -> list[Path]:
     """Write a page beside the reports for the explorers of each molecule; give their paths."""
-    pages = []
-    for place, group in enumerate(run.groups):
-        path = run.files.page(None if len(run.groups) == 1 else place + 1)
+    pages = pages_of(run)
+    for path, group in zip(pages, run.groups, strict=True):
         _write(path, run, group.atoms, np.flatnonzero(group.ligand), group.numbers)
-        pages.append(path)
     return pages
+
+
+def pages_of(run: Exploration) -> list[Path]:
+    """Name the page of each molecule."""
+    return [run.files.page(None if len(run.groups) == 1 else place + 1) for place in range(len(run.groups))]
 
 
 def _write(path: Path, run: Exploration, atoms: Atoms, ligand: NDArray[np.int64], numbers: Sequence[int]) -> None:

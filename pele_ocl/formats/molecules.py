@@ -89,7 +89,7 @@ def _sdf_reader(lines: list[str]) -> Callable[[], Molecule]:
 
 @dataclass
 class _Records:
-    """What the lines of a molecule say; bonds by atom numbers from 0."""
+    """Atoms and bonds of a molecule as its lines come; bonds by atom numbers from 0."""
 
     elements: list[str] = field(default_factory=list)
     positions: list[list[float]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What a residue loses and keeps when a standard one takes its place: atoms, charge, configuration.
+"""Changes of a residue that a standard one replaces: atoms, charge and configuration.
 
 PDBFixer goes by the names of atoms. So these must mean the standard residue's atoms: bonds of the standard residue are
 bonds in the file, but for pseudouridine, whose ring is numbered from another atom and gets uridine's names.
@@ -48,7 +48,7 @@ Near = Mapping[str, list[str]]
 
 @dataclass
 class Replaced:
-    """What becomes of a residue.
+    """Changes of a residue that is replaced.
 
     residue : its name as it was, `A:SEP241`; kind : its residue name; standard : of the residue in its place
     lost : heavy atoms that are taken out; charge : before and after at pH 7, e; None where it is not known
@@ -70,7 +70,7 @@ class Replaced:
 
     @property
     def parts(self) -> list[str]:
-        """What is told of it."""
+        """Texts about the changes, none for a change of the name alone."""
         told = []
         if self.renamed:
             told.append("its ring is bonded to the sugar by C5, and its atoms get the names of their places there")
