@@ -117,6 +117,7 @@ RIGHT: dict[str, Any] = {
     "reference": ATOMS.positions,
     "padding": 3.0,
     "read_conformations.path": FILE,
+    "read_conformations.atoms": pele_ocl.read(FILE),
     "trajectory.paths": FILE,
     "trajectory.select": slice(len(ATOMS)),
     "energy_over.trajectory": FILE,
