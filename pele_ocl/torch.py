@@ -6,25 +6,21 @@ Needs torch: pip install 'pele-ocl[torch]'.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .atoms import Floats
 from .common.arguments import choice
 from .common.errors import InputError
 from .common.extras import extra
 from .energy import Energy
 from .nonbond import Nonbond
+from .plan.tensors import Failed, evaluated
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 __all__ = ["energies"]
-
-
-Failed = Literal["raise", "nan", "inf"]
 
 
 def energies(plan: Energy | Nonbond, positions: Tensor, *, failed: Failed = "raise") -> Tensor:
@@ -127,19 +123,3 @@ def _differentiable() -> Any:
             raise InputError("the plan computes no gradients; make it with gradient=True")
 
     return Energies
-
-
-def evaluated(plan: Energy | Nonbond, positions: NDArray[Any], failed: Failed) -> tuple[Floats, Floats | None]:
-    """Energies (...,) and gradients (..., n, 3) of positions (..., n, 3) A, these None of a plan without any.
-
-    failed : as in `energies`
-    """
-    together = positions.reshape(-1, *positions.shape[-2:])
-    batch = plan.evaluate_batch(together) if failed == "raise" else plan.evaluate_batch(together, errors="record")
-    total, gradients = np.array(batch.total), None if batch.gradients is None else np.array(batch.gradients)
-    if failed == "inf":
-        bad = list(batch.errors)
-        total[bad] = np.inf
-        if gradients is not None:
-            gradients[bad] = 0
-    return total.reshape(positions.shape[:-2]), None if gradients is None else gradients.reshape(positions.shape)
