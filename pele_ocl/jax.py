@@ -16,7 +16,7 @@ from .common.errors import InputError
 from .common.extras import extra
 from .energy import Energy
 from .nonbond import Nonbond
-from .plan.samples import Failed, evaluated
+from .plan.tensors import Failed, evaluated
 
 if TYPE_CHECKING:
     from jax import Array

@@ -6,6 +6,8 @@ goes through every test.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -126,3 +128,18 @@ def test_kernels_built_by_many_threads_at_once(device):
     with ThreadPoolExecutor(THREADS) as pool:
         for found in pool.map(lambda _: CALCULATIONS["potmap"](device, 1, None), range(THREADS)):
             assert_same(found, expected)
+
+
+def test_a_process_may_end_while_the_device_is_at_work(device):
+    """With a simulation alive, whose launches are under way; exit waits for them."""
+    code = (
+        "import pele_ocl\n"
+        "from pele_ocl.common.installation import shipped\n"
+        "atoms = pele_ocl.read(shipped('data') / 'structures' / 'hexapeptide.pdb')\n"
+        f"simulation = pele_ocl.Simulation(atoms, 16, timestep=1.0, device={device.index}).run(2)\n"
+        "simulation.ensemble.minimize(max_iterations=1)\n"
+        "for _ in range(20): simulation.ensemble.evaluate()\n"
+    )
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import platform
@@ -11,6 +12,7 @@ import threading
 import warnings
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
@@ -83,7 +85,7 @@ class Device:
     buffers : bytes of the device's buffers; mapped : bytes of host memory that the device reads and fills
     cached : buffers that save work where they are wanted again, the oldest first; dropped where memory is short
     staging : such memory, cached for large reads and dropped alike; whoever reads takes it out meanwhile
-    spare : command queues that `Queue.beside` lent and that are free
+    spare : command queues that `Queue.beside` lent and that are free; further : all that it made
     forks : that came before the process whose device this is; one forked from it cannot use it
     units : compute units that layouts go by, where they are not the device's own
     ladder_group : work-items of a group in kernels of the thesis; None for as many as the thesis had
@@ -98,6 +100,7 @@ class Device:
     cached: dict[Hashable, Buffer] = field(default_factory=dict, repr=False)
     staging: deque[NDArray[np.uint8]] = field(default_factory=deque, repr=False)
     spare: deque[cl.CommandQueue] = field(default_factory=deque, repr=False)
+    further: list[cl.CommandQueue] = field(default_factory=list, repr=False)
     forks: int = field(default_factory=lambda: _forks, repr=False)
     units: int | None = None
     ladder_group: int | None = None
@@ -144,7 +147,15 @@ class Device:
                     queues = cl.CommandQueue(context, properties=timing), cl.CommandQueue(context)
                     _in_use = True
                     self._made.append((context, *queues))
+                    atexit.register(self._finish)
         return self._made[0]
+
+    def _finish(self) -> None:
+        """Wait for what was started, so that no kernel is at work while the process ends and its memory is freed."""
+        if _forks == self.forks:
+            for queue in (*self._made[0][1:], *self.further):
+                with suppress(cl.Error):
+                    queue.finish()
 
     @property
     def name(self) -> str:

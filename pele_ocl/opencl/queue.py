@@ -67,6 +67,7 @@ class Queue(Transfers):
         except IndexError:
             with device_errors(self.device):
                 own = cl.CommandQueue(self.device.context)
+            self.device.further.append(own)
         try:
             yield Queue(self.device, self.precision, profile=False, own_command_queue=own)
         finally:

@@ -1,4 +1,4 @@
-"""Energies and gradients of samples for libraries that differentiate; a sample that fails can be NaN or infinite."""
+"""Energies and gradients for libraries that differentiate, with what conformations get that cannot be computed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Failed = Literal["raise", "nan", "inf"]
 def evaluated(plan: Any, positions: NDArray[Any], failed: Failed) -> tuple[Floats, Floats | None]:
     """Energies (...,) and gradients (..., n, 3) of positions (..., n, 3) A, these None of a plan without any.
 
-    plan : Energy or Nonbond; failed : "raise", "nan" or "inf", as of pele_ocl.torch.energies
+    plan : of energies; failed : "raise" for an InputError, "nan" for NaN, "inf" for +inf and a gradient of 0
     """
     together = positions.reshape(-1, *positions.shape[-2:])
     batch = plan.evaluate_batch(together) if failed == "raise" else plan.evaluate_batch(together, errors="record")
