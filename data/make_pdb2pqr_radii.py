@@ -15,7 +15,8 @@ AMINO = (
 ).split()
 BASES = "DA DC DG DT RA RC RG RU".split()
 RESIDUES = [
-    *(end + name for name in AMINO for end in ("", "N", "C")), *(name + end for name in BASES for end in ("", "5", "3", "N")),
+    *(end + name for name in AMINO for end in ("", "N", "C")),
+    *(name + end for name in BASES for end in ("", "5", "3", "N")),
     "ACE", "NME", "NHE", "WAT",
 ]  # fmt: skip
 MORE = ("H1", "H2", "H3", "OXT", "HO5'", "HO3'", "H5T", "H3T", "HD1", "HD2", "HE2", "HG", "HH")  # of some states alone
@@ -26,7 +27,9 @@ def main() -> None:
     definition = pdb2pqr_io.get_definitions()
     atoms = sorted({*MORE, *(atom for residue in definition.map.values() for atom in residue.map)})
     with open(Path(__file__).with_name("pdb2pqr_radii.csv"), "w", encoding="utf-8") as file:
-        file.write("# Radii of PDB2PQR's force fields (AMBER.DAT, CHARMM.DAT, PARSE.DAT; BSD licence): data/README.md\n")
+        file.write(
+            "# Radii of PDB2PQR's force fields (AMBER.DAT, CHARMM.DAT, PARSE.DAT; BSD licence): data/README.md\n"
+        )
         file.write("set,residue,atom,radius\n")
         for name in ("amber", "charmm", "parse"):
             field = forcefield.Forcefield(name, definition, None, None)

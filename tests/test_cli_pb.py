@@ -388,7 +388,7 @@ def test_what_cannot_be_continued_is_named_with_its_line(folder, old, new, sente
         ("write kappa dx kappa", "write force dx x", "line 29: `write force` is not done here; choose pot, charge"),
         (REF, REF.replace("gcent mol 1", "gcent 90 0 0"), "line 33: no atom lies inside"),
         ("write kappa dx kappa", "write kappa uhbd x", "line 29: maps are not written as uhbd"),
-        ("write kappa dx kappa", "write kappa dx ./pot", "line 29: pot.dx: the same file as the output pot.dx; give one"),
+        ("write kappa dx kappa", "write kappa dx ./pot", "line 29: pot.dx: the same file as the output pot.dx"),
         ("write kappa dx kappa", "write kappa dx none/kappa", "line 29: none/kappa.dx: the folder "),
         ("gcent mol 1", "gcent mol \u00b2", "line 9: there is no molecule \u00b2; READ names 1"),
         ("pdie 2.0", "pdie two", "line 17: 'two' is not a number, as pdie needs it"),
@@ -422,7 +422,9 @@ def test_no_output_of_an_input_file_is_a_file_that_it_reads(folder, is_link):
     if is_link:
         (folder / "link.dx").symlink_to(folder / "own.dx")
         name = "link"
-    text = INPUT.replace("read\n", "read\n    charge dx own.dx\n", 1).replace("write kappa dx kappa", f"write kappa dx {name}")
+    text = INPUT.replace("read\n", "read\n    charge dx own.dx\n", 1).replace(
+        "write kappa dx kappa", f"write kappa dx {name}"
+    )
     (folder / "apbs.in").write_text(text)
     assert f"line 30: {name}.dx: the same file as the input own.dx; give the output" in error_of("pb", "apbs.in")
     assert (folder / "own.dx").read_text() == "a map"
@@ -481,7 +483,9 @@ def test_a_structure_becomes_a_pqr_file_that_has_its_energy(tmp_path):
 
 def test_radii_of_pdb2pqr_by_names_of_atoms(tmp_path):
     """Also for a PQR file without radii, which is told what to do."""
-    report = json.loads(run("pb", HEXAPEPTIDE, *COARSE, "--radii", "parse", "--pqr", tmp_path / "x.pqr", "--json").stdout)
+    report = json.loads(
+        run("pb", HEXAPEPTIDE, *COARSE, "--radii", "parse", "--pqr", tmp_path / "x.pqr", "--json").stdout
+    )
     assert report["settings"]["radii_set"] == "pdb2pqr-parse"
     written = read(tmp_path / "x.pqr")
     plan = PoissonBoltzmann(read(HEXAPEPTIDE), spacing=1.0, radii="parse")

@@ -213,7 +213,11 @@ class _Reader:
 
     def _refuse_outputs(self) -> None:
         """Refuse a `write` to a file that is read, that another `write` makes, or that cannot be written."""
-        read = [self._source.path, *self._paths, *(path for maps in self._maps.values() for each in maps for path in each)]
+        read = [
+            self._source.path,
+            *self._paths,
+            *(path for maps in self._maps.values() for each in maps for path in each),
+        ]
         targets = list[Path]()
         for line, path in self._outputs:
             targets.append(path)

@@ -179,7 +179,9 @@ def _spline_edges(
 ) -> tuple[Buffer, ...]:
     solute, model, queue = problem.solute, problem.model, launching.queue
     taken = _is_strictly_inside(problem, grid)
-    atoms = SpheresOfBlocks.of(launching, grid, solute.positions[taken], solute.radii[taken], model.window, in_order=True)
+    atoms = SpheresOfBlocks.of(
+        launching, grid, solute.positions[taken], solute.radii[taken], model.window, in_order=True
+    )
     edges = tuple(queue.zeros(colours.size, launching.wide) for _ in range(3))
     constants = np.array([model.solute_dielectric, model.solvent_dielectric, *factors])
     launching.over_blocks(

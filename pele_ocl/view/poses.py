@@ -116,7 +116,8 @@ def _trace(atoms: Atoms, positions: Floats) -> NDArray[np.intp]:
     """Pairs of neighbours in the trace, (m, 2)."""
     trace = _trace_atoms(atoms)
     apart = np.sqrt(((positions[trace[1:]] - positions[trace[:-1]]) ** 2).sum(axis=1))
-    return np.stack([trace[:-1], trace[1:]], axis=1)[apart < _TRACE_STEP]
+    pairs: NDArray[np.intp] = np.stack([trace[:-1], trace[1:]], axis=1)[apart < _TRACE_STEP]
+    return pairs
 
 
 def _molecule(
