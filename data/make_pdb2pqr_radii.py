@@ -15,7 +15,8 @@ AMINO = (
 ).split()
 BASES = "DA DC DG DT RA RC RG RU".split()
 RESIDUES = [
-    *(end + name for name in AMINO for end in ("", "N", "C")), *(name + end for name in BASES for end in ("", "5", "3", "N")),
+    *(end + name for name in AMINO for end in ("", "N", "C")),
+    *(name + end for name in BASES for end in ("", "5", "3", "N")),
     "ACE", "NME", "NHE", "WAT",
 ]  # fmt: skip
 MORE = ("H1", "H2", "H3", "OXT", "HO5'", "HO3'", "H5T", "H3T", "HD1", "HD2", "HE2", "HG", "HH")  # of some states alone

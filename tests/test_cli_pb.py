@@ -389,7 +389,7 @@ def test_what_cannot_be_continued_is_named_with_its_line(folder, old, new, sente
         ("write kappa dx kappa", "write force dx x", "line 29: `write force` is not done here; choose pot, charge"),
         (REF, REF.replace("gcent mol 1", "gcent 90 0 0"), "line 33: no atom lies inside"),
         ("write kappa dx kappa", "write kappa uhbd x", "line 29: maps are not written as uhbd"),
-        ("write kappa dx kappa", "write kappa dx ./pot", "line 29: pot.dx: the same file as the output pot.dx; give one"),
+        ("write kappa dx kappa", "write kappa dx ./pot", "line 29: pot.dx: the same file as the output pot.dx"),
         ("write kappa dx kappa", "write kappa dx none/kappa", "line 29: none/kappa.dx: the folder "),
         ("gcent mol 1", "gcent mol \u00b2", "line 9: there is no molecule \u00b2; READ names 1"),
         ("pdie 2.0", "pdie two", "line 17: 'two' is not a number, as pdie needs it"),

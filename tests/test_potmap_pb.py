@@ -13,6 +13,7 @@ from test_cli import HEXAPEPTIDE, on_the_chosen_device, run
 from pele_ocl import Atoms, Grid, InputError, PBIon, PBModel, PoissonBoltzmann, Potmap, potmap, read, read_map
 from pele_ocl.pb_model import LIKE_APBS
 from pele_ocl.potmap import potmap_models
+from pele_ocl.sampling import sample
 from pele_ocl.units import COULOMB_KCAL_A
 
 __all__ = ["on_the_chosen_device"]
@@ -116,3 +117,21 @@ def test_the_command_refuses_it_too(tmp_path):
     (tmp_path / "frames.dcd").write_bytes(b"")
     frames = run("potmap", HEXAPEPTIDE, *COARSE, *words, code=2)
     assert "--method pb makes maps of structures and models, not of frames" in frames.output
+
+
+@pytest.mark.parametrize("boundary", ["mdh", "sdh"])
+def test_a_map_of_a_long_charged_molecule_does_not_depend_on_the_box(boundary):
+    """Two strands of phosphates, 70 A long, held to a box with twice the room, 2 A and more outside the atoms."""
+    turns = np.arange(21) * np.pi / 5
+    strands = [np.c_[9 * np.cos(turns + at), 9 * np.sin(turns + at), 3.4 * np.arange(21)] for at in (0, 2.2)]
+    core = np.c_[np.zeros((21, 2)), 3.4 * np.arange(21)]
+    helix = Atoms(np.concatenate([*strands, core]), [-1.0] * 42 + [0.0] * 21, gb_radii=[2.5] * 42 + [6.0] * 21)
+    model, grid = PBModel(ions=SALT.ions), Grid.around(helix, 6, 1.5)
+    own_model = replace(model, boundary=boundary)
+    found = potmap(helix, grid, method="pb", pb=own_model, unit="kT/e", precision="float64").map
+    wide = PoissonBoltzmann(helix, model, spacing=1.5, padding=25, reaction=False).solve(grid_error=False)
+    points = grid.position(np.argwhere(np.ones(grid.shape)))
+    apart = np.sqrt(((points[:, None] - helix.positions) ** 2).sum(axis=-1)) - helix.gb_radii
+    points = points[(apart.min(axis=1) > 2) & (apart.min(axis=1) < 4)]
+    expected, own = wide.potential_at(points), sample(found, points)
+    assert np.sqrt(((own - expected) ** 2).mean() / (expected**2).mean()) < 0.05

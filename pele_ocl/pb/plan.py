@@ -17,7 +17,17 @@ from ..common import arguments
 from ..common.errors import DeviceError, InputError, PeleError
 from ..common.variant import Progress
 from ..grid import Grid, Map
-from ..pb_model import SMALL, SURFACES, PBMaps, PBModel, PBProblem, PBSolute, grid_around, grid_at, grid_beyond
+from ..pb_model import (
+    SMALL,
+    SURFACES,
+    PBMaps,
+    PBModel,
+    PBProblem,
+    PBSolute,
+    grid_around,
+    grid_at,
+    grid_beyond,
+)
 from .charges import NodeWeights
 from .equation import StoppedError
 from .given_maps import charges_on, coefficients_on
@@ -45,8 +55,8 @@ class PoissonBoltzmann:
     model : dielectrics, salt, surface, and how charges and borders are treated; by default PBModel()
     grids : Grid, or several for focusing, the coarsest first; by default one around the molecule
     spacing, padding : of the grid around the molecule, A; ignored where grids are given
-    radii : (n,) A of the atoms' spheres; by default atoms.gb_radii, the fifth column of a PQR file. "amber", "charmm" or
-        "parse" are those of a force field of PDB2PQR, by names of atoms
+    radii : (n,) A of the atoms' spheres; by default atoms.gb_radii, the fifth column of a PQR file. "amber", "charmm"
+        and "parse" are those of a force field of PDB2PQR, by names of atoms
     reaction : True for the solvent's reaction alone, without the charges' own potential. One solve gives the energy of
         solvation from a medium of the solute's dielectric. False for all of the potential, as APBS has it. Energies
         then contain self energies of charges on a grid, and only differences on the same grid mean anything
@@ -390,8 +400,8 @@ class PoissonBoltzmann:
         return None
 
     def _errors(
-        self, problem: PBProblem, solved: Solution, coarser: Sequence[tuple[float, PBProblem]], extrapolate: bool, shifts: int,
-        seed: int, tell: Progress, steps: int,
+        self, problem: PBProblem, solved: Solution, coarser: Sequence[tuple[float, PBProblem]], extrapolate: bool,
+        shifts: int, seed: int, tell: Progress, steps: int,
     ) -> PBErrors:  # fmt: skip
         """Measure the errors of an energy by solving the same problem on other grids. coarser : _coarser_problems"""
         unit, done = self.model.kcal_per_kt, 1
@@ -453,7 +463,7 @@ def safety_of(surface: str, grid: Grid, share: float = 2) -> float:
     """
     own = SURFACES[surface]
     if own.way == "cuts":
-        return own.safety * (2**own.order - 1) / (share**own.order - 1)
+        return own.safety * float(2**own.order - 1) / float(share**own.order - 1)
     return SAFETY_IF_COARSE if (grid.spacing > COARSE + SMALL).any() else own.safety
 
 

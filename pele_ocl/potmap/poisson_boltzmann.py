@@ -71,7 +71,8 @@ def pb_plan(atoms: Atoms, grid: Grid, options: MapOptions) -> tuple[PoissonBoltz
     model, (wide, first) = require_pb(options), solving_grid(atoms, grid)
     beyond = grid_beyond(wide, PBSolute.of(atoms, needs_spheres=False), model.boundary)
     plan = PoissonBoltzmann(
-        atoms, model, grids=(beyond, wide), reaction=False, solver=SOLVER, tolerance=TOLERANCE, device=_one_device(options)
+        atoms, model, grids=(beyond, wide), reaction=False, solver=SOLVER, tolerance=TOLERANCE,
+        device=_one_device(options),
     )  # fmt: skip
     plan.device.require_precision(options.precision)
     return plan, first

@@ -46,7 +46,7 @@ def about_pb(model: PBModel, spacing: float, radii: str) -> str:
     return (
         f"The map is the potential by the {model.equation} Poisson-Boltzmann equation: permittivity "
         f"{model.solute_dielectric:g} inside the molecule and {model.solvent_dielectric:g} outside, {salt}, at "
-        f"{model.temperature:g} K, on a grid of {spacing:.2g} Å. The atoms have radii {radii_words(radii)}."
+        f"{model.temperature:g} K, on a grid of {spacing:.2g} Å. The atoms have the radii {radii_words(radii)}."
     )
 
 
@@ -60,6 +60,6 @@ def about_file(name: str, title: str) -> str:
         )
     return (
         f"The map was read from {name}{says}. What its values mean is the matter of the program that made it: APBS "
-        "solves the Poisson-Boltzmann equation, as pele-ocl does where the title says so; other maps of pele-ocl sum the "
-        "Coulomb potential of charges in a uniform medium, which is no solution of that equation."
+        "solves the Poisson-Boltzmann equation, as pele-ocl does where the title says so; its other maps "
+        "sum the Coulomb potential of charges in a uniform medium, which is no solution of that equation."
     )

@@ -100,23 +100,25 @@ def _shown(atoms: Atoms, ligand: NDArray[np.integer], poses: Floats, near: float
         residues = atoms.labels.residue_index
         mask = np.isin(residues, np.unique(residues[close])) & (atoms.labels.elements != "H")
     mask[ligand] = True
-    mask[_trace_atoms(atoms)] = True
+    mask[_trace_atoms(atoms, ligand)] = True
     return np.flatnonzero(mask)
 
 
-def _trace_atoms(atoms: Atoms) -> NDArray[np.intp]:
+def _trace_atoms(atoms: Atoms, ligand: NDArray[np.integer]) -> NDArray[np.intp]:
     """Atoms of the trace of chains and strands, which shows where a ligand is that is far from all residues."""
     if atoms.labels is None:
         return np.empty(0, np.intp)
     is_carbon = (atoms.labels.names == "CA") & (atoms.labels.elements == "C")
-    return np.flatnonzero(is_carbon | (atoms.labels.names == "P"))
+    found = np.flatnonzero(is_carbon | (atoms.labels.names == "P"))
+    return found[~np.isin(found, ligand)]
 
 
-def _trace(atoms: Atoms, positions: Floats) -> NDArray[np.intp]:
+def _trace(atoms: Atoms, ligand: NDArray[np.integer], positions: Floats) -> NDArray[np.intp]:
     """Pairs of neighbours in the trace, (m, 2)."""
-    trace = _trace_atoms(atoms)
+    trace = _trace_atoms(atoms, ligand)
     apart = np.sqrt(((positions[trace[1:]] - positions[trace[:-1]]) ** 2).sum(axis=1))
-    return np.stack([trace[:-1], trace[1:]], axis=1)[apart < _TRACE_STEP]
+    pairs: NDArray[np.intp] = np.stack([trace[:-1], trace[1:]], axis=1)[apart < _TRACE_STEP]
+    return pairs
 
 
 def _molecule(
@@ -141,7 +143,7 @@ def _molecule(
         "elements": ["X"] * len(shown) if atoms.labels is None else atoms.labels.elements[shown].tolist(),
         "bonds": bonds[(bonds >= 0).all(axis=1)].tolist(),
         "ligand": places[ligand].tolist(),
-        "trace": places[_trace(atoms, poses[0])].tolist(),
+        "trace": places[_trace(atoms, ligand, poses[0])].tolist(),
         "turn": principal_axes(poses[0][ligand]).tolist(),
         "labels": labels,
         "positions": base64.b64encode(steps.tobytes()).decode(),
