@@ -138,3 +138,11 @@ def test_maps_may_repeat_more_than_structures(tmp_path, monkeypatch):
     size = len(gzip.decompress((tmp_path / "zeros.dx.gz").read_bytes()))
     assert 2**16 < size < 2**18
     assert not read_map(tmp_path / "zeros.dx.gz").values.any()
+
+
+def test_a_file_that_is_far_too_large(tmp_path):
+    """A sparse file of 5 GiB takes no disk; read as a whole it would take memory."""
+    with open(tmp_path / "large.pdb", "wb") as file:
+        file.truncate(5 << 30)
+    with pytest.raises(FormatError, match="has more than 4 GiB"):
+        read(tmp_path / "large.pdb")

@@ -20,6 +20,7 @@ from .arguments import file_path
 from .errors import FormatError
 
 _MOST_BYTES = 2**32  # of a file that is read as a whole
+LARGE_BYTES = 2**36  # the same of maps and lists of pairs, which may be larger
 _SMALL, _MOST_RATIO = 2**27, 40  # bytes of unpacked data that may always be, and beyond them times the packed ones
 
 
@@ -54,20 +55,19 @@ class InputFile(PathLike[str]):
         return str(self.path)
 
 
-def read_file(path: str | PathLike[str]) -> InputFile:
+def read_file(path: str | PathLike[str], most: int = _MOST_BYTES) -> InputFile:
     """Read a file; an InputFile is returned as it is.
 
-    Raises FormatError for a file that is missing, no regular file, larger than 4 GiB, or that cannot be read.
+    Raises FormatError for a file that is missing, no regular file, larger than `most` bytes, or that cannot be read.
     """
     if isinstance(path, InputFile):
         return path
     file = file_path(path)
     try:
         with open_regular(file) as stream:
-            data = stream.read(_MOST_BYTES + 1)
-        if len(data) > _MOST_BYTES:
-            raise FormatError(f"{file}: has more than {_MOST_BYTES >> 30} GiB, which is too much for such a file")
-        return InputFile(file, data)
+            if os.fstat(stream.fileno()).st_size > most:
+                raise FormatError(f"{file}: has more than {most >> 30} GiB, which is too much for such a file")
+            return InputFile(file, stream.read())
     except FileNotFoundError:
         raise FormatError(f"{file}: no such file") from None
     except IsADirectoryError:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..atoms import Labels, correspondence
 from ..common import arguments
 from ..common.errors import FormatError, InputError
-from ..common.inputfile import InputFile, read_file, require_unpacked
+from ..common.inputfile import LARGE_BYTES, InputFile, read_file, require_unpacked
 from ..common.writing import replacing
 from ..formats.hdf5 import attribute_of, first_line, npy_array, opened_hdf5, values_of, writing_hdf5
 from .names import digest_of, labels_from, names_to_store
@@ -60,7 +60,7 @@ def read_pairs(
     if not isinstance(base, int | np.integer) or base not in (0, 1):
         raise InputError(f"base is {arguments.described(base)}; the first atom of a file has the number 0 or 1")
     read = _READERS[require_pairs_suffix(path)]
-    file = read_file(path)
+    file = read_file(path, LARGE_BYTES)
     columns, lines = read(file)
     for name in ("first", "second"):
         if name not in columns:

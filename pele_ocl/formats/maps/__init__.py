@@ -11,7 +11,7 @@ import numpy as np
 from ...atoms import Atoms
 from ...common.arguments import callback, file_path, file_paths, instance, text
 from ...common.errors import FormatError, InputError
-from ...common.inputfile import read_file
+from ...common.inputfile import LARGE_BYTES, read_file
 from ...common.variant import Progress
 from ...common.writing import replacing
 from ...grid import Map, require_map
@@ -39,7 +39,7 @@ def read_map(path: str | PathLike[str]) -> Map:
     """
     suffix = require_map_suffix(file_path(path))
     try:
-        map_ = map_format(suffix).read(read_file(path))
+        map_ = map_format(suffix).read(read_file(path, LARGE_BYTES))
     except InputError as error:  # a grid that is none
         raise FormatError(f"{path}: {error}") from None
     fault = _not_finite(map_)
@@ -51,7 +51,7 @@ def read_map(path: str | PathLike[str]) -> Map:
 def read_extra_maps(path: str | PathLike[str]) -> dict[str, Map]:
     """Read the maps of a file beside read_map's, by name; raise FormatError for what cannot be read."""
     read = map_format(require_map_suffix(path)).read_extra
-    return {} if read is None else read(read_file(path))
+    return {} if read is None else read(read_file(path, LARGE_BYTES))
 
 
 def write_map(
