@@ -26,7 +26,6 @@ _DISULPHIDE = 2.5  # A between SG atoms that are bonded
 MOST_A_BOND, MOST_AN_ANGLE, MOST_LJ_AN_ATOM = 1.25, 1.5, 1.0
 MOST_ONE_BOND = 50.0  # kcal/mol: 0.4 A of a bond between heavy atoms
 _STRAINED = 3.0  # kcal/mol of a single bond
-_REMEDY = "run pele-ocl minimize"
 
 
 @dataclass(frozen=True)
@@ -126,7 +125,9 @@ def _on_top(atoms: Atoms) -> list[Finding]:
         return []
     i, j = sorted(int(there[k]) for k in pair)
     apart = float(np.linalg.norm(atoms.positions[i] - atoms.positions[j]))
-    text = f"{atoms.describe(i)} and {atoms.describe(j)} are {apart:.2g} A apart, on top of each other; {_REMEDY}"
+    text = (
+        f"{atoms.describe(i)} and {atoms.describe(j)} are {apart:.2g} A apart, on top of each other; {_remedy(atoms)}"
+    )
     return [Finding("noted", text, (i, j))]
 
 
@@ -195,7 +196,7 @@ def _of_one_bond(atoms: Atoms, table: TermTable, lengths: Floats, energies: Floa
     more = np.count_nonzero(energies > MOST_ONE_BOND) - 1
     others = f", and {more:,} more such bonds" if more else ""
     text = f"bond energy of {energies[worst]:,.0f} kcal/mol from {atoms.describe(i)} and {atoms.describe(j)} at"
-    return Finding("noted", f"{text} {lengths[worst]:.2f} A{others}: {_REMEDY}", (i, j))
+    return Finding("noted", f"{text} {lengths[worst]:.2f} A{others}: {_remedy(atoms)}", (i, j))
 
 
 def _of_angles(atoms: Atoms, energy: Mapping[str, float]) -> Finding | None:
@@ -214,8 +215,8 @@ def _of_lennard_jones(atoms: Atoms, energy: Mapping[str, float], positions: Floa
         i, j = pair
         apart = float(np.linalg.norm(positions[i] - positions[j]))
         text = f", from {atoms.describe(i)} and {atoms.describe(j)} {apart:.2f} A apart"
-        return Finding("noted", f"Lennard-Jones energy of {value:+,.0f} kcal/mol{text}: {_REMEDY}", pair)
-    return Finding("noted", f"Lennard-Jones energy of {value:+,.0f} kcal/mol, which clashes make: {_REMEDY}")
+        return Finding("noted", f"Lennard-Jones energy of {value:+,.0f} kcal/mol{text}: {_remedy(atoms)}", pair)
+    return Finding("noted", f"Lennard-Jones energy of {value:+,.0f} kcal/mol, which clashes make: {_remedy(atoms)}")
 
 
 def _clash(atoms: Atoms, positions: Floats) -> tuple[int, int] | None:
@@ -231,6 +232,12 @@ def _clash(atoms: Atoms, positions: Floats) -> tuple[int, int] | None:
     return None
 
 
+def _remedy(atoms: Atoms) -> str:
+    """Say what mends a strained structure: its minimisation, where that is possible."""
+    cannot = len(atoms.rigid_pairs) or (atoms.virtual_sites is not None and len(atoms.virtual_sites.unknown))
+    return "mend the structure" if cannot else "run pele-ocl minimize"
+
+
 def _is_beyond(value: float | None, most: float, n: int) -> bool:
     return value is not None and n > 0 and value > most * n
 
@@ -241,7 +248,9 @@ def _beyond(atoms: Atoms, term: str, value: float, table: TermTable, cause: str,
     unit, mean = ("residue", value / n) if n > 1 else (table.kind.removesuffix("s"), value / len(table))
     source = f", from {cause}" if cause else ""
     return Finding(
-        "noted", f"{term} energy of {mean:,.0f} kcal/mol a {unit}{source}: {_REMEDY}", tuple(np.unique(own).tolist())
+        "noted",
+        f"{term} energy of {mean:,.0f} kcal/mol a {unit}{source}: {_remedy(atoms)}",
+        tuple(np.unique(own).tolist()),
     )
 
 

@@ -178,7 +178,8 @@ def page(rows: list[Row], failed: dict[str, str], command: str) -> str:
         "",
         f"{len(cases)} complexes: those that `tests/benchmarks/parity_build.py` makes of the public "
         "[protein-ligand-benchmark](https://github.com/openforcefield/protein-ligand-benchmark), and a zinc finger "
-        "with DNA. They have ff14SB, GAFF or GAFF2 and Gasteiger charges, and are not minimised, so that clashes try more "
+        "with DNA. They have ff14SB, GAFF or GAFF2 and Gasteiger charges, and are not minimised, so that clashes try "
+        "more "
         f"digits. MMPBSA.py runs sander on NetCDF frames; sander runs with `gbsa = 1`. Of {len(rows):,} numbers that "
         f"they print with four decimals, {equal:,} are the same within one unit of the last in float32, the default, "
         f"and {in_float64:,} with `--precision float64`.",
