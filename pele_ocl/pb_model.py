@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ class Surface:
 
     way : key of WAYS
     order : of the energy's error in the spacing
-    safety : factor of |E(h) - E(2h)| that covers the error of E(h): docs/theory/poisson-boltzmann.md, section 7
+    safety : factor of |E(h) - E(2h)|, rms of two grids, that covers the error of E(h): section 7 of the theory
     degree : of splines
 
     Raises InputError for a way or a degree that no code computes.
@@ -43,7 +43,7 @@ class Surface:
 
     way: str
     order: int
-    safety: int
+    safety: float
     degree: int = 0
 
     def __post_init__(self) -> None:
@@ -53,7 +53,7 @@ class Surface:
 
 
 SURFACES = {
-    "edges": Surface("cuts", order=2, safety=1),
+    "edges": Surface("cuts", order=2, safety=2.5 / 3),
     "mol": Surface("middles", order=1, safety=3),
     "smol": Surface("smoothed", order=1, safety=1),
     "spl2": Surface("splines", order=1, safety=3, degree=3),
@@ -67,9 +67,13 @@ LIKE_APBS: Mapping[str, Any] = {"surface": "smol", "charges": "spl2", "boundary"
 
 SMALL = 1e-9  # A: radii and probes below it count as none, as in APBS
 MOST_IONS = 9
+_CHOOSE = "choose a set of radii, such as amber, charmm or parse of PDB2PQR, or give radii of your own"
 LEAST_POINTS = 5  # along an axis
 MOST_POINTS = 2**31 - 1  # of a grid: kernels count them in 32 bits
 MAP_SLACK = 1e-4  # of a map's spacing: the digits of a file's origin
+MOST_DENSE = 1000.0  # points per A^2
+COARSEST_OF_DENSITY = 0.5  # A: on finer grids the surface "edges" has more probes, as many for each node's face
+BEYOND, COARSEST = 15.0, 2.0  # A: how far a grid reaches beyond the one whose border it gives, and its spacing
 FINEST_STEP = 0.25  # of spacings between two levels of focusing: finer ones get a level between them
 
 
@@ -111,7 +115,8 @@ class PBModel:
         edges by their middles; "smol", the same smoothed; "spl2" and "spl4", APBS's splines of
         degrees 3 and 7
     probe : A, >= 0, radius of the solvent molecule that rolls over the atoms
-    density : points per A^2 of the spheres that the probe's surface is made of
+    density : points per A^2 of the spheres that the probe's surface is made of. On grids finer than 0.5 A "edges" has
+        (0.5 A / spacing)^2 times as many, so that its error falls with that of the grid
     window : A, half width of the splines of "spl2" and "spl4"
     charges : "spl0", a charge on the eight nodes around it; "spl2" or "spl4", on the 27 or 125 of a spline of degree
         2 or 4
@@ -143,7 +148,7 @@ class PBModel:
             arguments.number(name, getattr(self, name), "a number, 0.001 to 1,000,000,", least=1e-3, most=1e6)
         arguments.number("temperature", self.temperature, "a number of K, 1 to 100,000,", least=1, most=1e5)
         arguments.number("probe", self.probe, "a number of A, 0 to 100,", least=0, most=100)
-        arguments.number("density", self.density, "a number per A^2, 0.1 to 1,000,", least=0.1, most=1000)
+        arguments.number("density", self.density, "a number per A^2, 0.1 to 1,000,", least=0.1, most=MOST_DENSE)
         arguments.number("window", self.window, "a number of A, 0.01 to 10,", least=0.01, most=10)
         for name, choices in (
             ("equation", EQUATIONS), ("surface", tuple(SURFACES)), ("charges", SPREADINGS), ("boundary", BOUNDARIES),
@@ -201,6 +206,11 @@ class PBModel:
     def way(self) -> str:
         """Way in which the surface gives edges their coefficients."""
         return SURFACES[self.surface].way
+
+    def density_on(self, grid: Grid) -> float:
+        """Points per A^2 of the probe's surface on a grid."""
+        finer = COARSEST_OF_DENSITY / float(grid.spacing.min())
+        return min(MOST_DENSE, self.density * max(1.0, finer) ** 2) if self.way == "cuts" else self.density
 
     @property
     def has_splines(self) -> bool:
@@ -278,14 +288,14 @@ class PBSolute:
         if radii is None and atoms.gb_radii is None:
             if atoms.default_radii is not None:
                 raise ParameterError(atoms.default_radii.lacking)
-            raise ParameterError("the atoms have no radii; read a PQR file or choose a set of radii (--radii)")
+            raise ParameterError(f"the atoms have no radii; {_CHOOSE}")
         values = arguments.numbers("radii", atoms.gb_radii if radii is None else radii)
         if values.shape != (len(atoms),):
             raise InputError(f"radii have shape {values.shape}; ({len(atoms)},) is needed, one an atom")
         if not np.isfinite(values).all() or (values < 0).any():
             raise InputError("a radius is negative or no finite number; radii must be 0 or more Angstrom")
         if needs_spheres and not (values > SMALL).any():
-            raise ParameterError("all radii are 0; read a PQR file or choose a set of radii (--radii)")
+            raise ParameterError(f"all radii are 0; {_CHOOSE}")
         return cls(atoms.positions, atoms.charges, values)
 
     @property
@@ -368,6 +378,21 @@ def grid_around(solute: PBSolute, spacing: float, padding: float) -> Grid:
         raise InputError(f"a spacing of {spacing:g} A is too small for this molecule; choose a larger one")
     multiple = np.where(steps > 32, 16, 8)
     return grid_at(solute.middle, spacing, (np.ceil(steps / multiple) * multiple + 1).astype(np.int64))
+
+
+def grid_beyond(grid: Grid, solute: PBSolute, boundary: str) -> Grid:
+    """Make a coarser grid around a grid, whose border is far from the molecule, where border values are good.
+
+    boundary : of PBModel; by "sdh" the grid is a cube around the sphere that stands for the molecule
+
+    It has at most about as many nodes as the grid has; usually a tenth.
+    """
+    middle, lengths = (grid.origin + grid.last) / 2, grid.last - grid.origin + 2 * BEYOND
+    if boundary == "sdh":
+        apart = np.sqrt(((solute.positions - middle) ** 2).sum(axis=1)) + solute.radii
+        lengths = np.full(3, max(2 * (float(apart.max()) + BEYOND), float(lengths.max())))
+    spacing = max(COARSEST, 2 * float(grid.spacing.max()), float(np.prod(lengths) / len(grid)) ** (1 / 3))
+    return grid_at(middle, spacing, (np.ceil(lengths / spacing / 8) * 8 + 1).astype(np.int64))
 
 
 def grid_within(grid: Grid, solute: PBSolute, padding: float, probe: float) -> Grid:
@@ -453,6 +478,7 @@ class PBProblem:
     """Problem to solve: spheres, a model, and grids from the coarsest to the finest.
 
     maps : in place of what is computed of the spheres
+    density : points per A^2 of the probe's surface; 0 for those of the model on the finest grid
 
     Raises InputError for too few or too many points, or a grid that does not lie inside the one before.
     """
@@ -461,6 +487,12 @@ class PBProblem:
     model: PBModel
     grids: tuple[Grid, ...] = field(default_factory=tuple)
     maps: PBMaps = field(default_factory=PBMaps)
+    density: float = 0.0
+
+    @property
+    def rolled(self) -> PBModel:
+        """The model with the density of the probe's surface on these grids."""
+        return replace(self.model, density=self.density)
 
     @property
     def has_charges_of_nodes(self) -> bool:
@@ -481,6 +513,8 @@ class PBProblem:
         for parent, child in zip(self.grids, self.grids[1:], strict=False):
             if (child.origin < parent.origin - 1e-9).any() or (child.last > parent.last + 1e-9).any():
                 raise InputError("a grid does not lie inside the grid before it; give grids from coarse to fine")
+        if not self.density:
+            object.__setattr__(self, "density", self.model.density_on(self.grids[-1]))
 
     def require_atoms_on_grid(self) -> None:
         """Raise InputError if no atom lies inside the outermost grid."""

@@ -388,6 +388,9 @@ def test_what_cannot_be_continued_is_named_with_its_line(folder, old, new, sente
         ("write kappa dx kappa", "write force dx x", "line 29: `write force` is not done here; choose pot, charge"),
         (REF, REF.replace("gcent mol 1", "gcent 90 0 0"), "line 33: no atom lies inside"),
         ("write kappa dx kappa", "write kappa uhbd x", "line 29: maps are not written as uhbd"),
+        ("write kappa dx kappa", "write kappa dx ./pot", "line 29: pot.dx: the same file as the output pot.dx"),
+        ("write kappa dx kappa", "write kappa dx none/kappa", "line 29: none/kappa.dx: the folder "),
+        ("gcent mol 1", "gcent mol \u00b2", "line 9: there is no molecule \u00b2; READ names 1"),
         ("pdie 2.0", "pdie two", "line 17: 'two' is not a number, as pdie needs it"),
         ("pdie 2.0", "", "line 5: pdie is missing in ELEC solv"),
         ("conc 0.15 radius 2.0", "conc 0.25 radius 2.0", "line 5: the salt is not neutral"),
@@ -409,6 +412,23 @@ def test_what_is_wrong_or_not_done_is_named_with_its_line(folder, old, new, sent
     (folder / "apbs.in").write_text(INPUT.replace(old, new, 1))
     assert sentence in error_of("pb", "apbs.in")
     assert not list(folder.glob("*.dx*"))
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+def test_no_output_of_an_input_file_is_a_file_that_it_reads(folder, is_link):
+    """Maps that are read count whether they are used or not, and by whichever name."""
+    (folder / "own.dx").write_text("a map")
+    name = "own"
+    if is_link:
+        (folder / "link.dx").symlink_to(folder / "own.dx")
+        name = "link"
+    text = INPUT.replace("read\n", "read\n    charge dx own.dx\n", 1).replace(
+        "write kappa dx kappa", f"write kappa dx {name}"
+    )
+    (folder / "apbs.in").write_text(text)
+    assert f"line 30: {name}.dx: the same file as the input own.dx; give the output" in error_of("pb", "apbs.in")
+    assert (folder / "own.dx").read_text() == "a map"
+    assert not (folder / "pot.dx").exists()
 
 
 def test_a_file_that_ends_in_the_middle(folder):
@@ -459,3 +479,27 @@ def test_a_structure_becomes_a_pqr_file_that_has_its_energy(tmp_path):
     assert [str(residue) for residue in again.labels.residues] == [str(residue) for residue in atoms.labels.residues]
     assert "--pqr writes .pqr files" in error_of("pb", HEXAPEPTIDE, "--pqr", tmp_path / "x.pdb")
     assert not (tmp_path / "x.pdb").exists()
+
+
+def test_radii_of_pdb2pqr_by_names_of_atoms(tmp_path):
+    """Also for a PQR file without radii, which is told what to do."""
+    report = json.loads(
+        run("pb", HEXAPEPTIDE, *COARSE, "--radii", "parse", "--pqr", tmp_path / "x.pqr", "--json").stdout
+    )
+    assert report["settings"]["radii_set"] == "pdb2pqr-parse"
+    written = read(tmp_path / "x.pqr")
+    plan = PoissonBoltzmann(read(HEXAPEPTIDE), spacing=1.0, radii="parse")
+    assert np.allclose(plan.solute.radii, written.gb_radii)
+    assert plan.solve(keep_map=False).energy == pytest.approx(report["energy"]["total"], rel=1e-6)
+    first = {str(name): float(radius) for name, radius in zip(written.labels.names, written.gb_radii, strict=True)}
+    assert (first["CA"], first["C"], first["O"], first["HA"]) == (2.0, 1.7, 1.4, 0.0)
+    lines = (line.split() for line in (tmp_path / "x.pqr").read_text().splitlines() if line.startswith("ATOM"))
+    (tmp_path / "none.pqr").write_text("".join(" ".join([*words[:-1], "0.0"]) + "\n" for words in lines))
+    assert "all radii are 0; choose a set of radii, such as amber" in error_of("pb", tmp_path / "none.pqr")
+    again = json.loads(run("pb", tmp_path / "none.pqr", *COARSE, "--radii", "parse", "--json").stdout)
+    assert again["energy"]["total"] == pytest.approx(report["energy"]["total"], rel=1e-6)
+
+
+def test_a_residue_without_named_radii_is_named(tmp_path):
+    (tmp_path / "x.pqr").write_text(PQR)
+    assert "ION1: the radii charmm have no such residue" in error_of("pb", tmp_path / "x.pqr", "--radii", "charmm")

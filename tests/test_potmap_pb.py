@@ -70,7 +70,7 @@ def test_the_command_says_its_model_and_writes_a_scene(tmp_path):
         ).stdout
     )  # fmt: skip
     settings = report["settings"]
-    assert (settings["equation"], settings["surface"], settings["ionic_strength"]) == ("linear", "smol", 0.15)
+    assert (settings["equation"], settings["surface"], settings["ionic_strength"]) == ("linear", "edges", 0.15)
     assert (settings["solute_dielectric"], settings["solvent_dielectric"]) == (4, 78.54)
     assert settings["radii_set"] == "openmm-obc"
     assert (report["method"], report["variant"], report["unit"]) == ("pb", "mgcg", "kT/e")

@@ -22,8 +22,9 @@ INLINE int is_near(Box box, total4 point, total far) {
     return dot(apart, apart) <= far * far;
 }
 
-// Spheres that reach as near to a box as `reach`; they are written to listed[at] and on where `writes`. Returns how many.
-INLINE int spheres_near(Box box, total reach, CELLS_TAKEN, global int *listed, size_t at, int writes) {
+// Spheres that reach as near to a box as `reach`; they are written to listed[at] and on where `writes`, by their numbers
+// where `in_order`. Returns how many.
+INLINE int spheres_near(Box box, total reach, CELLS_TAKEN, global int *listed, size_t at, int writes, int in_order) {
     const total far = place[0].w + reach;
     const int4 first = cell_of(box.low - far, cells, place), last = cell_of(box.high + far, cells, place);
     int count = 0;
@@ -33,8 +34,12 @@ INLINE int spheres_near(Box box, total reach, CELLS_TAKEN, global int *listed, s
             for (int t = cell_starts[row + first.x]; t < cell_starts[row + last.x + 1]; ++t) {
                 const total4 sphere = cell_spheres[cell_members[t]];
                 if (!is_near(box, sphere, sphere.w + reach)) continue;
-                if (writes) listed[at + count] = cell_members[t];
-                ++count;
+                size_t slot = at + count++;
+                if (!writes) continue;
+                for (; in_order && slot > at && listed[slot - 1] > cell_members[t]; --slot) {
+                    listed[slot] = listed[slot - 1];
+                }
+                listed[slot] = cell_members[t];
             }
         }
     }
@@ -48,18 +53,19 @@ kernel void count_spheres(
 {
     const int block = get_global_id(0);
     if (block >= n_blocks) return;
-    counts[block] = spheres_near(box_of(block, blocks, origin[0], spacing[0]), reach, CELLS_PASSED, 0, 0, 0);
+    counts[block] = spheres_near(box_of(block, blocks, origin[0], spacing[0]), reach, CELLS_PASSED, 0, 0, 0, 0);
 }
 
 // list_starts : (n_blocks + 1) of a block's spheres among `listed`
 kernel void list_spheres(
     const int n_blocks, const int4 blocks, global const total4 *restrict origin, global const total4 *restrict spacing,
-    const total reach, CELLS, global const int *restrict list_starts, global int *restrict listed)
+    const total reach, CELLS, const int in_order, global const int *restrict list_starts, global int *restrict listed)
 {
     const int block = get_global_id(0);
     if (block >= n_blocks) return;
     spheres_near(
-        box_of(block, blocks, origin[0], spacing[0]), reach, CELLS_PASSED, listed, list_starts[block], 1);
+        box_of(block, blocks, origin[0], spacing[0]), reach, CELLS_PASSED, listed, list_starts[block], 1,
+        in_order);
 }
 
 // Block of a point along each axis, or one beyond the grid.

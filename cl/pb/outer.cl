@@ -8,9 +8,6 @@
 #ifndef N_IONS
 #error "N_IONS: species of ions of the nonlinear equation, 0 of the linear one"
 #endif
-#if N_IONS && !defined(LARGEST_EXPONENT)
-#error "LARGEST_EXPONENT: of an ion's Boltzmann factor, for the nonlinear equation"
-#endif
 
 #if CODED
 typedef uchar access;  // of ions to a node, 0 or 1
@@ -18,9 +15,11 @@ typedef uchar access;  // of ions to a node, 0 or 1
 typedef total access;
 #endif
 
-#define SALT const total salt_factor, global const access *restrict accesses, global const total *restrict ions
-#define SALT_TAKEN total salt_factor, global const access *accesses, global const total *ions
-#define SALT_PASSED salt_factor, accesses, ions
+// exponential_up_to : exponents above it give Boltzmann factors that grow no more as exponentials, but as straight lines
+#define SALT const total salt_factor, const total exponential_up_to, global const access *restrict accesses, \
+    global const total *restrict ions
+#define SALT_TAKEN total salt_factor, total exponential_up_to, global const access *accesses, global const total *ions
+#define SALT_PASSED salt_factor, exponential_up_to, accesses, ions
 
 typedef struct { total charge, slope; } Salt;
 
@@ -31,9 +30,9 @@ INLINE Salt salt_at(NodeIndex at, total potential, SALT_TAKEN) {
     const total factor = salt_factor * accesses[at];
 #if N_IONS
     for (int s = 0; s < N_IONS; ++s) {
-        const total z = ions[2 * s], most = LARGEST_EXPONENT;
-        const total density = ions[2 * s + 1] * exp(clamp(-z * potential, -most, most));
-        salt.charge -= factor * z * density;
+        const total z = ions[2 * s], exponent = -z * potential, above = fmax(exponent - exponential_up_to, (total)0);
+        const total density = ions[2 * s + 1] * exp(fmin(exponent, exponential_up_to));
+        salt.charge -= factor * z * density * (1 + above);
         salt.slope += factor * z * z * density;
     }
 #else

@@ -14,8 +14,7 @@ from ..formats import read_map, require_map_suffix
 from ..formats.maps.pictures import require_png
 from ..grid import Grid
 from ..jobs.facts import notes_of
-from ..pb import PBIon, PBModel, PoissonBoltzmann
-from ..pb_model import LIKE_APBS
+from ..pb import PBIon, PBModel
 from ..potential_model import PotentialModel
 from ..potmap import potmap
 from ..view import (
@@ -53,7 +52,6 @@ METHODS = ("pb", "screened")  # of the potential that is computed
 ROOM = 298.15  # K, of the screened potential
 _PADDING, _FINEST = 10.0, 0.5  # A, of the map that is computed
 _MOST_POINTS, _COARSER = {"pb": 5_000_000, "screened": 16_000_000}, 1.25
-_PB_TOLERANCE = 1e-5
 _PICTURE = ".png"
 
 
@@ -169,7 +167,7 @@ def _computed(
     while len(grid := Grid.around(atoms, _PADDING, spacing)) > _MOST_POINTS[method]:
         spacing *= _COARSER
     if method == "pb":
-        return _of_pb(source, atoms, spacing, end, device)
+        return _of_pb(source, atoms, grid, end, device)
     dielectric, strength = (float(FOR_SURFACE[name]) for name in ("dielectric", "ionic_strength"))
     result = potmap(
         atoms, grid, method="auto", device=device, dielectric=dielectric, ionic_strength=strength, temperature=ROOM,
@@ -184,22 +182,16 @@ def _computed(
 
 
 def _of_pb(
-    source: InputFile, atoms: Atoms, spacing: float, end: float | None, device: str | None
+    source: InputFile, atoms: Atoms, grid: Grid, end: float | None, device: str | None
 ) -> tuple[Painted, dict[str, Any]]:
     """Paint the molecule in the colours of its Poisson-Boltzmann potential."""
     strength = float(FOR_SURFACE["ionic_strength"])
-    salt = (PBIon(1, strength), PBIon(-1, strength))
-    # APBS's surface and charges: published pictures have them, and colours are compared with these.
-    model = PBModel(ions=salt, **LIKE_APBS)
-    plan = PoissonBoltzmann(
-        atoms, model, spacing=spacing, padding=_PADDING, reaction=False, tolerance=_PB_TOLERANCE, device=device
-    )  # fmt: skip
+    model = PBModel(ions=(PBIon(1, strength), PBIon(-1, strength)))
     with ProgressLine("Poisson-Boltzmann") as progress:
-        found = plan.solve(grid_error=False, progress=progress).map
-    assert found is not None
+        result = potmap(atoms, grid, method="pb", pb=model, unit="kT/e", device=device, progress=progress)
     shown = painted(
-        atoms, found, end=end or PB_SURFACE_END, title=f"{one_line(source.path.name)}: {POISSON_BOLTZMANN}",
-        about=about_pb(model, spacing, atoms.gb_radii_set),
+        atoms, result.map, end=end or PB_SURFACE_END, title=f"{one_line(source.path.name)}: {POISSON_BOLTZMANN}",
+        about=about_pb(model, float(grid.spacing.max()), atoms.gb_radii_set),
     )  # fmt: skip
     return shown, pb_facts(atoms, model)
 
@@ -219,6 +211,7 @@ def _as_json(shown: Painted) -> dict[str, object]:
         "min": float(known.min()),
         "max": float(known.max()),
         "share_without_value": colouring.missing,
+        "share_beyond_range": colouring.beyond,
         **notes_of(shown.atoms),
     }
 
@@ -233,7 +226,7 @@ def _as_text(shown: Painted, facts: Facts, outputs: tuple[Path, ...]) -> str:
         f"Surface       {surface.area:,.0f} A^2, {len(surface.faces):,} triangles, probe {surface.probe:.3g} A",
         f"Values        {known.min():.4g} to {known.max():.4g} {one_line(colouring.unit)}".rstrip(),
         f"Of            {colouring.quantity}{place}",
-        f"Colours       {-colouring.end:g} to {colouring.end:g}",
+        f"Colours       {-colouring.end:g} to {colouring.end:g}; {colouring.beyond:.1%} of the surface is beyond them",
         *([f"Grey          {colouring.missing:.1%} of the surface has no value"] if colouring.missing else []),
         *(f"Written       {one_line(str(output))}" for output in outputs),
     ]

@@ -6,7 +6,7 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
@@ -95,6 +95,15 @@ def refuse_target(path: str | PathLike[str], inputs: Iterable[str | PathLike[str
         _refuse_place(Path(os.path.realpath(path)), path)
     except OSError as error:
         raise FormatError(f"{path}: cannot be written: {os.strerror(error.errno or 0)}") from error
+
+
+def refuse_targets(paths: Sequence[str | PathLike[str]], inputs: Sequence[str | PathLike[str]] = ()) -> None:
+    """Raise FormatError as refuse_target does for the first path it refuses, and for two paths to one file."""
+    for number, path in enumerate(paths):
+        refuse_target(path, inputs)
+        for other in paths[:number]:
+            if same_file(path, other):
+                raise FormatError(f"{path}: the same file as the output {other}; give one of them another name")
 
 
 def _refuse_place(target: Path, given: str | PathLike[str]) -> None:

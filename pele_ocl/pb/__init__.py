@@ -57,7 +57,7 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
 
 def pb(
     atoms: Atoms, model: PBModel | None = None, *, grids: Grid | Sequence[Grid] | None = None, spacing: float = 0.5,
-    padding: float = 10.0, radii: ArrayLike | None = None, reaction: bool = True, solver: str = "mgcg",
+    padding: float = 10.0, radii: ArrayLike | str | None = None, reaction: bool = True, solver: str = "mgcg",
     tolerance: float = 1e-6, max_iterations: int = 100_000, given: PBMaps | None = None,
     device: Device | int | str | None = None, keep_map: bool = True, grid_error: bool | None = None,
     extrapolate: bool = False, shifts: int = 0, seed: int = 0, progress: Progress | None = None,

@@ -16,6 +16,7 @@ from ..atoms import Atoms, Floats
 from ..common.errors import FormatError, PeleError
 from ..common.inputfile import InputFile
 from ..common.textfiles import lines
+from ..common.writing import refuse_targets
 from ..formats import read_map
 from ..grid import Grid, Map
 from ..pb_model import (
@@ -186,6 +187,7 @@ class _Reader:
         self._blocks: list[_Block] = []
         self._printed: list[tuple[int, list[str]]] = []
         self._notes: list[str] = []
+        self._outputs: list[tuple[int, Path]] = []
 
     def read(self) -> tuple[ApbsInput, list[Atoms]]:
         """Read all sections, then the molecules, then make the calculations."""
@@ -201,12 +203,25 @@ class _Reader:
             self._fail(1, "no molecule is read; a READ section with `mol pqr FILE` is needed")
         if not self._blocks:
             self._fail(1, "there is no ELEC section, and so nothing to compute")
+        self._refuse_outputs()
         self._molecules = [self._read_molecule(path) for path in self._paths]
         calculations: list[ApbsCalculation] = []
         for block in self._blocks:
             calculations.append(self._calculation(block, calculations[-1] if calculations else None))
         prints = tuple(self._statement(line, words) for line, words in self._printed)
         return ApbsInput(tuple(self._paths), tuple(calculations), prints, tuple(self._notes)), self._molecules
+
+    def _refuse_outputs(self) -> None:
+        """Refuse a `write` to a file that is read, that another `write` makes, or that cannot be written."""
+        read = [
+            self._source.path,
+            *self._paths,
+            *(path for maps in self._maps.values() for each in maps for path in each),
+        ]
+        targets = list[Path]()
+        for line, path in self._outputs:
+            targets.append(path)
+            self._checked(line, lambda: refuse_targets(targets, read))  # the ones before it have passed
 
     def _fail(self, line: int, why: str) -> NoReturn:
         raise FormatError(f"{self._source}: line {line}: {why}")
@@ -345,7 +360,8 @@ class _Reader:
             self._fail(line, f"maps are not written as {kind}; choose dx or gz, for atompot flat")
         if (quantity.lower() == "atompot") != (kind.lower() == "flat"):
             self._fail(line, f"{quantity} is written as {'flat' if quantity.lower() == 'atompot' else 'dx or gz'}")
-        return ApbsWrite(quantity.lower(), Path(stem + FORMATS[kind.lower()]))
+        self._outputs.append((line, Path(stem + FORMATS[kind.lower()])))
+        return ApbsWrite(quantity.lower(), self._outputs[-1][1])
 
     def _number(self, line: int, keyword: str, text: str) -> float:
         try:
@@ -470,7 +486,7 @@ class _Reader:
     def _molecule_of(self, line: int, texts: Sequence[str]) -> int:
         """Index of a molecule by its number, from 1."""
         text = texts[-1]
-        if not text.isdigit() or not 1 <= int(text) <= len(self._paths):
+        if not text.isdecimal() or not 1 <= int(text) <= len(self._paths):
             self._fail(line, f"there is no molecule {text}; READ names {len(self._paths)}")
         return int(text) - 1
 
@@ -485,7 +501,7 @@ class _Reader:
     def _grids(self, block: _Block, notes: list[str]) -> tuple[Grid, ...]:
         """Place the grids of a block."""
         line, texts = block.values["dime"]
-        if not all(text.isdigit() and 5 <= int(text) <= 100_000 for text in texts):
+        if not all(text.isdecimal() and 5 <= int(text) <= 100_000 for text in texts):
             self._fail(line, f"dime is {' '.join(texts)}; three numbers of points are needed, 5 or more")
         wanted = tuple(map(int, texts))
         shape = lowered_shape(wanted)
@@ -534,7 +550,7 @@ class _Reader:
                 continue
             if word in names:
                 index = names.index(word)
-            elif word.isdigit() and 1 <= int(word) <= len(names):
+            elif word.isdecimal() and 1 <= int(word) <= len(names):
                 index = int(word) - 1
             else:
                 self._fail(line, f"there is no calculation {word!r} to print")

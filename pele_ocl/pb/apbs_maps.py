@@ -48,7 +48,7 @@ def access_maps(plan: PoissonBoltzmann, names: Set[str]) -> dict[str, Map]:
         if name in names:
             keep(name, outside_of(SpheresOfBlocks.of(launching, grid, positions, radii + further)))
     if "sspl" in names:
-        atoms = SpheresOfBlocks.of(launching, grid, positions, radii, model.window)
+        atoms = SpheresOfBlocks.of(launching, grid, positions, radii, model.window, in_order=True)
         shares = access_by_splines(launching, grid, atoms, replace(model, surface="spl2"))
         keep("sspl", _on_host(launching, grid, shares, launching.wide))
     if "smol" in names:

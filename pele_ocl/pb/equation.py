@@ -30,6 +30,10 @@ ENOUGH_OF_NEWTON = 0.1  # the same of the nonlinear equation
 LINEAR_SHARE = 1e-3  # of the first residual at which the linear equation gives way to the nonlinear one
 LEAST_STEP = 1e-3  # of Newton's step
 LARGEST_EXPONENT = 85  # of an ion's Boltzmann factor
+# Newton's method meets the exponentials by and by: each stage has them up to such an exponent, and straight lines from
+# there on. A solution without larger ones is that of the next stage, too.
+STAGES = (4.0, 8.0, 16.0, 32.0)
+STAGE_SHARE = 1e-2  # of the first residual at which a stage gives way to the next
 
 
 class Equation:
@@ -63,14 +67,14 @@ class Equation:
         """Macros of kernels of the equation."""
         if is_linear or not self.model.is_nonlinear:
             return {**self.coefficients.macros, "N_IONS": 0}
-        return {**self.coefficients.macros, "N_IONS": len(self.model.ions), "LARGEST_EXPONENT": LARGEST_EXPONENT}
+        return {**self.coefficients.macros, "N_IONS": len(self.model.ions)}
 
-    def find_residual(self, residual: Buffer, is_linear: bool) -> list[Launch]:
-        """Launches that find what the equation lacks."""
+    def find_residual(self, residual: Buffer, is_linear: bool, up_to: float = LARGEST_EXPONENT) -> list[Launch]:
+        """Launches that find what the equation lacks. up_to : exponent up to which ions have exponentials"""
         macros = self.macros(is_linear)
         common = {
             "grid": self.colours, **self.coefficients.wide_arguments, **self.salt_arguments,
-            "potential": self.potential, "lacks": residual,
+            "exponential_up_to": float(up_to), "potential": self.potential, "lacks": residual,
         }  # fmt: skip
         launches = [self.launching.over_nodes("pb/outer.cl", "find_lacking", self.colours, macros, **common)]
         count = int(self.charged["n_charged"])
@@ -80,11 +84,11 @@ class Equation:
             )
         return launches
 
-    def linearise(self, is_linear: bool) -> Launch:
-        """Make a launch that finds the operator's salt at the potential."""
+    def linearise(self, is_linear: bool, up_to: float = LARGEST_EXPONENT) -> Launch:
+        """Make a launch that finds the operator's salt at the potential. up_to : of find_residual"""
         return self.launching.over_nodes(
             "pb/outer.cl", "linearise", self.colours, self.macros(is_linear), grid=self.colours,
-            **self.salt_arguments, potential=self.potential, salt=self.salt,
+            **self.salt_arguments, exponential_up_to=float(up_to), potential=self.potential, salt=self.salt,
         )  # fmt: skip
 
     def multigrid(self) -> Multigrid:
@@ -169,19 +173,21 @@ def solve(
             launch()
         return solver.vectors.norm()
 
-    stages = [(True, LINEAR_SHARE), (False, tolerance)] if is_nonlinear else [(True, tolerance)]
     first: float | None = None
-    for is_linear, wanted in stages:
-        find = equation.find_residual(solver.residual, is_linear)
+    for is_linear, share_wanted, up_to in stages_of(is_nonlinear, tolerance):
+        find = equation.find_residual(solver.residual, is_linear, up_to)
         left = norm(find)
         first = left if first is None else first
+        if not math.isfinite(first):
+            raise stopped(solver_name, done, first, tolerance)
         if not first:  # nothing is charged: rounding alone is left of the ions
             return done
-        while not left <= wanted * first:  # NaN goes on, and is refused
+        wanted = LINEAR_SHARE if is_linear and is_nonlinear else tolerance
+        while not left <= share_wanted * first:  # NaN goes on, and is refused
             if not math.isfinite(left) or done.corrections == MOST_CORRECTIONS or done.iterations >= most_iterations:
                 raise stopped(solver_name, done, left / first, tolerance)
             if not is_linear:
-                equation.linearise(is_linear)()
+                equation.linearise(is_linear, up_to)()
                 multigrid.take_salt()
             share = REDUCTION if is_linear else max(REDUCTION, min(MOST_REDUCTION, left / first))
             goal = max(share * left, (ENOUGH if is_linear else ENOUGH_OF_NEWTON) * wanted * first)
@@ -191,6 +197,14 @@ def solve(
             done.residuals.append(left / first)
             watch()
     return done
+
+
+def stages_of(is_nonlinear: bool, tolerance: float) -> list[tuple[bool, float, float]]:
+    """Stages of a solution: whether the equation is the linear one, the residual's share of the first, up_to."""
+    if not is_nonlinear:
+        return [(True, tolerance, LARGEST_EXPONENT)]
+    between = [(False, max(STAGE_SHARE, tolerance), up_to) for up_to in STAGES]
+    return [(True, LINEAR_SHARE, LARGEST_EXPONENT), *between, (False, tolerance, LARGEST_EXPONENT)]
 
 
 def _take(equation: Equation, solver: Solver, norm: Callable[[], float], before: float, is_linear: bool) -> float:

@@ -129,7 +129,7 @@ class Batch:
         for geometry, problem in zip(self.geometries, self.problems, strict=True):
             begun = time.perf_counter()
             if geometry.probes is None and len(geometry.coefficients) < len(problem.grids):
-                geometry.probes = probe_points(geometry.launching, problem.solute, problem.model)
+                geometry.probes = probe_points(geometry.launching, problem.solute, problem.rolled)
             self.seconds["surface"] = self.seconds.get("surface", 0) + time.perf_counter() - begun
             self._levels.append(Level(geometry, problem, 0, self.choice, None, self.seconds))
             yield

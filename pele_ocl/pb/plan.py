@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from itertools import cycle
 from typing import TYPE_CHECKING
@@ -17,12 +17,23 @@ from ..common import arguments
 from ..common.errors import DeviceError, InputError, PeleError
 from ..common.variant import Progress
 from ..grid import Grid, Map
-from ..pb_model import SMALL, SURFACES, PBMaps, PBModel, PBProblem, PBSolute, grid_around
+from ..pb_model import (
+    SMALL,
+    SURFACES,
+    PBMaps,
+    PBModel,
+    PBProblem,
+    PBSolute,
+    grid_around,
+    grid_at,
+    grid_beyond,
+)
 from .charges import NodeWeights
 from .equation import StoppedError
 from .given_maps import charges_on, coefficients_on
 from .launching import Launching
 from .levels import Batch, Geometry, Solution, SolverChoice, can_be_rows, nothing, solve_grids
+from .named_radii import with_named_radii
 from .probes import probe_points
 from .reaction import require_room
 from .result import PBErrors, PBResult
@@ -44,7 +55,8 @@ class PoissonBoltzmann:
     model : dielectrics, salt, surface, and how charges and borders are treated; by default PBModel()
     grids : Grid, or several for focusing, the coarsest first; by default one around the molecule
     spacing, padding : of the grid around the molecule, A; ignored where grids are given
-    radii : (n,) A of the atoms' spheres; by default atoms.gb_radii, the fifth column of a PQR file
+    radii : (n,) A of the atoms' spheres; by default atoms.gb_radii, the fifth column of a PQR file. "amber", "charmm"
+        and "parse" are those of a force field of PDB2PQR, by names of atoms
     reaction : True for the solvent's reaction alone, without the charges' own potential. One solve gives the energy of
         solvation from a medium of the solute's dielectric. False for all of the potential, as APBS has it. Energies
         then contain self energies of charges on a grid, and only differences on the same grid mean anything
@@ -60,13 +72,15 @@ class PoissonBoltzmann:
 
     def __init__(
         self, atoms: Atoms, model: PBModel | None = None, *, grids: Grid | Sequence[Grid] | None = None,
-        spacing: float = 0.5, padding: float = 10.0, radii: ArrayLike | None = None, reaction: bool = True,
+        spacing: float = 0.5, padding: float = 10.0, radii: ArrayLike | str | None = None, reaction: bool = True,
         solver: str = "mgcg", tolerance: float = 1e-6, max_iterations: int = 100_000,
         given: PBMaps | None = None, device: Device | int | str | None = None,
     ) -> None:  # fmt: skip
         from ..opencl.device import get_device
 
         self.model = arguments.instance("model", PBModel() if model is None else model, PBModel, "a PBModel")
+        if isinstance(radii, str):
+            atoms, radii = with_named_radii(atoms, radii), None
         self.solute = PBSolute.of(atoms, radii, needs_spheres=self.model.has_border)
         self.atoms = atoms
         self.reaction = arguments.flag("reaction", reaction)
@@ -102,7 +116,8 @@ class PoissonBoltzmann:
 
         positions : (n, 3) A, of another conformation; by default the atoms' own
         keep_map : whether the result has the potential's map
-        grid_error : whether to solve with twice the spacing, too, which costs an eighth; by default if `reaction`
+        grid_error : whether to solve on two coarser grids, too, which costs a quarter, and above 0.5 A as much
+            as the energy itself; by default if `reaction`
         extrapolate : whether to extrapolate to a spacing of 0 from three spacings; the order is 2 of edges, else 1
         shifts : how many grids, shifted at random by less than a spacing, the energy is averaged over
         seed : of their random numbers
@@ -124,15 +139,14 @@ class PoissonBoltzmann:
         moved = self.atoms.positions if positions is None else arguments.positions_of(positions)
         problem = self._problem(moved)
         seconds: dict[str, float] = {}
-        for factor in (2, 4)[: 2 if extrapolate else int(with_grid)]:  # says what is wrong before anything takes long
-            coarser = replace(problem, grids=_coarser(problem.grids, factor))
-            if self.reaction:
-                require_room(coarser)
-        steps = 1 + (2 if extrapolate else int(with_grid)) + shifts
+        for factor in (2, 4) if extrapolate else ():  # says what is wrong before anything takes long
+            self._require_room(replace(problem, grids=_coarser(problem.grids, factor)))
+        coarser = self._coarser_problems(problem) if with_grid or extrapolate else []
+        steps = 1 + len(coarser) + 2 * extrapolate + shifts
         solved = self._solved(problem, seconds, keep_map, parts=parts)
         tell(1 / steps)
         begun = time.perf_counter()
-        errors = self._errors(problem, solved, with_grid or extrapolate, extrapolate, shifts, seed, tell, steps)
+        errors = self._errors(problem, solved, coarser, extrapolate, shifts, seed, tell, steps)
         seconds["errors"] = time.perf_counter() - begun
         atoms = self.atoms if positions is None else replace(self.atoms, positions=moved)
         grid = problem.grids[-1]
@@ -226,7 +240,7 @@ class PoissonBoltzmann:
 
         problem = self._problem(self.atoms.positions if positions is None else arguments.positions_of(positions))
         launching, grid = Launching(Queue(self.device, "float32", profile=False)), problem.grids[-1]
-        probes = probe_points(launching, problem.solute, self.model)
+        probes = probe_points(launching, problem.solute, problem.rolled)
         coefficients = coefficients_on(launching, problem, grid, probes)
         constants = coefficients.on_host() / (float(np.prod(grid.spacing)) / grid.spacing**2)[:, None, None, None]
         charges = charges_on(problem, grid, NodeWeights.of(problem, grid))
@@ -346,31 +360,79 @@ class PoissonBoltzmann:
         """Solve a problem in a queue of its own. parts : of solve"""
         return solve_grids(self._geometry(), problem, replace(self._choice, parts=parts), seconds, keep)
 
+    def _require_room(self, problem: PBProblem) -> PBProblem:
+        """Give a problem back whose grids have room for the molecule. Raises InputError."""
+        if self.reaction:
+            require_room(problem)
+        return problem
+
+    def _coarser_problems(self, problem: PBProblem) -> list[tuple[float, PBProblem]]:
+        """Make problems whose energies tell the error of one, with the times by which their spacings are larger.
+
+        Grids of one spacing lie half of a step apart: an energy that is right on one by chance is not on the other. A
+        single grid has another one around it, so that they tell what the border does, too; and probes are as much
+        fewer as the surface of the molecule has fewer nodes.
+        """
+        _require_measurable(problem.grids[-1])
+        found = [
+            (share, coarse) for share, shift in _coarseness(self.model.surface, problem.grids[-1])
+            if (coarse := self._coarser_problem(problem, share, shift)) is not None
+        ]  # fmt: skip
+        if not found:
+            self._require_room(replace(problem, grids=_coarser(problem.grids, 2)))  # says what is wrong
+        return found
+
+    def _coarser_problem(self, problem: PBProblem, share: float, shift: float) -> PBProblem | None:
+        """Make a problem with larger spacings; None where they leave no room for the molecule.
+
+        share : times by which they are larger; shift : of the finest grid, in its own steps
+        """
+        *outer, finest = problem.grids
+        spacing = share * finest.spacing
+        steps = np.maximum(np.ceil((finest.last - finest.origin) / spacing / 8 - 1e-9) * 8, 8).astype(np.int64)
+        density = problem.density / share**2 if self.model.way == "cuts" else problem.density
+        around = [Grid(each.origin, each.spacing * share, _fewer(each, share)) for each in outer]
+        coarse = grid_at((finest.origin + finest.last) / 2 + shift * spacing, spacing, steps + 1)
+        parents = around or [grid_beyond(coarse, problem.solute, self.model.boundary)]
+        for grids in ((*parents, coarse), (coarse,)):
+            with suppress(InputError):  # a border close to the molecule
+                return self._require_room(replace(problem, grids=grids, density=density))
+        return None
+
     def _errors(
-        self, problem: PBProblem, solved: Solution, with_grid: bool, extrapolate: bool, shifts: int, seed: int,
-        tell: Progress, steps: int,
+        self, problem: PBProblem, solved: Solution, coarser: Sequence[tuple[float, PBProblem]], extrapolate: bool,
+        shifts: int, seed: int, tell: Progress, steps: int,
     ) -> PBErrors:  # fmt: skip
-        """Measure the errors of an energy by solving the same problem on other grids."""
+        """Measure the errors of an energy by solving the same problem on other grids. coarser : _coarser_problems"""
         unit, done = self.model.kcal_per_kt, 1
         errors = PBErrors(solved.solver_error * unit)
 
-        def energy_on(grids: tuple[Grid, ...]) -> float:
+        def energy_of(other: PBProblem) -> float:
             nonlocal done
-            other = replace(problem, grids=grids)
             energy = self._solved(other, {}, keep=False).energy * unit
             done += 1
             tell(done / steps)
             return energy
 
-        fine = solved.energy * unit
-        if with_grid:
+        def energy_on(grids: tuple[Grid, ...]) -> float:
+            return energy_of(replace(problem, grids=grids))
+
+        fine, surface = solved.energy * unit, SURFACES[self.model.surface]
+        if coarser:
+            changes = dict[float, list[float]]()
+            for share, each in coarser:
+                changes.setdefault(share, []).append(fine - energy_of(each))
+            told = (
+                safety_of(self.model.surface, problem.grids[-1], share) * float(np.sqrt(np.mean(np.square(of_share))))
+                for share, of_share in changes.items()
+            )
+            errors = replace(errors, grid=max(told))
+        if extrapolate:
             coarse = energy_on(_coarser(problem.grids, 2))
-            errors = replace(errors, grid=safety_of(self.model.surface, problem.grids[-1]) * abs(fine - coarse))
-            if extrapolate:
-                share = 1 / (2 ** SURFACES[self.model.surface].order - 1)
-                extrapolated = fine + share * (fine - coarse)
-                before = coarse + share * (coarse - energy_on(_coarser(problem.grids, 4)))
-                errors = replace(errors, extrapolated=extrapolated, extrapolation=abs(extrapolated - before))
+            share = 1 / (2**surface.order - 1)
+            extrapolated = fine + share * (fine - coarse)
+            before = coarse + share * (coarse - energy_on(_coarser(problem.grids, 4)))
+            errors = replace(errors, extrapolated=extrapolated, extrapolation=abs(extrapolated - before))
         if shifts:
             draws = np.random.default_rng(seed).uniform(-0.5, 0.5, (shifts, 3))
             energies = [energy_on(tuple(_moved(grid, draw) for grid in problem.grids)) for draw in draws]
@@ -394,9 +456,40 @@ def naming(what: str, count: int) -> Iterator[None]:
         raise PeleError(f"{what} {error.row + 1} of {count}: {error}") from None
 
 
-def safety_of(surface: str, grid: Grid) -> int:
-    """Factor of the change that twice the spacing of a grid makes, for an upper estimate of the error."""
-    return SAFETY_IF_COARSE if (grid.spacing > COARSE + SMALL).any() else SURFACES[surface].safety
+def safety_of(surface: str, grid: Grid, share: float = 2) -> float:
+    """Factor of the change that a larger spacing of a grid makes, for an upper estimate of the error.
+
+    share : times by which the spacing is larger; 1.5 is for the surface "edges"
+    """
+    own = SURFACES[surface]
+    if own.way == "cuts":
+        return own.safety * float(2**own.order - 1) / float(share**own.order - 1)
+    return SAFETY_IF_COARSE if (grid.spacing > COARSE + SMALL).any() else own.safety
+
+
+def _coarseness(surface: str, grid: Grid) -> list[tuple[float, float]]:
+    """Times by which the spacings of the grids are larger that tell the error of one, and their shifts in steps.
+
+    With twice the spacing of a coarse grid atoms are hardly resolved, so that its energy alone says little.
+    """
+    if SURFACES[surface].way == "cuts" and (grid.spacing > COARSE + SMALL).any():
+        return [(1.5, 0.0), (1.5, 0.5), (2.0, 0.0)]
+    return [(2.0, 0.0), (2.0, 0.5)]
+
+
+def _fewer(grid: Grid, share: float) -> list[int]:
+    """Points along the axes of a grid that reaches at least as far with so many times the spacing."""
+    return [max(int(np.ceil((n - 1) / share / 8 - 1e-9)), 1) * 8 + 1 for n in grid.shape]
+
+
+def _require_measurable(grid: Grid) -> None:
+    """Raise InputError for a grid with too few points to leave some out."""
+    if any((n - 1) // 2 < 4 for n in grid.shape):
+        points = " x ".join(map(str, grid.shape))
+        raise InputError(
+            f"the error of a grid of {points} points cannot be measured with fewer points; give 9 or more along each "
+            "axis, or grid_error=False"
+        )
 
 
 def _moved(grid: Grid, share: Floats) -> Grid:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 GROUP = 64  # work-items of a group
 POINTS = {True: 256, False: 16}  # of a sphere that a work-item does, on CPUs and else: cl/pb/probes.cl
+LANES = {True: 4, False: 16}  # work-items that share an atom's circles, on CPUs and else
 
 
 @lru_cache(maxsize=8)
@@ -38,7 +40,7 @@ def sphere_of_points(wanted: float) -> Floats:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Probes:
-    """Probes on a device that touch an atom and overlap none, in the order of the atoms.
+    """Probes on a device that touch an atom and overlap none: on spheres around the atoms, then on circles.
 
     count : of all; radius : A
     centres : (count) vectors of centre and radius, A
@@ -59,7 +61,7 @@ class Probes:
 
 
 def probe_points(launching: Launching, solute: PBSolute, model: PBModel) -> Probes:
-    """Find the probes that touch an atom and overlap none."""
+    """Find the probes that touch an atom and overlap none; for edges by shares, also the ones that touch two atoms."""
     queue, count = launching.queue, len(solute.radii)
     if model.probe < SMALL or model.has_splines or model.is_uniform:
         return Probes(launching, 0, model.probe, launching.vectors(np.zeros((1, 4))))
@@ -68,6 +70,7 @@ def probe_points(launching: Launching, solute: PBSolute, model: PBModel) -> Prob
     sphere = sphere_of_points(wanted)
     points, chunks = len(sphere), -(-len(sphere) // POINTS[launching.is_cpu])
     cells = Cells.of(launching, solute.positions, solute.radii + model.probe)
+    has_points = queue.upload(solute.radii >= SMALL, np.uint8)
     exposed, counts = queue.empty(count * points, np.uint8), queue.empty(count * chunks, np.int32)
     common: dict[str, Any] = {
         "n_points": points, "n_chunks": chunks, **cells.arguments, "exposed": exposed,
@@ -78,8 +81,37 @@ def probe_points(launching: Launching, solute: PBSolute, model: PBModel) -> Prob
         group = 1 if launching.is_cpu else GROUP
         launching.prepare("pb/probes.cl", kernel, (chunks, count), (group, 1), {}, **common, **values)()
 
-    over("find_exposed", has_points=queue.upload(solute.radii >= SMALL, np.uint8), counts=counts)
+    over("find_exposed", has_points=has_points, counts=counts)
     starts, found = add_up(launching, counts, count * chunks)
-    centres = queue.empty(4 * max(1, found), launching.wide)
+    circles = _Circles.of(launching, cells, has_points, model) if model.way == "cuts" and count > 1 else None
+    total = found + (circles.count if circles else 0)
+    centres = queue.empty(4 * max(1, total), launching.wide)
     over("list_exposed", starts=starts, probe=model.probe, probes=centres)
-    return Probes(launching, found, model.probe, centres, cells)
+    if circles:
+        circles.write(found, centres)
+    return Probes(launching, total, model.probe, centres, cells)
+
+
+@dataclass(frozen=True, eq=False)
+class _Circles:
+    """Probes that touch two atoms at once, on circles. count : of all; write : puts them behind so many others"""
+
+    count: int
+    write: Callable[[int, Buffer], None]
+
+    @classmethod
+    def of(cls, launching: Launching, cells: Cells, has_points: Buffer, model: PBModel) -> _Circles:
+        """Count them. Neighbours on a circle are as far apart as points of the density, or nearer."""
+        lanes, queue = LANES[launching.is_cpu], launching.queue
+        counts = queue.empty(cells.count * lanes, np.int32)
+
+        def over(kernel: str, **values: Any) -> None:
+            group = (1, 1) if launching.is_cpu else (lanes, GROUP // lanes)
+            launching.prepare(
+                "pb/probes.cl", kernel, (lanes, cells.count), group, {}, n_lanes=lanes, **cells.arguments,
+                has_points=has_points, step=model.density**-0.5, probe=model.probe, **values,
+            )()  # fmt: skip
+
+        over("count_circle_points", counts=counts)
+        starts, count = add_up(launching, counts, cells.count * lanes)
+        return cls(count, lambda first, probes: over("list_circle_points", starts=starts, first=first, probes=probes))

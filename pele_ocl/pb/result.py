@@ -55,8 +55,8 @@ class PBErrors:
     """Errors of an energy, kcal/mol; None where one was not asked for.
 
     solver : what the last correction of the potential changed
-    grid : upper estimate of the error of the spacing, from the change that twice the spacing makes. Three times the
-        change for spacings above 0.5 A, and for surfaces other than "edges" and "smol"
+    grid : upper estimate of the error of the spacing, of the probes' density and of the border, from the changes that
+        two coarser grids make (docs/theory/poisson-boltzmann.md, section 7). It covers nineteen errors of twenty
     extrapolated : energy for a spacing of 0, and `extrapolation`, its difference from the next pair of grids
     shifts : standard error of the mean over shifted grids, which says nothing of the error of the spacing
     shifted : the mean itself

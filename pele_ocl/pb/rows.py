@@ -18,6 +18,7 @@ from .colours import Colours
 from .equation import (
     ENOUGH,
     ENOUGH_OF_NEWTON,
+    LARGEST_EXPONENT,
     LEAST_STEP,
     LINEAR_SHARE,
     MOST_CORRECTIONS,
@@ -25,6 +26,7 @@ from .equation import (
     REDUCTION,
     Convergence,
     Equation,
+    stages_of,
     stopped,
 )
 from .launching import Launch, Launching
@@ -97,12 +99,12 @@ class Rows:
         self._salt = self._joined([each.salt for each in self.equations])
         return Multigrid(self.launching, self.coefficients, self._salt)
 
-    def linearise(self, number: int) -> None:
-        """Find the operator's salt at the potential of a row."""
+    def linearise(self, number: int, up_to: float) -> None:
+        """Find the operator's salt at the potential of a row. up_to : of Equation"""
         first = self.equations[0]
         self._over_row(
             number, "linearise", first.macros(False), **first.salt_arguments | {"accesses": self.coefficients.accesses},
-            potential=self.potential, salt=self._salt,
+            exponential_up_to=float(up_to), potential=self.potential, salt=self._salt,
         )  # fmt: skip
 
     def correct(self, number: int, correction: Buffer, share: float) -> None:
@@ -114,13 +116,13 @@ class Rows:
         own = replace(self.colours, first=number * self.colours.stride, stride=0)
         Launching(self.launching.queue).over_nodes("pb/outer.cl", kernel, own, macros, grid=own, **values)()
 
-    def find_residual(self, residual: Buffer, is_linear: bool) -> list[Launch]:
-        """Launches that find what the equations lack."""
+    def find_residual(self, residual: Buffer, is_linear: bool, up_to: float = LARGEST_EXPONENT) -> list[Launch]:
+        """Launches that find what the equations lack. up_to : of Equation"""
         first = self.equations[0]
         macros = first.macros(is_linear)
         common = {
             **self.coefficients.wide_arguments, **first.salt_arguments, "accesses": self.coefficients.accesses,
-            "potential": self.potential, "lacks": residual,
+            "exponential_up_to": float(up_to), "potential": self.potential, "lacks": residual,
         }  # fmt: skip
         launches = [
             self.launching.over_nodes("pb/outer.cl", "find_lacking", self.colours, macros, grid=self.colours, **common)
@@ -159,8 +161,9 @@ def solve_rows(
     solver = MultigridGradients(rows.launching, multigrid, None if is_nonlinear else rows.potential)
     done, measure = [Convergence() for _ in equations], solver.vectors.square(solver.residual)
     first: Floats | None = None
-    for is_linear, wanted in [(True, LINEAR_SHARE), (False, tolerance)] if is_nonlinear else [(True, tolerance)]:
-        find = rows.find_residual(solver.residual, is_linear)
+    for is_linear, share_wanted, up_to in stages_of(is_nonlinear, tolerance):
+        find = rows.find_residual(solver.residual, is_linear, up_to)
+        wanted = LINEAR_SHARE if is_linear and is_nonlinear else tolerance
 
         def norms(find: Sequence[Launch] = find) -> Floats:
             for launch in [*find, *measure]:
@@ -170,9 +173,11 @@ def solve_rows(
 
         left = norms()
         first = left if first is None else first
+        for number in np.flatnonzero(~np.isfinite(first)).tolist():
+            raise stopped(SOLVER, done[number], float(first[number]), tolerance, number)
         share_left = np.divide(left, first, out=np.zeros_like(left), where=first != 0)
         # NaN goes on, and is refused; of no charge, ions' rounding alone is left.
-        while (is_going := ~(left <= wanted * first) & (first != 0)).any():
+        while (is_going := ~(left <= share_wanted * first) & (first != 0)).any():
             going = np.flatnonzero(is_going).tolist()
             for number in going:
                 each = done[number]
@@ -180,7 +185,7 @@ def solve_rows(
                 if is_lost or each.corrections == MOST_CORRECTIONS or each.iterations >= most_iterations:
                     raise stopped(SOLVER, each, float(share_left[number]), tolerance, number)
                 if not is_linear:
-                    rows.linearise(number)
+                    rows.linearise(number, up_to)
             if not is_linear:
                 multigrid.take_salt()
             part = REDUCTION if is_linear else np.clip(share_left, REDUCTION, MOST_REDUCTION)

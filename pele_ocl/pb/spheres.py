@@ -33,18 +33,21 @@ class SpheresOfBlocks:
     @classmethod
     def of(
         cls, launching: Launching, grid: Grid, centres: Floats, radii: Floats, reach: float = 0.0,
-        cells: Cells | None = None,
+        cells: Cells | None = None, in_order: bool = False,
     ) -> SpheresOfBlocks:  # fmt: skip
-        """Spheres that touch a block of nodes or an edge that leads from it, by cells.
+        """Spheres that touch a block of nodes or an edge that leads from it.
 
         centres : (n, 3) A; radii : (n,) A; reach : A, how much farther a sphere counts
         cells : of these spheres, if they are there already
+        in_order : whether a block has its spheres in the order given, else by cells
         """
         if not len(centres):
             return cls.none(launching, grid)
         cells, blocks = cells or Cells.of(launching, centres, radii), _blocks(launching, grid)
         common = {**blocks, "reach": reach + _slack(launching), **cells.arguments}
-        return cls(*_listed(launching, "spheres", blocks["n_blocks"], blocks["n_blocks"], common), cells.spheres)
+        further = {"in_order": int(in_order)}
+        starts, listed = _listed(launching, "spheres", blocks["n_blocks"], blocks["n_blocks"], common, further)
+        return cls(starts, listed, cells.spheres)
 
     @classmethod
     def of_probes(cls, launching: Launching, grid: Grid, probes: Probes, atoms: SpheresOfBlocks) -> SpheresOfBlocks:
@@ -57,7 +60,7 @@ class SpheresOfBlocks:
             "n_probes": probes.count, **blocks, "far": probes.radius + _slack(launching), "atom_starts": atoms.starts,
             "probes": probes.centres,
         }  # fmt: skip
-        return cls(*_listed(launching, "probes", n_blocks, probes.count, common), probes.centres)
+        return cls(*_listed(launching, "probes", n_blocks, probes.count, common, {}), probes.centres)
 
     @classmethod
     def none(cls, launching: Launching, grid: Grid) -> SpheresOfBlocks:
@@ -86,11 +89,11 @@ def _blocks(launching: Launching, grid: Grid) -> dict[str, Any]:
 
 
 def _listed(
-    launching: Launching, what: str, n_blocks: int, n_items: int, common: dict[str, Any]
+    launching: Launching, what: str, n_blocks: int, n_items: int, common: dict[str, Any], further: dict[str, Any]
 ) -> tuple[Buffer, Buffer]:
     """Starts and members of the lists of all blocks: counted, added up, and written.
 
-    what : "spheres" or "probes"; n_items : work-items
+    what : "spheres" or "probes"; n_items : work-items; further : arguments for writing alone
     """
     queue, counts = launching.queue, launching.queue.zeros(n_blocks, np.int32)
 
@@ -102,5 +105,5 @@ def _listed(
     if length > MOST_LISTED:
         raise InputError(f"{what} near nodes are too many; choose a larger spacing or a smaller density of the surface")
     listed = queue.empty(max(1, length), np.int32)
-    over("list", list_starts=starts, listed=listed, **({"counts": counts} if what == "probes" else {}))()
+    over("list", list_starts=starts, listed=listed, **further, **({"counts": counts} if what == "probes" else {}))()
     return starts, listed

@@ -179,7 +179,9 @@ def _spline_edges(
 ) -> tuple[Buffer, ...]:
     solute, model, queue = problem.solute, problem.model, launching.queue
     taken = _is_strictly_inside(problem, grid)
-    atoms = SpheresOfBlocks.of(launching, grid, solute.positions[taken], solute.radii[taken], model.window)
+    atoms = SpheresOfBlocks.of(
+        launching, grid, solute.positions[taken], solute.radii[taken], model.window, in_order=True
+    )
     edges = tuple(queue.zeros(colours.size, launching.wide) for _ in range(3))
     constants = np.array([model.solute_dielectric, model.solvent_dielectric, *factors])
     launching.over_blocks(
@@ -224,7 +226,7 @@ def _accesses(launching: Launching, problem: PBProblem, grid: Grid) -> Buffer:
     reach = solute.radii + model.ion_radius
     if model.has_splines:
         taken = _is_strictly_inside(problem, grid)
-        atoms = SpheresOfBlocks.of(launching, grid, solute.positions[taken], reach[taken], model.window)
+        atoms = SpheresOfBlocks.of(launching, grid, solute.positions[taken], reach[taken], model.window, in_order=True)
         return access_by_splines(launching, grid, atoms, model)
     near = (solute.positions >= grid.origin - reach[:, None]) & (solute.positions <= grid.last + reach[:, None])
     taken = (solute.radii > SMALL) & near.all(axis=1)

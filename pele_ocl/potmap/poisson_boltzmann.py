@@ -1,6 +1,8 @@
 """Maps by the Poisson-Boltzmann equation, solved on a grid around the molecule that has the map's points among its own.
 
-Border values are approximate, and multigrid halves the points. So that grid reaches farther than the map.
+That grid reaches farther than the map, because multigrid halves the points. Its border has the values of a coarser grid
+that reaches farther still: formulas for border values are good far from a molecule alone, most of all if it is long or
+highly charged.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from ..common.errors import InputError
 from ..common.variant import Progress
 from ..grid import Grid, Map
 from ..pb import PBModel, PoissonBoltzmann
-from ..pb_model import salt_of
+from ..pb_model import PBSolute, grid_beyond, salt_of
 from .options import MapOptions
 from .result import PotmapResult
 
@@ -67,8 +69,10 @@ def solving_grid(atoms: Atoms, grid: Grid) -> tuple[Grid, Floats]:
 def pb_plan(atoms: Atoms, grid: Grid, options: MapOptions) -> tuple[PoissonBoltzmann, Floats]:
     """Prepare a map, and find the place of its first point. Raises InputError and ParameterError where it cannot be."""
     model, (wide, first) = require_pb(options), solving_grid(atoms, grid)
+    beyond = grid_beyond(wide, PBSolute.of(atoms, needs_spheres=False), model.boundary)
     plan = PoissonBoltzmann(
-        atoms, model, grids=wide, reaction=False, solver=SOLVER, tolerance=TOLERANCE, device=_one_device(options)
+        atoms, model, grids=(beyond, wide), reaction=False, solver=SOLVER, tolerance=TOLERANCE,
+        device=_one_device(options),
     )  # fmt: skip
     plan.device.require_precision(options.precision)
     return plan, first

@@ -7,6 +7,7 @@ Arrays are (nz, ny, nx). An edge leads from its node to the next one along its a
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from ..pb_model import SMALL, PBModel, PBProblem, PBSolute
 PIECES = 64  # that an edge is cut into where its share of solvent is counted
 ALL_PIECES = np.uint64(2**64 - 1)
 LARGEST_EXPONENT = 85.0  # of an ion's Boltzmann factor, as in APBS
+LEAST_PRODUCT = np.float32(1e-12)  # of splines: smaller ones are left as they are, as in APBS
 NEAREST = 1e-2  # A: the singular potential of an atom is taken no closer
 
 Codes = NDArray[np.uint8]
@@ -44,7 +46,7 @@ def unit_points(wanted: float) -> Floats:
 
 
 def probe_points(solute: PBSolute, model: PBModel) -> Floats:
-    """Centres of probes that touch an atom and overlap none, (m, 3) A; eq. 4."""
+    """Centres of probes that touch an atom and overlap none, (m, 3) A; eq. 4, for edges by shares 4a, too."""
     if model.probe < SMALL:
         return np.empty((0, 3))
     reach = solute.radii.max() + max(model.probe, model.ion_radius) + 0.5
@@ -58,6 +60,45 @@ def probe_points(solute: PBSolute, model: PBModel) -> Floats:
             x, y, z = (points - solute.positions[b]).T
             points = points[x * x + y * y + z * z >= (solute.radii[b] + model.probe) ** 2]
         found.append(points)
+    if model.way == "cuts":
+        found.append(circle_points(solute, model))
+    return np.concatenate(found)
+
+
+def circle_points(solute: PBSolute, model: PBModel) -> Floats:
+    """Centres of probes that touch two atoms and overlap none, (m, 3) A, the ones that touch three among them; eq. 4a.
+
+    They are on the circles where two spheres r + R meet. Parts of a circle that no other sphere holds have points at
+    both ends, and between them as far apart as points of the density are, or nearer.
+    """
+    radii, found, turn = solute.radii + model.probe, [np.empty((0, 3))], 2 * np.pi
+    for a, b in combinations(range(len(radii)), 2):
+        apart = solute.positions[b] - solute.positions[a]
+        d = np.sqrt(apart @ apart)
+        if not abs(radii[a] - radii[b]) < d < radii[a] + radii[b] or max(solute.radii[a], solute.radii[b]) < SMALL:
+            continue
+        axis, along = apart / d, (d * d + radii[a] ** 2 - radii[b] ** 2) / (2 * d)
+        middle, radius = solute.positions[a] + along * axis, np.sqrt(radii[a] ** 2 - along**2)
+        u = np.cross(axis, np.eye(3)[0 if abs(axis[0]) < 0.6 else 1])
+        u /= np.sqrt(u @ u)
+        v = np.cross(axis, u)
+        others = np.delete(np.arange(len(radii)), [a, b])
+        to = solute.positions[others] - middle
+        x, y = to @ u, to @ v
+        reach, least = np.hypot(x, y), (radius**2 + (to**2).sum(axis=1) - radii[others] ** 2) / (2 * radius)
+        if (least <= -reach).any():  # all of it is held
+            continue
+        cuts = least < reach
+        halves, middles = np.arccos(least[cuts] / reach[cuts]), np.arctan2(y[cuts], x[cuts])
+        ends = np.concatenate([[0.0], np.mod(middles - halves, turn), np.mod(middles + halves, turn), [turn]])
+        ends.sort()
+        for begin, end in pairwise(ends):
+            between = np.mod((begin + end) / 2 - middles + halves, turn)
+            if end - begin < 1e-9 or (between < 2 * halves).any():
+                continue
+            pieces = max(1, int(np.ceil((end - begin) * radius * np.sqrt(model.density))))
+            angles = begin + (end - begin) * np.arange(pieces + 1)[:, None] / pieces
+            found.append(middle + radius * (np.cos(angles) * u + np.sin(angles) * v))
     return np.concatenate(found)
 
 
@@ -172,7 +213,8 @@ def spline_products(origin: Floats, grid: Grid, centres: Floats, radii: Floats, 
         step = 3 * t**2 - 2 * t**3 if model.surface == "spl2" else 35 * t**4 - 84 * t**5 + 70 * t**6 - 20 * t**7
         inner = max(0.0, radius - window)
         step = np.where(r2 <= inner * inner, 0.0, np.where(r2 >= reach * reach, 1.0, step))
-        values[first[2] : end[2], first[1] : end[1], first[0] : end[0]] *= step
+        part = values[first[2] : end[2], first[1] : end[1], first[0] : end[0]]
+        np.multiply(part, step, out=part, where=part > LEAST_PRODUCT)
     return values
 
 
@@ -505,7 +547,7 @@ def total(terms: Floats, model: PBModel) -> float:
 
 def energies(problem: PBProblem, tolerance: float = 1e-12) -> list[float]:
     """Total electrostatic energy on each grid, kT, self energies of charges on the grid included."""
-    probes = probe_points(problem.solute, problem.model)
+    probes = probe_points(problem.solute, problem.rolled)
     parent: Level | None = None
     around, found = np.zeros(3), []
     for grid in problem.grids:

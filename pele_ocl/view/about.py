@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..atoms import Atoms
+from ..gb_models.radii_of_models import radii_words
 from ..grid import Map
 from ..pb_model import PBModel
 from ..potential_model import LAWS, PotentialModel
@@ -45,15 +46,20 @@ def about_pb(model: PBModel, spacing: float, radii: str) -> str:
     return (
         f"The map is the potential by the {model.equation} Poisson-Boltzmann equation: permittivity "
         f"{model.solute_dielectric:g} inside the molecule and {model.solvent_dielectric:g} outside, {salt}, at "
-        f"{model.temperature:g} K, on a grid of {spacing:.2g} Å. The atoms have the radii {radii or 'in the file'}."
+        f"{model.temperature:g} K, on a grid of {spacing:.2g} Å. The atoms have the radii {radii_words(radii)}."
     )
 
 
 def about_file(name: str, title: str) -> str:
     """Describe in sentences a map that was read from a file, by its name and the title in it."""
     says = f", which calls it “{title}”" if title else ""
+    if POISSON_BOLTZMANN in title:
+        return (
+            f"The map was read from {name}{says}: it is a solution of the Poisson-Boltzmann equation by pele-ocl. Its "
+            "permittivities, salt and radii are in the report of the run that made it."
+        )
     return (
         f"The map was read from {name}{says}. What its values mean is the matter of the program that made it: APBS "
-        "solves the Poisson-Boltzmann equation; pele-ocl sums the Coulomb potential of charges in a uniform medium, "
-        "which is no solution of that equation."
+        "solves the Poisson-Boltzmann equation, as pele-ocl does where the title says so; its other maps "
+        "sum the Coulomb potential of charges in a uniform medium, which is no solution of that equation."
     )

@@ -61,6 +61,11 @@ class Colouring(ReadOnlyArrays):
         """Fraction of vertices without a value."""
         return float(np.isnan(self.values).mean())
 
+    @property
+    def beyond(self) -> float:
+        """Fraction of vertices whose value is beyond the colours: they have the colour of its end."""
+        return float((np.abs(np.nan_to_num(self.values)) > self.end).mean())
+
     def rgb(self) -> Floats:
         """Colours of the vertices, (n_vertices, 3) from 0 to 1; grey where there is no value."""
         stops = np.array([[int(colour[k : k + 2], 16) for k in (1, 3, 5)] for colour in self.colours]) / 255

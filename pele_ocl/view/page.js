@@ -16,7 +16,7 @@
   const colours = data.colouring.colours.map((colour, k, all) => [k / (all.length - 1), colour]);
   const scale = { cmin: -end, cmax: end, colorscale: colours };
   const written = (value) => `${value.toFixed(Math.max(0, 2 - Math.floor(Math.log10(end))))} ${unit}`;
-  const config = { displaylogo: false, responsive: true, modeBarButtonsToRemove: ["resetCameraLastSave3d"] };
+  const config = { displaylogo: false, modeBarButtonsToRemove: ["resetCameraLastSave3d"] };
   const margin = { l: 0, r: 0, t: 8, b: 0 };
 
   const [x, y, z] = data.surface.positions.map(numbers);
@@ -40,9 +40,11 @@
   const shape = {
     type: "mesh3d", ...vertices, text: hover, hoverinfo: "text", flatshading: false,
     lighting: { ambient: 0.62, diffuse: 0.55, specular: 0.12, roughness: 0.6, fresnel: 0.05, vertexnormalsepsilon: 0 },
-    lightposition: data.camera.light,
+    lightposition: { x: -5e4, y: 1e5, z: -1e3 },  // of the screen, whatever the molecule's place: left, up, to the viewer
   };
-  const bar = { title: { text: label.join("<br>"), side: "top" }, thickness: 16, len: 0.8, x: 1,
+  const isNarrow = window.innerWidth < 640, barWidth = 130;  // a phone's bar of colours is below the molecule
+  const bar = { title: { text: label.join("<br>"), side: "top" }, thickness: 16,
+    ...(isNarrow ? { orientation: "h", len: 0.9, y: 0, yanchor: "bottom" } : { len: 0.8, x: 1 }),
     tickvals: [-1, -0.5, 0, 0.5, 1].map((share) => share * end) };
   const traces = [{ ...shape, ...triangles(true), intensity: values, ...scale, colorbar: bar, name: "surface" }];
   const grey = triangles(false);
@@ -78,15 +80,36 @@
   // Axes that end close around the surface, whatever else is shown.
   const size = data.box.last.map((value, k) => value - data.box.first[k]);
   const hidden = (k) => ({ visible: false, showspikes: false, range: [data.box.first[k], data.box.last[k]] });
-  const aspect = size.map((length) => 1.6 * length / Math.max(...size));
-  const layout = {
+  // The view has a constant height, so a narrow one needs a smaller molecule.
+  function aspectRatio() {
+    const box = element("molecule"), width = box.clientWidth - (isNarrow ? 0 : barWidth);
+    const zoom = 1.6 * Math.min(1, width / box.clientHeight);
+    const [ax, ay, az] = size.map((length) => zoom * length / Math.max(...size));
+    return { x: ax, y: ay, z: az };
+  }
+
+  // Colours of the page around the pictures, which are those of the reader's system.
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const theme = () => ({ paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+    "font.color": dark.matches ? "#e6e6ea" : "#444" });
+  const themed = (layout) => {
+    const { paper_bgcolor, plot_bgcolor } = theme();
+    return { ...layout, paper_bgcolor, plot_bgcolor, font: { color: theme()["font.color"] },
+      modebar: { bgcolor: "rgba(0,0,0,0)" } };
+  };
+  dark.addEventListener("change", () => {
+    Plotly.relayout("molecule", theme());
+    if (data.map) Plotly.relayout("slice", theme());
+  });
+
+  const layout = themed({
     margin, showlegend: false, hoverlabel: { align: "left" },
     scene: {
       xaxis: hidden(0), yaxis: hidden(1), zaxis: hidden(2), dragmode: "orbit",
-      aspectmode: "manual", aspectratio: { x: aspect[0], y: aspect[1], z: aspect[2] },
+      aspectmode: "manual", aspectratio: aspectRatio(),
       camera: { projection: { type: "orthographic" }, eye: data.camera.eye, up: data.camera.up },
     },
-  };
+  });
   const drawn = [Plotly.newPlot("molecule", traces, layout, config)];
 
   element("opacity").addEventListener("input", (event) => {
@@ -99,7 +122,21 @@
   });
 
   if (data.map) drawn.push(slices());
-  Promise.all(drawn).then(() => { document.body.dataset.drawn = "yes"; });
+  Promise.all(drawn).then(() => {
+    document.body.dataset.drawn = "yes";
+    // Plots are as wide as their places at once, where Plotly itself would wait.
+    const fit = (id, more) => {
+      const box = element(id), { clientWidth: width, clientHeight: height } = box;
+      if (width && (width !== box._fullLayout.width || height !== box._fullLayout.height)) {
+        Plotly.relayout(id, { width, height, ...more() });
+      }
+    };
+    const watch = new ResizeObserver(() => {
+      fit("molecule", () => ({ "scene.aspectratio": aspectRatio() }));
+      if (data.map) fit("slice", () => ({}));
+    });
+    watch.observe(element("molecule"));
+  });
 
   // The slice plot with its controls; returns when it is drawn.
   function slices() {
@@ -153,10 +190,10 @@
         line: { color: "#555", width: 0.8 }, showscale: false, hoverinfo: "skip" };
       const cut = { type: "scatter", mode: "lines", ...outline(slice), line: { color: "#111", width: 1.6 }, hoverinfo: "skip" };
       const axis = (name) => ({ title: { text: `${name} (Å)` }, zeroline: false, showgrid: false, constrain: "domain" });
-      const done = Plotly.react("slice", [heat, lines, cut], {
+      const done = Plotly.react("slice", [heat, lines, cut], themed({
         margin: { l: 56, r: 12, t: 30, b: 48 }, showlegend: false, uirevision: normal, hovermode: "closest",
         xaxis: axis(names[across]), yaxis: { ...axis(names[up]), scaleanchor: "x" },
-      }, config);
+      }), config);
       if (element("plane").checked) showPlane(slice, z, where);
       return done;
     }

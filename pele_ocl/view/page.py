@@ -29,7 +29,6 @@ _HERE = Path(__file__).parent
 _MOST_POINTS = 1_500_000  # of the map in a page: 4 MB
 _MOST_ATOMS = 30_000  # that a page shows one by one
 _MARGIN = 3.0  # A, around the surface
-_LIGHT = np.array([-0.4, 0.6, 1.0]) * 1e4  # from where it comes: to the right, up, to the viewer
 _LETTERS = 18  # of a line above the bar of colours
 _BEYOND = 20.0  # ends of the colours: what is beyond is written as that
 _ELEMENTS = {"H": "#ffffff", "C": "#909090", "N": "#3050f8", "O": "#ff0d0d", "S": "#e6c619", "P": "#ff8000"}
@@ -98,6 +97,8 @@ def _facts(atoms: Atoms, surface: Surface, colouring: Colouring, map_: Map | Non
         stride = _stride(map_)
         every = f", of which the page has one of {stride} along each axis" if stride > 1 else ""
         facts.append(f"map of {' x '.join(map(str, map_.grid.shape))} points{every}")
+    if colouring.beyond:
+        facts.append(f"{colouring.beyond:.1%} of the surface is beyond the colours")
     if colouring.missing:
         facts.append(f"grey: {colouring.missing:.0%} of the surface has no value")
     return "; ".join(facts) + "."
@@ -128,7 +129,7 @@ def _data(atoms: Atoms, surface: Surface, colouring: Colouring, map_: Map | None
             "first": (surface.vertices.min(axis=0) - _MARGIN).tolist(),
             "last": (surface.vertices.max(axis=0) + _MARGIN).tolist(),
         },
-        "camera": {"eye": _vector(axes[2]), "up": _vector(axes[1]), "light": _vector(_LIGHT @ axes)},
+        "camera": {"eye": _vector(axes[2]), "up": _vector(axes[1])},
     }
 
 

@@ -84,7 +84,8 @@ def _sentences(about: str, colouring: Colouring) -> list[str]:
     where = f"{colouring.place[:1].upper()}{colouring.place[1:]}" if colouring.place else "On the surface"
     spans = f"{where} {_number(values.min())} to {_number(values.max())} {colouring.unit}".rstrip()
     missing = f"; grey: no value, {colouring.missing:.0%} of the surface" if colouring.missing else ""
-    return textwrap.wrap(_line(f"{spans}{missing}. {about}"), _LETTERS)
+    beyond = f"; {colouring.beyond:.1%} of the surface is beyond the colours" if colouring.beyond else ""
+    return textwrap.wrap(_line(f"{spans}{beyond}{missing}. {about}"), _LETTERS)
 
 
 def _number(value: float, _: object = None) -> str:

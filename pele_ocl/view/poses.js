@@ -85,7 +85,7 @@
   }
 
   // The view of the molecule: a rotation and a scale.
-  let turn = [[1, 0, 0], [0, 1, 0], [0, 0, 1]], zoom = 1;
+  let turn = data.turn, zoom = 1;  // the ligand from its broad side
 
   function rotated(by, axis) {
     const c = Math.cos(by), s = Math.sin(by);
@@ -104,7 +104,11 @@
     for (const i of data.ligand) for (let a = 0; a < 3; a++) middle[a] += place(chosen, i, a) / data.ligand.length;
     let size = 4;
     for (const i of data.ligand) size = Math.max(size, Math.hypot(...[0, 1, 2].map((a) => place(chosen, i, a) - middle[a])));
-    const scale = (zoom * Math.min(width, height)) / (2 * (size + 6));
+    // As much as shows the nearest part of the trace, too: a ligand may be far from all residues.
+    let apart = Infinity;
+    for (const [i] of data.trace) apart = Math.min(apart, Math.hypot(...[0, 1, 2].map((a) => place(chosen, i, a) - middle[a])));
+    const reach = Math.max(size + 6, apart < Infinity && apart > size + 8 ? apart + 12 : 0);
+    const scale = (zoom * Math.min(width, height)) / (2 * reach);
     const points = [];
     for (let i = 0; i < nAtoms; i++) {
       const p = [0, 1, 2].map((a) => place(chosen, i, a) - middle[a]);
@@ -113,7 +117,17 @@
     }
     const isLigand = new Set(data.ligand);
     const sticks = data.bonds.map(([i, j]) => ({ i, j, z: (points[i][2] + points[j][2]) / 2 })).sort((a, b) => a.z - b.z);
-    const near = size + 5;
+    const near = reach - 1;
+    pen.strokeStyle = colour("--line");
+    pen.lineWidth = 4;
+    pen.lineCap = "round";
+    for (const [i, j] of data.trace) {
+      pen.globalAlpha = Math.min(1, Math.max(0.2, 0.6 + (0.3 * points[i][2]) / (near + 10)));
+      pen.beginPath();
+      pen.moveTo(points[i][0], points[i][1]);
+      pen.lineTo(points[j][0], points[j][1]);
+      pen.stroke();
+    }
     for (const { i, j, z } of sticks) {
       if (Math.abs(z) > near) continue;
       pen.globalAlpha = Math.min(1, Math.max(0.15, 0.65 + (0.45 * z) / near));

@@ -19,9 +19,11 @@ from numpy.typing import ArrayLike, NDArray
 from ..atoms import Atoms, Floats
 from ..common.errors import InputError, printable
 from ..common.writing import replacing
+from .orientation import principal_axes
 
 _HERE = Path(__file__).parent
 _STEP = 0.01  # A between two positions that the page tells apart
+_TRACE_STEP = 8.0  # A at most between neighbours in a trace: 3.8 of C-alpha, 5 to 7 of phosphorus
 _REACH = 327.0  # A from the middle that it can show
 
 
@@ -98,7 +100,24 @@ def _shown(atoms: Atoms, ligand: NDArray[np.integer], poses: Floats, near: float
         residues = atoms.labels.residue_index
         mask = np.isin(residues, np.unique(residues[close])) & (atoms.labels.elements != "H")
     mask[ligand] = True
+    mask[_trace_atoms(atoms)] = True
     return np.flatnonzero(mask)
+
+
+def _trace_atoms(atoms: Atoms) -> NDArray[np.intp]:
+    """Atoms of the trace of chains and strands, which shows where a ligand is that is far from all residues."""
+    if atoms.labels is None:
+        return np.empty(0, np.intp)
+    is_carbon = (atoms.labels.names == "CA") & (atoms.labels.elements == "C")
+    return np.flatnonzero(is_carbon | (atoms.labels.names == "P"))
+
+
+def _trace(atoms: Atoms, positions: Floats) -> NDArray[np.intp]:
+    """Pairs of neighbours in the trace, (m, 2)."""
+    trace = _trace_atoms(atoms)
+    apart = np.sqrt(((positions[trace[1:]] - positions[trace[:-1]]) ** 2).sum(axis=1))
+    pairs: NDArray[np.intp] = np.stack([trace[:-1], trace[1:]], axis=1)[apart < _TRACE_STEP]
+    return pairs
 
 
 def _molecule(
@@ -116,13 +135,15 @@ def _molecule(
         for k, residue in enumerate(atoms.labels.residues):
             start = int(atoms.labels.residue_starts[k])
             own = shown[atoms.labels.residue_index[shown] == atoms.labels.residue_index[start]]
-            if len(own) and int(atoms.labels.residue_index[start]) not in of_ligand:
+            if len(own) > 1 and int(atoms.labels.residue_index[start]) not in of_ligand:
                 named = own[atoms.labels.names[own] == "CA"]
                 labels.append([int(places[named[0] if len(named) else own[0]]), f"{residue.name}{residue.number}"])
     return {
         "elements": ["X"] * len(shown) if atoms.labels is None else atoms.labels.elements[shown].tolist(),
         "bonds": bonds[(bonds >= 0).all(axis=1)].tolist(),
         "ligand": places[ligand].tolist(),
+        "trace": places[_trace(atoms, poses[0])].tolist(),
+        "turn": principal_axes(poses[0][ligand]).tolist(),
         "labels": labels,
         "positions": base64.b64encode(steps.tobytes()).decode(),
     }

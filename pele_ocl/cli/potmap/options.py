@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import click
@@ -18,7 +17,6 @@ from ..command import OUTPUT
 from ..options import Command, png_option, range_option
 
 DEFAULT_PADDING = 10.0
-_IS_FOR_SURFACE = "pele_ocl.potmap.for_surface"
 
 
 def physics_options(command: Command) -> Command:
@@ -74,7 +72,7 @@ def picture_options(command: Command) -> Command:
         click.option(
             "--for-surface", is_flag=True, is_eager=True, expose_value=False, callback=_for_surface,
             help="Use the settings of surface pictures: kT/e, dielectric 78.54, 0.15 mol/L of salt, colours "
-            "from -2 to 2, of pb from -5 to 5 and with APBS's surface and charges. Other options override them.",
+            "from -2 to 2, of pb from -5 to 5. Other options override them.",
         ),
         png_option,
         click.option(
@@ -96,22 +94,16 @@ def picture_options(command: Command) -> Command:
 def _for_surface(context: click.Context, _: click.Parameter, is_wanted: bool) -> None:
     """Let the options of a map on a surface have the defaults that such pictures have."""
     if is_wanted:
-        context.meta[_IS_FOR_SURFACE] = True
         context.default_map = {**(context.default_map or {}), **FOR_SURFACE, "end": FOR_SURFACE_END}
 
 
 def pb_model_of(
     dielectric: float, solute_dielectric: float, ionic_strength: float, temperature: float
 ) -> PBModel:  # fmt: skip
-    """Make the model of the method pb; for pictures of surfaces with APBS's rules."""
-    context = click.get_current_context()
-    source = context.get_parameter_source("dielectric")
+    """Make the model of the method pb, with a 1:1 salt of APBS's usual ions."""
+    source = click.get_current_context().get_parameter_source("dielectric")
     water = PBModel.solvent_dielectric if source is click.core.ParameterSource.DEFAULT else dielectric
-    make = partial(PBModel.like, "apbs") if context.meta.get(_IS_FOR_SURFACE) else PBModel
-    return make(
-        solute_dielectric=solute_dielectric, solvent_dielectric=water, ions=salt_of(ionic_strength),
-        temperature=temperature,
-    )  # fmt: skip
+    return PBModel(solute_dielectric, water, salt_of(ionic_strength), temperature)
 
 
 def grid_of(
