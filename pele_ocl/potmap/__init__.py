@@ -108,7 +108,7 @@ def potmap(
     unit : of units.POTENTIAL_UNITS; kT/e belongs to `temperature`
     temperature : K
     pb : PBModel of the method pb, in place of dielectric, salt and temperature; by default PBModel(), as of `pb`, with
-        the salt of ionic_strength. Pictures of surfaces have PBModel.like("apbs")
+        the salt of ionic_strength. PBModel.like("apbs") has the surface and charges of published pictures
     progress : called with the share done, 0 to 1
 
     Returns a PotmapResult, whose `error` and `field_error` are measured if the method approximates. Cost: atoms *

@@ -72,7 +72,7 @@ def picture_options(command: Command) -> Command:
         click.option(
             "--for-surface", is_flag=True, is_eager=True, expose_value=False, callback=_for_surface,
             help="Use the settings of surface pictures: kT/e, dielectric 78.54, 0.15 mol/L of salt, colours "
-            "from -2 to 2, of pb from -5 to 5 and with APBS's surface and charges. Other options override them.",
+            "from -2 to 2, of pb from -5 to 5. Other options override them.",
         ),
         png_option,
         click.option(
@@ -100,9 +100,8 @@ def _for_surface(context: click.Context, _: click.Parameter, is_wanted: bool) ->
 def pb_model_of(
     dielectric: float, solute_dielectric: float, ionic_strength: float, temperature: float
 ) -> PBModel:  # fmt: skip
-    """Make the model of the method pb; for pictures of surfaces with APBS's rules."""
-    context = click.get_current_context()
-    source = context.get_parameter_source("dielectric")
+    """Make the model of the method pb, with a 1:1 salt of APBS's usual ions."""
+    source = click.get_current_context().get_parameter_source("dielectric")
     water = PBModel.solvent_dielectric if source is click.core.ParameterSource.DEFAULT else dielectric
     return PBModel(solute_dielectric, water, salt_of(ionic_strength), temperature)
 
