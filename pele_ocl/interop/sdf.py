@@ -1,7 +1,7 @@
 """SDF files of ligands: GAFF's parameters, through the OpenFF toolkit and openmmforcefields, where both are installed.
 
-The package openff-toolkit of pip needs openff-interchange, and GAFF's types and charges need AmberTools. Only
-conda-forge has these two, so that no extra of pip can bring what is needed.
+They need openff-interchange, and GAFF's types and charges AmberTools. pip has no openff-interchange, so that no extra
+of pip can bring what is needed; conda-forge has all.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 _PURPOSE = "an SDF file, which has no parameters,"
 _WAYS = (
-    "give the ligand as a mol2 file with charges, an AMBER topology, an OpenMM XML file beside a .pdb file "
-    "(--forcefield amber14,ligand.xml) or peleffy's template (--templates)"
+    "give the ligand's AMBER topology, its OpenMM XML file beside a .pdb file (force field amber14,ligand.xml) or "
+    "peleffy's template; for `solvent` and `potmap`, which need no Lennard-Jones parameters, a mol2 file with charges"
 )
 
 
