@@ -11,6 +11,7 @@ from typing import TypeVar
 from .terminal import one_line
 
 PATIENCE_SECONDS = 2.0
+KNOWN_SHARE = 0.05  # of the work: less, which often compiles kernels, tells nothing about the rest
 QUIET_SECONDS = 10.0  # between lines where stderr is a file
 
 Item = TypeVar("Item")
@@ -59,7 +60,8 @@ class ProgressLine:
     def told(self, share: float, seconds: float) -> str:
         """Tell how far the work is, after so many seconds, and how long it may still take."""
         rate = f"{share * self.amount / seconds / 1e9:,.3g} billion {self.of}/s, " if self.amount else ""
-        return f"{100 * share:3.0f} %, {rate}{seconds * (1 - share) / share:.0f} s left"
+        left = f"{seconds * (1 - share) / share:.0f} s left" if share >= KNOWN_SHARE else "time left unknown yet"
+        return f"{100 * share:3.0f} %, {rate}{left}"
 
     def counting(self, items: Iterable[Item], counted: Sized) -> Iterator[Item]:
         """Give the items, and tell the share that is done after each; counted : as many of anything"""

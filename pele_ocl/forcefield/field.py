@@ -292,7 +292,7 @@ def _openmm_force_field(
     if files:
         raise InputError(
             f"{files[0]}: templates and OBC tables do not go with the force field {name}; give an XML file of OpenMM: "
-            f"--forcefield {name},ligand.xml"
+            f"{name},ligand.xml"
         )
     return XmlForceField(name, "amber", {}, {}, xml=load(name, radii, allow_scripts))
 

@@ -216,7 +216,7 @@ def find_pele_data(roots: Sequence[Path], name: str | None) -> PeleData:
     chosen = {n for n in names if name is None or n.lower() == name.lower()}
     listed = " and ".join(sorted(names))
     if len({n.lower() for n in chosen}) > 1:
-        raise ParameterError(f"{folders[0]}: the folder Templates holds {listed}; choose one with --forcefield")
+        raise ParameterError(f"{folders[0]}: the folder Templates holds {listed}; name one of them as the force field")
     if names and not chosen:
         raise ParameterError(f"{folders[0]}: the folder Templates holds {listed}, not {name}; choose what is there")
     return PeleData(

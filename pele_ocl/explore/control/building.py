@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -92,7 +93,10 @@ class MetricMaker:
             given = "superpositionSelection" in block.settings
             superposed = self._mask(block, "superpositionSelection") if given else chosen
         hydrogens = self._flag(block, "includeHydrogens", False)
-        found = Rmsd(self._atoms, beside(self._file, path), chosen, superposed, hydrogens)
+        there = beside(self._file, path)
+        if not os.path.exists(there):
+            raise FormatError(f"{self._file}: {block.place}.Native.path names {there}, which is not there")
+        found = Rmsd(self._atoms, there, chosen, superposed, hydrogens)
         if found.n_compared < found.n_chosen:
             self.notes.append(
                 f"{self._file}: {block.place} is of {found.n_compared:,} of the {found.n_chosen:,} atoms that it "

@@ -146,7 +146,7 @@ class XmlFiles:
         return (
             f"{structure.where(int(structure.labels.residue_starts[unmatched[0]]))}: {self.name} has no residue "
             f"{residue} of these atoms{why}{more}; complete it with `pele-ocl prepare`, or give an XML file that has "
-            f"it behind a comma: --forcefield {self.name},residue.xml"
+            f"it behind a comma: {self.name},residue.xml"
         )
 
 
