@@ -45,6 +45,7 @@ if _copy := copy_installed(Path(__file__).resolve().parents[1]):
 notices.COMPILED_SECONDS = math.inf  # that kernels are compiled is told to users, and to the test of that alone
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # JAX would take three quarters of a GPU's memory
 os.environ.setdefault("PELE_OCL_NAME_PROCESSOR", "1")  # so that tests run on processors newer than PoCL's compiler
+os.environ.setdefault("OPENMM_DEFAULT_PLATFORM", "CPU")  # its OpenCL platform crashes with some runtimes for CPUs
 os.environ["PELE_OCL_TUNING"] = "off"  # what was measured for the user's own work decides nothing here
 
 
