@@ -176,7 +176,7 @@ def page(rows: list[Row], failed: dict[str, str], command: str) -> str:
     lines = [
         "# Parity with AmberTools",
         "",
-        f"Written by `{command}` on {datetime.date.today().isoformat()}, with AmberTools 26; not edited by hand.",
+        f"Written by `{command}` on {datetime.date.today().isoformat()}, with AmberTools 26.",
         "",
         f"{len(cases)} complexes: those that `tests/benchmarks/parity_build.py` makes of the public "
         "[protein-ligand-benchmark](https://github.com/openforcefield/protein-ligand-benchmark), and a zinc finger "
