@@ -320,8 +320,37 @@ def test_the_bath_screens_salt_by_one_rule(atoms, tmp_path):
     assert Simulation(atoms, model=salty).ensemble.state.options["model"].kappa == salty.kappa
     ladder = Simulation(atoms, 2, temperature=[300, 400], model=salty)
     assert ladder.ensemble.state.options["model"].kappa == salty.kappa
+    explicit = Simulation(atoms, temperature=400, model=SolventModel(ionic_strength=0.1, temperature=298.15))
+    assert explicit.ensemble.state.options["model"].temperature == 400  # not told from the default
+    of_ensemble = Simulation(Ensemble(atoms, model=salty), temperature=400)
+    assert of_ensemble.ensemble.state.options["model"].kappa == salty.kappa
     own = replace(salty, temperature=310.0)
     assert Simulation(atoms, temperature=400, model=own).ensemble.state.options["model"] == own
+
+
+@pytest.mark.parametrize("baths", [[300.0, 400.0], [400.0, 400.0], None])
+def test_salt_screens_the_same_however_a_run_is_divided(baths, tmp_path):
+    salty = SolventModel(ionic_strength=0.15)
+    tables, kappas = [], []
+    for together in (1, 2):
+        folder = tmp_path / str(together)
+        options = {"model": salty} if baths is None else {"model": salty, "temperature": baths}
+        spec = jobs.SimulateSpec(
+            (PEPTIDE,), str(folder), n_steps=2, replicas=2, together=together, every=1, minimized=0, trajectory="none",
+            options=options, watch=lambda simulation: kappas.append(simulation.ensemble.state.options["model"].kappa),
+        )  # fmt: skip
+        for part in spec.items():
+            spec.compute(part)
+        spec.join()
+        tables.append((folder / "energies.csv").read_text())
+    assert tables[0] == tables[1]
+    of_run = replace(salty, temperature=400) if baths == [400, 400] else salty
+    assert set(kappas) == {of_run.kappa}
+    words = ["simulate", PEPTIDE, "--steps", 2, "--ionic-strength", 0.15, "--replicas", 2, "--together", 1]
+    words += ["--report-every", 1, "--minimize", 0, "--trajectory", "none", "-o", tmp_path / "command"]
+    words += [] if baths is None else ["--temperatures", ",".join(map(str, baths))]
+    assert command(*words)["settings"]["kappa"] == of_run.kappa
+    assert (tmp_path / "command" / "energies.csv").read_text() == tables[0]
 
 
 def test_words_that_contradict_each_other_are_refused_by_the_library(atoms):

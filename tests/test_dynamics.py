@@ -550,9 +550,24 @@ def test_each_row_has_its_temperature(device):
     np.testing.assert_allclose(simulation.kinetic_temperatures, 250, rtol=0.4)
     with pytest.raises(ValueError, match="read-only"):
         simulation.temperatures.fill(1.0)
+    simulation.temperatures += 10
+    simulation.temperatures[2:] *= 2
+    simulation.temperatures[[0, 0]] -= 60
+    shared = simulation.temperatures
+    part = shared[1:3]
+    part /= 4
+    np.subtract(shared, 5, out=shared)
+    assert simulation.temperatures.tolist() == shared.tolist() == [195, 60, 125, 515]
+    assert part.tolist() == [60, 125]
+    for wrong in ([1.0, 2.0], "warm", -1000.0):
+        with pytest.raises(InputError):
+            simulation.temperatures += wrong
+    assert simulation.temperatures.tolist() == [195, 60, 125, 515]
     ladder = Simulation(START, 2, temperature=[300.0, 310.0], exchange_every=5, device=device)
     with pytest.raises(InputError, match="temperatures are set by exchanges"):
         ladder.temperatures[:] = 300.0
+    with pytest.raises(InputError, match="temperatures are set by exchanges"):
+        ladder.temperatures += 10
 
 
 def test_equal_molecules_have_random_numbers_of_their_own(device):

@@ -97,7 +97,11 @@ def solvent_in_bath(
 ) -> SolventModel:
     """Take the solvent of a simulation: its salt screens as at the temperature of the heat bath, if that is given.
 
-    A temperature of the model's own stays, and so does the model where replicas have different temperatures.
+    A model with another temperature than the default, 298.15 K, keeps it; 298.15 K that were given are not told from
+    the default. The model also stays as it is where replicas have different temperatures, under annealing, and with a
+    bath at 0 K.
+
+    temperature : of all heat baths of a run, not of a part of its rows, K; None if it was not given
     """
     model = SolventModel.or_default(model)
     baths = set() if temperature is None or anneal is not None else set(temperatures_of(temperature))

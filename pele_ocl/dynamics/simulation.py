@@ -53,8 +53,9 @@ class Simulation:
     molecules : an Atoms, a list of them, or an Ensemble whose rows are the replicas
     replicas : of each molecule, which begin at its positions
     temperature : K, by default 300, of the heat bath and of the velocities drawn; or a list, one for each row in the
-        order of rows. With fewer, replica r takes number r modulo their count. Salt screens as at one temperature that
-        is given, unless the model has another of its own
+        order of rows. With fewer, replica r takes number r modulo their count. If one temperature is given and no
+        anneal, salt screens as at this temperature, unless the model has another one than its default, 298.15 K. An
+        Ensemble keeps its own model as it is, the screening too
     timestep : fs
     friction : 1/ps, of the Langevin integrator, by default 1; the other has none
     seed : of all random numbers

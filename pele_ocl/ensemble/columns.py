@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,8 @@ class Column:
 class WritableValues(np.ndarray[tuple[Any, ...], np.dtype[np.float64]]):
     """Numbers of rows, (n_rows,), whose items can be written: `values[rows] = numbers` changes the rows, too.
 
-    All else that would write to the array raises ValueError.
+    So do operators in place, `values += 10` or `values[2:] *= 2`, and functions of NumPy with `out=values`. All else
+    that would write to the array raises ValueError. What is computed of it is a plain array.
     """
 
     _write: Callable[[Floats], object] | None = None
@@ -82,8 +84,35 @@ class WritableValues(np.ndarray[tuple[Any, ...], np.dtype[np.float64]]):
         found.flags.writeable = False
         return found
 
+    def __getitem__(self, rows: Any) -> Any:
+        found = super().__getitem__(rows)
+        if isinstance(found, WritableValues) and self._write is not None and not found.flags.writeable:
+            found._write = partial(self.__setitem__, rows)  # of a slice, which shares the numbers
+        return found
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        """Compute as with plain arrays, and write the rows of those that are to hold the result."""
+        plain = [np.asarray(each) if isinstance(each, WritableValues) else each for each in inputs]
+        targets = options.pop("out", ())
+        if not any(isinstance(target, WritableValues) and target._write is not None for target in targets):
+            if targets:
+                options["out"] = tuple(np.asarray(t) if isinstance(t, WritableValues) else t for t in targets)
+            return getattr(ufunc, method)(*plain, **options)
+        made = tuple(np.array(t) if isinstance(t, WritableValues) else t for t in targets)
+        try:
+            result = getattr(ufunc, method)(*plain, out=made, **options)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"there are {len(self)} rows, which cannot be set so: {error}") from None
+        values = result if isinstance(result, tuple) else (result,)
+        found = []
+        for target, value in zip(targets, values, strict=True):
+            if isinstance(target, WritableValues):
+                target[...] = value
+            found.append(value if target is None else target)
+        return tuple(found) if isinstance(result, tuple) else found[0]
+
     def __setitem__(self, rows: Any, values: Any) -> None:
-        if self._write is None:  # a part of the array, or what was computed of it
+        if self._write is None:  # what was computed of the array
             super().__setitem__(rows, values)
             return
         wanted = np.array(self, np.float64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gc
 import heapq
+import inspect
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +21,9 @@ from ..common.inputfile import InputFile, read_file
 from ..common.writing import refuse_overwriting, replacing
 from ..contract import of_structure, require
 from ..dynamics import Simulation
-from ..dynamics.settings import rungs_of, temperatures_of
+from ..dynamics.settings import rungs_of, solvent_in_bath, temperatures_of
+from ..ensemble import Ensemble
+from ..gb_models.solvent_model import SolventModel
 from ..opencl.device import get_device
 from ..trajectories.fingerprints import sha256_of
 from .notes import note
@@ -30,6 +33,7 @@ from .spec import Spec
 
 PARTS = "parts"  # folder of the tables and checkpoints of parts
 _NOT_SETTINGS = ("output", "held", "watch", "resume")
+_OF_SIMULATION = frozenset(inspect.signature(Simulation).parameters)  # other options are the ensemble's
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +101,12 @@ class SimulateSpec(Spec[range]):
     def first_replica(self) -> int:
         """Number of the first replica."""
         return int(self.options.get("first_replica", 0))
+
+    @property
+    def model(self) -> SolventModel:
+        """Solvent of all parts: salt screens by the temperatures of the whole run, however it is divided."""
+        of = self.options
+        return solvent_in_bath(of.get("model"), of.get("temperature"), of.get("anneal"))
 
     @property
     def n_rungs(self) -> int:
@@ -178,7 +188,9 @@ class SimulateSpec(Spec[range]):
         atoms = [molecule for _, molecule in self.molecules]
         held = {} if self.held is None else self.held(atoms[0])
         own = {"first_replica": item.start, "temperature": self._temperatures(item)}
-        simulation = Simulation(atoms, len(item), **{**self.options, **own, **held})
+        options = {**self.options, "model": self.model, **own, **held}
+        of_ensemble = {name: options.pop(name) for name in options.keys() - _OF_SIMULATION}
+        simulation = Simulation(Ensemble(atoms, len(item), **of_ensemble), **options)
         for k, reason in simulation.errors.items():
             raise InputError(f"{self.paths[k // len(item)]}: {reason}")
         recorder = SimulationFiles(

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from ...contract import of_structure
 from ...dynamics.bodies import CONSTRAINTS
 from ...dynamics.integrators import INTEGRATORS
-from ...dynamics.settings import FRICTION, solvent_in_bath
+from ...dynamics.settings import FRICTION
 from ...formats.trajectory_writing import TRAJECTORY_FORMATS
 from ...gb_models.solvent_model import SolventModel
 from ...jobs import SimulateSpec
@@ -142,7 +142,6 @@ def simulate(
         raise click.UsageError("--trajectory-of temperature is about a ladder; give --exchange-every, too")
     if len(paths) > 1 and (held.restraints or held.freeze is not None):
         raise click.UsageError("restraints and frozen atoms are of one structure; give one IN")
-    constants = solvent_in_bath(constants, baths, anneal)
     options: dict[str, Any] = {
         "temperature": baths, "timestep": timestep, "friction": friction, "seed": seed, "integrator": integrator,
         "constraints": held.constraints, "hydrogen_mass": hydrogen_mass, "exchange_every": exchange_every,
@@ -160,7 +159,7 @@ def simulate(
     molecules = _molecules(spec, as_json)
     with failing_as_record(paths[0], as_json):
         outcome = run(spec, cluster.place(device))
-    report(spec, outcome, molecules, constants, as_json, verbose)
+    report(spec, outcome, molecules, spec.model, as_json, verbose)
 
 
 def _molecules(spec: SimulateSpec, as_json: bool) -> list[SimulatedStructure]:
