@@ -383,14 +383,18 @@ def with_default_set(atoms: Atoms, name: str) -> Atoms:
 
 def _of_one_set(first: Atoms, second: Atoms) -> tuple[Atoms, Atoms, tuple[str, ...]]:
     """Give both molecules GB radii of one set, if those of one are a default; a note where they stay different."""
-    if first.gb_radii is None or second.gb_radii is None or first.gb_radii_set == second.gb_radii_set:
+    if first.gb_radii is None or second.gb_radii is None:
         return first, second, ()
+    chosen = [each.gb_radii_set for each in (first, second) if each.default_radii is None]
+    noted_ = (f"GB radii of both molecules are {chosen[0]}, which those of one were chosen to be",) if chosen else ()
+    if first.gb_radii_set == second.gb_radii_set:
+        return first, second, noted_ if len(chosen) == 1 else ()
     if first.default_radii is not None and second.default_radii is not None:
         return first, with_default_set(second, first.gb_radii_set), ()
     if second.default_radii is not None and first.gb_radii_set in RADII_SETS:
-        return first, second.with_radii(first.gb_radii_set), ()
+        return first, second.with_radii(first.gb_radii_set), noted_
     if first.default_radii is not None and second.gb_radii_set in RADII_SETS:
-        return first.with_radii(second.gb_radii_set), second, ()
+        return first.with_radii(second.gb_radii_set), second, noted_
     note = f"GB radii of the molecules are of different sets: {first.gb_radii_set} and {second.gb_radii_set}"
     return first, second, (note,)
 

@@ -98,7 +98,9 @@ def _labels(first: Any, second: Any) -> Labels | None:
         return None
     chains = other.chains
     taken = set(one.chains.tolist()) | set(chains.tolist())
-    free = (letter for letter in chain(ascii_uppercase[11:], ascii_uppercase[:11]) if letter not in taken)
+    letters = ascii_uppercase[11:] + ascii_uppercase[:11]
+    names = chain(letters, (first + second for first in letters for second in letters))
+    free = (name for name in names if name not in taken)
     for name in dict.fromkeys(chains.tolist()):
         if name in set(one.chains.tolist()):
             chains = np.where(chains == name, next(free, name), chains)
