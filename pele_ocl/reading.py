@@ -18,7 +18,7 @@ from .common.errors import InputError
 from .common.inputfile import read_file
 from .forcefield import ForceField
 from .formats import brings_parameters, read_structure_or_atoms, structure_format
-from .ligand import ATOM_TYPES, CHARGES, Ligand, is_ligand_file, read_sdf
+from .ligand import ATOM_TYPES, CHARGES, Ligand, count_molecules, is_ligand_file, read_sdf
 
 LigandGiven: TypeAlias = str | PathLike[str] | Ligand | Atoms
 Ligands: TypeAlias = Iterable[LigandGiven]
@@ -107,8 +107,12 @@ def read_chosen(
 def _ligand_of(given: LigandGiven, forcefield: str, charges: str, radii: str | None) -> Atoms:
     """Give a ligand parameters, if it has none."""
     if not isinstance(given, Atoms | Ligand):
-        path = arguments.file_path(given, "ligands")
-        given = Ligand.read(path)
+        given = read_file(arguments.file_path(given, "ligands"))
+        others = count_molecules(given) - 1
+        given = Ligand.read(given)
+        if others > 0:
+            note = f"{given.source}: the first of {others + 1:,} molecules was taken"
+            given = replace(given, notes=(*given.notes, note))
     atoms = given if isinstance(given, Atoms) else given.parametrize(forcefield, charges)
     return atoms if radii in (None, FILE) else atoms.with_radii(str(radii))
 

@@ -25,8 +25,8 @@ def leaves(group: click.Group, *path: str) -> Iterator[tuple[tuple[str, ...], cl
 def a_value(option: click.Option) -> list[str]:
     if isinstance(option.type, click.Choice):
         right = option.type.choices[0]
-    elif isinstance(option.type, click.types.IntParamType):
-        right = "1000"
+    elif isinstance(option.type, click.types.IntParamType) and option.opts[-1] == "--group":
+        right = "64"
     else:
         right = OF_A_FORM.get(option.opts[-1], "1000")
     return [right] * option.nargs

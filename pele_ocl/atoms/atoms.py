@@ -118,7 +118,7 @@ class Atoms(ReadOnlyArrays):
             object.__setattr__(self, "sgb", self._checked_sgb())
         if self.virtual_sites is not None:
             arguments.instance("virtual_sites", self.virtual_sites, VirtualSites, "VirtualSites")
-        object.__setattr__(self, "rigid_pairs", read_only(np.reshape(self.rigid_pairs, (-1, 2)), np.int32))
+        object.__setattr__(self, "rigid_pairs", self._checked_pairs("rigid_pairs"))
         arguments.text("gb_radii_set", self.gb_radii_set)
         arguments.text("forcefield", self.forcefield)
         arguments.choice("type_family", self.type_family, ("", "amber"))
@@ -333,6 +333,16 @@ class Atoms(ReadOnlyArrays):
         if not good.all():
             i = int(np.argwhere(~good)[0, 0])
             raise InputError(f"{name} of {self.describe(i)} is {values[i]}; a finite number is needed")
+
+    def _checked_pairs(self, name: str) -> Ints:
+        pairs = arguments.array(name, getattr(self, name), "iuf", "whole numbers")
+        if pairs.size == 0:
+            return read_only(np.empty((0, 2)), np.int32)
+        if pairs.ndim != 2 or pairs.shape[1] != 2:
+            raise InputError(f"{name} have shape {pairs.shape}; (m, 2) is needed")
+        if not np.isin(pairs, np.arange(len(self))).all():
+            raise InputError(f"{name} name atoms that do not exist; the atoms are 0 to {len(self) - 1}")
+        return read_only(pairs, np.int32)
 
     def _checked_bonds(self) -> Ints:
         bonds = arguments.array("bonds", self.bonds, "iuf", "whole numbers")

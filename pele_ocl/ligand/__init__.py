@@ -1,7 +1,16 @@
 """Small molecules: their graphs out of SDF, mol2 and SMILES, and their parameters by AmberTools' programs."""
 
 from .files import is_ligand_file, read_sdf
-from .molecule import ELEMENTS, Ligand, read_ligands
+from .molecule import ELEMENTS, Ligand, count_molecules, read_ligands
 from .settings import ATOM_TYPES, CHARGES
 
-__all__ = ["ATOM_TYPES", "CHARGES", "ELEMENTS", "Ligand", "is_ligand_file", "read_ligands", "read_sdf"]
+__all__ = [
+    "ATOM_TYPES",
+    "CHARGES",
+    "ELEMENTS",
+    "Ligand",
+    "count_molecules",
+    "is_ligand_file",
+    "read_ligands",
+    "read_sdf",
+]
