@@ -210,6 +210,7 @@ class PBModel:
 
     def density_on(self, grid: Grid) -> float:
         """Points per A^2 of the probe's surface on a grid."""
+        arguments.instance("grid", grid, Grid, "a Grid")
         finer = COARSEST_OF_DENSITY / float(grid.spacing.min())
         return min(MOST_DENSE, self.density * max(1.0, finer) ** 2) if self.way == "cuts" else self.density
 

@@ -15,9 +15,10 @@ from .atoms.radii import RADII_SETS, tidy_set
 from .atoms.selection import Selection
 from .common import arguments
 from .common.errors import InputError
+from .common.inputfile import read_file
 from .forcefield import ForceField
 from .formats import brings_parameters, read_structure_or_atoms, structure_format
-from .ligand import Ligand
+from .ligand import ATOM_TYPES, CHARGES, Ligand, count_molecules, is_ligand_file, read_sdf
 
 LigandGiven: TypeAlias = str | PathLike[str] | Ligand | Atoms
 Ligands: TypeAlias = Iterable[LigandGiven]
@@ -90,10 +91,13 @@ def read_chosen(
     ligand_charges: str = "gas",
 ) -> tuple[Atoms, NDArray[np.bool_] | None]:
     """Read as `read` does, and tell (n,) True for each atom taken, None if all were. Ligands are taken whole."""
-    if isinstance(ligands, str | PathLike | Ligand | Atoms):
+    if isinstance(ligands, str | PathLike | Ligand | Atoms) or not isinstance(ligands, Iterable):
         raise InputError(f"ligands are {arguments.described(ligands)}; a list of them is needed")
+    arguments.choice("ligand_forcefield", ligand_forcefield, ATOM_TYPES)
+    arguments.choice("ligand_charges", ligand_charges, CHARGES)
     added = [_ligand_of(each, ligand_forcefield, ligand_charges, radii) for each in ligands]
-    found, mask = _read_file(path, forcefield, model, coordinates, parameters, select, radii)
+    kind = ligand_forcefield, ligand_charges
+    found, mask = _read_file(path, forcefield, model, coordinates, parameters, select, radii, kind)
     for atoms in added:
         found = found + atoms
         mask = None if mask is None else np.concatenate([mask, np.ones(len(atoms), bool)])
@@ -103,8 +107,12 @@ def read_chosen(
 def _ligand_of(given: LigandGiven, forcefield: str, charges: str, radii: str | None) -> Atoms:
     """Give a ligand parameters, if it has none."""
     if not isinstance(given, Atoms | Ligand):
-        path = arguments.file_path(given, "ligands")
-        given = Ligand.read(path)
+        given = read_file(arguments.file_path(given, "ligands"))
+        others = count_molecules(given) - 1
+        given = Ligand.read(given)
+        if others > 0:
+            note = f"{given.source}: the first of {others + 1:,} molecules was taken"
+            given = replace(given, notes=(*given.notes, note))
     atoms = given if isinstance(given, Atoms) else given.parametrize(forcefield, charges)
     return atoms if radii in (None, FILE) else atoms.with_radii(str(radii))
 
@@ -112,8 +120,9 @@ def _ligand_of(given: LigandGiven, forcefield: str, charges: str, radii: str | N
 def _read_file(
     path: str | PathLike[str], forcefield: ForceField | str | None, model: int | None, coordinates: Coordinates,
     parameters: Iterable[str | PathLike[str]], select: str | Selection | None, radii: str | None,
+    ligand: tuple[str, str],
 ) -> tuple[Atoms, NDArray[np.bool_] | None]:  # fmt: skip
-    """Read the file itself; parameters as of read_chosen."""
+    """Read the file itself; parameters as of read_chosen. ligand : force field and charges of an SDF file"""
     if radii is not None:
         arguments.choice("the set of GB radii", tidy_set(arguments.text("radii", radii)), (*RADII_SETS, FILE))
     arguments.file_path(path)
@@ -127,7 +136,11 @@ def _read_file(
     if not isinstance(coordinates, np.ndarray | None):
         arguments.file_path(coordinates, "coordinates")
     files = arguments.file_paths("parameters", parameters)
-    found = read_structure_or_atoms(path, model, coordinates, files)
+    found: Structure | Atoms
+    if coordinates is None and not files and is_ligand_file(path):
+        found = read_sdf(read_file(path), model, *ligand)
+    else:
+        found = read_structure_or_atoms(path, model, coordinates, files)
     named = None if radii == FILE else radii
     if isinstance(found, Structure):
         field = _field_of(forcefield, named)

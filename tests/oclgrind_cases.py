@@ -40,7 +40,7 @@ from pele_ocl import (
     read,
     solvent,
 )
-from pele_ocl.atoms import Bonded, Bonds, LennardJonesPairs
+from pele_ocl.atoms import Bonded, Bonds, LennardJonesPairs, SiteRule, VirtualSites
 from pele_ocl.binding.pele import PoseEvaluator
 from pele_ocl.common.installation import shipped
 from pele_ocl.common.variant import Machine
@@ -294,6 +294,13 @@ def energy_cases(device: Device) -> None:
                 Energy(atoms, fixed_radii=True, terms=RESTRAINTS, **options).evaluate()
     table = LennardJonesPairs([[0, 15], [3, 19], [6, 12]], [[3.0, 0.1]] * 3)
     Energy(replace(atoms, bonded=Bonded(lj_pairs=table)), cutoff=9.0, device=device).evaluate()
+    rules = [
+        SiteRule(19, (0, 1, 2), origin=(0.4, 0.3, 0.3)),
+        SiteRule(18, (3, 4, 5), origin=(1, 0, 0), x=(-1, 1, 0), y=(-1, 0, 1), cross=0.2, local=(0.1, 0.2, 0.3)),
+    ]
+    for precision in PRECISIONS:
+        sites = replace(atoms, virtual_sites=VirtualSites.of(rules))
+        Energy(sites, rebuild_sites=True, precision=precision, device=device).evaluate()
     (layout,) = ENERGY_LAYOUTS["squares"]
     with patch.object(SquaresLayout, "of", lambda *_: layout), patch.object(squares, "MOST_LAYERS", 1):
         Energy(atoms, variant="squares", precision="float32", device=device).evaluate()

@@ -214,7 +214,8 @@ def test_bonds_rule_over_a_list_from_a_file(tmp_path, atoms, one_four, up_to, ad
     save_pairs(file, all_pairs(atoms))
     note = run("nonbond", HEXAPEPTIDE, "--pairs", file, "--one-four", one_four).stderr
     missing = "holds none of the molecule's 1-4 pairs, so that --one-four scale adds nothing"
-    assert (missing in note) if one_four == "scale" else note == ""
+    assert (missing in note) == (one_four == "scale")
+    assert "does not name its atoms, which are taken in its order" in note
 
 
 def test_a_list_may_bring_its_own_values(tmp_path, atoms):

@@ -328,7 +328,10 @@ def test_json_of_an_input_file(folder):
     assert found["calculations"][0]["per_atom_kj"] == pytest.approx([last for _, last in ATOMS], rel=1e-10)
     assert [each["notes"] for each in found["calculations"]] == [[], ["etol 0.001 became 1e-06"]]
     assert "per_atom_kj" not in found["calculations"][1]
-    assert found["notes"] == ["line 53: APOLAR is left out: this program has no apolar terms of APBS"]
+    assert found["notes"] == [
+        "line 53: APOLAR is left out: this program has no apolar terms of APBS",
+        "apbs.in: ELEC ref: etol 0.001 became 1e-06",
+    ]
 
 
 CONTINUED = """\

@@ -23,7 +23,12 @@ def leaves(group: click.Group, *path: str) -> Iterator[tuple[tuple[str, ...], cl
 
 
 def a_value(option: click.Option) -> list[str]:
-    right = option.type.choices[0] if isinstance(option.type, click.Choice) else OF_A_FORM.get(option.opts[-1], "1000")
+    if isinstance(option.type, click.Choice):
+        right = option.type.choices[0]
+    elif isinstance(option.type, click.types.IntParamType) and option.opts[-1] == "--group":
+        right = "64"
+    else:
+        right = OF_A_FORM.get(option.opts[-1], "1000")
     return [right] * option.nargs
 
 

@@ -206,6 +206,38 @@ def test_chains_of_two_ligands_differ():
 
 
 @needs_programs
+def test_many_ligands_have_chains_of_their_own():
+    ethanol = Ligand.from_smiles(ETHANOL).parametrize()
+    together = ethanol
+    for _ in range(30):
+        together = together + ethanol
+    assert len({str(residue) for residue in together.labels.residues}) == 31
+
+
+@needs_programs
+def test_radii_that_one_molecule_brings_are_told():
+    receptor, ethanol = read(HEXAPEPTIDE), Ligand.from_smiles(ETHANOL).parametrize()
+    for together in (receptor.with_radii("mbondi2") + ethanol, receptor + ethanol.with_radii("mbondi2")):
+        assert together.gb_radii_set == "mbondi2"
+        assert not together.has_default_radii
+        assert any("GB radii of both molecules are mbondi2" in note for note in together.notes)
+    assert not any("GB radii" in note for note in (receptor + ethanol).notes)
+
+
+@needs_programs
+def test_an_sdf_file_takes_the_same_words(tmp_path):
+    path = tmp_path / "two.sdf"
+    ethanol = sdf(Ligand.from_smiles(ETHANOL))
+    path.write_text(ethanol + "bad\n\n\nnothing\n$$$$\n" + ethanol)
+    atoms = read(path, ligand_forcefield="gaff")
+    assert atoms.forcefield.startswith("gaff, ")
+    assert any("holds several models" in note for note in atoms.notes)
+    assert read(path, model=3).forcefield.startswith("gaff2, ")
+    with pytest.raises(InputError, match="ligand_charges"):
+        read(path, ligand_charges="none")
+
+
+@needs_programs
 def test_the_doors_agree(tmp_path):
     path = tmp_path / "l.sdf"
     made = Ligand.from_smiles(ETHANOL)

@@ -75,7 +75,8 @@ def system(name: str) -> Atoms:
 @cache
 def openmms(name: str, gb: str):
     pytest.importorskip("openmm")
-    return openmm_energy(system(name), gb, SolventModel(ionic_strength=0.1).kappa)
+    atoms = SolventModel(gb=gb).choose_radii(system(name))
+    return openmm_energy(atoms, gb, SolventModel(ionic_strength=0.1).kappa)
 
 
 @pytest.mark.parametrize("gb", ["gbn", "gbn2"])

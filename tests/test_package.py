@@ -60,8 +60,8 @@ def test_wheel_states_its_licences(wheel):
     archive = zipfile.ZipFile(wheel)
     (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
     text = archive.read(metadata).decode()
-    assert "License-Expression: MIT AND CC-BY-4.0\n" in text
-    for file in ("LICENSE", "data/licenses/NOTICES.txt"):
+    assert "License-Expression: MIT AND CC-BY-4.0 AND BSD-3-Clause\n" in text
+    for file in ("LICENSE", "data/licenses/NOTICES.txt", "data/licenses/PDB2PQR.txt"):
         assert f"License-File: {file}\n" in text
         assert archive.read(f"{metadata.removesuffix('METADATA')}licenses/{file}") == (ROOT / file).read_bytes()
     notices = (ROOT / "data" / "licenses" / "NOTICES.txt").read_text()

@@ -64,7 +64,7 @@ def test_help_of_a_callable_package_opens_with_its_function(name):
         ("Binding", "evaluate evaluate_batch over"),
         ("Energy", "evaluate evaluate_batch repeat"),
         ("Minimizer", "minimize minimize_batch"),
-        ("Nonbond", "evaluate evaluate_batch over_pairs repeat"),
+        ("Nonbond", "evaluate evaluate_batch repeat"),
         ("Potmap", "evaluate"),
         ("Solvent", "evaluate evaluate_batch radii_seconds repeat"),
         ("EnergyBatch", "per_residue"),

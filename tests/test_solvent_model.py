@@ -44,7 +44,7 @@ def test_presets():
     assert SolventModel.like("openmm", gb="gbn").beta == 1.907992938
     assert SolventModel.like("openmm", gb="gbn", beta=1.9).beta == 1.9
     assert SolventModel.like("openmm", gb="gbn2").beta is None
-    assert SolventModel.like("pele") == SolventModel(coulomb_constant=332.0637)
+    assert SolventModel.like("pele") == SolventModel(coulomb_constant=332.0637, default_radii="pele")
     changed = SolventModel.like("amber", gb="obc1", rgb_max=None, surface="lcpo")
     assert (changed.gb, changed.rgb_max, changed.surface_tension) == ("obc1", None, 0.0072)
     settings = changed.settings

@@ -258,7 +258,7 @@ OF_THE_PROGRAM = ("check_targets", "launches", "part", "put_targets", "runs_firs
 # Take objects of other libraries, or seconds.
 APART = (
     pele_ocl.from_openmm, pele_ocl.from_parmed, pele_ocl.from_mdanalysis, pele_ocl.from_rdkit, pele_ocl.prepare,
-    pele_ocl.check_kernel,
+    pele_ocl.check_kernel, pele_ocl.read_ligands,
 )  # fmt: skip
 # Warn, and call the present names.
 FORMER = (pele_ocl.Atoms.from_openmm, pele_ocl.Atoms.from_parmed, pele_ocl.Atoms.from_mdanalysis)
@@ -268,7 +268,7 @@ def calls() -> Iterator[Call]:
     for name in pele_ocl.__all__:
         public = getattr(pele_ocl, name)
         if inspect.isclass(public):
-            if issubclass(public, Exception) or name.endswith(RESULTS):
+            if issubclass(public, Exception) or name.endswith(RESULTS) or public is pele_ocl.Ligand:  # RDKit's
                 continue
             if public is not pele_ocl.ForceField:  # made by its method load
                 yield Call(name, public)

@@ -118,7 +118,7 @@ class Atoms(ReadOnlyArrays):
             object.__setattr__(self, "sgb", self._checked_sgb())
         if self.virtual_sites is not None:
             arguments.instance("virtual_sites", self.virtual_sites, VirtualSites, "VirtualSites")
-        object.__setattr__(self, "rigid_pairs", read_only(np.reshape(self.rigid_pairs, (-1, 2)), np.int32))
+        object.__setattr__(self, "rigid_pairs", self._checked_pairs("rigid_pairs"))
         arguments.text("gb_radii_set", self.gb_radii_set)
         arguments.text("forcefield", self.forcefield)
         arguments.choice("type_family", self.type_family, ("", "amber"))
@@ -334,6 +334,16 @@ class Atoms(ReadOnlyArrays):
             i = int(np.argwhere(~good)[0, 0])
             raise InputError(f"{name} of {self.describe(i)} is {values[i]}; a finite number is needed")
 
+    def _checked_pairs(self, name: str) -> Ints:
+        pairs = arguments.array(name, getattr(self, name), "iuf", "whole numbers")
+        if pairs.size == 0:
+            return read_only(np.empty((0, 2)), np.int32)
+        if pairs.ndim != 2 or pairs.shape[1] != 2:
+            raise InputError(f"{name} have shape {pairs.shape}; (m, 2) is needed")
+        if not np.isin(pairs, np.arange(len(self))).all():
+            raise InputError(f"{name} name atoms that do not exist; the atoms are 0 to {len(self) - 1}")
+        return read_only(pairs, np.int32)
+
     def _checked_bonds(self) -> Ints:
         bonds = arguments.array("bonds", self.bonds, "iuf", "whole numbers")
         if bonds.size == 0:
@@ -383,14 +393,18 @@ def with_default_set(atoms: Atoms, name: str) -> Atoms:
 
 def _of_one_set(first: Atoms, second: Atoms) -> tuple[Atoms, Atoms, tuple[str, ...]]:
     """Give both molecules GB radii of one set, if those of one are a default; a note where they stay different."""
-    if first.gb_radii is None or second.gb_radii is None or first.gb_radii_set == second.gb_radii_set:
+    if first.gb_radii is None or second.gb_radii is None:
         return first, second, ()
+    chosen = [each.gb_radii_set for each in (first, second) if each.default_radii is None]
+    noted_ = (f"GB radii of both molecules are {chosen[0]}, which those of one were chosen to be",) if chosen else ()
+    if first.gb_radii_set == second.gb_radii_set:
+        return first, second, noted_ if len(chosen) == 1 else ()
     if first.default_radii is not None and second.default_radii is not None:
         return first, with_default_set(second, first.gb_radii_set), ()
     if second.default_radii is not None and first.gb_radii_set in RADII_SETS:
-        return first, second.with_radii(first.gb_radii_set), ()
+        return first, second.with_radii(first.gb_radii_set), noted_
     if first.default_radii is not None and second.gb_radii_set in RADII_SETS:
-        return first.with_radii(second.gb_radii_set), second, ()
+        return first.with_radii(second.gb_radii_set), second, noted_
     note = f"GB radii of the molecules are of different sets: {first.gb_radii_set} and {second.gb_radii_set}"
     return first, second, (note,)
 

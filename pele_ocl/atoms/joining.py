@@ -98,9 +98,12 @@ def _labels(first: Any, second: Any) -> Labels | None:
         return None
     chains = other.chains
     taken = set(one.chains.tolist()) | set(chains.tolist())
-    free = (letter for letter in chain(ascii_uppercase[11:], ascii_uppercase[:11]) if letter not in taken)
+    letters = ascii_uppercase[11:] + ascii_uppercase[:11]
+    names = chain(letters, (first + second for first in letters for second in letters))
+    free = (name for name in names if name not in taken)
+    has_chains = bool((one.chains != "").any())
     for name in dict.fromkeys(chains.tolist()):
-        if name in set(one.chains.tolist()):
+        if name in set(one.chains.tolist()) or (has_chains and not name):
             chains = np.where(chains == name, next(free, name), chains)
     columns = {f.name: np.concatenate([getattr(one, f.name), getattr(other, f.name)]) for f in fields(Labels)}
     columns["chains"] = np.concatenate([one.chains, chains])

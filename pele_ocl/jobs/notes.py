@@ -37,8 +37,9 @@ def heard_notes() -> Iterator[list[str]]:
 
 
 def with_notes(result: Mapping[str, Any], heard: Sequence[str]) -> dict[str, Any]:
-    """Add sentences that were told to the `notes` of a result, each once."""
-    told = [*result.get("notes", ()), *heard]
+    """Add sentences that were told to the `notes` of a result, each once, also one that was told with its file."""
+    own = list(result.get("notes", ()))
+    told = [*own, *(each for each in heard if not any(each.endswith(f": {note}") for note in own))]
     return {**result, "notes": list(dict.fromkeys(told))} if told else dict(result)
 
 

@@ -20,7 +20,7 @@ from ..common.inputfile import InputFile, read_file
 from ..common.writing import refuse_overwriting, replacing
 from ..contract import of_structure, require
 from ..dynamics import Simulation
-from ..dynamics.settings import rungs_of, temperatures_of
+from ..dynamics.settings import ROOM, rungs_of, temperatures_of
 from ..opencl.device import get_device
 from ..trajectories.fingerprints import sha256_of
 from .notes import note
@@ -124,12 +124,17 @@ class SimulateSpec(Spec[range]):
         self._temperatures(range(0))
         return self._parts
 
+    @property
+    def _baths(self) -> Any:
+        given = self.options.get("temperature")
+        return ROOM if given is None else given
+
     def _temperatures(self, part: range) -> Any:
         """Give the temperatures of a part's rows, as all rows of the run have them; of ladders their rungs.
 
         Raises InputError for temperatures that the run would leave out.
         """
-        baths, n = self.options.get("temperature", 300.0), self.replicas
+        baths, n = self.options.get("temperature"), self.replicas
         if not isinstance(baths, Sequence) or len(baths) == 1 or self.options.get("exchange_every") is not None:
             return baths
         rows = [range(k * n, (k + 1) * n) for k in range(len(self.paths))]
@@ -208,7 +213,7 @@ class SimulateSpec(Spec[range]):
             "dynamics": {
                 **asdict(simulation.settings),
                 "first_replica": self.first_replica,
-                "temperatures": list(temperatures_of(self.options.get("temperature", 300.0))),
+                "temperatures": list(temperatures_of(self._baths)),
             },
             "exchanges": _exchanges(simulation),
             "notes": list(simulation.notes),

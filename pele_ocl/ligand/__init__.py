@@ -1,6 +1,16 @@
 """Small molecules: their graphs out of SDF, mol2 and SMILES, and their parameters by AmberTools' programs."""
 
-from .molecule import ELEMENTS, Ligand, read_ligands
+from .files import is_ligand_file, read_sdf
+from .molecule import ELEMENTS, Ligand, count_molecules, read_ligands
 from .settings import ATOM_TYPES, CHARGES
 
-__all__ = ["ATOM_TYPES", "CHARGES", "ELEMENTS", "Ligand", "read_ligands"]
+__all__ = [
+    "ATOM_TYPES",
+    "CHARGES",
+    "ELEMENTS",
+    "Ligand",
+    "count_molecules",
+    "is_ligand_file",
+    "read_ligands",
+    "read_sdf",
+]

@@ -1,26 +1,39 @@
-"""SDF files as molecules of every command: GAFF2's parameters for a molecule that has none."""
+"""SDF files as molecules of every command: parameters of GAFF2 or GAFF for a molecule that has none."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from os import PathLike
+
 from ..atoms import Atoms
 from ..common.inputfile import InputFile
-from ..formats.registry import StructureFormat
-from .molecule import Ligand, read_ligands
+from ..formats.assembly import model_note
+from ..formats.registry import StructureFormat, is_structure, structure_format
+from .molecule import Ligand, count_molecules
 
 
-def read_sdf(file: InputFile, model: int | None = None) -> Atoms:
-    """Read a molecule and give it GAFF2's parameters with Gasteiger's charges.
+def read_sdf(file: InputFile, model: int | None = None, forcefield: str = "gaff2", charges: str = "gas") -> Atoms:
+    """Read a molecule and give it parameters.
 
     model : number of the molecule, from 1; the first if None
+    forcefield, charges : as of Ligand.parametrize
 
     Raises as Ligand.read and Ligand.parametrize do.
     """
-    return Ligand.read(file, model or 1).parametrize()
+    atoms = Ligand.read(file, model or 1).parametrize(forcefield, charges)
+    if model is None and count_molecules(file) > 1:
+        return replace(atoms, notes=(*atoms.notes, model_note(str(file), 1)))
+    return atoms
 
 
 def sdf_models(file: InputFile) -> list[int]:
-    """Numbers of the molecules, from 1."""
-    return list(range(1, len(read_ligands(file, failed={})) + 1))
+    """Numbers of the molecules, from 1, of those that cannot be read, too."""
+    return list(range(1, count_molecules(file) + 1))
+
+
+def is_ligand_file(path: str | PathLike[str]) -> bool:
+    """Tell if a file is an SDF file, whose molecules get their parameters here."""
+    return is_structure(path) and structure_format(path) is FORMAT
 
 
 FORMAT = StructureFormat(read_sdf, sdf_models, brings_parameters=True, kind="an SDF file")

@@ -284,6 +284,11 @@ def read_ligands(
     return ligands
 
 
+def count_molecules(path: str | PathLike[str]) -> int:
+    """Count the molecules of an SDF, mol2 or SMILES file, also those that cannot be read."""
+    return sum(1 for _ in _records(read_file(path), "given", "LIG"))
+
+
 def counted(elements: tuple[str, ...]) -> list[str]:
     """Name atoms C1, C2, H1 ...: each element counted from 1."""
     seen: dict[str, int] = {}
