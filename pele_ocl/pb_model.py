@@ -72,7 +72,7 @@ _CHOOSE = "choose a set of radii, such as amber, charmm or parse of PDB2PQR, or 
 LEAST_POINTS = 5  # along an axis
 MOST_POINTS = 2**31 - 1  # of a grid: kernels count them in 32 bits
 MAP_SLACK = 1e-4  # of a map's spacing: the digits of a file's origin
-MOST_DENSE = 1000.0  # points per A^2
+LEAST_DENSE, MOST_DENSE = 0.1, 1000.0  # points per A^2
 COARSEST_OF_DENSITY = 0.5  # A: on finer grids the surface "edges" has more probes, as many for each node's face
 BEYOND, COARSEST = 15.0, 2.0  # A: how far a grid reaches beyond the one whose border it gives, and its spacing
 FINEST_STEP = 0.25  # of spacings between two levels of focusing: finer ones get a level between them
@@ -149,7 +149,7 @@ class PBModel:
             arguments.number(name, getattr(self, name), "a number, 0.001 to 1,000,000,", least=1e-3, most=1e6)
         arguments.number("temperature", self.temperature, "a number of K, 1 to 100,000,", least=1, most=1e5)
         arguments.number("probe", self.probe, "a number of A, 0 to 100,", least=0, most=100)
-        arguments.number("density", self.density, "a number per A^2, 0.1 to 1,000,", least=0.1, most=MOST_DENSE)
+        arguments.number("density", self.density, "a number per A^2, 0.1 to 1,000,", least=LEAST_DENSE, most=MOST_DENSE)
         arguments.number("window", self.window, "a number of A, 0.01 to 10,", least=0.01, most=10)
         for name, choices in (
             ("equation", EQUATIONS), ("surface", tuple(SURFACES)), ("charges", SPREADINGS), ("boundary", BOUNDARIES),
@@ -288,7 +288,7 @@ class PBSolute:
         if not len(atoms):
             raise InputError("there are no atoms; a Poisson-Boltzmann calculation needs at least one")
         if radii is None and atoms.gb_radii is None:
-            if atoms.default_radii is not None:
+            if atoms.default_radii is not None and atoms.default_radii.lacking:
                 raise ParameterError(atoms.default_radii.lacking)
             raise ParameterError(f"the atoms have no radii; {_CHOOSE}")
         values = arguments.numbers("radii", atoms.gb_radii if radii is None else radii)

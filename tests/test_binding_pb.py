@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from click.testing import CliRunner
 from mmpbsa_helpers import call, parts, rows_of, write_files
 
 from pele_ocl import Binding, Energy, Grid, InputError, PBSolvent, PeleError, PoissonBoltzmann, SolventModel
-from pele_ocl.binding import amber_terms, separate_energies
+from pele_ocl.binding import amber_terms, default_model, separate_energies
 from pele_ocl.binding.grid_errors import grid_errors
 from pele_ocl.cli import main
 from pele_ocl.opencl import get_device
@@ -176,6 +177,7 @@ def test_separate_trajectories(plan: Binding, tmp_path: Path) -> None:
     [
         ({"pb": 5}, "a PBSolvent is needed"),
         ({"pb": COARSE, "model": SolventModel(gb="none")}, "leave out gb='none'"),
+        ({"pb": COARSE, "model": SolventModel(surface="ace")}, "'ace' needs Born radii; take lcpo or none"),
         ({"pb": COARSE, "idecomp": 3}, "have no shares of pairs"),
         ({"pb": replace(COARSE, equation="nonlinear"), "idecomp": 1}, "shares of residues in the nonlinear equation"),
     ],
@@ -183,6 +185,27 @@ def test_separate_trajectories(plan: Binding, tmp_path: Path) -> None:
 def test_what_does_not_go_together_is_refused(options: dict[str, object], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         Binding(complex_atoms(), LIGAND, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "tension"), [({}, 0.0072), ({"surface_tension": 0.0054}, 0.0054), ({"surface_tension": 0.01}, 0.01)]
+)
+def test_a_nonpolar_term_that_nobody_chose_is_that_of_areas(options: dict[str, float], tension: float) -> None:
+    """Also of a model that was copied, pickled or made of another one."""
+    model = SolventModel(**options)
+    for same in (model, replace(model, ionic_strength=0.1), pickle.loads(pickle.dumps(model)), deepcopy(model)):
+        found = default_model(same)
+        assert (found.surface, found.surface_tension) == ("lcpo", tension)
+    with pytest.raises(InputError, match="'ace' needs Born radii"):
+        default_model(replace(model, surface="ace"))
+
+
+def test_the_command_refuses_ace_beside_poisson_boltzmann(tmp_path: Path) -> None:
+    topology, coordinates, _ = write_complex(tmp_path, 1)
+    words = ["binding", topology, "-c", coordinates, "--ligand", LIGAND, "--pb", "--surface", "ace"]
+    run = CliRunner().invoke(main, [str(word) for word in words])
+    assert (run.exit_code, run.output.count("\n")) == (1, 1)
+    assert "the surface 'ace' needs Born radii; take lcpo or none with Poisson-Boltzmann" in run.output
 
 
 def test_the_command_goes_on_where_it_stopped_and_says_its_solvent(tmp_path: Path) -> None:

@@ -41,6 +41,12 @@ def refused(folder: Path, given: str, *words: str) -> Result:
     return done
 
 
+def test_frames_of_more_atoms_that_start_too_late(folder: Path) -> None:
+    words = refused(folder, GB.replace("startframe=1, endframe=4", "startframe=9"), *parts(folder, "wet.nc")).output
+    assert "its frames have 199 atoms, the structure 192; give the topology of all their atoms (-sp," in words
+    assert "--select" not in words
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -50,7 +56,7 @@ def refused(folder: Path, given: str, *words: str) -> Result:
         ),
         (
             ["-rp", "part.top", "-lp", "part.top", "-y", "few.nc"],
-            "its frames have 100 atoms, the structure 192",
+            "its frames have 100 atoms, the structure 192; give the topology of all their atoms (-sp,",
         ),
         (["-rp", "part.top", "-lp", "part.top", "-y", "few.mdcrd"], "give the topology of all their atoms (-sp,"),
         (["-rp", "part.top", "-lp", "part.top", "-y", "wet.nc"], "its frames have 199 atoms, the topology 192; give"),

@@ -611,6 +611,13 @@ def test_told_error_of_an_ion_covers_it_wherever_it_lies(radius, at):
     assert abs(result.energy - born_energy(atoms, run.model) * run.model.kcal_per_kt) < result.errors.grid
 
 
+def test_the_least_density_of_probes_has_a_told_error():
+    """The coarser problems that tell it would have less, which is refused."""
+    atoms = random_molecule(20, seed=5)
+    run = PoissonBoltzmann(atoms, PBModel(density=0.1), spacing=0.6, padding=6.0)
+    assert run.solve(keep_map=False).errors.grid > 0
+
+
 def test_energy_of_edges_hardly_depends_on_the_density_of_probes():
     """Probes that touch two and three atoms are where they are, whatever the density of the others."""
     atoms = random_molecule(60, seed=5)
@@ -942,6 +949,9 @@ def test_atoms_without_radii_are_refused():
         PoissonBoltzmann(Atoms([[0, 0, 0]], [1.0]))
     with pytest.raises(ParameterError, match="all radii are 0"):
         PoissonBoltzmann(Atoms([[0, 0, 0]], [1.0], gb_radii=[0.0]))
+    peptide = pele_ocl.read(Path(__file__).parents[1] / "data" / "structures" / "hexapeptide.pdb")
+    with pytest.raises(ParameterError, match="no radii; choose a set of radii"):
+        PoissonBoltzmann(replace(peptide, gb_radii=None, gb_scales=None))
 
 
 def test_a_solver_that_stops_early_says_so():

@@ -10,7 +10,7 @@ from binding_helpers import LIGAND, N, complex_atoms, positions
 
 from pele_ocl import Atoms, Binding, InputError
 from pele_ocl.atoms import Graph, Hands, Labels, Matching, SymmetricRmsd, bonds_by_distance
-from pele_ocl.binding import Poses, evaluate_poses, read_poses
+from pele_ocl.binding import Poses, evaluate_poses, pose_rmsd, read_poses
 from pele_ocl.common.errors import FormatError
 
 RING = [(k, (k + 1) % 6) for k in range(6)]
@@ -299,6 +299,19 @@ def test_hydrogens_of_a_methylene_keep_their_sides(tmp_path):
 
 
 # Energies
+
+
+def test_rmsd_of_a_large_ligand_and_of_one_with_too_much_symmetry(monkeypatch):
+    """A carboxylate's oxygens are exchanged; atoms of a large ligand stay; a search without an end has no number."""
+    elements, x = ["C", "C", "O", "O"], np.array([[0, 0, 0], [1.5, 0, 0], [2.1, 1.1, 0], [2.1, -1.1, 0]])
+    ligand = molecule(elements, [(0, 1), (1, 2), (1, 3)], x)
+    turned = x[[0, 1, 3, 2]][None]
+    assert pose_rmsd(ligand, turned) == pytest.approx([0])
+    with monkeypatch.context() as patch:
+        patch.setattr("pele_ocl.atoms.graphs.MOST_TRIALS", 0)
+        assert np.isnan(pose_rmsd(ligand, turned)).tolist() == [True]
+    monkeypatch.setattr("pele_ocl.binding.poses.MOST_MATCHED", 3)
+    assert pose_rmsd(ligand, turned) == pytest.approx([np.sqrt(2 * 2.2**2 / 4)])
 
 
 def test_a_pose_that_fails_or_clashes_keeps_the_others():

@@ -25,7 +25,7 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
             "pictures": "draw_pairs draw_residues draw_running_mean write_coloured",
             "plan": "binding_trajectory",
             "poisson_boltzmann": "PBEnergy PBSolvent default_model",
-            "poses": "Poses evaluate_poses read_poses",
+            "poses": "Poses evaluate_poses pose_rmsd read_poses",
             "scan": "alanine_scan interface_residues",
             "separate": "separate_energies",
         },

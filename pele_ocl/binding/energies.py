@@ -34,8 +34,8 @@ class BindingEnergies:
     seconds : by step, where they were taken
     decomposition : Decomposition over all frames; None where none was asked for
     n_imaged : how many of this run's frames were imaged
-    rmsd : (m,) A of poses: of the ligand's heavy atoms from where the complex has them, equivalent atoms exchanged;
-        None for frames, which are an ensemble
+    rmsd : (m,) A of poses: of the ligand's heavy atoms from where the complex has them, equivalent
+        atoms exchanged in ligands of up to 1,000 atoms; None for frames, which are an ensemble
     """
 
     complex: Terms

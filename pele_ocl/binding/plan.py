@@ -92,7 +92,7 @@ class Binding:
             of residues, too. 1-4 pairs are internal with 1 and 3, else van der Waals and electrostatic
         pb : PBSolvent, to solve the Poisson-Boltzmann equation in place of Generalized Born: MM/PBSA. All three
             have nodes of the complex's grid, so that errors of the grid cancel; small parts have some of them alone.
-            The nonpolar term is LCPO's then, in place of ACE's, which needs Born radii
+            The nonpolar term is LCPO's then by default; ACE's, which needs Born radii, is refused
 
         Raises InputError for parts that hold no atom or share one, and as `energy` does.
         """

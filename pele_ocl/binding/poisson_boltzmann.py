@@ -17,7 +17,7 @@ from ..common.variant import Progress
 from ..energy import Energy, EnergyBatch
 from ..energy.term_set import terms_there
 from ..gb_models.solvent_model import SURFACES as NONPOLAR
-from ..gb_models.solvent_model import SolventModel
+from ..gb_models.solvent_model import OwnNumber, OwnWord, SolventModel
 from ..grid import Grid
 from ..pb import SOLVERS, PBIon, PBModel, PBResult, PoissonBoltzmann
 from ..pb.equation import StoppedError
@@ -77,17 +77,20 @@ class PBSolvent:
 
 
 def default_model(model: SolventModel | None) -> SolventModel:
-    """Take the constants beside a PBSolvent, with LCPO's surface in place of ACE's, which needs Born radii.
+    """Take the constants beside a PBSolvent; the nonpolar term is LCPO's unless the model chooses one.
 
-    A surface tension that is not ACE's own stays. Raises InputError for no solvent and a GB model of the surface.
+    A surface tension that was given stays. Raises InputError for no solvent, a GB model of the surface, and for ACE's
+    nonpolar term where it was chosen: it needs Born radii.
     """
     model = SolventModel.or_default(model)
     if model.gb_model.vacuum or not model.gb_model.is_pairwise:
         raise InputError(f"Poisson-Boltzmann takes the place of a GB model; leave out gb={model.gb!r}")
     if model.surface != "ace":
         return model
-    own = model.surface_tension != NONPOLAR["ace"]
-    return replace(model, surface="lcpo", surface_tension=model.surface_tension if own else NONPOLAR["lcpo"])
+    if not isinstance(model.surface, OwnWord):
+        raise InputError("the surface 'ace' needs Born radii; take lcpo or none with Poisson-Boltzmann")
+    is_own = isinstance(model.surface_tension, OwnNumber)
+    return replace(model, surface="lcpo", surface_tension=NONPOLAR["lcpo"] if is_own else model.surface_tension)
 
 
 class PBEnergy(Energy):

@@ -45,6 +45,7 @@ PIECE_ATOMS = 1 << 20  # of poses that are evaluated together
 _TORN = 2.0  # of the sum of two covalent radii: a longer bond is of other atoms
 _SURELY = 1.4  # and up to here two atoms are bonded as the ligand's are
 _SHOWN = 4  # atoms that a message names
+MOST_MATCHED = 1000  # atoms of a ligand whose equivalent atoms are exchanged in an rmsd: the search grows steeply
 _MOLECULES = (".sdf", ".sd", ".mol", ".mol2")
 
 
@@ -379,6 +380,17 @@ def _spread(
 def pose_rmsd(ligand: Atoms, poses: Floats) -> Floats | None:
     """Rms distance (m,) A of the heavy atoms of poses (m, n, 3) A from the ligand's; None without elements.
 
-    Equivalent atoms have the assignment that makes it least.
+    Equivalent atoms have the assignment that makes it least; atoms of ligands of more than 1,000 atoms, as of proteins,
+    have their own. NaN where the ligand has more symmetry than can be searched.
     """
-    return None if ligand.labels is None else SymmetricRmsd(PoseReader(ligand).graph)(poses, ligand.positions)
+    if ligand.labels is None:
+        return None
+    if len(ligand) > MOST_MATCHED:
+        heavy = ligand.labels.elements != "H"
+        chosen = heavy if heavy.any() else ~heavy
+        squares = ((poses[:, chosen] - ligand.positions[chosen]) ** 2).sum(axis=2)
+        return np.asarray(np.sqrt(squares.mean(axis=1)), np.float64)
+    try:
+        return SymmetricRmsd(PoseReader(ligand).graph)(poses, ligand.positions)
+    except InputError:
+        return np.full(len(poses), np.nan)

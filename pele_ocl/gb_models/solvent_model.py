@@ -74,6 +74,14 @@ PRESETS: Mapping[str, Mapping[str, float | str]] = {
 PRESETS_OF_MODELS: Mapping[tuple[str, str], Mapping[str, float]] = {("openmm", "gbn"): {"beta": 1.907992938}}
 
 
+class OwnWord(str):
+    """Value of a field that nobody gave; it stays one in copies, pickles and what `replace` makes."""
+
+
+class OwnNumber(float):
+    """The same of a number."""
+
+
 @dataclass(frozen=True)
 class SolventModel:
     """A Generalized Born model with a nonpolar term; the defaults are PELE's, but for Coulomb's constant.
@@ -125,7 +133,7 @@ class SolventModel:
     gb: str = "obc2"
     coulomb_constant: float = COULOMB_KCAL_A
     kappa_convention: str = "debye"
-    surface: str = "ace"
+    surface: str = OwnWord("ace")
     lcpo_unknown: str = "carbon"
     default_radii: str | None = None
     lcpo_rule: str = "chemistry"
@@ -144,7 +152,7 @@ class SolventModel:
         if self.default_radii is not None:
             choice("default_radii", self.default_radii, (*RADII_SETS, OF_MODEL))
         if self.surface_tension is None:
-            object.__setattr__(self, "surface_tension", SURFACES[self.surface])
+            object.__setattr__(self, "surface_tension", OwnNumber(SURFACES[self.surface]))
         for f in fields(self):
             if f.name in _WORDS:
                 continue

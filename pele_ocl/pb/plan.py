@@ -18,6 +18,7 @@ from ..common.errors import DeviceError, InputError, PeleError
 from ..common.variant import Progress
 from ..grid import Grid, Map
 from ..pb_model import (
+    LEAST_DENSE,
     SMALL,
     SURFACES,
     PBMaps,
@@ -390,7 +391,7 @@ class PoissonBoltzmann:
         *outer, finest = problem.grids
         spacing = share * finest.spacing
         steps = np.maximum(np.ceil((finest.last - finest.origin) / spacing / 8 - 1e-9) * 8, 8).astype(np.int64)
-        density = problem.density / share**2 if self.model.way == "cuts" else problem.density
+        density = max(LEAST_DENSE, problem.density / share**2) if self.model.way == "cuts" else problem.density
         around = [Grid(each.origin, each.spacing * share, _fewer(each, share)) for each in outer]
         coarse = grid_at((finest.origin + finest.last) / 2 + shift * spacing, spacing, steps + 1)
         parents = around or [grid_beyond(coarse, problem.solute, self.model.boundary)]

@@ -22,6 +22,8 @@ _WORDS = {
     "by --frames :": "by endframe=",
     "choose those of the structure by --select, with --topology":
         "give the topology of all their atoms (-sp, -srp and -slp, or -cp with -cg)",
+    "choose those of the structure by --select":
+        "give the topology of all their atoms (-sp, -srp and -slp, or -cp with -cg)",
     "give the structure that the frames are of":
         "give the topology of all their atoms (-sp, -srp and -slp, or -cp with -cg)",
     "; choose one by --model": "; frames are needed here",
@@ -64,12 +66,19 @@ class Source:
         except FormatError as error:
             raise FormatError(_in_other_words(str(error))) from None
         except InputError as error:
-            start, total = int(frames.split(":")[0]), sum(Trajectory(self.paths, self.whole).counts)
+            start, total = int(frames.split(":")[0]), self._n_frames()
             if start < total:
                 raise InputError(_in_other_words(str(error))) from None
             raise InputError(
                 f"startframe={start + 1} is behind the last frame, {total:,}, of {self.paths[-1]}"
             ) from None
+
+    def _n_frames(self) -> int:
+        """Number of all frames; errors are in words of MMPBSA.py."""
+        try:
+            return sum(Trajectory(self.paths, self.whole).counts)
+        except FormatError as error:
+            raise FormatError(_in_other_words(str(error))) from None
 
     def at_first_frame(self, frames: str) -> Atoms:
         """Atoms of the system at the first of the frames."""

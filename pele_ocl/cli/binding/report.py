@@ -155,7 +155,8 @@ def _conformations(energies: BindingEnergies) -> Iterator[tuple[int, Mapping[str
     numbers = range(len(energies)) if energies.frames is None else energies.frames.tolist()
     for k, number in enumerate(numbers):
         reason = energies.errors.get(k)
-        more = {} if energies.rmsd is None else {"rmsd": float(energies.rmsd[k])}
+        rmsd = None if energies.rmsd is None else float(energies.rmsd[k])
+        more = {} if rmsd is None else {"rmsd": rmsd if np.isfinite(rmsd) else None}
         of = {"energy": {term: values[k] for term, values in columns.items()}, **more}
         yield number, of if reason is None else reason
 
