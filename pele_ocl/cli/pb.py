@@ -319,7 +319,7 @@ def _as_text(source: InputFile, result: PBResult, alone: PBResult | None, per_re
     ]
     about = [("solver", errors.solver, "what the last correction changed")]
     if errors.grid is not None:
-        about.append(("grid", errors.grid, "an upper estimate, from the change with twice the spacing"))
+        about.append(("grid", errors.grid, "an upper estimate, from the change on coarser grids"))
     if errors.extrapolated is not None and errors.extrapolation is not None:
         about.append(("extrapolated", errors.extrapolated, f"to a spacing of 0, +- {errors.extrapolation:.3f}"))
     if errors.shifted is not None:
