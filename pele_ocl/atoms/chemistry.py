@@ -6,6 +6,7 @@ Residue kinds and element symbols are gemmi's tables, with the names that force 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 
 import gemmi
@@ -153,3 +154,13 @@ def _symbol(text: str) -> str:
         return ""
     found = gemmi.Element(text)
     return str(found.name) if found.atomic_number > 0 else ""
+
+
+def counted_names(elements: Sequence[str]) -> list[str]:
+    """Name atoms C1, C2, H1 ...: each element counted from 1."""
+    seen: dict[str, int] = {}
+    names = []
+    for element in elements:
+        seen[element] = seen.get(element, 0) + 1
+        names.append(f"{element.upper()}{seen[element]}")
+    return names

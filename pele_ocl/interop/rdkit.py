@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..atoms import Atoms, Floats, Ints, given_default_radii
+from ..atoms.chemistry import counted_names
 from ..common.arguments import choice, described, numbers
 from ..common.errors import InputError, ParameterError
 from ..common.extras import extra
@@ -79,7 +80,7 @@ def _records(molecule: Mol, positions: Floats) -> ListedAtoms:
     n, infos = len(atoms), [atom.GetPDBResidueInfo() for atom in atoms]
     elements = np.array([atom.GetSymbol() for atom in atoms])
     is_named = all(info is not None for info in infos)
-    names = [info.GetName().strip() for info in infos] if is_named else _counted(elements.tolist())
+    names = [info.GetName().strip() for info in infos] if is_named else counted_names(elements.tolist())
     zeros: Ints = np.zeros(n, np.int32)
     return ListedAtoms(
         positions=positions,
@@ -96,13 +97,3 @@ def _records(molecule: Mol, positions: Floats) -> ListedAtoms:
         copies=zeros,
         lines=zeros,
     )
-
-
-def _counted(elements: list[str]) -> list[str]:
-    """C1, C2, H1 ...: each element counted from 1."""
-    seen: dict[str, int] = {}
-    names = []
-    for element in elements:
-        seen[element] = seen.get(element, 0) + 1
-        names.append(f"{element.upper()}{seen[element]}")
-    return names

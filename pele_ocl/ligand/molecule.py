@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ..atoms import Atoms, Floats, Ints, Labels, given_default_radii
+from ..atoms.chemistry import counted_names
 from ..common import arguments
 from ..common.errors import FormatError, InputError, ParameterError, PeleError
 from ..common.extras import extra
@@ -192,7 +193,7 @@ class Ligand:
         names = [atom.GetProp("_TriposAtomName") if atom.HasProp("_TriposAtomName") else "" for atom in
                  self.molecule.GetAtoms()]  # fmt: skip
         if not all(names) or len(set(names)) < n or max(map(len, names)) > 4:
-            names = counted(self.elements)
+            names = counted_names(self.elements)
         blank = np.full(n, "")
         return Labels(
             names=np.array(names), elements=np.array(self.elements), residue_names=np.full(n, self.residue_name),
@@ -287,16 +288,6 @@ def read_ligands(
 def count_molecules(path: str | PathLike[str]) -> int:
     """Count the molecules of an SDF, mol2 or SMILES file, also those that cannot be read."""
     return sum(1 for _ in _records(read_file(path), "given", "LIG"))
-
-
-def counted(elements: tuple[str, ...]) -> list[str]:
-    """Name atoms C1, C2, H1 ...: each element counted from 1."""
-    seen: dict[str, int] = {}
-    names = []
-    for element in elements:
-        seen[element] = seen.get(element, 0) + 1
-        names.append(f"{element.upper()}{seen[element]}")
-    return names
 
 
 def embedded(molecule: Mol, source: str) -> Mol:
