@@ -36,10 +36,12 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .common.errors import ParameterError as ParameterError
     from .common.errors import PeleError as PeleError
     from .dynamics import Simulation as Simulation
+    from .dynamics.spec import SimulateSpec as SimulateSpec
     from .energy import Energy as Energy
     from .energy import EnergyBatch as EnergyBatch
     from .energy import EnergyResult as EnergyResult
     from .energy import energy as energy
+    from .energy.spec import EnergySpec as EnergySpec
     from .energy.terms import CenterRestraint as CenterRestraint
     from .energy.terms import DistanceRestraint as DistanceRestraint
     from .energy.terms import PositionalRestraint as PositionalRestraint
@@ -48,6 +50,7 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .explore import Explorer as Explorer
     from .explore import Refined as Refined
     from .explore import Refiner as Refiner
+    from .explore.refine_spec import RefineSpec as RefineSpec
     from .forcefield import ForceField as ForceField
     from .formats import draw_slices as draw_slices
     from .formats import read_conformations as read_conformations
@@ -73,10 +76,12 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .minimize import MinimizeResult as MinimizeResult
     from .minimize import minimize as minimize
     from .minimize import minimize_many as minimize_many
+    from .minimize.spec import MinimizeSpec as MinimizeSpec
     from .nonbond import Nonbond as Nonbond
     from .nonbond import NonbondBatch as NonbondBatch
     from .nonbond import NonbondResult as NonbondResult
     from .nonbond import nonbond as nonbond
+    from .nonbond.spec import NonbondSpec as NonbondSpec
     from .opencl.device import list_devices as list_devices
     from .pairs import AllPairs as AllPairs
     from .pairs import PairList as PairList
@@ -100,11 +105,13 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .relax import Relaxer as Relaxer
     from .relax import RelaxResult as RelaxResult
     from .relax import relax as relax
+    from .relax.spec import RelaxSpec as RelaxSpec
     from .sampling import sample as sample
     from .solvent import Solvent as Solvent
     from .solvent import SolventBatch as SolventBatch
     from .solvent import SolventResult as SolventResult
     from .solvent import solvent as solvent
+    from .solvent.spec import SolventSpec as SolventSpec
     from .trajectories import batches_over as batches_over
     from .trajectories import energy_over as energy_over
     from .trajectories import potentials_over as potentials_over
@@ -124,6 +131,13 @@ _HOMES = {
     "dynamics": ("Simulation",),
     "energy": ("Energy", "EnergyBatch", "EnergyResult"),
     "energy.terms": ("CenterRestraint", "DistanceRestraint", "PositionalRestraint", "TorsionRestraint"),
+    "energy.spec": ("EnergySpec",),
+    "nonbond.spec": ("NonbondSpec",),
+    "solvent.spec": ("SolventSpec",),
+    "minimize.spec": ("MinimizeSpec",),
+    "relax.spec": ("RelaxSpec",),
+    "dynamics.spec": ("SimulateSpec",),
+    "explore.refine_spec": ("RefineSpec",),
     "ensemble": ("Ensemble",),
     "common.errors": ("DeviceError", "FormatError", "InputError", "KernelBuildError", "ParameterError", "PeleError"),
     "explore": ("Explorer", "Refined", "Refiner"),

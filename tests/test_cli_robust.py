@@ -270,7 +270,7 @@ def test_a_result_is_of_the_bytes_that_were_read(tmp_path, monkeypatch):
     shutil.copy(HEXAPEPTIDE, path)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     from pele_ocl.cli import ions
-    from pele_ocl.jobs import solvent
+    from pele_ocl.solvent import spec as solvent
 
     for module, name in ((solvent, "Solvent"), (ions, "place_ions")):
         compute = getattr(module, name)
@@ -343,7 +343,7 @@ def test_waters_are_told(tmp_path):
 
 
 def test_compiling_is_said_once(monkeypatch):
-    from pele_ocl.jobs import solvent
+    from pele_ocl.solvent import spec as solvent
 
     plan = solvent.Solvent
 

@@ -13,8 +13,8 @@ import h5py
 import pytest
 from click.testing import CliRunner, Result
 
+from pele_ocl import EnergySpec
 from pele_ocl.cli import main
-from pele_ocl.jobs import EnergySpec
 
 STRUCTURES = Path(__file__).parent.parent / "data" / "structures"
 UBIQUITIN, HEXAPEPTIDE = STRUCTURES / "ubiquitin.pdb", STRUCTURES / "hexapeptide.pdb"

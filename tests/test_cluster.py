@@ -27,12 +27,12 @@ from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
 from trajectory_helpers import moving, write_trajectory
 
 import pele_ocl
+from pele_ocl import SolventSpec
 from pele_ocl.common.errors import InputError
 from pele_ocl.common.extras import extra
 from pele_ocl.jobs import (
     WORKER_ENVIRONMENT,
     Shard,
-    SolventSpec,
     WorkersDiedError,
     at_scheduler,
     claim,

@@ -112,16 +112,16 @@ def test_numbers_are_those_of_every_door(atoms, gb, like):
         "energy": (
             lambda: pele_ocl.energy(atoms, model=model, gradient=False),
             lambda: pickle.loads(pickle.dumps(Energy(atoms, model=model, gradient=False))).evaluate(),
-            jobs.EnergySpec(model=model, gradient=False),
+            pele_ocl.EnergySpec(model=model, gradient=False),
         ),
         "solvent": (
             lambda: pele_ocl.solvent(atoms, model=model), lambda: Solvent(atoms, model=model).evaluate(),
-            jobs.SolventSpec(model=model),
+            pele_ocl.SolventSpec(model=model),
         ),
         "nonbond": (
             lambda: pele_ocl.nonbond(atoms, pairs_within(atoms, 12.0), model=model, gradient=False),
             lambda: Nonbond(atoms, pairs_within(atoms, 12.0), model=model, gradient=False).evaluate(),
-            jobs.NonbondSpec(model=model, gradient=False),
+            pele_ocl.NonbondSpec(model=model, gradient=False),
         ),
     }  # fmt: skip
     for name, (function, plan, spec) in ways.items():
@@ -187,7 +187,7 @@ def test_rows_trajectories_and_minima_have_the_radii_of_their_model(atoms, tmp_p
     report = command("minimize", PEPTIDE, *words)
     assert report["settings"]["gb_radii_set"] == "mbondi3"
     assert report["energy_after"]["total"] == pytest.approx(minimum.total, abs=1e-9)
-    spec = jobs.MinimizeSpec(output=f"{tmp_path}/job-{{name}}.pdb", options={"model": model, "max_iterations": 0})
+    spec = pele_ocl.MinimizeSpec(output=f"{tmp_path}/job-{{name}}.pdb", options={"model": model, "max_iterations": 0})
     record = next(jobs.run(spec, [PEPTIDE]))
     assert record["settings"]["gb_radii_set"] == "mbondi3"
     assert record["energy_after"] == report["energy_after"]
@@ -205,7 +205,7 @@ def test_radii_that_a_user_or_a_file_chose_stay(atoms, tmp_path):
         assert pickle.loads(pickle.dumps(given)).has_default_radii is False
     report = command("energy", PEPTIDE, "--gb", "gbn2", "--gb-radii", "mbondi2")
     assert (report["energy"]["total"], note in report["notes"]) == (result.total, True)
-    record = next(jobs.run(jobs.EnergySpec(model=model, reading=jobs.Reading(radii="mbondi2")), [PEPTIDE]))
+    record = next(jobs.run(pele_ocl.EnergySpec(model=model, reading=jobs.Reading(radii="mbondi2")), [PEPTIDE]))
     assert (record["energy"]["total"], note in record["notes"]) == (result.total, True)
     own = replace(atoms, gb_radii=atoms.gb_radii + 0.1)
     np.testing.assert_array_equal(model.choose_radii(own).gb_radii, own.gb_radii)
@@ -335,7 +335,7 @@ def test_salt_screens_the_same_however_a_run_is_divided(baths, tmp_path):
     for together in (1, 2):
         folder = tmp_path / str(together)
         options = {"model": salty} if baths is None else {"model": salty, "temperature": baths}
-        spec = jobs.SimulateSpec(
+        spec = pele_ocl.SimulateSpec(
             (PEPTIDE,), str(folder), n_steps=2, replicas=2, together=together, every=1, minimized=0, trajectory="none",
             options=options, watch=lambda simulation: kappas.append(simulation.ensemble.state.options["model"].kappa),
         )  # fmt: skip

@@ -30,20 +30,22 @@ from pele_ocl.cli.explore import ExploreLine, PartsLine
 from pele_ocl.cli.explore_page import write_pages
 from pele_ocl.cli.launchers import device_of_rank, launched, local_rank, local_size
 from pele_ocl.common.errors import FormatError, InputError
-from pele_ocl.explore import PelePdb, numbered, report_head, report_row
-from pele_ocl.explore.control import read_simulation
-from pele_ocl.formats import model_numbers, read_structure
-from pele_ocl.jobs import (
+from pele_ocl.explore import (
     Exploration,
     ExploreWork,
     ForceFieldFiles,
-    Shard,
+    PelePdb,
     Steps,
     ends_of,
-    explore_files,
+    numbered,
+    report_head,
+    report_row,
     said_of,
     task_seed,
 )
+from pele_ocl.explore.control import read_simulation
+from pele_ocl.formats import model_numbers, read_structure
+from pele_ocl.jobs import Shard, explore_files
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 

@@ -145,8 +145,8 @@ def test_suffixes_stand_in_the_tables_alone() -> None:
         "pb/apbs.py",  # writes what APBS would
         "ligand/cache.py",  # topologies that are kept
         "ligand/molecule.py",  # files of small molecules
-        "jobs/refine.py",  # names of files that are written
-        "jobs/simulate.py",
-        "jobs/simulation_files.py",
+        "explore/refine_spec.py",  # names of files that are written
+        "dynamics/spec.py",
+        "dynamics/files.py",
         "view/scenes.py",  # files that other programs open
     }

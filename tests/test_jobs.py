@@ -275,7 +275,7 @@ def test_workers_give_the_same_records(files, tmp_path):
             files = {list(map(str, files))!r}
             for record in jobs.run(Mine(), files, workers=2):
                 print(json.dumps(record.to_dict()))
-            energies = jobs.EnergySpec(precision="float64")
+            energies = pele_ocl.EnergySpec(precision="float64")
             for record in jobs.run(energies, files, journal={str(tmp_path / "e.jsonl")!r}, workers=2):
                 print(json.dumps(record.to_dict()))
     """
@@ -287,24 +287,24 @@ def test_workers_give_the_same_records(files, tmp_path):
     assert [line.get("n") for line in lines[:5]] == [
         None if not path.exists() else 2 * path.stat().st_size for path in files
     ]
-    alone = jobs.run(jobs.EnergySpec(precision="float64"), files)
+    alone = jobs.run(pele_ocl.EnergySpec(precision="float64"), files)
     assert [{**line, "seconds": None} for line in lines[5:]] == timeless(alone)
 
 
 def test_energies_are_those_of_the_library(files):
-    (record,) = jobs.run(jobs.EnergySpec(reading=jobs.Reading(select="resid 1 to 4")), files[:1])
+    (record,) = jobs.run(pele_ocl.EnergySpec(reading=jobs.Reading(select="resid 1 to 4")), files[:1])
     atoms = pele_ocl.read(files[0], select="resid 1 to 4")
     assert record["energy"]["total"] == pele_ocl.energy(atoms).total
     assert record["notes"] == list(atoms.notes)
-    (record,) = jobs.run(jobs.SolventSpec(energy=False), files[:1])
+    (record,) = jobs.run(pele_ocl.SolventSpec(energy=False), files[:1])
     assert "energy" not in record
-    (record,) = jobs.run(jobs.NonbondSpec(pairs="all", solvent="vacuum"), files[:1])
+    (record,) = jobs.run(pele_ocl.NonbondSpec(pairs="all", solvent="vacuum"), files[:1])
     assert record["n_pairs"] > 3000
 
 
 def test_models_are_written_and_gone_on_with(files, tmp_path):
     """A file that is no longer the one that was written is made anew."""
-    spec = jobs.RelaxSpec(str(tmp_path / "relaxed" / "{name}.pdb"), max_iterations=2)
+    spec = pele_ocl.RelaxSpec(str(tmp_path / "relaxed" / "{name}.pdb"), max_iterations=2)
     path = tmp_path / "relaxed.jsonl"
     first = list(jobs.run(spec, files[:3:2], journal=path))
     targets = [tmp_path / "relaxed" / f"{name}.pdb" for name in "ab"]
@@ -319,7 +319,7 @@ def test_models_are_written_and_gone_on_with(files, tmp_path):
 
 def test_minima_are_those_of_the_library(files, tmp_path):
     options = {"max_iterations": 3, "precision": "float64"}
-    spec = jobs.MinimizeSpec(str(tmp_path / "minima"), options=options)
+    spec = pele_ocl.MinimizeSpec(str(tmp_path / "minima"), options=options)
     good, bad = jobs.run(spec, files[:2], journal=tmp_path / "minima.jsonl")
     expected = pele_ocl.minimize(pele_ocl.read(files[0]), **options)
     assert good["energy_after"]["total"] == expected.energy_after.total
@@ -329,7 +329,7 @@ def test_minima_are_those_of_the_library(files, tmp_path):
     again, _ = jobs.run(spec, files[:2], journal=tmp_path / "minima.jsonl")
     assert again["seconds"] == good["seconds"]
     with pytest.raises(FormatError, match=r"other settings \(options\)"):
-        list(jobs.run(jobs.MinimizeSpec(spec.output), files[:2], journal=tmp_path / "minima.jsonl"))
+        list(jobs.run(pele_ocl.MinimizeSpec(spec.output), files[:2], journal=tmp_path / "minima.jsonl"))
 
 
 def test_what_is_cached_is_not_sent():

@@ -147,9 +147,9 @@ def test_a_bad_model_is_an_entry_that_says_why_and_others_finish(command, tmp_pa
 @pytest.mark.parametrize(
     ("command", "spec", "options", "more"),
     [
-        ("energy", jobs.EnergySpec, ("--born", "tree"), {"born", "contents", "accuracy", "measured_error"}),
-        ("solvent", jobs.SolventSpec, ("--variant", "tree"), {"accuracy", "measured_error"}),
-        ("nonbond", jobs.NonbondSpec, (), set()),
+        ("energy", pele_ocl.EnergySpec, ("--born", "tree"), {"born", "contents", "accuracy", "measured_error"}),
+        ("solvent", pele_ocl.SolventSpec, ("--variant", "tree"), {"accuracy", "measured_error"}),
+        ("nonbond", pele_ocl.NonbondSpec, (), set()),
     ],
 )
 def test_facts_of_the_molecule_are_those_of_its_models_and_frames(command, spec, options, more, tmp_path, monkeypatch):
@@ -197,8 +197,8 @@ def test_bad_ones_cost_less_than_good_ones_and_change_nothing(what, tmp_path):
     mixed = [path for pair in zip(good, [*bad, *bad], strict=True) for path in pair]
     options = {"max_iterations": 60, "precision": "float64"}
     spec = {
-        "energy": jobs.EnergySpec(precision="float64"),
-        "minimize": jobs.MinimizeSpec(output=f"{tmp_path}/out/{{name}}.pdb", options=options),
+        "energy": pele_ocl.EnergySpec(precision="float64"),
+        "minimize": pele_ocl.MinimizeSpec(output=f"{tmp_path}/out/{{name}}.pdb", options=options),
     }[what]
 
     def records(paths: list[Path]) -> tuple[dict[str, Any], float]:
@@ -240,9 +240,9 @@ def test_maps_have_records_too(tmp_path):
 
 def test_records_of_python_are_those_of_the_commands(tmp_path):
     for spec, command in (
-        (jobs.EnergySpec(), "energy"),
-        (jobs.SolventSpec(), "solvent"),
-        (jobs.NonbondSpec(), "nonbond"),
+        (pele_ocl.EnergySpec(), "energy"),
+        (pele_ocl.SolventSpec(), "solvent"),
+        (pele_ocl.NonbondSpec(), "nonbond"),
     ):
         (record,) = jobs.run(spec, [HEXAPEPTIDE])
         CHECK.validate(record.to_dict())

@@ -13,10 +13,9 @@ from conftest import DEVICES
 from test_cli import error_of, on_the_chosen_device, run
 
 import pele_ocl
-from pele_ocl import Refiner
+from pele_ocl import Refiner, RefineSpec
 from pele_ocl.common.errors import FormatError, InputError
 from pele_ocl.explore import CLASH, clashes_of, ranks_of
-from pele_ocl.jobs import RefineSpec
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 

@@ -15,13 +15,13 @@ import pytest
 from test_cli import error_of, on_the_chosen_device, run  # noqa: F401
 
 import pele_ocl
-from pele_ocl import InputError, ParameterError, Relaxer
+from pele_ocl import InputError, ParameterError, Relaxer, RelaxSpec
 from pele_ocl.cli.relax import relaxed_records
 from pele_ocl.common.inputfile import read_file
 from pele_ocl.common.installation import shipped
 from pele_ocl.forcefield import ForceField
 from pele_ocl.formats import Content, read_b_factors, read_structure, write_conformation
-from pele_ocl.jobs import Journal, RelaxSpec
+from pele_ocl.jobs import Journal
 from pele_ocl.relax import PROTOCOLS, Placing, Violation, Violations, completed, residue_bounds, tautomers, topologies
 
 STRUCTURES = shipped("data") / "structures"

@@ -23,7 +23,6 @@ BOXES: dict[str, tuple[float, float, str, str]] = {
     "public names": (0.5, 0.9, "__init__", "import pele_ocl"),
     "bench": (3, 0.9, "bench", "timing, tuning"),
     "checking": (3, 0.9, "checking kernels", "kernels of others, and plain"),
-    "jobs": (1.5, 0.9, "jobs", "records, journals, workers"),
     "binding": (0, 0.9, "binding", "complex less its parts"),
     "trajectories": (0, 0.9, "trajectories", "frames in pieces, records"),
     "energy": (0, 0.9, "energy", "all terms and the gradient"),
@@ -43,7 +42,7 @@ BOXES: dict[str, tuple[float, float, str, str]] = {
     "view": (2, 0.9, "view", "surfaces, pages, scenes"),
     "reference": (3, 0.9, "reference", "the definitions, in NumPy"),
     "opencl": (0, 0.9, "opencl", "devices, kernels, launches"),
-    "files": (2.35, 1.9, "formats forcefield interop ligand pairs reading", ""),
+    "files and jobs": (2.35, 1.9, "formats forcefield interop ligand pairs reading jobs", ""),
     "molecules and models": (
         2.15, 2.7,
         "atoms contract grid results sampling mapmath gb_models potential_model pb_model units", "",

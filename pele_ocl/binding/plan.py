@@ -18,6 +18,7 @@ from ..atoms.lcpo import lcpo_notes
 from ..atoms.tan_luo import tan_luo_notes
 from ..common.arguments import callback, file_path, flag, instance, numbers
 from ..common.errors import InputError
+from ..common.hashing import sha256_of
 from ..common.variant import Progress
 from ..contract import FrameContract, Image
 from ..gb_models.solvent_model import SolventModel
@@ -25,7 +26,7 @@ from ..plan.conformations import as_conformations
 from ..trajectories import Trajectory
 from ..trajectories.energies import recorded
 from ..trajectories.files import Positions
-from ..trajectories.fingerprints import settings_of_frames, sha256_of
+from ..trajectories.fingerprints import settings_of_frames
 from ..trajectories.frames import FrameWords
 from ..trajectories.reading import Paths, opened
 from ..trajectories.recording import Settings, joined

@@ -11,10 +11,9 @@ import click
 
 from ..common.inputfile import read_file
 from ..energy import VARIANTS, EnergyBatch, EnergyResult, summary
+from ..energy.spec import EnergyEvaluation, EnergySpec
 from ..formats import require_table_suffix, write_table
 from ..gb_models.solvent_model import SolventModel
-from ..jobs import EnergySpec
-from ..jobs.energy import EnergyEvaluation
 from ..jobs.facts import gradient_facts, names_of_residues, numbers_in
 from ..jobs.reading import MoleculeRead, molecule_of
 from ..trajectories.recording import require_record_suffix

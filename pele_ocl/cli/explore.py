@@ -18,11 +18,11 @@ import numpy as np
 from ..common.errors import FormatError
 from ..common.inputfile import read_file
 from ..explore.control import read_simulation
+from ..explore.run_files import Files, Said, earlier_seed, ends_of, said_of
+from ..explore.spec import Exploration, ExploreWork, ForceFieldFiles, Steps
 from ..forcefield.control import filled
 from ..formats import is_structure
 from ..jobs import Place, Record, Shard, shared
-from ..jobs.explore import Exploration, ExploreWork, ForceFieldFiles, Steps
-from ..jobs.explore_files import Files, Said, earlier_seed, ends_of, said_of
 from ..jobs.facts import composition_as_json, settings
 from .clock import elapsed
 from .cluster import cluster_options_of, place_options

@@ -15,11 +15,10 @@ from click.core import ParameterSource
 from ..common.inputfile import read_file
 from ..formats import require_table_suffix, write_table
 from ..gb_models.solvent_model import SolventModel
-from ..jobs import NonbondSpec
 from ..jobs.facts import gradient_facts, numbers_in
-from ..jobs.nonbond import DEFAULT_CUTOFF, GB_OF_BONDED, NonbondEvaluation
 from ..jobs.reading import molecule_of
 from ..nonbond import VARIANTS, NonbondResult
+from ..nonbond.spec import DEFAULT_CUTOFF, GB_OF_BONDED, NonbondEvaluation, NonbondSpec
 from ..pairs import require_pairs_suffix, writing_pairs
 from ..trajectories.recording import require_record_suffix
 from .cluster import cluster_options

@@ -11,10 +11,10 @@ import numpy as np
 
 from ..common.errors import FormatError
 from ..explore.poses import ranks_of
+from ..explore.refine_spec import REFINED, RefineSpec
 from ..formats import read_conformations, write_table
 from ..gb_models.solvent_model import SolventModel
 from ..jobs import Journal, Record
-from ..jobs.refine import REFINED, RefineSpec
 from ..jobs.running import run_with
 from ..view.poses import Column, save_poses_page
 from .clock import elapsed

@@ -13,12 +13,12 @@ from ..common.errors import FormatError
 from ..formats import require_table_suffix, write_table
 from ..formats.conformation_files import CONFORMATION_FORMATS, written_suffixes
 from ..jobs import Journal, Record
-from ..jobs.relax import RELAXED, RelaxSpec
 from ..jobs.running import run_with
 from ..jobs.sharing import HERE
 from ..jobs.spec import StructurePath
 from ..minimize.result import CONVERGED
 from ..relax import PROTOCOLS
+from ..relax.spec import RELAXED, RelaxSpec
 from .clock import elapsed
 from .command import EachOnce
 from .minimize.progress import StructureLine

@@ -11,12 +11,11 @@ import numpy as np
 
 from ..common.inputfile import read_file
 from ..formats import require_table_suffix, write_table
-from ..jobs import SolventSpec
 from ..jobs.evaluation import Evaluation
 from ..jobs.facts import names_of_residues, numbers_in, radii_facts
 from ..jobs.reading import molecule_of
-from ..jobs.solvent import energy_of
 from ..solvent import VARIANTS, SolventModel, SolventResult
+from ..solvent.spec import SolventSpec, energy_of
 from ..trajectories.recording import require_record_suffix
 from .cluster import cluster_options
 from .command import EachOnce

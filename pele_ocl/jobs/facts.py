@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..atoms import Atoms, Floats
 from ..atoms.selection import Composition
 from ..gb_models.solvent_model import SolventModel, has_area, surface_area
-
-if TYPE_CHECKING:
-    from ..energy import Energy, EnergyResult
-    from ..solvent import Solvent, SolventResult
+from ..results import TermResult
 
 Energies = Mapping[str, float]  # by term, the total among them
 
@@ -34,6 +31,13 @@ class Computed(Protocol):
     def variant(self) -> str: ...
     @property
     def precision(self) -> str: ...
+
+
+class Approximate(Protocol):
+    """Plan or result that may leave out what is far: `accuracy` is None where it does not."""
+
+    @property
+    def accuracy(self) -> float | None: ...
 
 
 def facts_of_plan(of: Computed) -> dict[str, Any]:
@@ -74,7 +78,7 @@ def names_of_residues(atoms: Atoms) -> list[str]:
     return [atoms.labels.residue(int(i)) for i in atoms.labels.residue_starts]
 
 
-def residue_facts(result: SolventResult | EnergyResult) -> dict[str, Any]:
+def residue_facts(result: TermResult) -> dict[str, Any]:
     """Give the part of a record about energies of residues."""
     return {"residues": residues_as_json(names_of_residues(result.atoms), result.per_residue().columns())}
 
@@ -85,7 +89,7 @@ def residues_as_json(names: Sequence[str], terms: Mapping[str, Floats]) -> list[
     return [{"residue": name, **dict(zip(terms, row, strict=True))} for name, *row in zip(names, *columns, strict=True)]
 
 
-def accuracy_facts(of: SolventResult | EnergyResult | Solvent | Energy) -> dict[str, Any]:
+def accuracy_facts(of: Approximate) -> dict[str, Any]:
     """Give the accuracy and the measured error, null if it was not measured; nothing if nothing was left out."""
     if of.accuracy is None:
         return {}

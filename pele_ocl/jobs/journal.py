@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import IO
 
 from ..common.errors import FormatError, InputError
+from ..common.hashing import sha256_of
 from ..common.writing import appending, replacing
-from ..trajectories.fingerprints import sha256_of
 from .records import MORE, SCHEMA, Record
 from .shards import Shard, require_all
 

@@ -96,7 +96,7 @@ def sha256_of_file(path: str | Path) -> str:
 
 def setting_of(value: object) -> str:
     """A value as a text; files and folders by what they hold, wherever they are."""
-    from ..trajectories.fingerprints import content_of
+    from ..common.hashing import content_of
 
     values = value if isinstance(value, tuple) else (value,)
     texts = [str(content_of(each) or each) if isinstance(each, Path) else repr(each) for each in values]

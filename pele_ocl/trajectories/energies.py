@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Floats
 from ..common.arguments import callback, described, file_path, flag
 from ..common.errors import InputError
+from ..common.hashing import sha256_of
 from ..common.variant import Progress
 from ..contract import Image
 from ..energy import Energy, EnergyBatch
@@ -22,7 +23,7 @@ from ..nonbond import Nonbond, NonbondBatch
 from ..results import Terms
 from ..solvent import Solvent, SolventBatch
 from .files import Positions
-from .fingerprints import settings_of_frames, sha256_of
+from .fingerprints import settings_of_frames
 from .frames import FrameWords
 from .fresh_lists import evaluate_with_fresh_lists, list_rule
 from .reading import Paths, Trajectory, opened

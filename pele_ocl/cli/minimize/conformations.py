@@ -14,19 +14,20 @@ import click
 
 from ...atoms import Atoms, Floats
 from ...common.errors import FormatError, InputError
+from ...common.hashing import sha256_of
 from ...common.inputfile import InputFile, read_file
 from ...contract import of_structure
 from ...formats.conformation_files import ConformationFile, layout_of
 from ...jobs import Record, shared
 from ...jobs.facts import notes_of
-from ...jobs.minimize import facts_of_model, facts_of_molecule
 from ...jobs.reading import MoleculeRead, molecule_of
 from ...jobs.records import Kind, entries
 from ...jobs.sharing import Shared
 from ...minimize import MinimizeBatch, Minimizer, MinimizeResult
+from ...minimize.spec import facts_of_model, facts_of_molecule
 from ...trajectories import Trajectory
 from ...trajectories.files import Positions
-from ...trajectories.fingerprints import fingerprint, sha256_of
+from ...trajectories.fingerprints import fingerprint
 from ...trajectories.reading import PIECE_ATOMS
 from ..cluster import cluster_options_of
 from ..frames import FrameOptions, noted

@@ -16,8 +16,8 @@ from ...common.errors import FormatError
 from ...common.inputfile import read_file
 from ...formats.conformation_files import written_suffixes
 from ...jobs.journal import read_journal
-from ...jobs.minimize import WRITTEN
 from ...jobs.outputs import NAME, OutputNames
+from ...minimize.spec import WRITTEN
 from ..command import INPUT, EachOnce, Input, _File
 from ..overwriting import refuse_overwriting, same_file
 

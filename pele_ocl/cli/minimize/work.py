@@ -10,18 +10,18 @@ from typing import Any
 import click
 
 from ...atoms import Atoms
+from ...common.hashing import content_of
 from ...common.inputfile import InputFile
 from ...energy.options import Options as EnergyOptions
 from ...formats.b_factors import read_b_factors
 from ...formats.conformation_files import Content
-from ...jobs import Journal, MinimizeSpec, Record, Shard
-from ...jobs.minimize import ATOMS_TOGETHER
+from ...jobs import Journal, Record, Shard
 from ...jobs.running import run_with
 from ...minimize import MinimizeBatch, minimize_many
 from ...minimize.many import EachOptions
 from ...minimize.options import Stopping, descent_of
+from ...minimize.spec import ATOMS_TOGETHER, MinimizeSpec
 from ...opencl.device import get_device
-from ...trajectories.fingerprints import content_of
 from ..cluster import cluster_options_of
 from ..command import coordinates_read, remember_coordinates
 from ..frames import FrameOptions

@@ -13,9 +13,9 @@ from ...contract import of_structure
 from ...dynamics.bodies import CONSTRAINTS
 from ...dynamics.integrators import INTEGRATORS
 from ...dynamics.settings import FRICTION
+from ...dynamics.spec import SimulateSpec
 from ...formats.trajectory_writing import TRAJECTORY_FORMATS
 from ...gb_models.solvent_model import SolventModel
-from ...jobs import SimulateSpec
 from ...jobs.checks import Checks
 from ..cluster import cluster_options_of, place_options
 from ..command import EachOnce

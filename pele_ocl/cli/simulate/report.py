@@ -10,11 +10,12 @@ import click
 
 from ...atoms import Atoms
 from ...common.inputfile import InputFile
+from ...dynamics.files import names_of
 from ...dynamics.integrators import INTEGRATORS
+from ...dynamics.spec import SimulateSpec
 from ...gb_models.solvent_model import SolventModel
-from ...jobs import Record, SimulateSpec
+from ...jobs import Record
 from ...jobs.facts import composition_as_json, settings
-from ...jobs.simulation_files import names_of
 from ..json_lines import say_records, timed
 from ..physics import physics_lines
 from ..report import counted, duration, headline

@@ -9,7 +9,8 @@ from typing import Any
 
 from ...common.errors import InputError
 from ...dynamics import Simulation
-from ...jobs import Journal, Place, SimulateSpec
+from ...dynamics.spec import SimulateSpec
+from ...jobs import Journal, Place
 from ...jobs.running import run_with
 from ..progress import ProgressLine
 from ..terminal import note

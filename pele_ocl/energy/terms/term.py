@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from ...atoms import Atoms, Floats
+from ...common.hashing import Hashed
 from ...plan.conformations import Encoding
 from ...tiles import Tiles
 from ..options import Options
@@ -121,7 +122,7 @@ class TermKernels(ABC):
         """Bind the launches that add the terms. index : of the first of them in `further` or `grouped`"""
 
 
-class Term(TermKernels):
+class Term(TermKernels, Hashed):
     """Term of the energy beside the pair passes': a name, a definition, and kernels that add it.
 
     Its kernels run last. Each adds its gradient to `gradient` of the results, in the order of the atoms. It writes the

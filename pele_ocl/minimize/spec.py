@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from ..atoms import Atoms
 from ..common.errors import InputError, PeleError
+from ..common.hashing import sha256_of
 from ..common.inputfile import InputFile, read_file
 from ..common.writing import replacing
 from ..contract import of_energy, of_structure, require
@@ -21,18 +22,17 @@ from ..formats.conformation_files import (
     require_suffix,
 )
 from ..gb_models.solvent_model import SolventModel
-from ..minimize import MinimizeResult
-from ..minimize.many import as_done
-from ..minimize.rounding import rounding_gradient
+from ..jobs.facts import composition_as_json, notes_of, settings
+from ..jobs.journal import make_folder
+from ..jobs.notes import with_notes
+from ..jobs.outputs import OutputNames
+from ..jobs.reading import Reading, Reads
+from ..jobs.records import Record
+from ..jobs.spec import Spec, StructurePath
 from ..opencl.device import get_device
-from ..trajectories.fingerprints import sha256_of
-from .facts import composition_as_json, notes_of, settings
-from .journal import make_folder
-from .notes import with_notes
-from .outputs import OutputNames
-from .reading import Reading, Reads
-from .records import Record
-from .spec import Spec, StructurePath
+from . import MinimizeResult
+from .many import as_done
+from .rounding import rounding_gradient
 
 ATOMS_TOGETHER = {"GPU": 1 << 21}  # of the structures that are minimised together: many times what it has at once
 WRITTEN = "written"  # of a record, for the journal: the SHA-256 of its file

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from ..common.errors import FormatError
 from ..common.inputfile import npz_arrays
 from ..common.writing import replacing
-from ..explore.control.blocks import AnmBlock, PeleParameters, PerturbationBlock
-from ..explore.modes import Modes
+from .control.blocks import AnmBlock, PeleParameters, PerturbationBlock
+from .modes import Modes
 
 _TREE = "tree"  # the array with the JSON text
 

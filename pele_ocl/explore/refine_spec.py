@@ -15,20 +15,20 @@ from ..atoms import Atoms, Floats
 from ..atoms.graphs import SymmetricRmsd
 from ..binding.poses import PoseReader, Poses, holds_molecules, read_complexes
 from ..common.errors import FormatError, InputError, PeleError
+from ..common.hashing import sha256_of
 from ..common.inputfile import InputFile, read_file
 from ..contract import of_energy, of_structure, require
-from ..explore import Refined, Refiner
 from ..formats import read_conformations
 from ..formats.conformation_files import Content, write_conformation
 from ..gb_models.solvent_model import SolventModel
+from ..jobs.facts import composition_as_json, settings
+from ..jobs.journal import make_folder
+from ..jobs.reading import Reading, Reads
+from ..jobs.records import Record
+from ..jobs.spec import Spec
+from ..minimize.spec import WRITTEN
 from ..opencl.device import get_device
-from ..trajectories.fingerprints import sha256_of
-from .facts import composition_as_json, settings
-from .journal import make_folder
-from .minimize import WRITTEN
-from .reading import Reading, Reads
-from .records import Record
-from .spec import Spec
+from . import Refined, Refiner
 
 REFINED = "refined poses"  # the kind of a journal
 TOGETHER = 32  # poses that share launches and are written together
@@ -41,6 +41,8 @@ class RefineSpec(Spec[int]):
     path : of the complex; ligand : a selection; reading : how the complex is read
     poses : files of the ligand's poses, SDF, mol2, .pdb or .cif, or of complexes; empty for the complex's own pose
     options : of pele_ocl.Refiner; native : file of the ligand's pose that rmsd is measured to
+
+    Further fields are options of the quantity: given, native_ligand, reader, refiner, source, starts, strict.
     """
 
     path: Path

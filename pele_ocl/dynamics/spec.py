@@ -17,19 +17,19 @@ from typing import Any
 
 from ..atoms import Atoms
 from ..common.errors import FormatError, InputError
+from ..common.hashing import sha256_of
 from ..common.inputfile import InputFile, read_file
 from ..common.writing import refuse_overwriting, replacing
 from ..contract import of_structure, require
-from ..dynamics import Simulation
-from ..dynamics.settings import ROOM, rungs_of, solvent_in_bath, temperatures_of
 from ..ensemble import Ensemble
 from ..gb_models.solvent_model import SolventModel
+from ..jobs.notes import note
+from ..jobs.reading import Reading, Reads
+from ..jobs.spec import Spec
 from ..opencl.device import get_device
-from ..trajectories.fingerprints import sha256_of
-from .notes import note
-from .reading import Reading, Reads
-from .simulation_files import CHECKPOINT, HEAD, TABLES, SimulationFiles, names_of
-from .spec import Spec
+from . import Simulation
+from .files import CHECKPOINT, HEAD, TABLES, SimulationFiles, names_of
+from .settings import ROOM, rungs_of, solvent_in_bath, temperatures_of
 
 PARTS = "parts"  # folder of the tables and checkpoints of parts
 _NOT_SETTINGS = ("output", "held", "watch", "resume")

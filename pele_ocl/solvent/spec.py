@@ -7,9 +7,9 @@ from typing import Any
 
 from ..atoms import Atoms
 from ..common.inputfile import InputFile
-from ..solvent import Solvent, SolventResult
-from .evaluation import Evaluation, EvaluationSpec, Progress
-from .facts import accuracy_facts, area_facts, radii_facts, residue_facts, settings
+from ..jobs.evaluation import Evaluation, EvaluationSpec, Progress
+from ..jobs.facts import accuracy_facts, area_facts, radii_facts, residue_facts, settings
+from . import Solvent, SolventResult
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +21,8 @@ class SolventSpec(EvaluationSpec[SolventResult]):
     device : one or several; strict : True to refuse what is noted otherwise
 
     The other fields are options of pele_ocl.Solvent.
+
+    Further fields are options of the quantity: accuracy, variant.
     """
 
     energy: bool = True

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from ..common.errors import FormatError
-from ..explore.control import Simulation
-from ..explore.reports import numbered
-from ..explore.trajectory import require_trajectory_suffix
-from .journal import make_folder, read_journal
-from .shards import Shard
+from ..jobs.journal import make_folder, read_journal
+from ..jobs.shards import Shard
+from .control import Simulation
+from .reports import numbered
+from .trajectory import require_trajectory_suffix
 
 JOURNAL, STATE = "explore.jsonl", "explore.state"
 REPORT, TRAJECTORY = "report", "trajectory.pdb"

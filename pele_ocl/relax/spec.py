@@ -12,17 +12,17 @@ from ..common.errors import PeleError
 from ..common.inputfile import InputFile, read_file
 from ..contract import require
 from ..formats.conformation_files import Content, write_conformation
+from ..jobs.facts import composition_as_json, settings
+from ..jobs.journal import make_folder
+from ..jobs.outputs import OutputNames
+from ..jobs.records import Record
+from ..jobs.spec import Spec, StructurePath
+from ..minimize.spec import WRITTEN
 from ..opencl.device import get_device
-from ..relax import Relaxer, RelaxResult, counts
-from ..relax.presets import protocol_of
-from ..relax.result import Round
-from ..relax.rounds import VACUUM
-from .facts import composition_as_json, settings
-from .journal import make_folder
-from .minimize import WRITTEN
-from .outputs import OutputNames
-from .records import Record
-from .spec import Spec, StructurePath
+from . import Relaxer, RelaxResult, counts
+from .presets import protocol_of
+from .result import Round
+from .rounds import VACUUM
 
 RELAXED = "relaxed models"  # the kind of a journal
 Watch = Callable[[int, int, float], None]
@@ -37,6 +37,8 @@ class RelaxSpec(Spec[StructurePath]):
         of this process alone
 
     The other fields are options of pele_ocl.Relaxer.
+
+    Further fields are options of the quantity: close_gaps, device, like, max_iterations, precision, relaxer.
     """
 
     output: str

@@ -17,12 +17,12 @@ from ..atoms import Atoms, Floats
 from ..common.errors import FormatError, InputError
 from ..common.inputfile import InputFile
 from ..common.writing import appending, replacing
-from ..dynamics import Simulation
-from ..dynamics.integrators import INTEGRATORS
-from ..dynamics.simulation import restore, save
 from ..formats.conformation_files import INTERVAL, ConformationFile, ConformationFormat, Content, write_conformation
 from ..formats.trajectory_writing import TRAJECTORY_FORMATS
-from .journal import make_folder
+from ..jobs.journal import make_folder
+from . import Simulation
+from .integrators import INTEGRATORS
+from .simulation import restore, save
 
 CHECKPOINT = "checkpoint.npz"
 COLUMNS = (

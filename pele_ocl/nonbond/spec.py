@@ -11,7 +11,10 @@ from typing import Any, Literal
 from ..atoms import Atoms, Floats
 from ..common.errors import InputError
 from ..common.inputfile import InputFile
-from ..nonbond import Nonbond, NonbondResult
+from ..jobs.evaluation import Evaluation, EvaluationSpec, Progress
+from ..jobs.facts import gradient_facts, settings
+from ..jobs.notes import note
+from ..jobs.reading import MoleculeRead, require_lennard_jones
 from ..pairs import (
     Pairs,
     all_pairs,
@@ -23,10 +26,7 @@ from ..pairs import (
     without_bonded,
 )
 from ..solvent import Solvent, choose_variant
-from .evaluation import Evaluation, EvaluationSpec, Progress
-from .facts import gradient_facts, settings
-from .notes import note
-from .reading import MoleculeRead, require_lennard_jones
+from . import Nonbond, NonbondResult
 
 DEFAULT_CUTOFF = 12.0  # A
 GB_OF_BONDED = "gb_of_bonded_pairs"  # which exclusions leave out, and whole energies have
@@ -50,6 +50,8 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
     strict : True to refuse what is noted otherwise
 
     The other fields are options of pele_ocl.Nonbond and pele_ocl.pairs_within.
+
+    Further fields are options of the quantity: device, gradient, one_four, variant.
     """
 
     pairs: Literal["cutoff", "all", "split"] | Path = "cutoff"

@@ -16,14 +16,26 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
 from ..common.errors import FormatError, InputError
+from ..common.hashing import sha256_of
 from ..common.inputfile import read_file
 from ..common.writing import replacing
 from ..contract import of_structure, require
-from ..explore import Step
-from ..explore.control import Simulation, SimulationTask
-from ..explore.control.building import MetricMaker, box_of, constraint_terms, ligand_of, native_of
-from ..explore.control.conditions import any_holds
-from ..explore.control.explorers import (
+from ..forcefield import ForceField
+from ..forcefield.control import beside
+from ..forcefield.sources import data_folders
+from ..formats.conformation_files import ConformationFile
+from ..gb_models import GB_MODELS
+from ..gb_models.solvent_model import SolventModel, default_radii
+from ..jobs.facts import settings
+from ..jobs.journal import Journal
+from ..jobs.records import Record
+from ..jobs.shards import Shard
+from ..reading import read
+from . import Step
+from .control import Simulation, SimulationTask
+from .control.building import MetricMaker, box_of, constraint_terms, ligand_of, native_of
+from .control.conditions import any_holds
+from .control.explorers import (
     explorer_of,
     files_of_moves,
     moves_of,
@@ -31,24 +43,12 @@ from ..explore.control.explorers import (
     settings_of,
     state_of,
 )
-from ..explore.metrics import States
-from ..explore.reports import AppendedFile, numbered, report_head, report_row
-from ..explore.sensors import Sensor, Sensors, changed, changing_blocks
-from ..explore.trajectory import PelePdb, trajectory_file
-from ..forcefield import ForceField
-from ..forcefield.control import beside
-from ..forcefield.sources import data_folders
-from ..formats.conformation_files import ConformationFile
-from ..gb_models import GB_MODELS
-from ..gb_models.solvent_model import SolventModel, default_radii
-from ..reading import read
-from ..trajectories.fingerprints import sha256_of
-from .explore_files import OVER, WHOLE, Files, refuse_inputs, refuse_other_reports, remove_earlier
-from .explore_state import StateFile
-from .facts import settings
-from .journal import Journal
-from .records import Record
-from .shards import Shard
+from .metrics import States
+from .reports import AppendedFile, numbered, report_head, report_row
+from .run_files import OVER, WHOLE, Files, refuse_inputs, refuse_other_reports, remove_earlier
+from .run_state import StateFile
+from .sensors import Sensor, Sensors, changed, changing_blocks
+from .trajectory import PelePdb, trajectory_file
 
 STATE_SECONDS = 5.0  # at least, between states that are written down
 MOST_SEED = (1 << 32) - 1

@@ -11,12 +11,12 @@ import numpy as np
 
 from ..atoms import Atoms
 from ..common.inputfile import InputFile
-from ..energy import Energy, EnergyBatch, EnergyResult, summary
-from ..energy.term_set import has_radii
-from .evaluation import Evaluation, EvaluationSpec, Progress
-from .facts import accuracy_facts, area_facts, gradient_facts, radii_facts, residue_facts, settings
-from .notes import note
-from .reading import require_lennard_jones
+from ..jobs.evaluation import Evaluation, EvaluationSpec, Progress
+from ..jobs.facts import accuracy_facts, area_facts, gradient_facts, radii_facts, residue_facts, settings
+from ..jobs.notes import note
+from ..jobs.reading import require_lennard_jones
+from . import Energy, EnergyBatch, EnergyResult, summary
+from .term_set import has_radii
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +37,8 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
     mentioned : options that were given, --surface and --gb, to be told if they play no part
 
     The other fields are options of pele_ocl.Energy.
+
+    Further fields are options of the quantity: accuracy, born, cutoff, device, fixed_radii, one_four, variant.
     """
 
     gradient: bool = True
