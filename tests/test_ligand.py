@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,17 @@ pytest.importorskip("rdkit")
 
 from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
 
-from pele_ocl import Energy, FormatError, InputError, Ligand, SolventModel, read, read_ligands
+from pele_ocl import (
+    Energy,
+    FormatError,
+    InputError,
+    Ligand,
+    ParameterError,
+    SolventModel,
+    read,
+    read_ligands,
+    write_conformations,
+)
 from pele_ocl.ligand import antechamber, cache
 
 __all__ = ["on_the_chosen_device"]
@@ -253,3 +264,91 @@ def test_the_doors_agree(tmp_path):
     binding = run("binding", HEXAPEPTIDE, "--ligand-file", path, "--ligand", "resname LIG", "--json")
     assert json.loads(binding.stdout)["n_atoms"] == len(atoms)
     assert "no such file" in error_of("energy", HEXAPEPTIDE, "--ligand-file", tmp_path / "none.sdf")
+
+
+# Residues that are ligands
+
+
+@pytest.fixture(scope="module")
+def parametrized(tmp_path_factory):
+    """Benzamidinium with parameters, which are made once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PELE_OCL_LIGANDS", str(tmp_path_factory.mktemp("parameters")))
+        return Ligand.from_smiles(BENZAMIDINIUM).parametrize()
+
+
+def complex_with(parametrized, path, order=None, names=None, where=(30.0, 0.0, 0.0)):
+    """Write the hexapeptide with the ligand behind it, its atoms in an order and with names."""
+    ligand = parametrized.moved(parametrized.positions + where)
+    ligand = ligand if order is None else ligand[order]
+    if names is not None:
+        ligand = replace(ligand, labels=replace(ligand.labels, names=np.array(names)))
+    whole = read(HEXAPEPTIDE) + ligand
+    write_conformations(path, whole)
+    return whole
+
+
+@needs_programs
+@pytest.mark.parametrize("kind", ["as it was", "reversed", "other names", "before the protein"])
+def test_a_complex_is_read_again_with_its_ligand_file(kind, parametrized, tmp_path):
+    """The molecule of the file is the template of the residue, which keeps its place, its order and its names."""
+    path, n = tmp_path / "complex.pdb", len(parametrized)
+    names = [f"X{k}" for k in range(n)] if kind == "other names" else None
+    whole = complex_with(parametrized, path, range(n)[::-1] if kind != "as it was" else None, names)
+    if kind == "before the protein":
+        whole = whole[np.r_[len(whole) - n : len(whole), : len(whole) - n]]
+        write_conformations(path, whole)
+    with pytest.raises(ParameterError, match="no template for the residue LIG; if it is a small molecule, give that"):
+        read(path)
+    found = read(path, ligands=[parametrized])
+    assert found.labels.names.tolist() == whole.labels.names.tolist()
+    assert found.labels.chains.tolist() == whole.labels.chains.tolist()
+    assert np.allclose(found.positions, whole.positions, atol=1e-3)
+    assert np.allclose(found.charges, whole.charges)
+    assert any("has the parameters of the ligand that was given" in note for note in found.notes)
+    energy, expected = (Energy(each.moved(whole.positions)).evaluate() for each in (found, whole))
+    assert energy.total == pytest.approx(expected.total, abs=1e-3)
+    chosen = read(path, ligands=[parametrized], select="resname LIG")
+    assert len(chosen) == n
+    assert len(read(path, ligands=[parametrized], select="not resname LIG")) == len(whole) - n
+
+
+@needs_programs
+def test_two_residues_of_one_molecule_and_another_that_is_added(parametrized, tmp_path):
+    path = tmp_path / "complex.pdb"
+    write_conformations(path, complex_with(parametrized, path) + parametrized.moved(parametrized.positions + 60))
+    other = Ligand.from_smiles(ETHANOL).parametrize()
+    found = read(path, ligands=[parametrized, other])
+    assert len(found) == len(read(HEXAPEPTIDE)) + 2 * len(parametrized) + len(other)
+    alone = tmp_path / "alone.pdb"
+    write_conformations(alone, parametrized)
+    assert np.allclose(read(alone, ligands=[parametrized]).charges, parametrized.charges)
+
+
+@needs_programs
+def test_a_residue_that_is_another_molecule_says_why(parametrized, tmp_path):
+    path = tmp_path / "complex.pdb"
+    whole = complex_with(parametrized, path)
+    with pytest.raises(ParameterError, match=r"LIG1:.*it is not the molecule of the ligand that was given: it has .*C"):
+        read(path, ligands=[Ligand.from_smiles(ETHANOL).parametrize()])
+    heavy = whole.selected("not resname LIG") | (whole.labels.elements != "H")
+    write_conformations(path, whole[heavy])
+    with pytest.raises(ParameterError, match="hydrogens are missing: it has 9 of the 18 atoms"):
+        read(path, ligands=[parametrized])
+
+
+@needs_programs
+def test_commands_read_what_they_wrote(tmp_path):
+    """minimize, relax and simulate write complexes that all commands read again with the same ligand file."""
+    ligand, path, source = Ligand.from_smiles(ETHANOL), tmp_path / "l.sdf", tmp_path / "peptide.pdb"
+    path.write_text(sdf(ligand.moved(ligand.positions + np.array([25.0, 0.0, 0.0]))))
+    source.write_bytes(HEXAPEPTIDE.read_bytes())
+    out = tmp_path / "complex.pdb"
+    report = json.loads(
+        run("minimize", source, "--ligand-file", path, "--max-iterations", 5, "-o", out, "--json").stdout
+    )
+    record = json.loads(run("energy", out, "--ligand-file", path, "--json").stdout)
+    assert record["n_atoms"] == report["n_atoms"]
+    assert record["energy"]["total"] == pytest.approx(report["energy_after"]["total"], abs=0.5)
+    run("binding", out, "--ligand-file", path, "--ligand", "resname LIG", "--json")
+    assert "--ligand-file ligand.sdf" in error_of("energy", out)

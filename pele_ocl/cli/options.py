@@ -301,7 +301,9 @@ _STRUCTURE_OPTIONS: Options = (
         type=INPUT,
         multiple=True,
         metavar="FILE",
-        help="Add the first molecule of a file of small molecules: .sdf, .mol2 or .smi. Can be given several times.",
+        help="Parameters for a small molecule, the first of an .sdf, .mol2 or .smi file: of residues of the structure "
+        "that are this molecule and have no template, which stay where they are; else it is added. Can be given "
+        "several times.",
     ),
     click.option(
         "--ligand-forcefield",

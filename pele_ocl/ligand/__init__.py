@@ -2,6 +2,7 @@
 
 from .files import is_ligand_file, read_sdf
 from .molecule import ELEMENTS, Ligand, count_molecules, read_ligands
+from .residues import LigandTemplate, LigandTemplates
 from .settings import ATOM_TYPES, CHARGES
 
 __all__ = [
@@ -9,6 +10,8 @@ __all__ = [
     "CHARGES",
     "ELEMENTS",
     "Ligand",
+    "LigandTemplate",
+    "LigandTemplates",
     "count_molecules",
     "is_ligand_file",
     "read_ligands",
