@@ -91,6 +91,13 @@ class Labels(ReadOnlyArrays):
         """Atom i as people write it: `A:ALA5:CA`."""
         return f"{self.residue(i)}:{self.names[i]}"
 
+    def followed_by(self, other: Labels) -> Labels:
+        """Put the labels of further atoms, in residues of their own, behind these."""
+        columns = {f.name: np.concatenate([getattr(self, f.name), getattr(other, f.name)]) for f in fields(self)}
+        shift = int(self.residue_index[-1]) + 1 if len(self) else 0
+        columns["residue_index"] = np.concatenate([self.residue_index, other.residue_index + shift])
+        return Labels(**columns)
+
     def _index(self, i: int) -> int:
         return arguments.whole_number("the index of the atom", i, least=-len(self), most=len(self) - 1)
 

@@ -10,9 +10,8 @@ from typing import Protocol, TypeAlias
 
 import click
 import numpy as np
-from numpy.typing import NDArray
 
-from ..atoms import Atoms, Floats, selectable
+from ..atoms import Atoms, Floats, Taken, selectable
 from ..atoms.lcpo import lcpo_notes
 from ..atoms.selection import Composition, Selection
 from ..common.errors import InputError
@@ -33,8 +32,7 @@ from .command import remember_coordinates
 from .report import counted
 from .terminal import note
 
-Bools = NDArray[np.bool_]
-Chosen: TypeAlias = tuple[Atoms, Bools | None]
+Chosen: TypeAlias = tuple[Atoms, Taken | None]
 
 _KINDS = {"protein": "protein", "nucleic": "nucleic", "ligand": "ligand", "ion": "ion", "ions": "ion", "water": "water"}
 
@@ -151,7 +149,7 @@ class StructureReader:
         return self.chosen(source, number)[0]
 
     def chosen(self, source: InputFile, number: int | None = None) -> Chosen:
-        """Read the chosen atoms of a file, and (n,) True for each atom that was taken, None if all were.
+        """Read the chosen atoms of a file, and tell which of the file they are, None if all were taken.
 
         number : of the model, by default of --model
         """
@@ -185,14 +183,17 @@ class StructureReader:
         )
         return own(source)
 
-    def unparameterised(self, source: InputFile) -> Atoms:
-        """Read the chosen atoms of a file with their names and positions, and no parameters: charges are 0."""
+    def unparameterised(self, source: InputFile, whole: bool = False) -> Atoms:
+        """Read the chosen atoms of a file with their names and positions, and no parameters: charges are 0.
+
+        whole : whether all atoms are read, of a file that others are found in
+        """
         positions = self._coordinates_of(source.path)
         parameters = () if positions is None else self.parameters
         found = read_structure_or_atoms(source, self.model, positions, parameters)
         bonds = found.bonds if isinstance(found, Atoms) else np.empty((0, 2), np.int32)
         atoms = Atoms(found.positions, np.zeros(len(found.positions)), labels=found.labels, bonds=bonds)
-        if self.selection is not None:
+        if self.selection is not None and not whole:
             atoms = atoms[self.selection.mask(selectable(atoms))]
         atoms = self._noted(source, atoms)
         return atoms

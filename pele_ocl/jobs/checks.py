@@ -8,6 +8,7 @@ from dataclasses import replace
 from ..atoms import Atoms
 from ..common.errors import InputError
 from ..contract import Finding, of_energy, of_structure, require
+from ..trajectories import Trajectory
 from .notes import note
 from .reading import MoleculeRead
 
@@ -43,6 +44,15 @@ class Checks:
             reason = self.of_model(molecule.numbers[place], of_structure(atoms))
             failed |= {} if reason is None else {place: reason}
         return molecule.without(failed)
+
+    def frames(self, frames: Trajectory) -> None:
+        """Take the findings about frames, which their notes tell. Raises InputError if the job is strict."""
+        self.told(frames.findings)
+
+    def told(self, findings: Sequence[Finding]) -> None:
+        """Take findings that were told before. Raises InputError for one that is noted if the job is strict."""
+        require(findings, self.strict)
+        self.findings += findings
 
     def of_model(self, number: int, findings: Sequence[Finding]) -> str | None:
         """Tell the findings about one of several models, or give why it is refused."""

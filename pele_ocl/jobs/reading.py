@@ -9,9 +9,8 @@ from os import PathLike
 from typing import Any, Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..atoms import Atoms, Floats
+from ..atoms import Atoms, Floats, Taken
 from ..common.arguments import choice
 from ..common.errors import InputError
 from ..common.inputfile import InputFile
@@ -19,8 +18,7 @@ from ..forcefield import ForceField
 from ..formats import brings_parameters, is_structure, read_conformations, structure_format, structure_suffix
 from ..reading import read_chosen
 
-Bools = NDArray[np.bool_]
-Chosen = tuple[Atoms, Bools | None]
+Chosen = tuple[Atoms, Taken | None]
 Models = Literal["one", "all"]
 
 
@@ -28,7 +26,7 @@ class Reads(Protocol):
     """A way to read structures, which pickles."""
 
     def chosen(self, source: InputFile, number: int | None = None, /) -> Chosen:
-        """Read the atoms of a model, and (n,) True for each atom that was taken, None if all were."""
+        """Read the atoms of a model, and tell which of the structure they are, None if all were taken."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,7 @@ class MoleculeRead:
     atoms : of the only model, or of the first that can be computed
     numbers : of the models, in the order of the file; empty if one model was asked for
     conformations : (m, n, 3) A, a row for each of `numbers`; NaN for a model that cannot be computed
-    chosen : (n_all,) True for each atom of the file that was taken, None if all were
+    chosen : the atoms of the file that were taken, None if all were
     failed : why models cannot be computed, by their place from 0
     """
 
@@ -82,8 +80,13 @@ class MoleculeRead:
     atoms: Atoms
     numbers: list[int] = field(default_factory=list)
     conformations: Floats | None = None
-    chosen: Bools | None = None
+    chosen: Taken | None = None
     failed: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def taken(self) -> Taken:
+        """Atoms of the file that were taken, also where all were."""
+        return self.chosen or Taken(np.ones(len(self.atoms), np.bool_), self.atoms.labels)
 
     def models(self) -> Iterator[tuple[int, Atoms]]:
         """Give the place and the atoms of each model that can be computed, of several."""
@@ -122,7 +125,7 @@ def molecule_of(source: InputFile, reads: Reads, models: str = "one") -> Molecul
     # The first is asked for by its number, so that no note says that the others were not read.
     first = next((number for place, number in enumerate(numbers) if place not in failed), numbers[0])
     atoms, chosen = reads.chosen(source, first)
-    positions = conformations if chosen is None else conformations[:, chosen]
+    positions = conformations if chosen is None else conformations[:, chosen.mask]
     return MoleculeRead(source, atoms, numbers, positions, chosen, failed)
 
 
