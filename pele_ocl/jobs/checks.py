@@ -45,6 +45,10 @@ class Checks:
             failed |= {} if reason is None else {place: reason}
         return molecule.without(failed)
 
+    def noted(self, atoms: Atoms) -> None:
+        """Tell all findings about a structure that has no energy to be refused for: a map of it, say."""
+        self.add(*(replace(finding, action="noted") for finding in of_structure(atoms, "noted")))
+
     def frames(self, frames: Trajectory) -> None:
         """Take the findings about frames, which their notes tell. Raises InputError if the job is strict."""
         self.told(frames.findings)

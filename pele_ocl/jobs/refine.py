@@ -16,13 +16,14 @@ from ..atoms.graphs import SymmetricRmsd
 from ..binding.poses import PoseReader, Poses, holds_molecules, read_complexes
 from ..common.errors import FormatError, InputError, PeleError
 from ..common.inputfile import InputFile, read_file
-from ..contract import of_energy, of_structure, require
+from ..contract import of_energy, of_structure
 from ..explore import Refined, Refiner
 from ..formats import read_conformations
 from ..formats.conformation_files import Content, write_conformation
 from ..gb_models.solvent_model import SolventModel
 from ..opencl.device import get_device
 from ..trajectories.fingerprints import sha256_of
+from .checks import Checks
 from .facts import composition_as_json, settings
 from .journal import make_folder
 from .minimize import WRITTEN
@@ -61,7 +62,7 @@ class RefineSpec(Spec[int]):
     def given(self) -> Atoms:
         """Atoms of the complex. Raises InputError for a structure that is refused."""
         atoms = self.reading.chosen(self.source)[0]
-        require(of_structure(atoms, "noted"), self.strict)
+        Checks(self.path, self.strict).add(*of_structure(atoms, "noted"))
         return atoms
 
     @cached_property
