@@ -50,6 +50,7 @@ class Binding:
 
     atoms : of the complex, chosen among the Atoms that were `given`, whose positions are evaluated
     parts : Parts, which atoms these are; notes : sentences about the choice
+    findings : about frames that a command read, of the contract
     plans : the Energy of each part, by name; "receptor" and "ligand" take their atoms of the complex
     systems : Systems, which evaluates these plans together
     names : of the terms; n_atoms : of `given`; idecomp : of the decomposition, None without

@@ -99,17 +99,18 @@ def _usual_lengths(atoms: Atoms, bonds: Ints, others: Floats) -> Floats:
 def of_order(atoms: Atoms, bonds: Ints, positions: Floats) -> list[Finding]:
     """Findings about positions (n, 3) A that may be of the atoms in another order: bonds of absurd lengths.
 
-    A bond is that if it is 0.6 A longer than the force field's, or than the sum of two covalent radii, or shorter than
-    half of it. Simulations and crystals have no such bonds.
+    A bond is that if it is 0.6 A longer than the force field's and than the sum of two covalent radii, or shorter than
+    half of each. Simulations and crystals have no such bonds.
 
     bonds : (m, 2) pairs of atoms to look at
     """
     elements = ["X"] * len(atoms) if atoms.labels is None else atoms.labels.elements.tolist()
     radii = np.array([covalent_radius(element) if element not in ("", "X") else np.nan for element in elements])
     sums = radii[bonds].sum(axis=1)
-    usual = _usual_lengths(atoms, bonds, np.where(np.isfinite(sums), sums, USUAL_BOND))
-    lengths = _lengths(positions, bonds)
-    wrong = np.flatnonzero((lengths > usual + _MOST_LONGER) | (lengths < _SHORTEST * usual))
+    sums = np.where(np.isfinite(sums), sums, USUAL_BOND)
+    usual, lengths = _usual_lengths(atoms, bonds, sums), _lengths(positions, bonds)
+    is_long, is_short = lengths > np.maximum(usual, sums) + _MOST_LONGER, lengths < _SHORTEST * np.minimum(usual, sums)
+    wrong = np.flatnonzero(is_long | is_short)
     if not len(wrong):
         return []
     worst = int(wrong[np.abs(lengths - usual)[wrong].argmax()])
