@@ -352,3 +352,98 @@ def test_commands_read_what_they_wrote(tmp_path):
     assert record["energy"]["total"] == pytest.approx(report["energy_after"]["total"], abs=0.5)
     run("binding", out, "--ligand-file", path, "--ligand", "resname LIG", "--json")
     assert "--ligand-file ligand.sdf" in error_of("energy", out)
+
+
+# Molecules that are hard to read
+
+HARD = {
+    "CS(=O)(=O)[N-]c1ccccc1": -1, "COS(=O)(=O)[O-]": -1, "COP(=O)([O-])[O-]": -2, "CP(=O)(O)[O-]": -1,
+    "FC(F)(F)c1cc(Cl)c(Br)cc1I": 0, "[NH3+]CC(=O)[O-]": 0, "O=[N+]([O-])c1ccccc1": 0, "C[N+](C)(C)CCO": 1,
+    "C[n+]1ccccc1": 1, "CNC(=[NH2+])N": 1, "CN=[N+]=[N-]": 0, "[O-][n+]1ccccc1": 0, "N#[N+]c1ccccc1": 1,
+    "C[S+](C)C": 1, "C[P+](C)(C)C": 1, "C[n+]1cc[nH]c1": 1, "C1CCCCCCCCCCCOC(=O)CC1": 0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("smiles", HARD)
+def test_charge_hydrogens_and_names_of_hard_molecules(smiles, tmp_path):
+    """By every way that an SDF file has to say them: charges by property lines and by column, aromatic bonds."""
+    from rdkit import Chem
+
+    made = Ligand.from_smiles(smiles)
+    block = Chem.MolToMolBlock(made.molecule)
+    aromatic = Chem.MolToMolBlock(made.molecule, kekulize=False)
+    lines = [line for line in block.split("\n") if not line.startswith("M  CHG")]
+    for atom in made.molecule.GetAtoms():
+        row, figure = lines[4 + atom.GetIdx()], {0: 0, 1: 3, -1: 5}[atom.GetFormalCharge()]
+        lines[4 + atom.GetIdx()] = f"{row[:36]}{figure:3d}{row[39:]}"
+    blocks = {
+        "properties": block, "column": "\n".join(lines), "aromatic": aromatic,
+        "v3000": Chem.MolToMolBlock(made.molecule, forceV3000=True),
+    }  # fmt: skip
+    for kind, text in blocks.items():
+        path = tmp_path / f"{kind}.sdf"
+        path.write_text(f"{text}$$$$\n")
+        found = Ligand.read(path)
+        assert (found.charge, found.formula) == (HARD[smiles], made.formula), kind
+        names = found.labels.names.tolist()
+        assert len(set(names)) == len(names)
+        assert max(map(len, names)) <= 4
+        heavy = tmp_path / "heavy.sdf"
+        heavy.write_text(Chem.MolToMolBlock(Chem.RemoveHs(found.molecule)))
+        if "H" in made.elements:
+            assert Ligand.read(heavy, hydrogens="add").formula == made.formula
+            with pytest.raises(InputError, match="lacks .* hydrogens"):
+                Ligand.read(heavy)
+
+
+@needs_programs
+@pytest.mark.parametrize("smiles", ["CS(=O)(=O)[N-]C", "COP(=O)([O-])[O-]", "C[N+](=O)[O-]", "[NH3+]CC(=O)[O-]"])
+def test_parameters_of_hard_molecules_have_their_charge(smiles):
+    assert Ligand.from_smiles(smiles).parametrize().charges.sum() == pytest.approx(HARD.get(smiles, {
+        "CS(=O)(=O)[N-]C": -1, "C[N+](=O)[O-]": 0}.get(smiles)), abs=0.01)  # fmt: skip
+
+
+BAD = {
+    "a query": lambda block: block.replace("  1  2  1  0", "  1  2  8  0"),
+    "no element": lambda block: block.replace(" C   0", " Q   0", 1),
+    "no number": lambda block: block.replace("0.", "x.", 1),
+    "cut": lambda block: block[: len(block) // 3],
+    "a charge of no atom": lambda block: block.replace("M  END", "M  CHG  1  99   1\nM  END"),
+    "counts": lambda block: block.replace("  9  8", "  9 90", 1),
+    "impossible": lambda block: block.replace("  1  2  1  0", "  1  2  3  0"),
+    "empty": lambda _: "nothing\n\n\n  0  0  0  0  0  0  0  0  0  0999 V2000\nM  END",
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_bad_records_leave_the_others(kind, tmp_path):
+    ethanol = Ligand.from_smiles(ETHANOL)
+    good = sdf(ethanol)
+    path = tmp_path / "many.sdf"
+    path.write_text(good + BAD[kind](good.removesuffix("$$$$\n")) + "\n$$$$\n" + good)
+    failed: dict[int, str] = {}
+    assert [each.formula for each in read_ligands(path, failed=failed)] == ["C2H6O"] * 2
+    assert list(failed) == [2]
+    line = good.count("\n") + 1
+    assert failed[2].startswith(f"{path}:{line}")
+    assert Ligand.read(path, 3).smiles == ethanol.smiles
+
+
+def test_charges_that_a_mol2_file_contradicts_are_refused(tmp_path):
+    """As antechamber writes nitro groups: both oxygens of the type O.2, with single bonds."""
+    rows = ["C1 0 0 0 C.3", "N1 1.5 0 0 N.pl3", "O1 2.1 1 0 O.2", "O2 2.1 -1 0 O.2", "H1 -.4 1 0 H", "H2 -.4 -.5 .9 H",
+            "H3 -.4 -.5 -.9 H"]  # fmt: skip
+    bonds = [(1, 2), (2, 3), (2, 4), (1, 5), (1, 6), (1, 7)]
+    path = tmp_path / "nitro.mol2"
+    given = {
+        "atom 3 is of the type O.2 and has no double bond": [0.0] * 7,
+        r"partial charges add up to \+0.00 e, and": [0.0, 0.6, -0.3, -0.3, 0.0, 0.0, 0.0],
+    }
+    for message, charges in given.items():
+        atoms = [f"{k} {row} 1 LIG {q}" for k, (row, q) in enumerate(zip(rows, charges, strict=True), 1)]
+        pairs = [f"{k} {i} {j} 1" for k, (i, j) in enumerate(bonds, 1)]
+        text = ["@<TRIPOS>MOLECULE", "nitro", "7 6 1", "SMALL", "USER_CHARGES", "@<TRIPOS>ATOM", *atoms,
+                "@<TRIPOS>BOND", *pairs, ""]  # fmt: skip
+        path.write_text("\n".join(text))
+        with pytest.raises(FormatError, match=f"{message}.*give the molecule as an SDF file"):
+            Ligand.read(path)
