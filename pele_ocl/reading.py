@@ -20,6 +20,8 @@ from .formats import brings_parameters, read_structure_or_atoms, structure_forma
 from .ligand import (
     ATOM_TYPES,
     CHARGES,
+    HYDROGENS,
+    Hydrogens,
     Ligand,
     LigandTemplate,
     LigandTemplates,
@@ -54,6 +56,7 @@ def read(
     ligands: Ligands = (),
     ligand_forcefield: str = "gaff2",
     ligand_charges: str = "gas",
+    ligand_hydrogens: Hydrogens = "given",
 ) -> Atoms:
     """Read a molecule and give it parameters.
 
@@ -75,6 +78,7 @@ def read(
         .smi), each by its first molecule. A molecule that residues of the file are by their elements and bonds, and
         that the force field does not know, is not added: they have its parameters, and keep their positions
     ligand_forcefield, ligand_charges : of ligands without parameters, as of `Ligand.parametrize`
+    ligand_hydrogens : "given", or "add" for files of molecules that lack some, as of `Ligand.read`
 
     Returns Atoms in the order of the file. Raises FormatError if a file cannot be read, and ParameterError if the force
     field lacks a residue or an atom. Raises InputError for a force field that the file cannot take. A selection that
@@ -82,7 +86,7 @@ def read(
     """
     return read_chosen(
         path, forcefield, model, coordinates, parameters, select=select, radii=radii, ligands=ligands,
-        ligand_forcefield=ligand_forcefield, ligand_charges=ligand_charges,
+        ligand_forcefield=ligand_forcefield, ligand_charges=ligand_charges, ligand_hydrogens=ligand_hydrogens,
     )[0]  # fmt: skip
 
 
@@ -98,14 +102,16 @@ def read_chosen(
     ligands: Ligands = (),
     ligand_forcefield: str = "gaff2",
     ligand_charges: str = "gas",
+    ligand_hydrogens: Hydrogens = "given",
 ) -> tuple[Atoms, Taken | None]:
     """Read as `read` does, and tell which atoms were taken, None if all were. Ligands are taken whole."""
     if isinstance(ligands, str | PathLike | Ligand | Atoms) or not isinstance(ligands, Iterable):
         raise InputError(f"ligands are {arguments.described(ligands)}; a list of them is needed")
     arguments.choice("ligand_forcefield", ligand_forcefield, ATOM_TYPES)
     arguments.choice("ligand_charges", ligand_charges, CHARGES)
-    added = [_ligand_of(each, ligand_forcefield, ligand_charges, radii) for each in ligands]
-    kind = ligand_forcefield, ligand_charges
+    arguments.choice("ligand_hydrogens", ligand_hydrogens, HYDROGENS)
+    kind = ligand_forcefield, ligand_charges, ligand_hydrogens
+    added = [_ligand_of(each, kind, radii) for each in ligands]
     found, taken, known = _read_file(path, forcefield, model, coordinates, parameters, select, radii, kind, added)
     for atoms in (each.atoms for k, each in enumerate(added) if k not in known):
         n, found = len(found), found + atoms
@@ -115,12 +121,16 @@ def read_chosen(
     return found, taken
 
 
-def _ligand_of(given: LigandGiven, forcefield: str, charges: str, radii: str | None) -> LigandTemplate:
+_Kind = tuple[str, str, Hydrogens]  # of ligands: force field, charges, and whether hydrogens are added
+
+
+def _ligand_of(given: LigandGiven, kind: _Kind, radii: str | None) -> LigandTemplate:
     """Give a ligand parameters, if it has none."""
+    forcefield, charges, hydrogens = kind
     if not isinstance(given, Atoms | Ligand):
         given = read_file(arguments.file_path(given, "ligands"))
         others = count_molecules(given) - 1
-        given = Ligand.read(given)
+        given = Ligand.read(given, hydrogens=hydrogens)
         if others > 0:
             note = f"{given.source}: the first of {others + 1:,} molecules was taken"
             given = replace(given, notes=(*given.notes, note))
@@ -132,11 +142,11 @@ def _ligand_of(given: LigandGiven, forcefield: str, charges: str, radii: str | N
 def _read_file(
     path: str | PathLike[str], forcefield: ForceField | str | None, model: int | None, coordinates: Coordinates,
     parameters: Iterable[str | PathLike[str]], select: str | Selection | None, radii: str | None,
-    ligand: tuple[str, str], ligands: Sequence[LigandTemplate],
+    ligand: _Kind, ligands: Sequence[LigandTemplate],
 ) -> tuple[Atoms, Taken | None, frozenset[int]]:  # fmt: skip
     """Read the file itself; parameters as of read_chosen.
 
-    ligand : force field and charges of an SDF file; ligands : of residues that the force field does not know
+    ligand : of an SDF file; ligands : of residues that the force field does not know
 
     Returns also which of the ligands are residues of the file.
     """

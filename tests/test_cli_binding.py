@@ -160,7 +160,7 @@ def test_poses_of_an_sdf_file(files, tmp_path):
     assert report["frames"][1]["energy"]["total"] == pytest.approx(found.total[1], abs=1e-6)
     rows = list(csv.DictReader(line for line in out.read_text().splitlines() if not line.startswith("#")))
     assert [bool(row["error"]) for row in rows] == [True, False]
-    assert "1 pose failed, the first of them 0: molecule 1: " in done.stderr
+    assert "1 pose failed, the first of them 1: molecule 1: " in done.stderr
     (tmp_path / "poses.sdf").write_text("nothing\n")
     assert "is no molecule of an SDF file" in error_of("binding", files[0], *options)
 

@@ -392,7 +392,7 @@ def test_charge_hydrogens_and_names_of_hard_molecules(smiles, tmp_path):
         heavy.write_text(Chem.MolToMolBlock(Chem.RemoveHs(found.molecule)))
         if "H" in made.elements:
             assert Ligand.read(heavy, hydrogens="add").formula == made.formula
-            with pytest.raises(InputError, match="lacks .* hydrogens"):
+            with pytest.raises(InputError, match=r"lacks .* hydrogens"):
                 Ligand.read(heavy)
 
 
@@ -447,3 +447,23 @@ def test_charges_that_a_mol2_file_contradicts_are_refused(tmp_path):
         path.write_text("\n".join(text))
         with pytest.raises(FormatError, match=f"{message}.*give the molecule as an SDF file"):
             Ligand.read(path)
+
+
+@needs_programs
+def test_hydrogens_are_added_by_both_doors(tmp_path):
+    """To a ligand file, and to a file of a molecule itself; the error says how."""
+    from rdkit import Chem
+
+    path = tmp_path / "heavy.sdf"
+    path.write_text(Chem.MolToMolBlock(Chem.RemoveHs(Ligand.from_smiles(ETHANOL).molecule)) + "$$$$\n")
+    with pytest.raises(InputError, match=r"lacks 6 hydrogens.*hydrogens='add'; --ligand-hydrogens add"):
+        read(HEXAPEPTIDE, ligands=[path])
+    whole = read(HEXAPEPTIDE, ligands=[path], ligand_hydrogens="add")
+    assert len(whole) == len(read(HEXAPEPTIDE)) + 9
+    words = ("energy", HEXAPEPTIDE, "--ligand-file", path, "--ligand-hydrogens", "add", "--json")
+    record = json.loads(run(*words).stdout)
+    assert record["n_atoms"] == len(whole)
+    assert any("6 hydrogens were added" in note for note in record["notes"])
+    assert len(read(path, ligand_hydrogens="add")) == 9
+    assert json.loads(run("energy", path, "--ligand-hydrogens", "add", "--json").stdout)["n_atoms"] == 9
+    assert "--ligand-hydrogens add" in error_of("energy", path)

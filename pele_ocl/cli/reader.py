@@ -27,6 +27,7 @@ from ..formats import (
 )
 from ..formats.amber import is_netcdf
 from ..gb_models.solvent_model import SolventModel
+from ..ligand import Hydrogens
 from ..reading import FILE, Coordinates, read_chosen
 from .command import remember_coordinates
 from .report import counted
@@ -113,7 +114,7 @@ class StructureReader:
     selection : of all three options that choose atoms; gb, like : of the solvent, None if the command has none
     lcpo : rule of LCPO surfaces, to say which atoms take the parameters of carbon; "" without them
     trajectory : None if the command takes none
-    ligand_file, ligand_forcefield, ligand_charges : ligands to add, and the parameters of those without
+    ligand_file, ligand_forcefield, ligand_charges, ligand_hydrogens : ligands, and the parameters of those without
     """
 
     structures: tuple[Path, ...]
@@ -136,6 +137,7 @@ class StructureReader:
     ligand_file: tuple[Path, ...] = ()
     ligand_forcefield: str = "gaff2"
     ligand_charges: str = "gas"
+    ligand_hydrogens: Hydrogens = "given"
     _told: set[str] = field(default_factory=set, init=False)
     _of_frames: list[str] = field(default_factory=list, init=False)  # notes about the first frame
 
@@ -166,6 +168,7 @@ class StructureReader:
             self._positions(source), self.parameters, select=self.selection,
             radii=self.radii if has_own or self.radii == FILE else None, ligands=self.ligand_file,
             ligand_forcefield=self.ligand_forcefield, ligand_charges=self.ligand_charges,
+            ligand_hydrogens=self.ligand_hydrogens,
         )  # fmt: skip
         if self.gb is not None:
             atoms = SolventModel.like(self.like or "exact", gb=self.gb).choose_radii(atoms)

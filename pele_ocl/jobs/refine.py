@@ -263,6 +263,8 @@ class RefineSpec(Spec[int]):
         }  # fmt: skip
 
 
-def finite(values: Mapping[str, float]) -> dict[str, float | None]:
-    """Put None in place of what is no number."""
-    return {name: value if math.isfinite(value) else None for name, value in values.items()}
+def finite(values: Mapping[str, float]) -> dict[str, float | int | None]:
+    """Put None in place of what is no number; clashes are whole."""
+    known = {name: value if math.isfinite(value) else None for name, value in values.items()}
+    clashes = known.get("clashes")
+    return known if clashes is None else {**known, "clashes": int(clashes)}

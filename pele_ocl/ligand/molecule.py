@@ -24,7 +24,7 @@ from ..common.textfiles import plain_bytes, quoted
 from ..formats.molecules import SdfRecord, sdf_records
 from ..formats.structures import read_topology
 from . import antechamber, cache
-from .settings import ATOM_TYPES, CHARGES
+from .settings import ATOM_TYPES, CHARGES, HYDROGENS
 
 if TYPE_CHECKING:
     from rdkit.Chem import Mol
@@ -312,7 +312,7 @@ def embedded(molecule: Mol, source: str) -> Mol:
 
 def _records(file: InputFile, hydrogens: Hydrogens, residue_name: str) -> Iterator[Callable[[], Ligand]]:
     """Yield a function for each molecule of a file, which makes it or says why not."""
-    arguments.choice("hydrogens", hydrogens, ("given", "add"))
+    arguments.choice("hydrogens", hydrogens, HYDROGENS)
     suffix = Path(str(file).removesuffix(".gz").removesuffix(".bz2")).suffix.lower()
     if suffix not in SUFFIXES:
         raise FormatError(f"{file}: is no file of small molecules; these are {', '.join(SUFFIXES)}")
@@ -448,7 +448,8 @@ def _of_file(molecule: Mol, where: str, number: int, hydrogens: Hydrogens, resid
         lacking = sum(atom.GetTotalNumHs() for atom in molecule.GetAtoms())
         if lacking and hydrogens == "given":
             raise InputError(
-                f"{source}: lacks {lacking:,} hydrogens; give the molecule with all of them, or have them added"
+                f"{source}: lacks {lacking:,} hydrogens; give the molecule with all of them and its formal charges, or "
+                "have them added, if these charges are right (hydrogens='add'; --ligand-hydrogens add)"
             )
         if lacking:
             _check_lengths(molecule, source)

@@ -283,8 +283,9 @@ def _tell_failures(found: BindingReport) -> None:
     errors = found.energies.errors
     for place, reason in list(errors.items())[:1]:
         numbers = found.energies.frames
-        frame = place if numbers is None else int(numbers[place])
-        kind = "pose" if found.poses is not None else found.kind or "frame"
+        is_pose = found.poses is not None
+        frame = place + 1 if is_pose else place if numbers is None else int(numbers[place])
+        kind = "pose" if is_pose else found.kind or "frame"
         note(f"Error: {counted(len(errors), kind)} failed, the first of them {frame}: {reason}")
 
 

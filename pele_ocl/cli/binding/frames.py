@@ -276,5 +276,6 @@ def _save(output: Path, molecule: MoleculeRead, energies: BindingEnergies, namin
     errors = np.array([energies.errors.get(k, "") for k in range(len(energies))])
     units = dict.fromkeys(columns, UNIT)
     rmsd = {} if energies.rmsd is None else {"rmsd": energies.rmsd}
-    table = {"frame": energies.frames, **columns, **rmsd, "error": errors}
+    pose = {} if energies.rmsd is None else {"pose": energies.frames + 1}
+    table = {"frame": energies.frames, **pose, **columns, **rmsd, "error": errors}
     write_table(output, table, units | dict.fromkeys(rmsd, "angstrom"), provenance(molecule.source))  # type: ignore[arg-type]
