@@ -19,6 +19,7 @@ from pele_ocl import (
     Ligand,
     ParameterError,
     SolventModel,
+    jobs,
     read,
     read_ligands,
     write_conformations,
@@ -467,3 +468,21 @@ def test_hydrogens_are_added_by_both_doors(tmp_path):
     assert len(read(path, ligand_hydrogens="add")) == 9
     assert json.loads(run("energy", path, "--ligand-hydrogens", "add", "--json").stdout)["n_atoms"] == 9
     assert "--ligand-hydrogens add" in error_of("energy", path)
+
+
+@needs_programs
+def test_models_and_jobs_take_ligand_files(tmp_path):
+    """A ligand that is added stays in all models; one that the models have moves with them."""
+    ligand, path = Ligand.from_smiles(ETHANOL), tmp_path / "l.sdf"
+    path.write_text(sdf(ligand.moved(ligand.positions + np.array([25.0, 0.0, 0.0]))))
+    peptide, whole = read(HEXAPEPTIDE), read(HEXAPEPTIDE, ligands=[path])
+    expected = Energy(whole).evaluate().total
+    for name, atoms in (("added", peptide), ("there", whole)):
+        models = tmp_path / f"{name}.pdb"
+        write_conformations(models, atoms, np.stack([atoms.positions] * 2))
+        words = ("energy", models, "--models", "all", "--ligand-file", path, "--json", "--select", "all")
+        record = json.loads(run(*words).stdout)
+        assert [row["energy"]["total"] for row in record["models"]] == pytest.approx([expected] * 2, abs=0.05)
+        spec = jobs.EnergySpec(reading=jobs.Reading(ligands=(str(path),), model=1))
+        (found,) = jobs.run(spec, [models])
+        assert found["energy"]["total"] == pytest.approx(expected, abs=0.05)

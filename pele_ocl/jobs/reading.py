@@ -16,6 +16,7 @@ from ..common.errors import InputError
 from ..common.inputfile import InputFile
 from ..forcefield import ForceField
 from ..formats import brings_parameters, is_structure, read_conformations, structure_format, structure_suffix
+from ..ligand import Hydrogens
 from ..reading import read_chosen
 
 Chosen = tuple[Atoms, Taken | None]
@@ -38,6 +39,8 @@ class Reading:
     model : number of the model in a file with several; by default the first
     coordinates, parameters : of topologies, as pele_ocl.read takes them
     radii : set of GB radii, for any solvent; by default the file's, or those that go with the solvent
+    ligands : files of small molecules, to add or for residues of the file, and ligand_forcefield, ligand_charges and
+        ligand_hydrogens, as pele_ocl.read takes them
     """
 
     forcefield: str | None = None
@@ -46,13 +49,19 @@ class Reading:
     coordinates: str | None = None
     parameters: tuple[str, ...] = ()
     radii: str | None = None
+    ligands: tuple[str, ...] = ()
+    ligand_forcefield: str = "gaff2"
+    ligand_charges: str = "gas"
+    ligand_hydrogens: Hydrogens = "given"
 
     def chosen(self, source: InputFile, number: int | None = None, /) -> Chosen:
         """Read the atoms of a file, and tell which they are; number : of the model."""
         field = None if brings_parameters(source) else self._forcefield
         model = self.model if number is None else number
         return read_chosen(
-            source, field, model, self.coordinates, self.parameters, select=self.select, radii=self.radii
+            source, field, model, self.coordinates, self.parameters, select=self.select, radii=self.radii,
+            ligands=self.ligands, ligand_forcefield=self.ligand_forcefield, ligand_charges=self.ligand_charges,
+            ligand_hydrogens=self.ligand_hydrogens,
         )  # fmt: skip
 
     @cached_property
@@ -125,6 +134,10 @@ def molecule_of(source: InputFile, reads: Reads, models: str = "one") -> Molecul
     # The first is asked for by its number, so that no note says that the others were not read.
     first = next((number for place, number in enumerate(numbers) if place not in failed), numbers[0])
     atoms, chosen = reads.chosen(source, first)
+    more = (len(atoms) if chosen is None else len(chosen)) - conformations.shape[1]
+    if more > 0:  # of ligands that were added, which stay
+        there = np.repeat(atoms.positions[np.newaxis, len(atoms) - more :], len(conformations), axis=0)
+        conformations = np.concatenate([conformations, there], axis=1)
     positions = conformations if chosen is None else conformations[:, chosen.mask]
     return MoleculeRead(source, atoms, numbers, positions, chosen, failed)
 
