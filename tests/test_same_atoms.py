@@ -14,7 +14,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from amber_helpers import content, rendered
+from amber_helpers import content, rendered, restart
 from binding_helpers import complex_atoms
 from binding_helpers import frames as positions_of_frames
 from mmpbsa_helpers import GB, M, call, rows_of, write_files
@@ -343,3 +343,17 @@ def test_frames_without_names_in_another_order_are_told_in_python(tmp_path):
         assert "frame 0: the bond of" in told
     assert trajectory(second, atoms).findings[0].atoms
     assert energy_over(Solvent(atoms), frames()).notes == ()
+
+
+def test_coordinates_without_names_in_another_order_are_told(tmp_path):
+    """Of a topology: a restart's, and an array's."""
+    (tmp_path / "x.parm7").write_text(rendered(content(copies=1)))
+    atoms = read(TRIALANINE.parent / "hexapeptide.pdb")
+    order = order_of("exchanged", atoms)
+    (tmp_path / "x.rst7").write_text(restart(atoms.positions[order]))
+    done = run("solvent", tmp_path / "x.parm7", "-c", tmp_path / "x.rst7", "--json")
+    sentence = "are the atoms in another order there?"
+    assert done.stderr.count(sentence) == 1
+    assert sum(sentence in note for note in json.loads(done.stdout)["notes"]) == 1
+    assert sentence in read(tmp_path / "x.parm7", coordinates=atoms.positions[order]).notes[-1]
+    assert not any(sentence in note for note in read(tmp_path / "x.parm7", coordinates=atoms.positions).notes)

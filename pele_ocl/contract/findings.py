@@ -102,8 +102,9 @@ def of_order(atoms: Atoms, bonds: Ints, positions: Floats) -> list[Finding]:
     A bond is that if it is 0.6 A longer than the force field's and than the sum of two covalent radii, or shorter than
     half of each. Simulations and crystals have no such bonds.
 
-    bonds : (m, 2) pairs of atoms to look at
+    bonds : (m, 2) pairs of atoms to look at; those of virtual sites, which have places of their own, are passed over
     """
+    bonds = bonds[~atoms.is_site[bonds].any(axis=1)]
     elements = ["X"] * len(atoms) if atoms.labels is None else atoms.labels.elements.tolist()
     radii = np.array([covalent_radius(element) if element not in ("", "X") else np.nan for element in elements])
     sums = radii[bonds].sum(axis=1)
