@@ -486,3 +486,12 @@ def test_models_and_jobs_take_ligand_files(tmp_path):
         spec = jobs.EnergySpec(reading=jobs.Reading(ligands=(str(path),), model=1))
         (found,) = jobs.run(spec, [models])
         assert found["energy"]["total"] == pytest.approx(expected, abs=0.05)
+
+
+def test_bad_lines_of_smiles_are_named_by_their_line(tmp_path):
+    path = tmp_path / "many.smi"
+    path.write_text("CCO ethanol\n# nothing\nC1CC ring\nCB(O)O acid\nCC[NH3+] amine\n")
+    failed: dict[int, str] = {}
+    assert [each.charge for each in read_ligands(path, failed=failed)] == [0, 1]
+    assert failed[2].startswith(f"{path}:3: 'C1CC' is no SMILES")
+    assert failed[3].startswith(f"{path}:4: the SMILES CB(O)O: atom 2 is B")

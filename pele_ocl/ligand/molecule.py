@@ -325,6 +325,8 @@ def _records(file: InputFile, hydrogens: Hydrogens, residue_name: str) -> Iterat
                     found = mol(residue_name)
             except FormatError as error:
                 raise FormatError(f"{where}: molecule {number:,} cannot be read: {error}") from None
+            except InputError as error:  # of a SMILES
+                raise InputError(f"{where}: {error}") from None
             if isinstance(found, Ligand):
                 return replace(found, source=where)
             return _of_file(found, where, number, hydrogens, residue_name)
