@@ -12,7 +12,7 @@ import numpy as np
 from ..common.errors import InputError
 from .bonded import Bonded, CMaps, TermTable
 from .default_radii import DefaultRadii
-from .labels import Labels
+from .labels import Labels, labels_together
 from .sites import VirtualSites
 
 
@@ -105,8 +105,7 @@ def _labels(first: Any, second: Any) -> Labels | None:
     for name in dict.fromkeys(chains.tolist()):
         if name in set(one.chains.tolist()) or (has_chains and not name):
             chains = np.where(chains == name, next(free, name), chains)
-    together: Labels = one.followed_by(replace(other, chains=chains))
-    return together
+    return labels_together(one, replace(other, chains=chains))
 
 
 def _bonded(one: Bonded, other: Bonded, n: int) -> Bonded:

@@ -91,13 +91,6 @@ class Labels(ReadOnlyArrays):
         """Atom i as people write it: `A:ALA5:CA`."""
         return f"{self.residue(i)}:{self.names[i]}"
 
-    def followed_by(self, other: Labels) -> Labels:
-        """Put the labels of further atoms, in residues of their own, behind these."""
-        columns = {f.name: np.concatenate([getattr(self, f.name), getattr(other, f.name)]) for f in fields(self)}
-        shift = int(self.residue_index[-1]) + 1 if len(self) else 0
-        columns["residue_index"] = np.concatenate([self.residue_index, other.residue_index + shift])
-        return Labels(**columns)
-
     def _index(self, i: int) -> int:
         return arguments.whole_number("the index of the atom", i, least=-len(self), most=len(self) - 1)
 
@@ -106,6 +99,14 @@ def labels_of(labels: Labels, indices: NDArray[np.intp]) -> Labels:
     """Return the labels of some atoms, (k,) indices, in that order; their residues are numbered anew, from 0."""
     columns = {f.name: getattr(labels, f.name)[indices] for f in fields(labels)}
     columns["residue_index"] = np.unique(columns["residue_index"], return_inverse=True)[1].reshape(-1)
+    return Labels(**columns)
+
+
+def labels_together(one: Labels, other: Labels) -> Labels:
+    """Put the labels of further atoms, in residues of their own, behind others."""
+    columns = {f.name: np.concatenate([getattr(one, f.name), getattr(other, f.name)]) for f in fields(one)}
+    shift = int(one.residue_index[-1]) + 1 if len(one) else 0
+    columns["residue_index"] = np.concatenate([one.residue_index, other.residue_index + shift])
     return Labels(**columns)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .correspondence import correspondence
-from .labels import Labels, labels_of
+from .labels import Labels, labels_of, labels_together
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class Taken:
 
     def with_atoms(self, n: int, labels: Labels | None) -> Taken:
         """Add n further atoms behind the structure's, all of them taken; labels : of these"""
-        both = None if self.labels is None or labels is None else self.labels.followed_by(labels)
+        both = None if self.labels is None or labels is None else labels_together(self.labels, labels)
         return Taken(np.concatenate([self.mask, np.ones(n, np.bool_)]), both)
 
     def among(self, labels: Labels | None, chosen: NDArray[np.intp], source: str) -> NDArray[np.intp]:

@@ -132,7 +132,7 @@ class ForceField:
         rows = self.radii if chosen in BONDI_SETS else {**embedded_radii(chosen), **self.origin.rows}
         return replace(self, radii=rows, radii_set=chosen, default_radii=False)
 
-    def unmatched(self, structure: Structure) -> list[int]:
+    def _unmatched(self, structure: Structure) -> list[int]:
         """List the places of the residues, from 0, that have no template."""
         return unmatched_residues(structure, self.templates)
 
@@ -275,7 +275,7 @@ class XmlForceField(ForceField):
         arguments.choice("radii", chosen, RADII_SETS)
         return replace(self, xml=replace(self.xml, set_of_radii=chosen))
 
-    def unmatched(self, structure: Structure) -> list[int]:
+    def _unmatched(self, structure: Structure) -> list[int]:
         """List the places of the residues, from 0, that have no template."""
         return self.xml.unmatched(structure)
 

@@ -128,7 +128,7 @@ class LigandTemplates:
         """List the residues without a template that may be ligands."""
         names = structure.labels.residue_names[structure.labels.residue_starts].tolist()
         others = [of for of, name in enumerate(names) if not (is_polymer(name) or is_water(name))]
-        return sorted(set(others) & set(self.forcefield.unmatched(structure))) if others else []
+        return sorted(set(others) & set(self.forcefield._unmatched(structure))) if others else []
 
     def _refuse_others(self, structure: Structure, fitting: Sequence[int]) -> None:
         """Raise ParameterError for the first residue that may be a ligand and is no molecule that was given."""
