@@ -432,6 +432,8 @@ def _check_charge(molecule: Mol) -> None:
         kind = atom.GetProp("_TriposAtomType") if atom.HasProp("_TriposAtomType") else ""
         if kind in ("O.2", "N.2") and all(bond.GetBondTypeAsDouble() == 1 for bond in atom.GetBonds()):
             raise FormatError(f"atom {atom.GetIdx() + 1} is of the type {kind} and has no double bond; {_AS_SDF}")
+        if kind in ("N.2", "C.2") and sum(bond.GetBondTypeAsDouble() == 2 for bond in atom.GetBonds()) > 1:
+            raise FormatError(f"atom {atom.GetIdx() + 1} is of the type {kind} and has two double bonds; {_AS_SDF}")
 
 
 def _of_file(molecule: Mol, where: str, number: int, hydrogens: Hydrogens, residue_name: str) -> Ligand:
