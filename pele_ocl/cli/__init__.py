@@ -14,7 +14,7 @@ import click
 
 from ..common.errors import INTERRUPTED, KernelBuildError, PeleError, printable, shortened
 from ..common.installation import installed_version
-from ..jobs.notes import heard_notes
+from ..common.notes import heard_notes
 from .clock import process_start
 from .command import DEBUG, HEARD
 from .terminal import compiling_said_once, note, one_line, open_standard_streams, warnings_as_notes

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 import click
 
 from ..common.errors import printable
-from ..jobs.notes import note as note
-from ..jobs.notes import one_line as one_line
-from ..jobs.notes import warnings_as_notes as warnings_as_notes
+from ..common.notes import note as note
+from ..common.notes import one_line as one_line
+from ..common.notes import warnings_as_notes as warnings_as_notes
 
 
 def say(text: str) -> None:

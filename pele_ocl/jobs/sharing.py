@@ -12,8 +12,8 @@ from secrets import token_hex
 from typing import Any, Generic, Protocol, TypeVar
 
 from ..common.errors import InputError
+from ..common.notes import collected_notes, note, warnings_as_notes
 from ..formats.tables import flat_texts
-from .notes import collected_notes, note, warnings_as_notes
 from .tasks import WorkersDiedError, in_order, on_each_worker
 from .workers import connected
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ..common.errors import printable, shortened
+from .errors import printable, shortened
 
 _KINDS = ("Note", "Warning")  # how lines begin that say something of the result
 _listeners: list[list[str]] = []  # of notes that are told, the innermost last
