@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from ..atoms.selection import Selection
 from ..common.arguments import text
 from ..common.errors import InputError
@@ -28,7 +30,13 @@ def selection_of(select: str | None, without: str | None = None, only: str | Non
             raise InputError(f"`only={only}`: there is no kind {unknown!r}; choose of {', '.join(_KINDS)}")
         parts.append(" or ".join(_KINDS[kind] for kind in kinds))
     whole = " and ".join(parts if len(parts) == 1 else [f"({part})" for part in parts])
-    return Selection(whole) if whole else None
+    return _parsed(whole) if whole else None
+
+
+@lru_cache(maxsize=16)
+def _parsed(whole: str) -> Selection:
+    """Parse a selection, once for all who read by it."""
+    return Selection(whole)
 
 
 def _split(keyword: str, names: str) -> list[str]:
