@@ -74,7 +74,7 @@ HELD = {
     "pele_ocl/cli/energy.py": "def _models_as_text(",
     "pele_ocl/cli/options.py": "def device_option(",
     "pele_ocl/cli/physics.py": "def medium_facts(",
-    "pele_ocl/cli/frames/tally.py": "SURFACE_AREA",
+    "pele_ocl/trajectories/tally.py": "SURFACE_AREA",
     "pele_ocl/dynamics/integrators.py": "INTEGRATORS = {",
     "pele_ocl/energy/bonded/kernels.py": "ATOMS_GPU, ITEMS_GPU",
     "pele_ocl/energy/bonded/tasks.py": "SPRINGS = (",
