@@ -17,11 +17,9 @@ from ..options import Command
 
 def trajectory_flags(command: Command) -> Command:
     """Options about a trajectory and `resume`, which the command gets as they are."""
-    resume = click.option("--resume", is_flag=True, help="Continue an interrupted run that wrote to OUT.")
-    decorated = resume(command)
     for option in reversed(_OPTIONS):
-        decorated = option(decorated)
-    return decorated
+        command = option(command)
+    return click.option("--resume", is_flag=True, help="Continue an interrupted run that wrote to OUT.")(command)
 
 
 def trajectory_options(command: Command) -> Command:
