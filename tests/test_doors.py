@@ -358,7 +358,12 @@ def test_words_that_contradict_each_other_are_refused_by_the_library(atoms):
     grid = pele_ocl.Grid.around(atoms, 1, 4.0)
     with pytest.raises(InputError, match="a cutoff is of the method cutoff, not of direct"):
         pele_ocl.potmap(atoms, grid, cutoff=4.0)
-    for name, value in {"ionic_strength": 0.1, "solvent_dielectric": 4.0, "surface": "lcpo", "rgb_max": 9.0}.items():
+    for name, value in {
+        "ionic_strength": 0.1,
+        "solvent_dielectric": 4.0,
+        "surface": "lcpo",
+        "born_cutoff": 9.0,
+    }.items():
         with pytest.raises(InputError, match=f"{name} is .*, and gb='none' has no solvent"):
             SolventModel(gb="none", **{name: value})
     assert SolventModel(gb="none", surface="none", ionic_strength=0.0).kappa == 0

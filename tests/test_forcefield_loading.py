@@ -83,7 +83,7 @@ def test_missing_rows_are_named_in_pele_s_way(ligand):
         ForceField.load(templates=[ligand[0]]).assign(LONE_LIGAND)
     assert str(caught.value) == (
         "made.pdb:1 (A:LIG1:C1): the OBC tables have no row LIGZ_C1 (2 atoms in all); "
-        "add a row with --obc or use --fallback"
+        "add a row with `obc` or use `guess_radii=True`"
     )
 
 
@@ -134,7 +134,7 @@ def test_a_whole_force_field_takes_pele_s_radii_and_says_so(tmp_path):
     assert atoms.gb_radii[6] == 1.7063
     assert atoms.notes == (
         "the force field came without a whole OBC table, so built-in radii (pele) were taken; "
-        "give its table with --obc, or choose with --radii",
+        "give its table with `obc`, or choose with `radii`",
     )
     asked = ForceField.load(templates=[field], radii="amber").assign(PEPTIDE)
     assert (asked.gb_radii[6], asked.notes) == (1.706, ())

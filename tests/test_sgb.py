@@ -202,7 +202,7 @@ def test_what_does_not_go_is_refused():
     model = MODELS["vdgbnp"]
     assert "holds Born radii and surface" in refusal(lambda: Energy(ATOMS, model=model))
     assert "come from the surface" in refusal(lambda: Energy(ATOMS, model=model, fixed_radii=True, born="tree"))
-    assert "leave rgb_max out" in refusal(lambda: SolventModel(gb="vdgbnp", rgb_max=25.0))
+    assert "leave born_cutoff out" in refusal(lambda: SolventModel(gb="vdgbnp", born_cutoff=25.0))
     assert "a nonpolar term of its own" in refusal(lambda: SolventModel(gb="vdgbnp", surface="lcpo"))
     assert "goes with sgbnp and vdgbnp" in refusal(lambda: SolventModel(surface="sgb"))
     assert "part of whole energies" in refusal(lambda: Solvent(ATOMS, model=model))

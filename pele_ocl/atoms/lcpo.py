@@ -87,7 +87,7 @@ def lcpo_notes(atoms: Atoms, rule: str = "chemistry") -> tuple[str, ...]:
     more = f" and {len(absent) - _NAMED:,} more" if len(absent) > _NAMED else ""
     return (
         f"LCPO has no parameters for {named}{more}: those of carbon are taken, as AMBER's programs do; refuse such "
-        "atoms with --lcpo-unknown refuse",
+        "atoms with `lcpo_unknown=refuse`",
     )
 
 

@@ -91,8 +91,8 @@ GROUPS = {
     "Choosing atoms": "model select without only",
     "Structure and force field": "coordinates ligand_file ligand_forcefield ligand_charges parameters "
     "forcefield allow_scripts radii templates obc pele_data "
-    "fallback pele_conf allow_missing_terminals",
-    "Solvent": "like gb rgb_max solute_dielectric solvent_dielectric ionic_strength temperature kappa_convention "
+    "guess_radii pele_conf allow_missing_terminals",
+    "Solvent": "like gb born_cutoff solute_dielectric solvent_dielectric ionic_strength temperature kappa_convention "
     "gbn_convention coulomb_constant surface surface_tension lcpo_unknown",
     "Devices and processes": "precision device workers scheduler shard",
     "Reports": "strict per_residue as_json verbose debug help help_all",

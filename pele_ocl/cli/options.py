@@ -24,6 +24,7 @@ from .cluster import NAMES as CLUSTER
 from .cluster import cluster_options_of
 from .command import CONSTANTS, DEBUG, INPUT, OUTPUT, current, is_given
 from .control_file import OPTION
+from .groups import former
 from .reader import choice_options
 
 Command = Callable[..., Any]
@@ -36,7 +37,7 @@ VACUUM, NO_GB = "vacuum", "none"  # of --solvent and of --gb: no solvent
 _WITHOUT_SOLVENT = {"surface": "none", "ionic_strength": 0.0}  # values that say the same once more
 MODEL_FIELDS = [f.name for f in fields(SolventModel)]
 _STRUCTURE_NAMES = (
-    "coordinates", "parameters", "model", "forcefield", "radii", "templates", "obc", "pele_data", "fallback",
+    "coordinates", "parameters", "model", "forcefield", "radii", "templates", "obc", "pele_data", "guess_radii",
     "allow_missing_terminals", "allow_scripts", "ligand_file", "ligand_forcefield", "ligand_charges",
 )  # fmt: skip
 
@@ -309,9 +310,9 @@ templates_option = click.option(
     "--templates", type=INPUT, multiple=True, metavar="PATH", help="PELE template, or a folder of templates."
 )
 obc_option = click.option("--obc", type=INPUT, multiple=True, metavar="FILE", help="OBC table, text or JSON.")
-fallback_option = click.option(
-    "--fallback", is_flag=True, help="Take radii by element and bonds for atoms without an OBC row."
-)
+_GUESS_HELP = "Take radii by element and bonds for atoms without an OBC row."
+guess_radii_option = click.option("--guess-radii", is_flag=True, **former("--fallback"), help=_GUESS_HELP)
+fallback_option = click.option("--guess-radii", "fallback", is_flag=True, **former("--fallback"), help=_GUESS_HELP)
 png_option = click.option("--png", type=OUTPUT, metavar="FILE", help="Draw the three central slices; needs matplotlib.")
 
 _STRUCTURE_OPTIONS: Options = (
@@ -375,7 +376,7 @@ _STRUCTURE_OPTIONS: Options = (
     templates_option,
     obc_option,
     pele_data_option(),
-    fallback_option,
+    guess_radii_option,
     click.option(
         OPTION,
         type=INPUT,
@@ -430,9 +431,10 @@ _MODEL_OPTIONS: Options = (
         help="Generalized Born model; `none` for no solvent.",
     ),
     click.option(
-        "--rgb-max",
+        "--born-cutoff",
         type=float,
         metavar="A",
+        **former("--rgb-max"),
         help="Ignore atoms beyond this distance when computing Born radii, as AMBER's rgbmax does, Angstrom; "
         "by default none.",
     ),

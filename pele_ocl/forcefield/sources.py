@@ -100,7 +100,7 @@ class Origin:
             return ()
         return (
             "the force field came without a whole OBC table, so built-in radii "
-            f"({self.completed_with}) were taken; give its table with --obc, or choose with --radii",
+            f"({self.completed_with}) were taken; give its table with `obc`, or choose with `radii`",
         )
 
     def _notes(self, used: Sequence[Template], kind: Kind, radii: Mapping[Key, tuple[float, float]]) -> Iterator[str]:
@@ -113,7 +113,7 @@ class Origin:
         if self.without_protein and not all(template.name in self.given for template in used):
             yield (
                 f"the folder of {self.without_protein} has no proteins, so templates of the built-in Amber99SB were "
-                "taken for what it lacks; give PELE's Data folder, too, with --pele-data"
+                "taken for what it lacks; give PELE's Data folder, too, with `pele_data`"
             )
         undecided = sorted(template.name for template in used if template.name in self.undecided)
         if undecided:
@@ -366,8 +366,8 @@ def _kind(name: str | None, pele: PeleData, given: Mapping[str, Template], whole
     if name is not None and not pele.templates and name.lower() != EMBEDDED:
         raise ParameterError(
             f"there is no force field '{name}' in what was given; {EMBEDDED} is built in, "
-            f"OpenMM brings {', '.join(names())}, others come from the folders given with --templates or "
-            "--pele-data"
+            f"OpenMM brings {', '.join(names())}, others come from the folders given with `templates` or "
+            "`pele_data`"
         )
     return "amber"
 

@@ -18,7 +18,7 @@ from ..common.textfiles import quoted
 Bools = NDArray[np.bool_]
 Model = TypeVar("Model")
 
-ANOTHER_MODEL = ", and --model reads another"  # of a note, for commands that have the option
+ANOTHER_MODEL = ", and `model` reads another"  # of a note, for commands that have the option
 _NAMED = 4  # residues in a note
 
 

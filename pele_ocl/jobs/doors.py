@@ -107,7 +107,7 @@ class Door:
         if paths is None:
             return self._several(spec, list(given), run)  # type: ignore[arg-type]
         if self.frames:
-            return public("trajectories").frames_by(spec, paths, self.frames, run, alone)
+            return public("trajectories.working").frames_by(spec, paths, self.frames, run, alone)
         if run.resume:
             raise KeywordError("`resume` is about a trajectory or several structures; leave it out")
         run.refuse_sharing("one structure is computed at once")

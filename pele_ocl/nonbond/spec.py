@@ -112,7 +112,7 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
         return self.plan(atoms, self.pairs_of(atoms), gradient=False)
 
     def words_of_frames(self) -> dict[str, object]:
-        """What decides on the results of frames beside their plan: how the list of each is made."""
+        """Settings of the results of frames that their plan does not have: how the list of each is made."""
         if isinstance(self.pairs, Path) or self.pairs == "all":
             return {"pairs": "of a file" if isinstance(self.pairs, Path) else "all"}
         return {

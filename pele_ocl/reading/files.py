@@ -25,7 +25,7 @@ Ligands: TypeAlias = Iterable[LigandGiven]
 # The file of the positions of a topology, or the positions themselves.
 Coordinates: TypeAlias = str | PathLike[str] | Floats | None
 FILE = "file"  # GB radii of the structure's own
-_NO_RADII = "{}: no file brings GB radii; give an OBC table with --obc, or name a set"
+_NO_RADII = "{}: no file brings GB radii; give an OBC table with `obc`, or name a set"
 
 
 def require_model(model: object) -> None:

@@ -102,7 +102,7 @@ class Reading:
     """Read molecules from files, all in the same way. It pickles; what it loads is loaded once in each process.
 
     forcefield : a ForceField, or a name that ForceField.load knows, of files that bring no parameters; by default
-        Amber99SB. A file that brings its own takes neither this nor `templates`, `obc`, `pele_data` and `fallback`
+        Amber99SB. A file that brings its own takes neither this nor `templates`, `obc`, `pele_data` and `guess_radii`
     select : the atoms to take, `protein and not resname NAP` say (docs/selection.md); by default all
     model : number of the model in a file with several; by default the first
     coordinates : file with the positions of a topology; of several topologies one for all, or one each in the order of
@@ -110,7 +110,7 @@ class Reading:
     parameters : CHARMM's parameter files, for a .psf
     radii : set of GB radii, for any solvent; by default the file's, or those that go with the solvent
     without, only : residues to leave out by name or kind, and kinds to take, with commas: "HOH,NAP", "protein,ligand"
-    templates, obc, pele_data, fallback, allow_missing_terminals, allow_scripts : as of ForceField.load
+    templates, obc, pele_data, guess_radii, allow_missing_terminals, allow_scripts : as of ForceField.load
     ligands : molecules to add, as of pele_ocl.read, with `ligand_forcefield` and `ligand_charges` for those without
         parameters
     solvent : a SolventModel, by which radii are chosen and notes are made; by default whoever computes does so
@@ -131,7 +131,7 @@ class Reading:
     templates: Files = ()
     obc: Files = ()
     pele_data: Files = ()
-    fallback: bool = False
+    guess_radii: bool = False
     allow_missing_terminals: bool = True
     allow_scripts: bool = False
     ligands: tuple[LigandGiven, ...] = ()
@@ -257,7 +257,7 @@ class Reading:
             return self.forcefield if radii is None else self.forcefield._with_radii(radii)
         return ForceField.load(
             self.forcefield, radii, self._files("templates"), self._files("obc"), self._files("pele_data"),
-            self.fallback, self.allow_missing_terminals, self.allow_scripts,
+            self.guess_radii, self.allow_missing_terminals, self.allow_scripts,
         )  # fmt: skip
 
     def _files(self, name: str) -> tuple[Path, ...]:
@@ -272,7 +272,14 @@ class Reading:
         """Raise InputError for parameters that a file which brings its own has no use for."""
         form = structure_format(path)
         follow_from_bonds = self.radii in (None, FILE, "bondi") or form.has_bonds
-        names = ["forcefield", *([] if follow_from_bonds else ["radii"]), "templates", "obc", "pele_data", "fallback"]
+        names = [
+            "forcefield",
+            *([] if follow_from_bonds else ["radii"]),
+            "templates",
+            "obc",
+            "pele_data",
+            "guess_radii",
+        ]
         given = [f"`{name}`" for name in names if getattr(self, name)]
         if given:
             raise InputError(f"{path}: {form.kind} brings its own charges and radii; leave out {', '.join(given)}")
