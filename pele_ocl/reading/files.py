@@ -10,15 +10,16 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atoms import Atoms, Floats, Structure, selectable
-from ..atoms.radii import RADII_SETS, tidy_set
-from ..atoms.selection import Selection
-from ..common import arguments
-from ..common.errors import InputError
-from ..common.inputfile import read_file
-from ..forcefield import ForceField
-from ..formats import brings_parameters, read_structure_or_atoms, structure_format
-from ..ligand import ATOM_TYPES, CHARGES, Ligand, count_molecules, is_ligand_file, read_sdf
+from .atoms import Atoms, Floats, Structure, selectable
+from .atoms.radii import RADII_SETS, tidy_set
+from .atoms.selection import Selection
+from .common import arguments
+from .common.errors import InputError
+from .common.inputfile import read_file
+from .common.notes import Note
+from .forcefield import ForceField
+from .formats import brings_parameters, read_structure_or_atoms, structure_format
+from .ligand import ATOM_TYPES, CHARGES, Ligand, count_molecules, is_ligand_file, read_sdf
 
 LigandGiven: TypeAlias = str | PathLike[str] | Ligand | Atoms
 Ligands: TypeAlias = Iterable[LigandGiven]
@@ -111,7 +112,7 @@ def _ligand_of(given: LigandGiven, forcefield: str, charges: str, radii: str | N
         others = count_molecules(given) - 1
         given = Ligand.read(given)
         if others > 0:
-            note = f"{given.source}: the first of {others + 1:,} molecules was taken"
+            note = Note(f"{given.source}: the first of {others + 1:,} molecules was taken", code="first_molecule")
             given = replace(given, notes=(*given.notes, note))
     atoms = given if isinstance(given, Atoms) else given.parametrize(forcefield, charges)
     return atoms if radii in (None, FILE) else atoms.with_radii(str(radii))
@@ -193,5 +194,5 @@ def _noted(
     """
     if mask.all():
         return replace(before, notes=(*before.notes, *unknown)), None
-    note = f"{len(taken):,} of {len(mask):,} atoms were taken"
+    note = Note(f"{len(taken):,} of {len(mask):,} atoms were taken", code="selected")
     return replace(taken, notes=(*before.notes, *unknown, note)), mask
