@@ -391,7 +391,7 @@ def test_findings_are_told_by_every_door(tmp_path):
     done = run("nonbond", PEPTIDE, "--pairs", pairs, "--json")
     stderr = [line.removeprefix("Note: ") for line in done.stderr.splitlines() if line.startswith("Note: ")]
     notes = json.loads(done.stdout)["notes"]  # with keywords, which the terminal shows as options
-    assert stderr == [note.replace("`one_four=scale`", "--one-four scale") for note in notes]
+    assert stderr == [note.replace("`one_four='scale'`", "--one-four scale") for note in notes]
 
 
 def test_nonbond_names_what_its_total_lacks():
@@ -476,12 +476,12 @@ def test_a_function_gives_what_its_command_does(name, words, keywords, tmp_path)
 
 def test_keywords_of_functions_that_do_not_go_together(atoms, tmp_path):
     for keywords, sentence in (
-        ({"gb": "none", "ionic_strength": 0.1}, "`gb=none` has no solvent; leave out `ionic_strength`"),
+        ({"gb": "none", "ionic_strength": 0.1}, "`gb='none'` has no solvent; leave out `ionic_strength`"),
         ({"frames": "0:2"}, "`frames` is about a trajectory"),
         ({"resume": True}, "`resume` is about a trajectory or several structures"),
         ({"workers": 2}, "`workers` shares the work"),
         ({"fixed_radii": True, "gradient": False}, "`fixed_radii` is about the gradient"),
-        ({"trajectory": PEPTIDE, "models": "all"}, "choose one of `models=all` and `trajectory`"),
+        ({"trajectory": PEPTIDE, "models": "all"}, "choose one of `models='all'` and `trajectory`"),
         ({"model": SolventModel(), "gb": "hct"}, "choose one of a SolventModel and `gb`"),
         ({"only": "protien"}, "there is no kind 'protien'"),
     ):

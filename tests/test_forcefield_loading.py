@@ -83,7 +83,7 @@ def test_missing_rows_are_named_in_pele_s_way(ligand):
         ForceField.load(templates=[ligand[0]]).assign(LONE_LIGAND)
     assert str(caught.value) == (
         "made.pdb:1 (A:LIG1:C1): the OBC tables have no row LIGZ_C1 (2 atoms in all); "
-        "add a row with `obc` or use `guess_radii=True`"
+        "add a row with `obc` or use `guess_radii`"
     )
 
 

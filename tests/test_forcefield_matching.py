@@ -240,14 +240,14 @@ def test_half_a_disulphide_is_noted(amber):
             [("GLY", GLY), ("OH-", "O H")],
             "made.pdb:8 (A:OH-2:O): the force field has no template for the residue OH-; "
             "give its template with `templates` (a file oh-z, or the folder that holds it; "
-            "peleffy makes them for ligands) and its radii with `obc` or `guess_radii=True`, or, for solvent, potmap "
+            "peleffy makes them for ligands) and its radii with `obc` or `guess_radii`, or, for solvent, potmap "
             "and ions, a PQR file",
         ),
         (
             [("GLY", GLY), ("LIG", "C1 H1")],
             "made.pdb:8 (A:LIG2:C1): the force field has no template for the residue LIG; "
             "give its template with `templates` (a file ligz, or the folder that holds it; "
-            "peleffy makes them for ligands) and its radii with `obc` or `guess_radii=True`, or, for solvent, potmap "
+            "peleffy makes them for ligands) and its radii with `obc` or `guess_radii`, or, for solvent, potmap "
             "and ions, a PQR file",
         ),
     ],

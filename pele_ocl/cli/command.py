@@ -14,9 +14,6 @@ from click.core import ParameterSource
 from ..common.errors import KeywordError, worded
 from .control_file import with_control_file
 
-if TYPE_CHECKING:
-    from ..common.inputfile import InputFile  # which NumPy comes with
-
 _QUOTES = "\"'"
 # Keys of click's context.
 DEBUG = "pele_ocl.debug"

@@ -102,7 +102,7 @@ def words_of(command: Command) -> Command:
         vacuum = {"gb": NO_GB} if words.get("solvent") == VACUUM else {}
         if "gb" in context.params:  # which files name
             own = {name: of for name, of in words.items() if name == "like" or name in MODEL_FIELDS}
-            context.meta[CONSTANTS] = solvent_of({**own, **vacuum}, "solvent=vacuum" if vacuum else "gb=none")
+            context.meta[CONSTANTS] = solvent_of({**own, **vacuum}, "solvent='vacuum'" if vacuum else "gb='none'")
         return command(words=words, **options)
 
     return gathered

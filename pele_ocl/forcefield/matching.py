@@ -187,8 +187,8 @@ def _explain(
         return (
             f"{where}: the force field has no template for the residue {residue.name}{others}; "
             f"give its template with `templates` (a file {residue.name.lower()}z, or the folder that holds it; "
-            "peleffy makes them for ligands) and its radii with `obc` or `fallback`, or, for solvent, potmap and ions, "
-            "a PQR file"
+            "peleffy makes them for ligands) and its radii with `obc` or `guess_radii`, or, for solvent, potmap "
+            "and ions, a PQR file"
         )
     template, missing, extra = min(
         ((t, *differences(t.names, residue.atoms)) for t in candidates), key=lambda found: len(found[1]) + len(found[2])

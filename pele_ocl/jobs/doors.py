@@ -30,7 +30,7 @@ _OF_READING = tuple(
 )
 _OF_RUN = ("output", "resume", "workers", "scheduler", "shard", "progress", "call", "keep")
 _OF_FRAMES = ("trajectory", "frames", "topology", "image")
-_SAYS_NONE = {"surface": "none", "ionic_strength": 0.0}  # values that say the same as `gb=none`
+_SAYS_NONE = {"surface": "none", "ionic_strength": 0.0}  # values that say the same as `gb='none'`
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Door:
     @classmethod
     def of(
         cls, name: str, words: Mapping[str, Any], model: SolventModel | int | None, device: object = None,
-        vacuum: str = "gb=none",
+        vacuum: str = "gb='none'",
     ) -> Door:  # fmt: skip
         """Sort keywords.
 
@@ -129,7 +129,7 @@ class Door:
         return structures_by(replace(spec, reading=replace(spec.reading, structures=every)), every, run)
 
 
-def solvent_of(words: Mapping[str, Any], vacuum: str = "gb=none") -> SolventModel:
+def solvent_of(words: Mapping[str, Any], vacuum: str = "gb='none'") -> SolventModel:
     """Make the SolventModel of keywords: `like`, and its fields; vacuum : what leaves the solvent out, for messages
 
     Raises InputError for constants of a solvent beside `gb="none"`.

@@ -171,7 +171,7 @@ class Reading:
         if None not in (self.model, number):
             raise KeywordError("choose one of `model` and `models`")
         if self.coordinates and number is not None:
-            raise KeywordError("`models=all` reads the models of a PDB file; leave out `coordinates`")
+            raise KeywordError("`models='all'` reads the models of a PDB file; leave out `coordinates`")
         self._tell(f"Reading {source}" if len(source.data) > LARGE_FILE else "")
         has_own = brings_parameters(source.path)
         if has_own:
