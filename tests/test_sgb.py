@@ -184,7 +184,7 @@ def test_progesterone_receptor_has_the_energy_that_pele_prints(device):
     """1A28 of pele_platform's public run, which prints -7830.55 for the complex; docs/pele.md."""
     folder = SAMPLES / "1a28"
     data = [folder / "Data", folder / "DataLocal"]
-    field = ForceField.load("OPLS2005", pele_data=data, allow_missing_terminals=True, fallback=True)
+    field = ForceField.load("OPLS2005", pele_data=data, allow_missing_terminals=True, guess_radii=True)
     atoms = pele_ocl.read(folder / "output" / "0" / "trajectory_1.pdb", field, model=1)
     model = SolventModel.like("pele", gb="vdgbnp", ionic_strength=0.15)
     found = PoseEvaluator(Binding(atoms, "resname STR", model=model, device=device)).evaluate(atoms.positions[None])
