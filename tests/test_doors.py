@@ -8,6 +8,7 @@ import pickle
 from dataclasses import replace
 from pathlib import Path
 
+import amber_helpers
 import numpy as np
 import pytest
 from explore_run_helpers import write_run
@@ -32,6 +33,7 @@ from pele_ocl import (
     pairs_within,
 )
 from pele_ocl.binding import PBSolvent, to_alanine
+from pele_ocl.common.inputfile import read_file
 from pele_ocl.forcefield import ForceField
 from pele_ocl.gb_models import GB_MODELS
 from pele_ocl.pb_model import salt_of
@@ -501,3 +503,31 @@ def test_examples_of_docstrings(name, monkeypatch):
     examples = doctest.DocTestFinder(recurse=False).find(getattr(pele_ocl, name)._function, name)
     runner = doctest.DocTestRunner()
     assert [runner.run(example).failed for example in examples if example.examples] == [0]
+
+
+def test_a_reading_pickles_and_knows_where_positions_come_from(tmp_path):
+    top, places = tmp_path / "top.parm7", tmp_path / "places.rst7"
+    top.write_text(amber_helpers.rendered(amber_helpers.content()))
+    places.write_text(amber_helpers.restart(amber_helpers.hexapeptide().positions))
+    reading = jobs.Reading(coordinates=places, only="protein", ligand_charges="gas")
+    for each in (reading, pickle.loads(pickle.dumps(reading))):
+        molecule = each.molecule(read_file(top))
+        assert (str(molecule.coordinates), molecule.chosen, len(molecule.atoms)) == (str(places), None, 96)
+    assert jobs.Reading().one(read_file(PEPTIDE)).coordinates is None
+    for keywords, sentence in (
+        ({"fallback": True}, "unexpected keyword argument"),
+        ({"guess_radii": True}, "brings its own charges and radii; leave out `guess_radii`"),
+        ({"model": 2, "models": "all"}, "choose one of `model` and `models`"),
+        ({"coordinates": [places, places]}, "`coordinates` is given 2 times for 1 topology file"),
+    ):
+        with pytest.raises((InputError, TypeError), match=sentence):
+            pele_ocl.energy(top, **{"coordinates": places, **keywords})
+    table = tmp_path / "out.csv"
+    pele_ocl.energy(top, coordinates=places, output=table)
+    assert f"# coordinates: {places}" in table.read_text().splitlines()
+
+
+def test_read_takes_the_choices_that_commands_do(atoms):
+    assert len(pele_ocl.read(PEPTIDE, only="protein", without="HOH")) == len(atoms)
+    with pytest.raises(InputError, match="takes no atom"):
+        pele_ocl.read(PEPTIDE, only="water")

@@ -168,10 +168,8 @@ class Reading:
         Raises FormatError and ParameterError as pele_ocl.read does, and InputError for parameters of a file that brings
         its own.
         """
-        if None not in (self.model, number):
-            raise KeywordError("choose one of `model` and `models`")
-        if self.coordinates and number is not None:
-            raise KeywordError("`models='all'` reads the models of a PDB file; leave out `coordinates`")
+        if number is not None:
+            self._require_all()
         self._tell(f"Reading {source}" if len(source.data) > LARGE_FILE else "")
         has_own = brings_parameters(source.path)
         if has_own:
@@ -199,6 +197,7 @@ class Reading:
         arguments.choice("models", models, ("one", "all"))
         if models == "one":
             return self.one(source)
+        self._require_all()
         failed = dict[int, str]()
         numbers, conformations = read_conformations(source, failed)
         # The first is asked for by its number, so that no note says that the others were not read.
@@ -206,6 +205,13 @@ class Reading:
         found = self.one(source, first)
         positions = conformations if found.chosen is None else conformations[:, found.chosen]
         return replace(found, numbers=numbers, conformations=positions, failed=failed)
+
+    def _require_all(self) -> None:
+        """Raise KeywordError for keywords that leave no room for all models of a file."""
+        if self.model is not None:
+            raise KeywordError("choose one of `model` and `models`")
+        if self.coordinates:
+            raise KeywordError("`models='all'` reads the models of a PDB file; leave out `coordinates`")
 
     def of_frames(self, source: InputFile, trajectory: FirstFrame) -> Atoms:
         """Read all atoms of another file; a topology takes the positions of the first of its own frames."""
