@@ -96,7 +96,7 @@ class Systems:
         """
         if self._precision == "float64":
             return dict(batches)
-        whole = np.asarray(positions)  # whose close atoms are those of the parts, too
+        whole = np.asarray(positions, np.float64)  # whose close atoms are those of the parts, too
         large = needs_float64(batches["complex"].terms, self._atoms, whole)
         large = np.logical_or.reduce([large, *(is_large(batch.terms) for batch in batches.values())])
         for batch in batches.values():
@@ -138,7 +138,7 @@ def precise_batch(
     batch = plan.evaluate_batch(positions, progress, errors="record")
     if plan.precision == "float64":
         return batch
-    large = needs_float64(batch.terms, plan.atoms, np.asarray(positions))
+    large = needs_float64(batch.terms, plan.atoms, np.asarray(positions, np.float64))
     large[list(batch.errors)] = False
     places = np.flatnonzero(large)
     if not len(places):
