@@ -14,6 +14,7 @@ import click
 
 from ..common.errors import INTERRUPTED, KernelBuildError, PeleError, printable, shortened
 from ..common.installation import installed_version
+from ..common.paths import why_unreadable
 from ..jobs.notes import heard_notes
 from .clock import process_start
 from .command import DEBUG, HEARD
@@ -113,7 +114,7 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, PeleError):
         return one_line(str(error))
     if isinstance(error, OSError):
-        return one_line(f"{error.filename or 'output'}: {error.strerror or error}")
+        return one_line(f"{error.filename or 'output'}: {why_unreadable(error)}")
     if isinstance(error, MemoryError):
         return "this machine has not enough memory for this molecule, or this map; a larger spacing needs less"
     return one_line(f"unexpected {type(error).__name__}: {error}; run again with --debug and report it")

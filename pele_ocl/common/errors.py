@@ -6,8 +6,11 @@ after ``Error:`` and exits with 1.
 
 from __future__ import annotations
 
+from numbers import Real
+
 INTERRUPTED = 130  # the exit code after Ctrl-C, as shells have it
 _LONGEST = 4_000  # characters of a sentence
+_LONGEST_VALUE = 80  # of a value in a sentence
 
 
 def printable(text: str) -> str:
@@ -25,6 +28,20 @@ def shortened(text: str) -> str:
     if len(text) <= _LONGEST:
         return text
     return f"{text[: _LONGEST // 2]} ... {len(text) - _LONGEST:,} more characters ... {text[-_LONGEST // 2 :]}"
+
+
+def described(value: object) -> str:
+    """A value for messages: a number or a short text as it is, the type of anything else."""
+    if isinstance(value, bool) or type(value).__name__ == "bool_":  # NumPy's, which is not imported here
+        return str(value)
+    if isinstance(value, Real):
+        try:
+            return f"{float(value):g}"
+        except OverflowError:
+            return "a number beyond all limits"
+    if value is None or (isinstance(value, str) and len(value) <= _LONGEST_VALUE):
+        return repr(value)
+    return f"of type {type(value).__name__}"
 
 
 class PeleError(Exception):
