@@ -380,6 +380,9 @@ def test_several_structures_and_holding(tmp_path):
         (["--steps", 5, "--scheduler", "tcp://x:1"], "--scheduler needs --together N", 2),
         (["--steps", 5, *LADDER, "--together", 3], "are no whole ladders of 2 temperatures", 1),
         (["--steps", 5, "--timestep", 50], "up to 20 fs", 1),
+        (["--steps", 5, "--temperature", "300,350"], "'300,350' is a list, and one temperature is needed", 2),
+        (["--steps", 5, "--temperatures", "300,350"], "2 temperatures were given for 1 replica of a molecule", 1),
+        (["--steps", 5, "--ionic-strength", 150], "ionic_strength is 150 mol/L, and no salt dissolves", 1),
         (["--steps", 5, "--exchange-every", 5], "two temperatures or more", 1),
     ],
 )
@@ -387,6 +390,24 @@ def test_what_cannot_be_is_refused(tmp_path, words, sentence, code):
     said = run("simulate", HEXAPEPTIDE, "-o", tmp_path / "run", *words, code=code)
     assert sentence in said.stderr
     assert not (tmp_path / "run").exists()
+
+
+def test_means_are_of_one_heat_bath(tmp_path):
+    words = ["--steps", 4, "--report-every", 4, "--minimize", 0, "--trajectory", "none", "--timestep", 1]
+    baths = ["--replicas", 3, "--temperatures", "310,300,310", "--restrain", "name CA:1"]
+    said = run("simulate", HEXAPEPTIDE, "-o", tmp_path / "run", *words, *baths).stdout
+    assert "Replicas      3 replicas, 0 stopped" in said
+    rows = [row for row in rows_of(tmp_path / "run") if row["step"] == "4"]
+    for kelvin, count in ((300.0, "1 replica"), (310.0, "2 replicas")):
+        own = [row for row in rows if float(row["bath_K"]) == kelvin]
+        _, _, of_bath = said.partition(f"At the end, means of {count} of hexapeptide\n")
+        numbers = dict(re.findall(r"^  (\w[\w ,]*?) +(-?[\d,.]+) (?:kcal/mol|K)", of_bath, re.MULTILINE)[:4])
+        told = [float(value.replace(",", "")) for value in numbers.values()]
+        columns = ("potential_kcal_mol", "restraints_kcal_mol", "kinetic_kcal_mol", "temperature_K")
+        assert list(numbers) == ["potential, with restraints", "restraints", "kinetic", "temperature"]
+        means = [np.mean([float(row[column]) for row in own]) for column in columns]
+        np.testing.assert_allclose(told, means, atol=0.051)
+        assert f" K, of the heat bath {kelvin:.1f} K" in of_bath
 
 
 def test_times_have_units(tmp_path):

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, fields
 from ..atoms import RADII_SETS, Atoms, noted, require_atoms, with_default_set
 from ..common.arguments import choice, described, is_finite
 from ..common.errors import InputError, PeleError
-from ..units import COULOMB_KCAL_A, debye_kappa
+from ..units import COULOMB_KCAL_A, debye_kappa, molar
 from . import GB_MODELS, GBModel, Spheres, models_listed
 from .radii_of_models import is_radii_note, radii_note
 
@@ -89,7 +89,7 @@ class SolventModel:
     gb : name of the model for Born radii, such as "obc2"; pele_ocl/gb_models/__init__.py has all of them. "none" is no
         solvent
     solute_dielectric, solvent_dielectric : relative permittivities, 0.001 to 1e6
-    ionic_strength : mol/L, >= 0; 0 means no screening
+    ionic_strength : mol/L, 0 to 20; 0 means no screening
     temperature : K, 0.001 to 1e6; matters only with ions, and not for kappa_convention "amber"
     offset : A, taken off each radius; None for the model's own, 0.09, or 0.195141 of gbn2
     alpha, beta, gamma : of the tanh polynomial of OBC and GBn; None for the model's own, which gbn2 has by element
@@ -172,7 +172,9 @@ class SolventModel:
                 raise InputError(f"{f.name} is {value:g}; it must be positive, 0.001 to 1,000,000")
             if f.name in ("probe_radius", "coulomb_constant", "rgb_max") and value <= 0:
                 raise InputError(f"{f.name} is {value:g}; it must be positive")
-            if f.name in ("ionic_strength", "offset", "surface_tension") and value < 0:
+            if f.name == "ionic_strength":
+                molar(f.name, value)
+            if f.name in ("offset", "surface_tension") and value < 0:
                 raise InputError(f"{f.name} is {value:g}; it cannot be negative")
 
     def _refuse_solvent(self) -> None:
