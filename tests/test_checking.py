@@ -29,14 +29,15 @@ from pele_ocl.checking import (
     CheckResult,
     Finding,
     Runner,
+    files_outside,
     findings_of,
     in_this_process,
     lines_of_writes,
+    plain_source,
     plain_words,
     same_values,
     together,
 )
-from pele_ocl.checking.compiling import _outside, plain_source
 from pele_ocl.checking.simulator import simulator
 from pele_ocl.cli import main
 from pele_ocl.cli.check import LAUNCHES, NAMES
@@ -478,12 +479,12 @@ def test_lines_keep_their_numbers():
 
 @pytest.mark.parametrize("line", INSIDE)
 def test_comments_texts_and_our_headers_are_no_files_outside(line):
-    assert not list(_outside(plain_source(f"{line}\n{SUM}")))
+    assert not list(files_outside(plain_source(f"{line}\n{SUM}")))
 
 
 def test_assembly_is_refused():
     """`.incbin` reads a file."""
-    (found,) = _outside(plain_source(f'\n__asm__(".incbin \\"/etc/passwd\\"");\n// asm\n{SUM}'))
+    (found,) = files_outside(plain_source(f'\n__asm__(".incbin \\"/etc/passwd\\"");\n// asm\n{SUM}'))
     assert (found.line, found.sentence.partition(",")[0]) == (2, "assembly is not taken")
 
 

@@ -378,7 +378,8 @@ def test_salt_screens_the_same_however_a_run_is_divided(baths, tmp_path):
 @pytest.mark.parametrize("door", [
     lambda atoms: SolventModel(ionic_strength=150), lambda atoms: PBModel(ions=salt_of(150)),
     lambda atoms: pele_ocl.potmap(atoms, pele_ocl.Grid.around(atoms, 1, 4.0), ionic_strength=150),
-    lambda atoms: pele_ocl.place_ions(atoms, {"NA": "auto", "CL": "auto"}, concentration=150), lambda atoms: debye_kappa(150, 78.5, 300),
+    lambda atoms: pele_ocl.place_ions(atoms, {"NA": "auto", "CL": "auto"}, concentration=150),
+    lambda atoms: debye_kappa(150, 78.5, 300),
     lambda atoms: SolventModel.like("amber", ionic_strength=150),
 ])  # fmt: skip
 def test_salt_in_mmol_per_litre_is_refused_at_every_door(atoms, door):

@@ -82,7 +82,7 @@ def compiled(
 ) -> tuple[Compiled | None, list[Finding]]:
     """Compile a source, and find the kernel in it. kernel : its name; None if there is but one"""
     source = plain_source(source)
-    if findings := list(_outside(source)):
+    if findings := list(files_outside(source)):
         return None, findings
     file = named_source(source)
     try:
@@ -110,7 +110,7 @@ def compiled(
 def plain_source(source: str) -> str:
     """Return the source as the compiler gets it: without comments, spliced lines and trigraphs, with its lines.
 
-    So there is no text that a compiler could take for code and `_outside` for a comment, or the other way round.
+    So there is no text that a compiler could take for code and `files_outside` for a comment, or the other way round.
     """
     text = re.sub(r"\r\n?|[\0\f\v]", lambda found: "\n" if found[0][0] == "\r" else " ", source)
     text = TRIGRAPH.sub(lambda found: TRIGRAPHS[found[1]], text)
@@ -134,7 +134,7 @@ def plain_source(source: str) -> str:
     return "".join([*found, text[place:]])
 
 
-def _outside(source: str) -> Iterator[Finding]:
+def files_outside(source: str) -> Iterator[Finding]:
     """Yield headers that are no files of cl/, by their lines: a source that others wrote should read nothing else.
 
     source : as `plain_source` gives it

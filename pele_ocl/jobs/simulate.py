@@ -90,7 +90,7 @@ class SimulateSpec(Spec[range]):
         if path not in self._read:
             source = read_file(path)
             atoms = self.reading.chosen(source)[0]
-            require(of_structure(atoms, "noted"), self.strict, path)
+            require(of_structure(atoms, "noted", places_sites=True), self.strict, path)
             self._read[path] = source, atoms
         return self._read[path]
 

@@ -170,7 +170,7 @@ def _molecules(spec: SimulateSpec, as_json: bool) -> list[SimulatedStructure]:
         with failing_as_record(path, as_json):
             source, atoms = spec.molecule(path)
             checks = Checks(path, spec.strict)
-            checks.add(*of_structure(atoms))
+            checks.add(*of_structure(atoms, places_sites=True))
         found.append(SimulatedStructure(source, atoms, checks.as_json()))
     return found
 
