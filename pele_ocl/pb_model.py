@@ -68,7 +68,7 @@ LIKE_APBS: Mapping[str, Any] = {"surface": "smol", "charges": "spl2", "boundary"
 
 SMALL = 1e-9  # A: radii and probes below it count as none, as in APBS
 MOST_IONS = 9
-_CHOOSE = "choose a set of radii, such as amber, charmm or parse of PDB2PQR, or give radii of your own"
+_CHOOSE = "choose a set of radii, such as pdb2pqr-amber, pdb2pqr-charmm or pdb2pqr-parse, or give radii of your own"
 LEAST_POINTS = 5  # along an axis
 MOST_POINTS = 2**31 - 1  # of a grid: kernels count them in 32 bits
 MAP_SLACK = 1e-4  # of a map's spacing: the digits of a file's origin

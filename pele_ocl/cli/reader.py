@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats, selectable
 from ..atoms.lcpo import lcpo_notes
+from ..atoms.radii import goes_by_names
 from ..atoms.selection import Composition, Selection
 from ..common.errors import InputError
 from ..common.inputfile import InputFile, read_file
@@ -166,7 +167,7 @@ class StructureReader:
         atoms, taken = read_chosen(
             source, None if has_own else self._forcefield, self.model if number is None else number,
             self._positions(source), self.parameters, select=self.selection,
-            radii=self.radii if has_own or self.radii == FILE else None, ligands=self.ligand_file,
+            radii=self.radii if has_own or self.radii == FILE or goes_by_names(self.radii) else None, ligands=self.ligand_file,
             ligand_forcefield=self.ligand_forcefield, ligand_charges=self.ligand_charges,
         )  # fmt: skip
         if self.gb is not None:
@@ -211,7 +212,7 @@ class StructureReader:
     @cached_property
     def _forcefield(self) -> ForceField:
         """Force field of files that bring no parameters."""
-        radii = None if self.radii == FILE else self.radii
+        radii = None if self.radii == FILE or goes_by_names(self.radii) else self.radii
         return ForceField.load(
             self.forcefield, radii, self.templates, self.obc, self.pele_data, self.fallback,
             self.allow_missing_terminals, self.allow_scripts,
@@ -220,7 +221,7 @@ class StructureReader:
     def _refuse_parameters(self, path: Path) -> None:
         """Raise InputError for options about parameters, which a file that brings them would have no use for."""
         form = structure_format(path)
-        follow_from_bonds = self.radii in (None, FILE, "bondi") or form.has_bonds
+        follow_from_bonds = self.radii in (None, FILE, "bondi") or goes_by_names(self.radii) or form.has_bonds
         options = {
             "--forcefield": self.forcefield, "--radii": None if follow_from_bonds else self.radii,
             "--templates": self.templates, "--obc": self.obc, "--pele-data": self.pele_data,

@@ -34,7 +34,6 @@ from .equation import StoppedError
 from .given_maps import charges_on, coefficients_on
 from .launching import Launching
 from .levels import Batch, Geometry, Solution, SolverChoice, can_be_rows, nothing, solve_grids
-from .named_radii import with_named_radii
 from .probes import probe_points
 from .reaction import require_room
 from .result import PBErrors, PBResult
@@ -55,9 +54,10 @@ class PoissonBoltzmann:
     atoms : Atoms with charges
     model : dielectrics, salt, surface, and how charges and borders are treated; by default PBModel()
     grids : Grid, or several for focusing, the coarsest first; by default one around the molecule
-    spacing, padding : of the grid around the molecule, A; ignored where grids are given
-    radii : (n,) A of the atoms' spheres; by default atoms.gb_radii, the fifth column of a PQR file. "amber", "charmm"
-        and "parse" are those of a force field of PDB2PQR, by names of atoms
+    spacing, padding : of the grid around the molecule, A; ignored where grids are given. Its border has the values of a
+        coarser grid that reaches 15 A farther, with about a tenth of the nodes
+    radii : (n,) A of the atoms' spheres; by default atoms.gb_radii, the fifth column of a PQR file. A text is a
+        set of `Atoms.with_radii`, such as "pdb2pqr-parse"
     reaction : True for the solvent's reaction alone, without the charges' own potential. One solve gives the energy of
         solvation from a medium of the solute's dielectric. False for all of the potential, as APBS has it. Energies
         then contain self energies of charges on a grid, and only differences on the same grid mean anything
@@ -81,7 +81,7 @@ class PoissonBoltzmann:
 
         self.model = arguments.instance("model", PBModel() if model is None else model, PBModel, "a PBModel")
         if isinstance(radii, str):
-            atoms, radii = with_named_radii(atoms, radii), None
+            atoms, radii = atoms.with_radii(radii), None
         self.solute = PBSolute.of(atoms, radii, needs_spheres=self.model.has_border)
         self.atoms = atoms
         self.reaction = arguments.flag("reaction", reaction)
@@ -95,6 +95,7 @@ class PoissonBoltzmann:
         if reaction and not self.given.is_empty:
             raise InputError("given maps need reaction=False: the reaction potential is computed of the atoms' surface")
         self.max_iterations = arguments.whole_number("max_iterations", max_iterations, least=1)
+        self._has_border = grids is None
         self.grids = self._chosen(grids, spacing, padding)
         self._problem(atoms.positions)  # checks it
         self.device = get_device(device)
@@ -141,7 +142,7 @@ class PoissonBoltzmann:
         problem = self._problem(moved)
         seconds: dict[str, float] = {}
         for factor in (2, 4) if extrapolate else ():  # says what is wrong before anything takes long
-            self._require_room(replace(problem, grids=_coarser(problem.grids, factor)))
+            self._require_room(replace(problem, grids=self._coarser_grids(problem.grids, factor)))
         coarser = self._coarser_problems(problem) if with_grid or extrapolate else []
         steps = 1 + len(coarser) + 2 * extrapolate + shifts
         solved = self._solved(problem, seconds, keep_map, parts=parts)
@@ -333,12 +334,20 @@ class PoissonBoltzmann:
 
     def _chosen(self, grids: Grid | Sequence[Grid] | None, spacing: float, padding: float) -> tuple[Grid, ...]:
         if grids is None:
-            return (grid_around(self.solute, spacing, padding),)
+            return self._with_border(grid_around(self.solute, spacing, padding))
         if isinstance(grids, Grid):
             return (grids,)
         if not isinstance(grids, tuple | list):
             raise InputError(f"grids is {arguments.described(grids)}; a Grid or a list of them is needed")
         return tuple(grids)
+
+    def _with_border(self, grid: Grid) -> tuple[Grid, Grid]:
+        """Put a coarser grid around a grid: formulas for border values are good far from a molecule alone."""
+        return grid_beyond(grid, self.solute, self.model.boundary), grid
+
+    def _coarser_grids(self, grids: tuple[Grid, ...], factor: int) -> tuple[Grid, ...]:
+        """Make grids with larger spacings; a grid that is there for border values follows from the finest."""
+        return self._with_border(*_coarser(grids[-1:], factor)) if self._has_border else _coarser(grids, factor)
 
     def _problem(self, positions: Floats, grids: tuple[Grid, ...] | None = None) -> PBProblem:
         """Make the problem of a conformation. grids : by default the plan's
@@ -380,7 +389,7 @@ class PoissonBoltzmann:
             if (coarse := self._coarser_problem(problem, share, shift)) is not None
         ]  # fmt: skip
         if not found:
-            self._require_room(replace(problem, grids=_coarser(problem.grids, 2)))  # says what is wrong
+            self._require_room(replace(problem, grids=self._coarser_grids(problem.grids, 2)))  # says what is wrong
         return found
 
     def _coarser_problem(self, problem: PBProblem, share: float, shift: float) -> PBProblem | None:
@@ -394,7 +403,8 @@ class PoissonBoltzmann:
         density = max(LEAST_DENSE, problem.density / share**2) if self.model.way == "cuts" else problem.density
         around = [Grid(each.origin, each.spacing * share, _fewer(each, share)) for each in outer]
         coarse = grid_at((finest.origin + finest.last) / 2 + shift * spacing, spacing, steps + 1)
-        parents = around or [grid_beyond(coarse, problem.solute, self.model.boundary)]
+        parents = [] if self._has_border else around
+        parents = parents or [grid_beyond(coarse, problem.solute, self.model.boundary)]
         for grids in ((*parents, coarse), (coarse,)):
             with suppress(InputError):  # a border close to the molecule
                 return self._require_room(replace(problem, grids=grids, density=density))
@@ -429,10 +439,10 @@ class PoissonBoltzmann:
             )
             errors = replace(errors, grid=max(told))
         if extrapolate:
-            coarse = energy_on(_coarser(problem.grids, 2))
+            coarse = energy_on(self._coarser_grids(problem.grids, 2))
             share = 1 / (2**surface.order - 1)
             extrapolated = fine + share * (fine - coarse)
-            before = coarse + share * (coarse - energy_on(_coarser(problem.grids, 4)))
+            before = coarse + share * (coarse - energy_on(self._coarser_grids(problem.grids, 4)))
             errors = replace(errors, extrapolated=extrapolated, extrapolation=abs(extrapolated - before))
         if shifts:
             draws = np.random.default_rng(seed).uniform(-0.5, 0.5, (shifts, 3))
