@@ -36,8 +36,9 @@ class Surface:
 
     way : key of WAYS
     order : of the energy's error in the spacing
-    safety : factor of |E(h) - E(2h)|, rms of two grids, that covers the error of E(h): section 7 of the theory
+    safety : factor of |E(h) - E(2h)|, rms of several grids, that covers the error of E(h): section 7 of the theory
     degree : of splines
+    safety_if_coarse : safety for spacings above 0.5 A
 
     Raises InputError for a way or a degree that no code computes.
     """
@@ -46,6 +47,7 @@ class Surface:
     order: int
     safety: float
     degree: int = 0
+    safety_if_coarse: float = 3
 
     def __post_init__(self) -> None:
         arguments.choice("the way of a surface", self.way, tuple(WAYS))
@@ -54,7 +56,7 @@ class Surface:
 
 
 SURFACES = {
-    "edges": Surface("cuts", order=2, safety=2.5 / 3),
+    "edges": Surface("cuts", order=2, safety=3.2 / 3, safety_if_coarse=2.3 / 3),
     "mol": Surface("middles", order=1, safety=3),
     "smol": Surface("smoothed", order=1, safety=1),
     "spl2": Surface("splines", order=1, safety=3, degree=3),

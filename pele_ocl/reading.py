@@ -125,7 +125,7 @@ def _read_file(
     """Read the file itself; parameters as of read_chosen. ligand : force field and charges of an SDF file"""
     if radii is not None:
         known = (*RADII_SETS, *PDB2PQR_SETS, FILE)
-        arguments.choice("the set of radii", tidy_set(arguments.text("radii", radii)), known)
+        arguments.choice("the set of GB radii", tidy_set(arguments.text("radii", radii)), known)
     arguments.file_path(path)
     require_model(model)
     if not isinstance(forcefield, ForceField | str | None):

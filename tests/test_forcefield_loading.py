@@ -176,7 +176,7 @@ def test_radii_of_pele():
     assert (n, ForceField.load().assign(PEPTIDE).gb_radii[6]) == (1.7063, 1.706)
     with pytest.raises(InputError, match="radii is 'bondi9'; choose 'openmm-obc' or 'pele' or 'bondi'"):
         ForceField.load(radii="bondi9")
-    with pytest.raises(InputError, match="radii pdb2pqr-amber are for Poisson-Boltzmann .* are openmm-obc"):
+    with pytest.raises(InputError, match=r"radii pdb2pqr-amber are for Poisson-Boltzmann .* are openmm-obc"):
         ForceField.load(radii="amber")
 
 

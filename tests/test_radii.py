@@ -108,7 +108,7 @@ def test_atoms_name_their_radii(ubiquitin):
     assert ubiquitin.gb_radii_set == "openmm-obc"
     assert ubiquitin.with_radii("mbondi2").gb_radii_set == "mbondi2"
     assert ubiquitin.with_radii("mbondi3")[:20].gb_radii_set == "mbondi3"
-    assert ubiquitin.with_radii("amber").gb_radii_set == "openmm-obc"
+    assert ubiquitin.with_radii("openmm-obc").gb_radii_set == "openmm-obc"
     direct = ForceField.load(radii="mbondi3").assign(pele_ocl.formats.read_structure(STRUCTURES / "ubiquitin.pdb"))
     np.testing.assert_array_equal(direct.gb_radii, ubiquitin.with_radii("mbondi3").gb_radii)
 

@@ -286,7 +286,7 @@ class Atoms(ReadOnlyArrays):
         that the set needs; ParameterError for a residue or an atom that a force field of PDB2PQR does not have.
         """
         chosen = tidy_set(arguments.text("name", name))
-        arguments.choice("the set of radii", chosen, (*RADII_SETS, *PDB2PQR_SETS))
+        arguments.choice("the set of GB radii", chosen, (*RADII_SETS, *PDB2PQR_SETS))
         if self.labels is None:
             raise InputError(f"the radii {name} follow from names and elements, which these atoms lack")
         if chosen in PDB2PQR_SETS:

@@ -4,8 +4,9 @@ python tests/benchmarks/pb_random.py [--count 400] [--first 0] [--seed 1] [--fol
 
 Molecules of 1 to 80 spheres without regard for chemistry: overlapping, at places with few digits, some without a radius
 or a charge. Grids, equations, surfaces, charges, borders and salts of every kind that both programs compute; most are
-nonlinear. --first leaves out the inputs before it, so that several processes share them. Needs `apbs` on the path. A line for each input that differs by more than 1e-6, that one program alone
-refuses, or whose energy is no number; then the counts. Inputs that `apbs` does not converge for do not count.
+nonlinear. --first leaves out the inputs before it, so that several processes share them. Needs `apbs` on the path. A
+line for each input that differs by more than 1e-6, that one program alone refuses, or whose energy is no number; then
+the counts. Inputs that `apbs` does not converge for do not count.
 """
 
 from __future__ import annotations
