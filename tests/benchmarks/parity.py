@@ -327,16 +327,17 @@ def pb_section(rows: list[PBRow], shifts: dict[str, list[float]]) -> list[str]:
     ]
     for name, energies in shifts.items():
         lines.append(
-            f"- **Place of the grid**: pbsa gives complex, receptor and ligand grids of their own, so that their "
-            f"errors do not cancel. With {name} moved by less than a step its difference at 0.5 A, `radiopt = 0`, is "
-            f"{', '.join(f'{energy:.2f}' for energy in energies)}: from {min(energies):.2f} to {max(energies):.2f}. Ours "
-            "has one grid around the complex for all three."
+            "- **Place of the grid**: pbsa gives complex, receptor and ligand grids of their own, so that their errors "
+            f"do not cancel. With {name} moved by less than a step its difference at 0.5 A, `radiopt = 0`, is "
+            f"{', '.join(f'{energy:.2f}' for energy in energies)}: from {min(energies):.2f} to {max(energies):.2f}. "
+            "Ours has one grid around the complex for all three."
         )
     lines += [
         "- `fillratio`, `bcopt` and `accept` of pbsa change the last digit alone (`tyk2_cl`'s ligand: -5.9213 at 0.5 A "
         "with `fillratio` 4 and 6, `bcopt` 5 and 6, `accept` 1e-3 and 1e-6; `arcres` 0.05 gives -5.9245, `smoothopt` 2 "
         "-6.0807; its limit is -6.03).",
-        "", "| complex | radiopt | system | ENPOLAR, pbsa and ours | of the area of pbsa's spheres |", "|---|---|---|---|---|",
+        "", "| complex | radiopt | system | ENPOLAR, pbsa and ours | of the area of pbsa's spheres |",
+        "|---|---|---|---|---|",
     ]  # fmt: skip
     for row in rows:
         lines.append(
@@ -386,8 +387,8 @@ def page(
         "",
         f"{len(cases)} complexes: those that `tests/benchmarks/parity_build.py` makes of the public "
         "[protein-ligand-benchmark](https://github.com/openforcefield/protein-ligand-benchmark), and a zinc finger "
-        "with DNA; `ptp1b_p` has a phosphonate in place of a carboxylate. They have ff14SB, GAFF or GAFF2 and Gasteiger charges, and are not minimised, so that clashes try "
-        "more "
+        "with DNA; `ptp1b_p` has a phosphonate in place of a carboxylate. They have ff14SB, GAFF or GAFF2 and "
+        "Gasteiger charges, and are not minimised, so that clashes try more "
         f"digits. MMPBSA.py runs sander on NetCDF frames; sander runs with `gbsa = 1`. Of {len(rows):,} numbers that "
         f"they print with four decimals, {equal:,} are the same within one unit of the last in float32, the default, "
         f"and {in_float64:,} with `--precision float64`.",

@@ -5,8 +5,10 @@ python tests/benchmarks/pb_spheres.py [--seed 100000] [--count 300] [--spacing H
 A case is made of its seed: a sphere of 4 to 14 A at a random place, 1 to 6 charges at least 1 to 3 A below its
 surface, a solute's dielectric constant of 1 to 20, salt of 0 to 1 mol/L and a spacing of 0.25 to 1 A. Its energy is
 known as a series (Kirkwood, J. Chem. Phys. 2, 351 (1934)), with a layer without ions around the sphere. Prints how many
-true errors are at most the stated ones, and how many stated errors are less than ten times the true ones, by spacing
-and of all. FILE gets a row for each case.
+true errors are at most the stated ones, how many stated errors are less than ten times the true ones, and the factor
+with which stated errors would cover 97 %, by spacing and of all. FILE gets a row for each case.
+
+The factors of pele_ocl.pb_model.SURFACES were fitted so on seeds below 2,000; seeds from 100,000 on are for tests.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from pele_ocl.pb_model import salt_of
 
 SPACINGS = (0.25, 0.3, 0.4, 0.5, 0.7, 1.0)  # A
 TERMS = 400  # of the series
+FITTED = 0.97  # of the true errors
 FAR = 10.0  # a stated error so many times the true one says little
 
 
@@ -77,14 +80,18 @@ def energy_of(atoms: Atoms, model: PBModel) -> float:
 
 def summary(rows: Sequence[tuple[int, float, float, float]]) -> list[str]:
     """Lines of a Markdown table. rows : seed, spacing, true and stated error of each case"""
-    lines = ["| spacing, A | cases | covered | stated less than ten times the true error |", "|---|---|---|---|"]
+    lines = [
+        "| spacing, A | cases | covered | stated less than ten times the true error | factor for 97 % |",
+        "|---|---|---|---|---|",
+    ]
     values = np.array(rows)
     for spacing in (*sorted(set(values[:, 1])), None):
         own = values if spacing is None else values[values[:, 1] == spacing]
         true, stated = np.abs(own[:, 2]), own[:, 3]
         name = "all" if spacing is None else f"{spacing:g}"
         shares = (f"{100 * np.mean(right):.1f} %" for right in (true <= stated, stated < FAR * true))
-        lines.append(f"| {name} | {len(own)} | {' | '.join(shares)} |")
+        factor = np.quantile(true / stated, FITTED)
+        lines.append(f"| {name} | {len(own)} | {' | '.join(shares)} | {factor:.2f} |")
     return lines
 
 

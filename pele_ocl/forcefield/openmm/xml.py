@@ -13,7 +13,6 @@ from ...atoms import Atoms, Structure
 from ...atoms.chemistry import is_water
 from ...atoms.names import residue_names
 from ...atoms.radii import gb_set
-from ...common import arguments
 from ...common.errors import InputError, ParameterError
 from ...common.extras import extra
 from ...common.textfiles import quoted
