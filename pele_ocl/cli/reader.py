@@ -164,10 +164,11 @@ class StructureReader:
         has_own = brings_parameters(source.path)
         if has_own:
             self._refuse_parameters(source.path)
+        goes_with_atoms = has_own or self.radii == FILE or goes_by_names(self.radii)
         atoms, taken = read_chosen(
             source, None if has_own else self._forcefield, self.model if number is None else number,
             self._positions(source), self.parameters, select=self.selection,
-            radii=self.radii if has_own or self.radii == FILE or goes_by_names(self.radii) else None, ligands=self.ligand_file,
+            radii=self.radii if goes_with_atoms else None, ligands=self.ligand_file,
             ligand_forcefield=self.ligand_forcefield, ligand_charges=self.ligand_charges,
         )  # fmt: skip
         if self.gb is not None:
