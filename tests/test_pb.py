@@ -858,7 +858,7 @@ def test_conformations_that_do_not_fit_are_named():
     with pytest.raises(InputError, match=r"conformations have shape \(12, 3\); \(m, 12, 3\) is needed"):
         run.solve_frames(frames[0])
     with pytest.raises(InputError, match="there are 1 grids for 2 conformations"):
-        run.solve_frames(frames, run.grids[-1:])
+        run.solve_frames(frames, run.grids)
 
 
 @pytest.mark.parametrize("reaction", [False, True])

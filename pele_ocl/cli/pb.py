@@ -189,7 +189,7 @@ def pb(
             keep_map=output is not None, extrapolate=extrapolate, shifts=shifts, grid_error=like is None,
             progress=progress,
         )  # fmt: skip
-        alone = None if like is None else _in_the_solute(plan).solve(keep_map=False)
+        alone = None if like is None else _in_the_solute(plan, result).solve(keep_map=False)
     if pqr is not None:
         write_pqr(pqr, plan.atoms)
     if output is not None and result.map is not None:
@@ -220,11 +220,11 @@ def _findings(atoms: Atoms) -> list[Any]:
     return list(of_structure(atoms))
 
 
-def _in_the_solute(plan: PoissonBoltzmann) -> PoissonBoltzmann:
-    """Put the same charges on the same grid, with the solute's dielectric everywhere and no salt."""
+def _in_the_solute(plan: PoissonBoltzmann, result: PBResult) -> PoissonBoltzmann:
+    """Put the same charges on the same grids, with the solute's dielectric everywhere and no salt."""
     model = replace(plan.model, solvent_dielectric=plan.model.solute_dielectric, ions=(), equation="linear")
     return PoissonBoltzmann(
-        plan.atoms, model, grids=plan.grids, reaction=False, solver=plan.solver, tolerance=plan.tolerance,
+        plan.atoms, model, grids=[level.grid for level in result.levels], reaction=False, solver=plan.solver, tolerance=plan.tolerance,
         device=plan.device,
     )  # fmt: skip
 
