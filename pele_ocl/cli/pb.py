@@ -224,8 +224,8 @@ def _in_the_solute(plan: PoissonBoltzmann, result: PBResult) -> PoissonBoltzmann
     """Put the same charges on the same grids, with the solute's dielectric everywhere and no salt."""
     model = replace(plan.model, solvent_dielectric=plan.model.solute_dielectric, ions=(), equation="linear")
     return PoissonBoltzmann(
-        plan.atoms, model, grids=[level.grid for level in result.levels], reaction=False, solver=plan.solver, tolerance=plan.tolerance,
-        device=plan.device,
+        plan.atoms, model, grids=[level.grid for level in result.levels], reaction=False, solver=plan.solver,
+        tolerance=plan.tolerance, device=plan.device,
     )  # fmt: skip
 
 

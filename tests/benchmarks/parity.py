@@ -1,13 +1,14 @@
 """Every term that MMPBSA.py, sander and pbsa print, beside ours.
 
-python parity.py FOLDER [-o docs/parity.md] [--peers FILE] [--kept]
+python parity.py FOLDER [-o docs/parity.md] [--peers FILE] [--kept] [--pbsa]
 
 FOLDER has a folder for each complex, as parity_build.py makes them: com.parm7, rec.parm7, lig.parm7, com.rst7 and
 leap.in, whose radii say which GB model is run. MMPBSA.py computes with sander (use_sander = 1) on NetCDF frames
 (netcdf = 1), so that no digits are lost in text; its own &gb, with saltcon 0.1. sander computes the complex with
 gbsa = 1. pbsa solves the complexes of OF_PB and their parts as MMPBSA.py's &pb has it, at two spacings. FILE is a shell
-file that puts AmberTools on the PATH, where it is not there already. With --kept outputs of AmberTools that FOLDER has
-from a run before are taken, and ours alone is computed.
+file that puts AmberTools on the PATH, where it is not there already. With --kept outputs of AmberTools, and
+ours of &pb, that FOLDER has from a run before are taken. --pbsa makes the section about pbsa alone, in a page that is
+there already.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ CAUSES = {  # of differences that were looked into, by complex and term
 OF_PB = ("tyk2_cl", "ptp1b_p", "znf_dna")
 SPACINGS = (0.5, 0.25)  # A, of pbsa and of ours
 PARTS = {"complex": "com", "receptor": "rec", "ligand": "lig"}
-SHIFTS = ((0, 0, 0), (0.13, 0.31, 0.42), (0.25, 0.1, 0.2), (0.4, 0.05, 0.33), (0.07, 0.44, 0.15))  # A, of frames
+SHIFTS = ((0, 0, 0), (0.13, 0.31, 0.42), (0.4, 0.05, 0.33))  # A, of complexes
 # What MMPBSA.py writes for pbsa from `&pb` with inp = 1 and istrng = 0.1.
 PBSA = """pb
  &cntrl
@@ -210,18 +211,20 @@ def pbsa(name: str, folder: Path, peers: str | None, kept: bool) -> Iterator[PBR
                 surfaces[system] = float(_found(r"Cavity solvation energy\s+(\S+)", text))
                 radii[system] = _radii_of(text)
             theirs.append(_with_delta(energies))
-            (folder / "pb.in").write_text(
-                f"parity\n&general\n netcdf=1\n/\n&pb\n radiopt={radiopt}, inp=1, istrng=0.1, scale={1 / space}\n/\n"
-            )
-            ours(folder, "binding", "--mmpbsa", "pb.in", *"-O -cp com.parm7 -rp rec.parm7 -lp lig.parm7 -y com.nc "
-                 "-o pb.dat".split())  # fmt: skip
-            ours_.append(table((folder / "pb.dat").read_text()))
+            own = folder / f"pb_{radiopt}_{space}.dat"
+            if not (kept and own.is_file()):
+                (folder / "pb.in").write_text(
+                    f"parity\n&general\n netcdf=1\n/\n&pb\n radiopt={radiopt}, inp=1, istrng=0.1, scale={1 / space}\n/\n"
+                )
+                files = "-O -cp com.parm7 -rp rec.parm7 -lp lig.parm7 -y com.nc -o"
+                ours(folder, "binding", "--mmpbsa", "pb.in", *files.split(), own.name)
+            ours_.append(table(own.read_text()))
         areas, differing = {}, {}
         for system, file in PARTS.items():
             atoms = read(folder / f"{file}.parm7", coordinates=folder / f"{file}.rst7")
-            own = tan_luo_radii(atoms) if radiopt else np.asarray(atoms.gb_radii)
-            differing[system] = int((np.abs(own - radii[system]) > 1e-3).sum())
-            areas[system] = TENSION * area(atoms.positions, own)
+            spheres = tan_luo_radii(atoms) if radiopt else np.asarray(atoms.gb_radii)
+            differing[system] = int((np.abs(spheres - radii[system]) > 1e-3).sum())
+            areas[system] = TENSION * area(atoms.positions, spheres)
         surfaces, areas = _with_delta(surfaces), _with_delta(areas)
         for system in (*PARTS, "delta"):
             yield PBRow(
@@ -428,13 +431,14 @@ def main() -> None:
     parser.add_argument("-o", type=Path, default=Path("docs/parity.md"))
     parser.add_argument("--peers")
     parser.add_argument("--kept", action="store_true")
+    parser.add_argument("--pbsa", action="store_true")
     options = parser.parse_args()
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(Path.cwd()), os.environ.get("PYTHONPATH"))))
     rows, of_pb, shifts, failed = list[Row](), list[PBRow](), dict[str, list[float]](), dict[str, str]()
     for folder in sorted(options.folder.resolve().iterdir()):
         if not (folder / "com.rst7").is_file():
             continue
-        for compare in (mmpbsa, sander, pbsa):
+        for compare in (pbsa,) if options.pbsa else (mmpbsa, sander, pbsa):
             if compare is pbsa and folder.name not in OF_PB:
                 continue
             try:
@@ -446,6 +450,13 @@ def main() -> None:
             except (RuntimeError, KeyError, ValueError, OSError) as error:
                 failed[f"{folder.name}, {compare.__name__}"] = str(error)
                 print(folder.name, compare.__name__, "failed:", error, flush=True)
+    if options.pbsa:
+        before, _, after = options.o.read_text().partition("## Numbers that differ")
+        before = before.partition("\n## Poisson-Boltzmann")[0].rstrip() + "\n"
+        options.o.write_text(before + "\n".join(pb_section(of_pb, shifts)) + "\n\n## Numbers that differ" + after)
+        for name, why in failed.items():
+            print(f"{name}: {why}")
+        return
     options.o.write_text(
         page(rows, of_pb, shifts, failed, "python tests/benchmarks/parity.py FOLDER -o docs/parity.md")
     )
