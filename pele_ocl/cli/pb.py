@@ -182,7 +182,7 @@ def pb(
         if pqr is not None:
             refuse_target(pqr, [path])
         plan = PoissonBoltzmann(
-            atoms, model, spacing=spacing, padding=padding, reaction=like is None,
+            atoms, model, spacing=spacing, padding=padding, wide=output is not None, reaction=like is None,
             solver=solver, tolerance=tolerance, device=device,
         )  # fmt: skip
         result = plan.solve(

@@ -57,8 +57,9 @@ class PoissonBoltzmann:
     atoms : Atoms with charges
     model : dielectrics, salt, surface, and how charges and borders are treated; by default PBModel()
     grids : Grid, or several for focusing, the coarsest first; by default one around the molecule
-    spacing, padding : of the grid around the molecule, A; ignored where grids are given. Its border has the values of a
-        coarser grid that reaches 15 A farther, with about a tenth of the nodes
+    spacing, padding : of the grid around the molecule, A; ignored where grids are given
+    wide : whether that grid lies within a coarser one, which reaches 15 A farther and gives its border the values.
+        Far from the molecule a map needs it, the most of a long one; it costs about a tenth. For energies it is little
     radii : (n,) A of the atoms' spheres; by default atoms.gb_radii, the fifth column of a PQR file. A text is a
         set of `Atoms.with_radii`, such as "pdb2pqr-parse"
     reaction : True for the solvent's reaction alone, without the charges' own potential. One solve gives the energy of
@@ -76,7 +77,8 @@ class PoissonBoltzmann:
 
     def __init__(
         self, atoms: Atoms, model: PBModel | None = None, *, grids: Grid | Sequence[Grid] | None = None,
-        spacing: float = 0.5, padding: float = 10.0, radii: ArrayLike | str | None = None, reaction: bool = True,
+        spacing: float = 0.5, padding: float = 10.0, wide: bool = False,
+        radii: ArrayLike | str | None = None, reaction: bool = True,
         solver: str = "mgcg", tolerance: float = 1e-6, max_iterations: int = 100_000,
         given: PBMaps | None = None, device: Device | int | str | None = None,
     ) -> None:  # fmt: skip
@@ -100,7 +102,7 @@ class PoissonBoltzmann:
         self.max_iterations = arguments.whole_number("max_iterations", max_iterations, least=1)
         self.grids = self._chosen(grids, spacing, padding)
         self._around: tuple[Grid, ...] = ()  # a grid that gives the border of the one that is made here its values
-        if grids is None:
+        if arguments.flag("wide", wide) and grids is None:
             self._around = (grid_beyond(self.grids[0], self.solute, self.model.boundary),)
         self._problem(atoms.positions)  # checks it
         self.device = get_device(device)

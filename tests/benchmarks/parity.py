@@ -53,7 +53,7 @@ CAUSES = {  # of differences that were looked into, by complex and term
 }
 
 
-OF_PB = ("tyk2_cl", "ptp1b_p", "znf_dna")
+OF_PB = ("tyk2_cl", "ptp1b_p")
 SPACINGS = (0.5, 0.25)  # A, of pbsa and of ours
 PARTS = {"complex": "com", "receptor": "rec", "ligand": "lig"}
 SHIFTS = ((0, 0, 0), (0.13, 0.31, 0.42), (0.4, 0.05, 0.33))  # A, of complexes
@@ -68,6 +68,10 @@ PBSA = """pb
   sprob=1.4, cavity_surften=0.005, cavity_offset=0.0
  /
 """
+
+
+PB = "parity\n&general\n netcdf=1\n/\n&pb\n radiopt={radiopt}, inp=1, istrng=0.1, scale={scale}\n/\n"
+FILES = "-O -cp com.parm7 -rp rec.parm7 -lp lig.parm7 -y com.nc"
 
 
 class Row(NamedTuple):
@@ -213,11 +217,8 @@ def pbsa(name: str, folder: Path, peers: str | None, kept: bool) -> Iterator[PBR
             theirs.append(_with_delta(energies))
             own = folder / f"pb_{radiopt}_{space}.dat"
             if not (kept and own.is_file()):
-                (folder / "pb.in").write_text(
-                    f"parity\n&general\n netcdf=1\n/\n&pb\n radiopt={radiopt}, inp=1, istrng=0.1, scale={1 / space}\n/\n"
-                )
-                files = "-O -cp com.parm7 -rp rec.parm7 -lp lig.parm7 -y com.nc -o"
-                ours(folder, "binding", "--mmpbsa", "pb.in", *files.split(), own.name)
+                (folder / "pb.in").write_text(PB.format(radiopt=radiopt, scale=1 / space))
+                ours(folder, "binding", "--mmpbsa", "pb.in", *FILES.split(), "-o", own.name)
             ours_.append(table(own.read_text()))
         areas, differing = {}, {}
         for system, file in PARTS.items():
@@ -280,7 +281,7 @@ def _radii_of(text: str) -> Floats:
     return np.array([float(row.split()[3]) for row in rows])
 
 
-def area(positions: Floats, radii: Floats, probe: float = 1.4, points: int = 500) -> float:
+def area(positions: Floats, radii: Floats, probe: float = 1.4, points: int = 250) -> float:
     """Area, A^2, that a probe's centre can be on, by points on spheres (Shrake and Rupley); radii of 0 count not."""
     positions, reach = positions[radii > 0], radii[radii > 0] + probe
     k = np.arange(points) + 0.5
@@ -351,7 +352,7 @@ def pb_section(rows: list[PBRow], shifts: dict[str, list[float]]) -> list[str]:
     lines += [
         "",
         "- **ENPOLAR**: pbsa's is 0.005 times the area that a probe's centre of 1.4 A can be on around the spheres of "
-        f"EPB, of 366 points an atom; an area of 500 points is within {100 * worst:.1f} % of it. Ours is of LCPO, an "
+        f"EPB, of 366 points an atom; an area of 250 points is within {100 * worst:.1f} % of it. Ours is of LCPO, an "
         "approximation with the radii that it was fitted with, as MMPBSA.py's `&gb` has it; a note says so.",
     ]
     return lines
