@@ -67,8 +67,8 @@ def pb(
 
     Use PoissonBoltzmann for many conformations of one molecule; docs/theory/poisson-boltzmann.md has the method.
 
-    atoms, model, grids, spacing, padding, wide, radii, reaction, solver, tolerance, max_iterations, given, device : as of
-        PoissonBoltzmann
+    atoms, model, grids, spacing, padding, wide, radii, reaction, solver, tolerance, max_iterations, given, device : as
+        of PoissonBoltzmann
     keep_map, grid_error, extrapolate, shifts, seed, progress : as of PoissonBoltzmann.solve
 
     Returns a PBResult, whose energy is in kcal/mol. Raises what these two raise.
