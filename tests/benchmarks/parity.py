@@ -305,7 +305,9 @@ def pb_section(rows: list[PBRow], shifts: dict[str, list[float]]) -> list[str]:
         "", "## Poisson-Boltzmann: `&pb`", "",
         "pbsa, with what MMPBSA.py gives it for `&pb` with `inp = 1` and `istrng = 0.1`, beside `binding --mmpbsa`. "
         "Energies are in kcal/mol, at 0.5 A (`scale = 2`, the default) and at 0.25 A; the limit is that of an error of "
-        "second order in the spacing through both.", "",
+        "second order in the spacing through both. `ptp1b_p` is `ptp1b_brs` with a phosphonate in place of a "
+        "carboxylate.",
+        "",
         "| complex | radiopt | system | EPB at 0.5 A, pbsa and ours | at 0.25 A | limit | difference of limits |",
         "|---|---|---|---|---|---|---|",
     ]  # fmt: skip
