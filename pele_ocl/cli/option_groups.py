@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -16,6 +17,15 @@ from ..gb_models.solvent_model import GBN_CONVENTIONS, KAPPAS, LCPO_UNKNOWN, PRE
 from ..ligand import ATOM_TYPES, CHARGES, HYDROGENS
 from ..reading import FILE, Reading
 from .groups import option
+
+
+class OneTemperature(click.types.FloatParamType):
+    """Read one temperature; who gives a list is told where that goes."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, str) and "," in value:
+            self.fail(f"{value!r} is a list, and one temperature is needed; simulate has --temperatures", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 class GBModelName(click.Choice):  # type: ignore[type-arg]  # which click 8.1 has none of
@@ -118,7 +128,9 @@ class SolventGroup:
     ionic_strength: float = option(
         "Concentration of a 1:1 salt, mol/L; PELE's default is 0.15.", like=SolventModel, show_default=True
     )
-    temperature: float = option("Temperature, K; matters only with salt.", like=SolventModel, show_default=True)
+    temperature: float = option(
+        "Temperature, K; matters only with salt.", like=SolventModel, show_default=True, type=OneTemperature()
+    )
     kappa_convention: str = option(
         "How ionic strength becomes screening: by Debye and Hueckel, as in sander, or as in OpenMM.",
         like=SolventModel, choices=list(KAPPAS),

@@ -64,7 +64,7 @@ class RefineSpec(Spec[int]):
     def given(self) -> Atoms:
         """Atoms of the complex. Raises InputError for a structure that is refused."""
         atoms = self.reading.chosen(self.source)[0]
-        Checks(self.path, self.strict).add(*of_structure(atoms, "noted"))
+        Checks(self.path, self.strict).add(*of_structure(atoms, "noted", places_sites=True))
         return atoms
 
     @cached_property
