@@ -52,12 +52,12 @@ def _solvent_given(options: Mapping[str, object]) -> SolventModel | None:
     if "gb" not in options:
         return None
     model = _constants(options)
-    return replace(model, lcpo_unknown="refuse") if click.get_current_context().command.name == "binding" else model
+    return replace(model, lcpo_unknown="refuse") if current().command.name == "binding" else model
 
 
 def _constants(options: Mapping[str, Any]) -> SolventModel:
     """Make the solvent of the options that were given."""
-    context, like = click.get_current_context(), options.get("like")
+    context, like = current(), options.get("like")
     given = {
         name: options[name] for name in MODEL_FIELDS
         if name in options and context.get_parameter_source(name) != ParameterSource.DEFAULT
@@ -69,7 +69,7 @@ def _constants(options: Mapping[str, Any]) -> SolventModel:
 
 def given_options(*names: str) -> tuple[str, ...]:
     """List the parameters of these names whose values are no defaults."""
-    context = click.get_current_context()
+    context = current()
     absent = (None, ParameterSource.DEFAULT)
     return tuple(name for name in names if context.get_parameter_source(name) not in absent)
 
@@ -145,7 +145,7 @@ def model_options(command: Command) -> Command:
 
     @wraps(command)
     def gathered(**options: Any) -> Any:
-        context = click.get_current_context()
+        context = current()
         values = {name: options[name] for name in MODEL_FIELDS if name in options}
         solvent = options.get("solvent")  # of `nonbond` alone
         if solvent == VACUUM or values["gb"] == NO_GB:
