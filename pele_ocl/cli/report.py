@@ -34,7 +34,7 @@ from ..jobs.texts import model_line as model_line
 from ..jobs.texts import software as software
 from ..reading import MoleculeRead
 from .clock import elapsed
-from .command import CONSTANTS
+from .command import CONSTANTS, current
 from .terminal import one_line
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Call:
     @classmethod
     def now(cls) -> Call:
         """Take the call that is under way."""
-        given = parameters_used(click.get_current_context())
+        given = parameters_used(current())
         name = "paths" if "paths" in given else "path"
         structures = given[name] if isinstance(given[name], tuple) else (given[name],)
         given[name] = None  # there may be thousands
@@ -112,7 +112,7 @@ class Call:
 
 def call_facts() -> dict[str, str]:
     """Give the program, its command and its parameters."""
-    parameters = parameters_used(click.get_current_context())
+    parameters = parameters_used(current())
     lasting = {name: value for name, value in parameters.items() if name != "resume"}
     return {
         "software": software(),
