@@ -39,14 +39,14 @@ def minimize(
     *,
     method: str = "lbfgs",
     tolerance: float = 0.1,
-    largest: float | None = None,
-    energy_change: float | None = None,
+    max_gradient: float | None = None,
+    energy_tolerance: float | None = None,
     max_iterations: int = 10_000,
     max_seconds: float | None = None,
     terms: Sequence[Term] = (),
     frozen: ArrayLike | None = None,
     constraints: str | None = None,
-    restore: bool = True,
+    bond_repair: bool = True,
     rounds: int = 1,
     fixed_radii: bool = False,
     one_four: Literal["scale", "exclude"] = "scale",
@@ -65,15 +65,15 @@ def minimize(
     method : "lbfgs", "newton" for truncated Newton as PELE has it, "fire", or "steepest" for steepest descent alone
     tolerance : ends if the root mean square gradient, sqrt(sum |g|^2 / n) of the n atoms that move, is at most this,
         kcal/mol/A; OpenMM's minimiser compares it so, with a default of 10 * units.KJ_PER_MOL_NM
-    largest : ends where no atom's gradient is larger, kcal/mol/A
-    energy_change : ends where three iterations in a row change the energy by less, kcal/mol
+    max_gradient : ends where no atom's gradient is larger, kcal/mol/A
+    energy_tolerance : ends where three iterations in a row change the energy by less, kcal/mol
     max_iterations, max_seconds : limits; a structure that reaches them is not converged, which is no error
     terms : further terms, such as PositionalRestraint(10.0)
     frozen : atoms that stay where they are, a mask (n,) or indices; what they give each other is left out as in
         `energy`, if all structures have them where `atoms` does
     constraints : "hbonds" holds bonds to hydrogen at the lengths of the force field, to 1e-5 A; "hbonds-present" at
         their present lengths; the gradient is then along what they leave
-    restore : bring bonds near their lengths before the first step if more than 2 % of them are 0.5 A off; the result
+    bond_repair : bring bonds near their lengths before the first step if more than 2 % of them are 0.5 A off; the result
         says how many were
     rounds : minimise so many times over, as far as atoms still move, each up to max_iterations
     fixed_radii : keep the Born radii that a structure has at the beginning of each round, as PELE's alphaUpdated: false
@@ -82,9 +82,9 @@ def minimize(
     Raises InputError for options that do not exist, and for a structure that cannot be minimised: it says why.
     """
     minimizer = Minimizer(
-        atoms, method=method, tolerance=tolerance, largest=largest, energy_change=energy_change,
+        atoms, method=method, tolerance=tolerance, max_gradient=max_gradient, energy_tolerance=energy_tolerance,
         max_iterations=max_iterations, max_seconds=max_seconds, terms=terms, frozen=frozen, constraints=constraints,
-        restore=restore, rounds=rounds, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff,
+        bond_repair=bond_repair, rounds=rounds, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff,
         only_terms=only_terms, precision=precision, variant=variant, device=device, model=model,
     )  # fmt: skip
     return minimizer.minimize()

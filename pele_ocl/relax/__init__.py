@@ -35,7 +35,7 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
 class Relaxer:
     """Relaxation of models; models of one sequence are prepared once.
 
-    like : "alphafold", "colabfold", or a Protocol
+    protocol : "alphafold", "colabfold", or a Protocol
     close_gaps : whether residues that follow each other are bonded however far apart they are; by default there is
         a gap if C is more than 4 A from the next N, and a note
     max_iterations : of a model, in all its rounds; by default as the protocol has it
@@ -44,9 +44,10 @@ class Relaxer:
     Raises InputError for values that do not exist.
     """
 
+    @former_keywords(like="protocol")
     def __init__(
         self,
-        like: str | Protocol = "alphafold",
+        protocol: str | Protocol = "alphafold",
         *,
         close_gaps: bool = False,
         max_iterations: int | None = None,
@@ -54,11 +55,11 @@ class Relaxer:
         device: Device | int | str | None = None,
     ) -> None:
         flag("close_gaps", close_gaps)
-        protocol = protocol_of(like)
+        chosen = protocol_of(protocol)
         if max_iterations is not None:
             most = whole_number("max_iterations", max_iterations, least=1, most=1 << 24)
-            protocol = replace(protocol, iterations_in_all=most)
-        self._rounds = Rounds(protocol, precision, device)
+            chosen = replace(chosen, iterations_in_all=most)
+        self._rounds = Rounds(chosen, precision, device)
         self._topologies = Topologies(close_gaps)
 
     def relax(self, path: str | PathLike[str], *, watch: Watch | None = None) -> RelaxResult:

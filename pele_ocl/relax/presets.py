@@ -42,10 +42,10 @@ class Protocol:
 PROTOCOLS: Mapping[str, Protocol] = {"alphafold": Protocol(), "colabfold": Protocol(max_iterations=2_000)}
 
 
-def protocol_of(like: object) -> Protocol:
+def protocol_of(protocol: object) -> Protocol:
     """Give the protocol of a name, or the one that is given. Raises InputError for other values."""
-    if isinstance(like, Protocol):
-        return like
-    if not isinstance(like, str) or like not in PROTOCOLS:
-        raise InputError(f"there is no protocol {like!r}; choose {' or '.join(PROTOCOLS)}")
-    return PROTOCOLS[like]
+    if isinstance(protocol, Protocol):
+        return protocol
+    if not isinstance(protocol, str) or protocol not in PROTOCOLS:
+        raise InputError(f"there is no protocol {protocol!r}; choose {' or '.join(PROTOCOLS)}")
+    return PROTOCOLS[protocol]
