@@ -237,8 +237,9 @@ def test_failures_are_named(device):
     assert "stand at the same place" in batch.errors[1]
     assert "positions of atom 3" in batch.errors[2]
     assert [k for k, _ in batch.good] == [0]
+    assert np.isnan(batch[2].total)
     with pytest.raises(InputError, match="positions of atom 3"):
-        batch[2]
+        _ = batch[2].positions
     with pytest.raises(InputError, match="positions of atom 3"):
         minimizer.minimize(nowhere)
 

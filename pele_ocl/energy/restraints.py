@@ -18,8 +18,8 @@ from ..common.arguments import texts as several_texts
 from ..common.errors import InputError
 from ..common.hashing import content_of
 from ..common.inputfile import InputFile, read_file
+from ..common.notes import note
 from ..common.textfiles import number
-from ..jobs.notes import note
 from .terms import DistanceRestraint, PositionalRestraint, Term, TorsionRestraint
 
 Texts = str | Sequence[str]  # one restraint, or several
@@ -97,7 +97,7 @@ class Restraint:
             raise InputError(f"`{keyword}` {text[:60]!r}: {form.written}")
         if _ends_in_range(text, before):
             raise InputError(
-                f"`{keyword}` {text[:60]!r}: this is a selection as a whole, and K is lacking; '{text[:60]}:10', say, or "
+                f"`{keyword}` {text[:60]!r}: this is a whole selection, and K is missing; '{text[:60]}:10', say, or "
                 f"'({before[:60]}):{behind[:20]}' where that is K"
             )
         return cls(keyword, text, tuple(map(Selection, texts)), *values)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from ..common.inputfile import InputFile
 from ..common.installation import installed_version
+from ..report import Report
+from .journal import make_folder
 
 
 @dataclass(frozen=True)
@@ -20,3 +22,8 @@ class Provenance:
     def of_call(self) -> dict[str, object]:
         """Give the facts of a file that is made of all structures."""
         return {"software": f"pele-ocl {installed_version()}"}
+
+    def save(self, table: Report, path: Path) -> None:
+        """Write a table with the facts of the call before its own."""
+        make_folder(path.parent)
+        Report(table.title, table.columns, {**self.of_call(), **table.facts}).save(path)

@@ -39,6 +39,9 @@ class Reads(Protocol):
     def chosen(self, source: InputFile, number: int | None = None, /) -> Chosen:
         """Read the atoms of a model, and (n,) True for each atom that was taken, None if all were."""
 
+    def unparameterised(self, source: InputFile, /) -> Atoms:
+        """Read the chosen atoms of a file with their names and positions, and no parameters."""
+
 
 @dataclass(frozen=True)
 class Reading:

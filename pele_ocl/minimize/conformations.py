@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from os import PathLike
@@ -71,7 +71,8 @@ class Frames:
 class Conformations:
     """Conformations of one molecule, which are read as they are asked for.
 
-    source : file of the molecule, None of atoms; atoms : the molecule; names, numbers : of all conformations, "frame 7" and 7
+    source : file of the molecule, None of atoms; atoms : the molecule
+    names, numbers : of all conformations, "frame 7" and 7
     sha256 : of all that they come from; failed : why models cannot be read, by place
     """
 
@@ -186,9 +187,8 @@ class Minimizing:
         found = self.spec.settings()
         if self.frames is None:
             return found | {"models": "all"}
-        assert isinstance(self.frames, Frames) or hasattr(self.frames, "__dataclass_fields__")
         names = {"paths": "trajectory", "words": "frames"}
-        given = {names.get(of.name, of.name): getattr(self.frames, of.name) for of in fields(self.frames)}
+        given = {names.get(name, name): value for name, value in vars(self.frames).items()}
         return found | {name: setting_text(name, value) for name, value in given.items() if value}
 
     def compute(self, part: range, /) -> list[_Found]:

@@ -93,8 +93,9 @@ class Minimizer:
             method=method, tolerance=tolerance, max_gradient=max_gradient, energy_tolerance=energy_tolerance,
             max_iterations=max_iterations, max_seconds=max_seconds, terms=self.energy.further_terms,
             frozen=self.energy.frozen if self.energy.frozen.any() else None, constraints=constraints,
-            bond_repair=bond_repair, rounds=rounds, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, only_terms=only_terms,
-            precision=precision, variant=self.energy.variant, device=self.energy.device, model=self.energy.model,
+            bond_repair=bond_repair, rounds=rounds, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff,
+            only_terms=only_terms, precision=precision, variant=self.energy.variant, device=self.energy.device,
+            model=self.energy.model,
         )  # fmt: skip
         self._whole: Energy | None = None  # the same, with all that frozen atoms give each other
         self.free = ~self.energy.frozen & ~atoms.is_site

@@ -16,11 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from ..atoms import Atoms, Floats, Ints, Strings
 from ..common.arguments import file_path
 from ..common.errors import InputError
-from ..common.installation import installed_version
 from ..common.writing import replacing
 from ..energy.result import ALL_TERMS
 from ..formats.conformation_files import ConformationFile, Content, layout_of, write_conformation
-from ..jobs.facts import composition_as_json
 from ..jobs.journal import make_folder
 from ..jobs.outputs import NAME, OutputNames
 from ..jobs.records import Record
@@ -297,10 +295,7 @@ class MinimizeBatch(Sequence[MinimizeResult], Reported):
 
     def table(self) -> Report:
         """Return a table with a row for each structure: energies by term before and after, or why it failed."""
-        rows = [record.to_dict() for record in self.records]
-        printed = rows if self.whole is None else [self.whole.to_dict()]
-        facts = {"software": f"pele-ocl {installed_version()}", **settings_of_rows(printed)}
-        return Report(f"Minima of {len(rows):,} structures", _columns(rows), facts)
+        return table_of(self.records, self.whole)
 
     def save(self, output: str | PathLike[str]) -> None:
         """Write the structures that did not fail.
@@ -316,11 +311,11 @@ class MinimizeBatch(Sequence[MinimizeResult], Reported):
             for _, result in self.good:
                 result.save(names.name(Path(result.name or "structure.pdb")))
             return
-        good = next((result for _, result in self.good), None)
-        if good is None:
+        first = next((result for _, result in self.good), None)
+        if first is None:
             raise InputError(f"no structure can be written: {self.errors[0]}")
         make_folder(path.parent)
-        layout = layout_of(path, replace(good.content, n=len(self)))
+        layout = layout_of(path, replace(first.content, n=len(self)))
         with replacing(path) as temporary, ConformationFile(temporary, layout, None) as file:
             for number, result in enumerate(self.results, 1):
                 file.append(number, None if result is None else result.positions)
@@ -329,7 +324,8 @@ class MinimizeBatch(Sequence[MinimizeResult], Reported):
     @property
     def _names(self) -> tuple[str, ...]:
         """Terms of the structures that did not fail."""
-        return self._terms([result.energy_after for _, result in self.good]).names if len(self.errors) < len(self) else ()
+        done = [result.energy_after for _, result in self.good]
+        return self._terms(done).names if done else ()
 
     @property
     def positions(self) -> Floats | list[Floats | None]:
@@ -413,7 +409,7 @@ class MinimizeBatch(Sequence[MinimizeResult], Reported):
         nowhere = np.full(shapes.pop(), np.nan)
         return np.stack([nowhere if array is None else array for array in arrays])
 
-    def _terms(self, each: list[Terms | None]) -> Terms:
+    def _terms(self, each: Sequence[Terms | None]) -> Terms:
         """Terms of all structures, under the names of any, in the order of results."""
         named = dict.fromkeys(name for terms in each if terms is not None for name in terms.names)
         names = (*(name for name in ALL_TERMS if name in named), *(name for name in named if name not in ALL_TERMS))
@@ -422,6 +418,13 @@ class MinimizeBatch(Sequence[MinimizeResult], Reported):
             if terms is not None:
                 row[:] = [getattr(terms, name) if name in terms.names else 0.0 for name in names]
         return Terms(names, values)
+
+
+def table_of(records: Sequence[Record], whole: Record | None = None) -> Report:
+    """Make the table of records; whole : the record of the structure of which they are the conformations"""
+    rows = [record.to_dict() for record in records]
+    facts = settings_of_rows(rows if whole is None else [whole.to_dict()])
+    return Report(f"Minima of {len(rows):,} structure{'' if len(rows) == 1 else 's'}", _columns(rows), facts)
 
 
 def settings_of_rows(rows: Sequence[Row]) -> dict[str, Any]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
+from inspect import signature
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
@@ -12,25 +15,29 @@ from ..atoms import Atoms
 from ..common.arguments import callback, choice, described, file_path
 from ..common.errors import InputError
 from ..common.inputfile import read_file
-from ..common.notes import note
+from ..common.notes import note, one_line
 from ..contract import of_structure, require
 from ..energy.options import Options as EnergyOptions
 from ..energy.restraints import Held
+from ..energy.result import ALL_TERMS
+from ..energy.term_set import GROUPS
 from ..formats import require_table_suffix
-from ..jobs.journal import Journal, make_folder
+from ..gb_models.solvent_model import SolventModel
+from ..grid import FARTHEST
+from ..jobs.journal import Journal
 from ..jobs.outputs import expanded
+from ..jobs.reading import Reading
 from ..jobs.records import Record
 from ..jobs.running import run_with
 from ..jobs.shards import Shard
 from ..jobs.sharing import HERE, Place
 from ..opencl.device import get_device
-from ..report import Report
 from ..trajectories import Trajectory
 from .conformations import Frames, Minimizing, OpensFrames, Watch, minimized_conformations
 from .many import minimize_all
 from .minimizer import Minimizer
 from .options import Stopping, descent_of
-from .result import MinimizeBatch, MinimizeResult, Origin, failed_result, result_of_record
+from .result import CONVERGED, UNIT, MinimizeBatch, MinimizeResult, Origin, failed_result, result_of_record
 from .spec import MinimizeSpec
 from .targets import OutputTargets, files_of_other_run, refuse_files_of
 
@@ -83,6 +90,8 @@ class Run:
         else:
             found = self._files(what)
         self._save_table(found)
+        if self.spec.output or not isinstance(what, Atoms):
+            tell(found.records, self.spec.options["tolerance"])
         return found
 
     def _atoms(self, atoms: Atoms) -> MinimizeResult | MinimizeBatch:
@@ -145,9 +154,7 @@ class Run:
                 "a file of its own"
             )
         if self.shard is not None and self.table is not None:
-            raise InputError(
-                "the table of shards is what `pele-ocl merge` makes of their journals; leave out `table`"
-            )
+            raise InputError("the table of shards is what `pele-ocl merge` makes of their journals; leave out `table`")
         return targets
 
     def _conformations(self, what: Path | Atoms, targets: OutputTargets | None) -> MinimizeBatch:
@@ -197,12 +204,10 @@ class Run:
         return MinimizeBatch(results, errors, seconds, records)
 
     def _save_table(self, found: MinimizeResult | MinimizeBatch) -> None:
-        if self.table is None or all(record.failed for record in found.records) and len(found.records) == 1:
-            return
-        table = found.table()
-        make_folder(self.table.parent)
-        facts = {**self.spec.provenance.of_call(), **{k: v for k, v in table.facts.items() if k != "software"}}
-        Report(table.title, table.columns, facts).save(self.table)
+        """Write the table, unless nothing was minimised for one reason."""
+        reasons = {record.error for record in found.records}
+        if self.table is not None and (len(reasons) > 1 or "" in reasons):
+            self.spec.provenance.save(found.table(), self.table)
 
     def _refuse_sharing(self, reason: str) -> None:
         given = {"workers": self.place.workers, "scheduler": self.place.scheduler, "shard": self.shard}
@@ -211,12 +216,81 @@ class Run:
                 raise InputError(f"`{name}` shares the work on several structures, or on frames; {reason}")
 
 
+def reading_of(what: object, model: SolventModel | None, words: Mapping[str, Any]) -> Reading:
+    """Make the way in which files are read, of keywords. Raises InputError for a keyword that does not exist."""
+    known = {of.name for of in fields(Reading)}
+    if unknown := next((name for name in words if name not in known), None):
+        near = get_close_matches(unknown, [*known, *signature(Minimizer).parameters], 1)
+        meant = f"; did you mean `{near[0]}`?" if near else ""
+        raise InputError(f"there is no option `{unknown}` of minimisation{meant}")
+    return Reading(**words)
+
+
+def terms_listed(terms: str | Sequence[str] | None) -> list[str] | None:
+    """List names of terms, given one by one or with commas, in which blanks may replace underscores.
+
+    Raises InputError, before any file is read, for a name that no atoms have a term of.
+    """
+    if terms is None:
+        return None
+    names = ["_".join(name.split()) for name in (terms.split(",") if isinstance(terms, str) else terms)]
+    unknown = next((name for name in names if name not in (*ALL_TERMS, *GROUPS)), None)
+    if unknown is not None:
+        raise InputError(
+            f"there is no term {unknown!r}; choose of {', '.join(ALL_TERMS)}; {', '.join(GROUPS)} stand for several"
+        )
+    return names
+
+
 def require_options(options: Mapping[str, Any]) -> None:
     """Raise InputError or DeviceError for options of the Minimizer with which no structure can be minimised."""
     Stopping(**{of.name: options[of.name] for of in fields(Stopping) if of.name in options})
     descent_of(options.get("method", "lbfgs"), options.get("constraints"))
     EnergyOptions(True, True, False, options.get("cutoff"), options.get("one_four", "scale"))
+    cutoff = options.get("cutoff")
+    if cutoff is not None and cutoff > FARTHEST:
+        raise InputError(f"the cutoff is {cutoff:g} A; a distance of at most {FARTHEST:g} A is needed")
     get_device(options.get("device")).require_precision(options.get("precision", "float32"))
+
+
+def tell(records: Sequence[Record], tolerance: float) -> None:
+    """Tell what is to be known of records: changed starts, findings, limits, and rounding in files."""
+    rows, n = [record.result for record in records if not record.failed], f"{len(records):,}"
+    restored = sum(bool(row["restored"]) for row in rows)
+    if restored:
+        note(
+            f"Note: {_counted(restored)} of {n} had noise all over, and bonds were restored before the first step; "
+            "`bond_repair=False` leaves them"
+        )
+    tell_findings(records)
+    stopped = Counter(row["stopped_by"] for row in rows)
+    for reason, sentence in _LIMITS.items():
+        if stopped[reason]:
+            note(f"Note: {_counted(stopped[reason])} of {n} {sentence} before the tolerance was met")
+    rounding = max((row["rounding_gradient"] for row in rows if row["stopped_by"] in CONVERGED), default=0.0)
+    if rounding > tolerance:
+        note(
+            f"Note: positions in the file are rounded, which gives an rms gradient of about {rounding:.1g} {UNIT}/A; "
+            ".cif, .h5 and .nc files have more digits"
+        )
+
+
+_LIMITS = {
+    "iterations": "reached `max_iterations`", "time": "reached `max_seconds`",
+    "stuck": "could not be lowered any further in this precision",
+}  # fmt: skip
+
+
+def tell_findings(records: Sequence[Record]) -> None:
+    """Tell what was found in the given starts, the first of them by its name; records have all."""
+    found = [record for record in records if record.result.get("findings")]
+    if found:
+        more = f"; and {_counted(len(found) - 1)} more" if len(found) > 1 else ""
+        note(f"Note: {one_line(found[0].structure)}: {found[0]['findings'][0]['text']}{more}")
+
+
+def _counted(n: int) -> str:
+    return f"{n:,} structure{'' if n == 1 else 's'}"
 
 
 def _files_read(spec: MinimizeSpec, frames: OpensFrames | None) -> list[Path]:
@@ -224,13 +298,15 @@ def _files_read(spec: MinimizeSpec, frames: OpensFrames | None) -> list[Path]:
     found = list[Path]()
     for of in (spec.reading, spec.held, frames):
         for value in vars(of).values() if of is not None and hasattr(of, "__dict__") else ():
-            found += [each for each in (value if isinstance(value, tuple | list) else (value,)) if isinstance(each, Path)]
+            listed = value if isinstance(value, tuple | list) else (value,)
+            found += [each for each in listed if isinstance(each, Path)]
     if isinstance(frames, Frames):
         paths = frames.trajectory.paths if isinstance(frames.trajectory, Trajectory) else frames.trajectory
         listed = paths if isinstance(paths, tuple | list) else (paths,)
         found += [Path(each) for each in (*listed, frames.topology) if isinstance(each, str | PathLike)]
     if isinstance(spec.held, Held) and spec.held.reference is not None:
-        found.append(getattr(spec.held.reference, "path", spec.held.reference))
+        reference = spec.held.reference
+        found.append(reference if isinstance(reference, Path) else reference.path)
     return found
 
 

@@ -62,7 +62,7 @@ class MinimizeSpec(Spec[StructurePath]):
     options: Mapping[str, Any] = field(default_factory=dict)
     strict: bool = False
     held: Held | Callable[[Atoms], Mapping[str, Any]] | None = None
-    provenance: Provenance = Provenance()
+    provenance: Provenance = field(default_factory=Provenance)
     watch: Callable[[int, int, float], None] | None = None
     tell: Callable[[int], None] | None = None
     keep: Callable[[StructurePath, MinimizeResult], None] | None = None
@@ -210,7 +210,7 @@ def setting_text(name: str, value: object) -> str:
 def record_of_atoms(result: MinimizeResult) -> Record:
     """Make the record of a result whose structure is of no file."""
     origin = result.origin
-    if origin is None:
+    if origin is None or origin.content is None:
         values = {"n_atoms": len(result.atoms), "composition": composition_as_json(result.atoms), **result.to_dict()}
         del values["name"]
         return Record("", "", {**values, "seconds": {"total": result.seconds}, **notes_of(result.atoms)})
