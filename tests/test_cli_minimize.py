@@ -263,7 +263,7 @@ def test_frames_of_a_trajectory(suffix, peptide, tmp_path):
 def test_progress_tells_of_the_slowest_from_the_first_look_on(monkeypatch, capsys):
     from pele_ocl.cli.structures import StructureLine
 
-    times = iter([0.0, 30.0, 60.0, 0.0, 20.0, 30.0])
+    times = iter([0.0, 30.0, 60.0, 0.0, 0.0, 20.0, 30.0])
     monkeypatch.setattr("pele_ocl.cli.progress.time.monotonic", lambda: next(times))
     with StructureLine() as line:
         line.watch(0, 1, 3.21)

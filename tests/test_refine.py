@@ -79,7 +79,8 @@ def test_clashes_go_and_poses_stay_near(refined):
 
 
 def test_atoms_are_held(atoms, poses, refined):
-    firmly = Refiner(atoms, LIGAND, moving_radius=6.0, max_iterations=60, restraint=100.0, free_radius=0.0).refine(poses[:1])
+    held = {"restraint": 100.0, "free_radius": 0.0}
+    firmly = Refiner(atoms, LIGAND, moving_radius=6.0, max_iterations=60, **held).refine(poses[:1])
     assert firmly.moved[0] < 0.5 * refined.moved[0]
 
 

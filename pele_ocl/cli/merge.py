@@ -23,7 +23,7 @@ from .json_lines import say_records, timed
 from .options import debug_option, json_option
 from .pele_run.evaluation import WalkerPoses
 from .pele_run.poses import POSES, Poses, attributes_in, save_poses
-from .report import counted
+from .report import call_facts, counted
 from .several import STRUCTURES, report, save
 from .structures import CommandProvenance
 from .terminal import say
@@ -110,7 +110,7 @@ def _merge_minimized(shards: tuple[Path, ...], output: Path, as_json: bool) -> N
     """Write a row for every structure, and report. The journals stay, as --resume goes by them."""
     require_table_suffix(output)
     records: Sequence[Record] = merged(shards).in_order()
-    CommandProvenance.now().save(table_of(records), output)
+    CommandProvenance(None, call_facts()).save(table_of(records), output)
     n_failed = sum(record.failed for record in records)
     if as_json:
         say_records(records)

@@ -114,7 +114,7 @@ def constraints_option(known: Sequence[str]) -> Callable[[Command], Command]:
 class CommandProvenance(Provenance):
     """Facts about the command line, which files of one structure name as if it were the only one."""
 
-    call: Call
+    call: Call | None
     facts: Mapping[str, str]
 
     @classmethod
@@ -123,6 +123,7 @@ class CommandProvenance(Provenance):
         return cls(Call.now(), call_facts())
 
     def of_file(self, source: InputFile, target: Path | None) -> dict[str, object]:
+        assert self.call is not None
         return provenance(source, self.call.facts(source.path, output=target, table=None))
 
     def of_call(self) -> dict[str, object]:

@@ -97,8 +97,8 @@ class Restraint:
             raise InputError(f"`{keyword}` {text[:60]!r}: {form.written}")
         if _ends_in_range(text, before):
             raise InputError(
-                f"`{keyword}` {text[:60]!r}: this is a whole selection, and K is missing; '{text[:60]}:10', say, or "
-                f"'({before[:60]}):{behind[:20]}' where that is K"
+                f"`{keyword}` {text[:60]!r}: this is a selection as a whole, and K is lacking; "
+                f"'{text[:60]}:10', say, or '({before[:60]}):{behind[:20]}' where that is K"
             )
         return cls(keyword, text, tuple(map(Selection, texts)), *values)
 

@@ -193,12 +193,13 @@ def minimize(
                 raise InputError(f"`{name}` is about a trajectory; give one as `trajectory`")
     reads = reading_of(what, model, words) if reading is None else reading
     tell = None if progress is None else (lambda done, n, _: progress(done / n))
+    place = Place(workers, scheduler, None if device is None else str(device))
     run = Run(
         MinimizeSpec(
             "" if output is None else str(output), reads, options, strict, held.referring(reads),
             Provenance() if provenance is None else provenance,
         ),
-        taken, models, None if table is None else Path(table), resume, Place(workers, scheduler, None if device is None else str(device)),
+        taken, models, None if table is None else Path(table), resume, place,
         Shard.of(shard) if isinstance(shard, str) else shard, errors, watch or tell,
     )  # fmt: skip
     return run.minimized(what)

@@ -317,8 +317,8 @@ class MinimizeBatch(Sequence[MinimizeResult], Reported):
         make_folder(path.parent)
         layout = layout_of(path, replace(first.content, n=len(self)))
         with replacing(path) as temporary, ConformationFile(temporary, layout, None) as file:
-            for number, result in enumerate(self.results, 1):
-                file.append(number, None if result is None else result.positions)
+            for number, each in enumerate(self.results, 1):
+                file.append(number, None if each is None else each.positions)
             file.finish()
 
     @property

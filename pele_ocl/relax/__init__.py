@@ -88,7 +88,7 @@ class Relaxer:
         return self._rounds.relaxed(model, str(path), time.perf_counter() - begin, watch)
 
 
-@overload
+@overload  # type: ignore[misc]  # options are the keywords below
 def relax(what: str | PathLike[str], protocol: str | Protocol = "alphafold", **options: Any) -> RelaxResult: ...
 @overload
 def relax(
