@@ -122,7 +122,6 @@ def minimize(
     """
     resume, trajectory = trajectory.resume, replace(trajectory, resume=False)
     trajectory.require_alone(models_all=models == "all")
-    read_atoms.require_forcefield()
     with StructureLine() as progress:
         found = library(
             paths, **keywords(descent), **keywords(holding), constraints=constraints, **keywords(sharing), **more,

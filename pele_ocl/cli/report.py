@@ -23,8 +23,9 @@ from ..grid import Map
 from ..jobs.facts import area_facts as area_facts
 from ..jobs.facts import composition_as_json as composition_as_json
 from ..jobs.facts import settings as settings
+from ..reading import MoleculeRead
 from .clock import elapsed
-from .command import CONSTANTS, coordinates_read
+from .command import CONSTANTS
 from .terminal import one_line
 
 if TYPE_CHECKING:
@@ -114,10 +115,12 @@ def energy_lines(energy: dict[str, float]) -> list[str]:
     ]
 
 
-def origin(source: InputFile, atoms: Atoms, how: Computation, call: Mapping[str, str] | None = None) -> dict[str, Any]:
+def origin(
+    read: InputFile | MoleculeRead, atoms: Atoms, how: Computation, call: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """Tell how a result was computed, for its file: the provenance, device, and what the reader noted."""
     return {
-        **provenance(source, call),
+        **provenance(read, call),
         "device": how.device,
         "variant": how.variant,
         "precision": how.precision,
@@ -125,14 +128,18 @@ def origin(source: InputFile, atoms: Atoms, how: Computation, call: Mapping[str,
     }
 
 
-def provenance(source: InputFile, call: Mapping[str, str] | None = None) -> dict[str, Any]:
+def provenance(
+    read: InputFile | MoleculeRead, call: Mapping[str, str] | None = None, coordinates: InputFile | Path | None = None
+) -> dict[str, Any]:
     """Tell a file's provenance: the input and the SHA-256 of what was read, program, command, parameters.
 
-    call : facts of the call, by default of the one that is under way
+    read : the molecule, or its file; call : facts of the call, by default of the one that is under way
+    coordinates : file with the positions of a topology, by default the molecule's
 
     A trajectory that was not read whole has no SHA-256.
     """
-    places = coordinates_read()
+    source = read.source if isinstance(read, MoleculeRead) else read
+    places = read.coordinates if isinstance(read, MoleculeRead) else coordinates
     return {
         "input": str(source),
         "input_sha256": source.sha256,

@@ -1,4 +1,4 @@
-"""What commands share that write a file for each structure: arguments, options, progress, rows."""
+"""Arguments, options, progress and rows of commands that write a file for each structure."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Sharing:
 
 @dataclass(frozen=True)
 class RestraintOptions(Held):
-    """What `simulate` is told of held atoms."""
+    """Held atoms as `simulate` takes them."""
 
     constraints: str | None = None
 
@@ -122,9 +122,11 @@ class CommandProvenance(Provenance):
         """Take the command that runs."""
         return cls(Call.now(), call_facts())
 
-    def of_file(self, source: InputFile, target: Path | None) -> dict[str, object]:
+    def of_file(
+        self, source: InputFile, target: Path | None, coordinates: InputFile | Path | None = None
+    ) -> dict[str, object]:
         assert self.call is not None
-        return provenance(source, self.call.facts(source.path, output=target, table=None))
+        return provenance(source, self.call.facts(source.path, output=target, table=None), coordinates)
 
     def of_call(self) -> dict[str, object]:
         return dict(self.facts)

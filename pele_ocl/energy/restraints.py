@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import inf, isfinite, radians
 from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -17,18 +17,13 @@ from ..common.arguments import file_path
 from ..common.arguments import texts as several_texts
 from ..common.errors import InputError
 from ..common.hashing import content_of
-from ..common.inputfile import InputFile, read_file
+from ..common.inputfile import read_file
 from ..common.notes import note
 from ..common.textfiles import number
+from ..reading import Reading
 from .terms import DistanceRestraint, PositionalRestraint, Term, TorsionRestraint
 
 Texts = str | Sequence[str]  # one restraint, or several
-
-
-class ReadsPositions(Protocol):
-    """A way to read structures without parameters, as `Reading` is."""
-
-    def unparameterised(self, source: InputFile, /) -> Atoms: ...
 
 
 @dataclass(frozen=True)
@@ -140,7 +135,7 @@ class Reference:
     atoms: Atoms
 
     @classmethod
-    def of(cls, path: Path, reads: ReadsPositions) -> Reference:
+    def of(cls, path: Path, reads: Reading) -> Reference:
         """Read the reference with the structures' atom selection."""
         return cls(path, reads.unparameterised(read_file(path)))
 
@@ -181,7 +176,7 @@ def _columns(rows: Sequence[tuple[float, float, float]]) -> tuple[Floats, Floats
 
 @dataclass(frozen=True)
 class Held:
-    """What is held: restraints, to the positions of a reference if there is one, and frozen atoms.
+    """Atoms that are held: restraints, to the positions of a reference if there is one, and frozen atoms.
 
     reference : a path until `referring` has read it
     """
@@ -215,7 +210,7 @@ class Held:
         path = None if reference is None else Path(file_path(reference, "reference"))
         return cls(restraints, path, None if freeze is None else Selection(freeze))
 
-    def referring(self, reads: ReadsPositions) -> Held:
+    def referring(self, reads: Reading) -> Held:
         """Read the reference, with the atom selection of the structures."""
         if not isinstance(self.reference, Path):
             return self

@@ -15,9 +15,20 @@ from .journal import make_folder
 class Provenance:
     """Facts that the files of a job name; a front end adds its own. It pickles, for workers."""
 
-    def of_file(self, source: InputFile, target: Path | None) -> dict[str, object]:
-        """Give the facts of a file that is made of one structure, which was just read; target : its path"""
-        return {"input": str(source), "input_sha256": source.sha256, **self.of_call()}
+    def of_file(
+        self, source: InputFile, target: Path | None, coordinates: InputFile | Path | None = None
+    ) -> dict[str, object]:
+        """Give the facts of a file that is made of one structure.
+
+        target : its path; coordinates : file with the positions of a topology
+        """
+        return {
+            "input": str(source),
+            "input_sha256": source.sha256,
+            **({} if coordinates is None else {"coordinates": str(coordinates)}),
+            **({"coordinates_sha256": coordinates.sha256} if isinstance(coordinates, InputFile) else {}),
+            **self.of_call(),
+        }
 
     def of_call(self) -> dict[str, object]:
         """Give the facts of a file that is made of all structures."""

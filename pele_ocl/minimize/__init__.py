@@ -27,8 +27,8 @@ from .options import METHODS, tolerance_of
 from .result import REASONS, MinimizeBatch, MinimizeResult
 
 if TYPE_CHECKING:
-    from ..jobs.reading import Reads
     from ..opencl.device import Device
+    from ..reading import Reading
     from ..trajectories import Trajectory
     from ..trajectories.frames import FrameWords
     from ..trajectories.reading import Paths
@@ -104,7 +104,7 @@ def minimize(
     errors: Literal["raise", "record"] = "raise",
     progress: Progress | None = None,
     watch: Watch | None = None,
-    reading: Reads | None = None,
+    reading: Reading | None = None,
     provenance: Provenance | None = None,
     **words: Any,
 ) -> MinimizeResult | MinimizeBatch:

@@ -22,10 +22,10 @@ from ..energy.restraints import Held
 from ..formats.conformation_files import ConformationFile, layout_of
 from ..jobs.facts import notes_of
 from ..jobs.journal import Journal
-from ..jobs.reading import MoleculeRead, molecule_of
 from ..jobs.records import Kind, Record, entries
 from ..jobs.sharing import Place, Shared, shared
 from ..opencl.device import get_device
+from ..reading import MoleculeRead
 from ..trajectories import Trajectory
 from ..trajectories.files import Positions
 from ..trajectories.fingerprints import fingerprint
@@ -33,8 +33,8 @@ from ..trajectories.frames import FrameWords
 from ..trajectories.reading import PIECE_ATOMS, Paths, opened
 from .many import minimize_all
 from .minimizer import Minimizer
-from .result import MinimizeBatch, MinimizeResult, Origin, result_of_record
-from .spec import ATOMS_TOGETHER, MinimizeSpec, facts_of_model, facts_of_molecule, setting_text
+from .result import MinimizeBatch, MinimizeResult, Origin, facts_of_model, facts_of_molecule, result_of_record
+from .spec import ATOMS_TOGETHER, MinimizeSpec, setting_text
 
 Watch = Callable[[int, int, float], None]
 _FEWER_ATOMS = 1 << 14  # minimised together on devices that compute one after the other anyway
@@ -91,7 +91,7 @@ class Conformations:
             molecule, source, atoms = None, None, what
         else:
             source = read_file(what)
-            molecule = molecule_of(source, spec.reading, "all" if frames is None else "one")
+            molecule = spec.reading.molecule(source, "all" if frames is None else "one")
             atoms = molecule.atoms
         if frames is None:
             assert molecule is not None

@@ -8,7 +8,7 @@ from functools import cached_property
 from operator import index
 from os import PathLike
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,13 +17,25 @@ from ..atoms import Atoms, Floats, Ints, Strings
 from ..common.arguments import file_path
 from ..common.errors import InputError
 from ..common.writing import replacing
+from ..contract import of_energy, of_structure, require
 from ..energy.result import ALL_TERMS
-from ..formats.conformation_files import ConformationFile, Content, layout_of, write_conformation
+from ..formats.conformation_files import (
+    CONFORMATION_FORMATS,
+    ConformationFile,
+    Content,
+    layout_of,
+    require_suffix,
+    write_conformation,
+)
+from ..gb_models.solvent_model import SolventModel
+from ..jobs.facts import composition_as_json, notes_of, settings
 from ..jobs.journal import make_folder
 from ..jobs.outputs import NAME, OutputNames
 from ..jobs.records import Record
+from ..opencl.device import get_device
 from ..report import Column, Report, Reported
 from ..results import Terms
+from .rounding import rounding_gradient
 
 # In the order of opencl.interface.Stop, from 1.
 REASONS = ("gradient", "largest", "energy", "iterations", "stuck", "time")
@@ -119,8 +131,6 @@ class MinimizeResult(Reported):
     @property
     def record(self) -> Record:
         """Record of the structure, as files and journals have it."""
-        from .spec import record_of_atoms
-
         if self.origin is not None and self.origin.record is not None:
             return self.origin.record
         return record_of_atoms(self)
@@ -149,7 +159,7 @@ class MinimizeResult(Reported):
 
     @property
     def content(self) -> Content:
-        """What a file of the structure has."""
+        """Content of a file of the structure."""
         known = None if self.origin is None else self.origin.content
         return Content(self.atoms) if known is None else replace(known, atoms=self.atoms, n=1)
 
@@ -459,3 +469,53 @@ def _figure(row: Row, name: str) -> float | None:
 def masked(values: Sequence[float | None]) -> NDArray[Any]:
     """Mask numbers that are not known; counts stay whole."""
     return np.ma.array([value or 0 for value in values], mask=[value is None for value in values])
+
+
+def record_of_atoms(result: MinimizeResult) -> Record:
+    """Make the record of a result whose structure is of no file."""
+    origin = result.origin
+    if origin is None or origin.content is None:
+        values = {"n_atoms": len(result.atoms), "composition": composition_as_json(result.atoms), **result.to_dict()}
+        del values["name"]
+        return Record("", "", {**values, "seconds": {"total": result.seconds}, **notes_of(result.atoms)})
+    values = facts_of_molecule(result.atoms, origin.options)
+    start = origin.content.atoms
+    return Record("", "", {**values, **facts_of_model(result, start, False, None), **notes_of(result.atoms)})
+
+
+def facts_of_molecule(atoms: Atoms, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Facts that a record has once, as all conformations of a molecule share them; options : of pele_ocl.Minimizer"""
+    return {
+        "n_atoms": len(atoms),
+        "composition": composition_as_json(atoms),
+        "device": str(get_device(options.get("device"))),
+        "method": options.get("method", "lbfgs"),
+        "precision": options.get("precision", "float32"),
+        "settings": {
+            **settings(options.get("model") or SolventModel(), atoms),
+            "cutoff": options.get("cutoff"), "one_four": options.get("one_four", "scale"),
+            "terms": options.get("only_terms"),
+        },
+    }  # fmt: skip
+
+
+def facts_of_model(result: MinimizeResult, start: Atoms, strict: bool, target: Path | None) -> dict[str, Any]:
+    """Facts that each conformation has, with the findings about its start.
+
+    `rounding_gradient` is the rms gradient, kcal/mol/A, that the decimals of the file `target` add to the minimum's; 0
+    without a file.
+
+    Raises InputError if strict refuses them.
+    """
+    values = result.to_dict()
+    del values["name"]
+    before = cast(Mapping[str, float | None], values["energy_before"])
+    energies = {term: value for term, value in before.items() if value is not None}
+    found = [*of_structure(start, "noted"), *of_energy(start, energies, start.positions)]
+    require(found, strict)
+    findings = [finding.as_json() for finding in found]
+    decimals = None if target is None else CONFORMATION_FORMATS[require_suffix(target)].decimals
+    rounding = 0.0 if decimals is None else rounding_gradient(result.atoms, decimals)
+    return {
+        **values, "rounding_gradient": rounding, "seconds": {"total": values["seconds"]}, "findings": findings
+    }  # fmt: skip

@@ -1,4 +1,4 @@
-"""What `pele_ocl.minimize` does with atoms, files, trajectories and several of them."""
+"""Runs of `pele_ocl.minimize` over atoms, files, trajectories and several of them."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from ..gb_models.solvent_model import SolventModel
 from ..grid import FARTHEST
 from ..jobs.journal import Journal
 from ..jobs.outputs import expanded
-from ..jobs.reading import Reading
 from ..jobs.records import Record
 from ..jobs.running import run_with
 from ..jobs.shards import Shard
 from ..jobs.sharing import HERE, Place
 from ..opencl.device import get_device
+from ..reading import Reading
 from ..trajectories import Trajectory
 from .conformations import Frames, Minimizing, OpensFrames, Watch, minimized_conformations
 from .many import minimize_all
@@ -138,6 +138,7 @@ class Run:
         targets = self._targets(paths, _files_read(self.spec, self.frames))
         if self.are_many:
             return self._conformations(paths[0], targets)
+        self.spec.reading.require_forcefield()
         return self._structures(paths, targets, is_one and len(paths) == 1)
 
     def _targets(self, paths: Sequence[Path], inputs: Sequence[Path]) -> OutputTargets | None:
@@ -223,7 +224,9 @@ def reading_of(what: object, model: SolventModel | None, words: Mapping[str, Any
         near = get_close_matches(unknown, [*known, *signature(Minimizer).parameters], 1)
         meant = f"; did you mean `{near[0]}`?" if near else ""
         raise InputError(f"there is no option `{unknown}` of minimisation{meant}")
-    return Reading(**words)
+    given = what if isinstance(what, list | tuple) else (what,)
+    paths = expanded([Path(each) for each in given if isinstance(each, str | PathLike)])
+    return Reading(**words, solvent=SolventModel.or_default(model), structures=paths)
 
 
 def terms_listed(terms: str | Sequence[str] | None) -> list[str] | None:

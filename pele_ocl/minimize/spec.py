@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from ..atoms import Atoms
 from ..atoms.selection import Selection
@@ -14,29 +14,26 @@ from ..common.hashing import content_of
 from ..common.inputfile import InputFile, read_file
 from ..common.notes import with_notes
 from ..common.writing import replacing
-from ..contract import of_energy, of_structure, require
+from ..contract import of_structure, require
 from ..energy.restraints import Held
 from ..formats.b_factors import read_b_factors
 from ..formats.conformation_files import (
-    CONFORMATION_FORMATS,
     ConformationFile,
     Content,
     layout_of,
-    require_suffix,
 )
 from ..gb_models.solvent_model import SolventModel
-from ..jobs.facts import composition_as_json, notes_of, settings
+from ..jobs.facts import notes_of
 from ..jobs.journal import make_folder
 from ..jobs.outputs import OutputNames
 from ..jobs.provenance import Provenance
-from ..jobs.reading import Reading, Reads
 from ..jobs.records import Record
 from ..jobs.spec import Spec, StructurePath
 from ..opencl.device import get_device
+from ..reading import Reading
 from .many import as_done
 from .options import tolerance_of
-from .result import MinimizeResult, Origin
-from .rounding import rounding_gradient
+from .result import MinimizeResult, Origin, facts_of_model, facts_of_molecule
 
 ATOMS_TOGETHER = {"GPU": 1 << 21}  # of the structures that are minimised together: many times what it has at once
 WRITTEN = "written"  # of a record, for the journal: the SHA-256 of its file
@@ -58,7 +55,7 @@ class MinimizeSpec(Spec[StructurePath]):
     """
 
     output: str
-    reading: Reads = field(default_factory=Reading)
+    reading: Reading = field(default_factory=Reading)
     options: Mapping[str, Any] = field(default_factory=dict)
     strict: bool = False
     held: Held | Callable[[Atoms], Mapping[str, Any]] | None = None
@@ -181,15 +178,13 @@ class MinimizeSpec(Spec[StructurePath]):
         if source is None:
             return Content(atoms, n, precision=precision, attributes=self.provenance.of_call())
         b_factors = None if atoms.labels is None else read_b_factors(source, atoms.labels)
-        facts = self.provenance.of_file(source, target)
+        facts = self.provenance.of_file(source, target, self.reading.coordinates_of(source.path))
         return Content(atoms, n, str(source), b_factors, precision, {**facts, "notes": list(atoms.notes) or ""})
 
 
-def _fields_of(reading: object) -> dict[str, object]:
+def _fields_of(reading: Reading) -> dict[str, object]:
     """Fields of a way to read structures, but for the structures themselves."""
-    if not is_dataclass(reading):
-        return {"reading": repr(reading)}
-    passed_over = ("structures", "trajectory")
+    passed_over = ("structures", "trajectory", "solvent")  # the solvent is that of the minimisation
     return {
         of.name: getattr(reading, of.name)
         for of in fields(reading)
@@ -205,56 +200,6 @@ def setting_text(name: str, value: object) -> str:
         value = value.text
     values = value if isinstance(value, tuple) else (value,)
     return str([content_of(each) or str(each) if isinstance(each, Path) else str(each) for each in values])
-
-
-def record_of_atoms(result: MinimizeResult) -> Record:
-    """Make the record of a result whose structure is of no file."""
-    origin = result.origin
-    if origin is None or origin.content is None:
-        values = {"n_atoms": len(result.atoms), "composition": composition_as_json(result.atoms), **result.to_dict()}
-        del values["name"]
-        return Record("", "", {**values, "seconds": {"total": result.seconds}, **notes_of(result.atoms)})
-    values = facts_of_molecule(result.atoms, origin.options)
-    start = origin.content.atoms
-    return Record("", "", {**values, **facts_of_model(result, start, False, None), **notes_of(result.atoms)})
-
-
-def facts_of_molecule(atoms: Atoms, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Facts that a record has once, as all conformations of a molecule share them; options : of pele_ocl.Minimizer"""
-    return {
-        "n_atoms": len(atoms),
-        "composition": composition_as_json(atoms),
-        "device": str(get_device(options.get("device"))),
-        "method": options.get("method", "lbfgs"),
-        "precision": options.get("precision", "float32"),
-        "settings": {
-            **settings(options.get("model") or SolventModel(), atoms),
-            "cutoff": options.get("cutoff"), "one_four": options.get("one_four", "scale"),
-            "terms": options.get("only_terms"),
-        },
-    }  # fmt: skip
-
-
-def facts_of_model(result: MinimizeResult, start: Atoms, strict: bool, target: Path | None) -> dict[str, Any]:
-    """Facts that each conformation has, with the findings about its start.
-
-    `rounding_gradient` is the rms gradient, kcal/mol/A, that the decimals of the file `target` add to the minimum's; 0
-    without a file.
-
-    Raises InputError if strict refuses them.
-    """
-    values = result.to_dict()
-    del values["name"]
-    before = cast(Mapping[str, float | None], values["energy_before"])
-    energies = {term: value for term, value in before.items() if value is not None}
-    found = [*of_structure(start, "noted"), *of_energy(start, energies, start.positions)]
-    require(found, strict)
-    findings = [finding.as_json() for finding in found]
-    decimals = None if target is None else CONFORMATION_FORMATS[require_suffix(target)].decimals
-    rounding = 0.0 if decimals is None else rounding_gradient(result.atoms, decimals)
-    return {
-        **values, "rounding_gradient": rounding, "seconds": {"total": values["seconds"]}, "findings": findings
-    }  # fmt: skip
 
 
 def _write(target: Path, content: Content, begin: Callable[[], None]) -> str:

@@ -15,6 +15,7 @@ from ..common.variant import Progress
 from ..jobs.provenance import Provenance
 from ..minimize.minimizer import Watch
 from .presets import PROTOCOLS, Protocol, protocol_of
+from .relaxer import Relaxer
 from .result import RelaxBatch, RelaxResult, Round, counts
 from .rounds import Rounds
 from .topologies import Topologies
@@ -47,54 +48,13 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
     )
 
 
-class Relaxer:
-    """Relaxation of models; models of one sequence are prepared once.
-
-    protocol : "alphafold", "colabfold", or a Protocol
-    close_gaps : whether residues that follow each other are bonded however far apart they are; by default there is
-        a gap if C is more than 4 A from the next N, and a note
-    max_iterations : of a model, in all its rounds; by default as the protocol has it
-    precision, device : as in `minimize`
-
-    Raises InputError for values that do not exist.
-    """
-
-    @former_keywords(like="protocol")
-    def __init__(
-        self,
-        protocol: str | Protocol = "alphafold",
-        *,
-        close_gaps: bool = False,
-        max_iterations: int | None = None,
-        precision: str = "float32",
-        device: Device | int | str | None = None,
-    ) -> None:
-        flag("close_gaps", close_gaps)
-        chosen = protocol_of(protocol)
-        if max_iterations is not None:
-            most = whole_number("max_iterations", max_iterations, least=1, most=1 << 24)
-            chosen = replace(chosen, iterations_in_all=most)
-        self._rounds = Rounds(chosen, precision, device)
-        self._topologies = Topologies(close_gaps)
-
-    def relax(self, path: str | PathLike[str], *, watch: Watch | None = None) -> RelaxResult:
-        """Relax the first model of a .pdb or .cif file; errors as of `relax`.
-
-        watch : called as by `Minimizer.minimize_batch`, with the rms gradient of the round under way
-        """
-        callback("watch", watch)
-        begin = time.perf_counter()
-        model = self._topologies.read(path)
-        return self._rounds.relaxed(model, str(path), time.perf_counter() - begin, watch)
-
-
-@overload  # type: ignore[misc]  # options are the keywords below
+@overload
 def relax(what: str | PathLike[str], protocol: str | Protocol = "alphafold", **options: Any) -> RelaxResult: ...
 @overload
 def relax(
     what: Sequence[str | PathLike[str]], protocol: str | Protocol = "alphafold", **options: Any
 ) -> RelaxBatch: ...
-@former_keywords(like="protocol", path="what")
+@former_keywords(like="protocol", path="what")  # type: ignore[misc]  # options are these keywords
 def relax(
     what: str | PathLike[str] | Sequence[str | PathLike[str]],
     protocol: str | Protocol = "alphafold",

@@ -1,4 +1,4 @@
-"""What `pele_ocl.relax` does with one model, or several."""
+"""Runs of `pele_ocl.relax` over one model, or several."""
 
 from __future__ import annotations
 

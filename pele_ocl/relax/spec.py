@@ -17,8 +17,8 @@ from ..jobs.records import Record
 from ..jobs.spec import Spec, StructurePath
 from ..minimize.spec import WRITTEN
 from ..opencl.device import Device, get_device
-from . import Relaxer
 from .presets import Protocol
+from .relaxer import Relaxer
 from .result import RelaxResult, values_of
 
 RELAXED = "relaxed models"  # the kind of a journal
