@@ -104,7 +104,7 @@ def test_one_structure_is_lower_and_keeps_its_names(peptide, tmp_path):
     ],
 )  # fmt: skip
 def test_units_of_the_tolerance(text, value):
-    from pele_ocl.minimize.options import tolerance_of
+    from pele_ocl.minimize import tolerance_of
 
     assert tolerance_of(text) == pytest.approx(value, rel=1e-5)
 

@@ -44,6 +44,7 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
             "options": "Stopping",
             "preconditioner": "BLOCK FIRST_STIFFNESS HALF REACH REST SIDE block_order",
             "seats": "PlanSeats Seated",
+            "spec": "setting_text",
         },
     )
 

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from ..common.arguments import callback, flag, former_keywords, whole_number
+from ..common.arguments import former_keywords
 from ..common.modules import lazy_names, make_callable
 from ..common.variant import Progress
 from ..jobs.provenance import Provenance
 from ..minimize.minimizer import Watch
-from .presets import PROTOCOLS, Protocol, protocol_of
+from .presets import PROTOCOLS, Protocol
 from .relaxer import Relaxer
 from .result import RelaxBatch, RelaxResult, Round, counts
-from .rounds import Rounds
-from .topologies import Topologies
 from .violations import Violation, Violations
 
 if TYPE_CHECKING:

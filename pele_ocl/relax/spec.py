@@ -33,7 +33,7 @@ class RelaxSpec(Spec[StructurePath]):
     watch, keep : of this process alone; watch is called now and then with numbers of conformations done and to be done,
         and the slowest one's rms gradient; keep with each result
 
-    The other fields are options of pele_ocl.Relaxer.
+    protocol, close_gaps, max_iterations, precision, device : of pele_ocl.Relaxer, which `relaxer` is
     """
 
     output: str
