@@ -192,7 +192,7 @@ def pose_file(atoms, refiner, poses, complex_file) -> Path:
 
 
 def refine(*words, code=0):
-    return run("refine", *words, "--ligand", LIGAND, "--near", "6", "--max-iterations", "60", code=code)
+    return run("refine", *words, "--ligand", LIGAND, "--moving-radius", "6", "--max-iterations", "60", code=code)
 
 
 def test_the_command_and_its_files(complex_file, pose_file, tmp_path):

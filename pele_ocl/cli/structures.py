@@ -67,7 +67,7 @@ class Holding:
 
 
 @dataclass(frozen=True)
-class Sharing:
+class Processes:
     """Processes that share the work on structures."""
 
     workers: int | None = option(
@@ -77,6 +77,12 @@ class Sharing:
     scheduler: str | None = option(
         "Dask cluster to compute on: tcp://HOST:PORT, or the scheduler's file.", metavar="ADDRESS"
     )
+
+
+@dataclass(frozen=True)
+class Sharing(Processes):
+    """Processes that share the work on structures, also in several jobs."""
+
     shard: str | None = option(
         "Compute part K of N, for SLURM arrays, and write OUT.KofN; `pele-ocl merge` joins the parts.", metavar="K/N"
     )

@@ -89,7 +89,7 @@ def minimize(
     precision: str = "float32",
     variant: str = "auto",
     device: Device | int | str | None = None,
-    model: SolventModel | None = None,
+    model: SolventModel | int | None = None,
     strict: bool = False,
     models: Literal["one", "all"] = "one",
     trajectory: Trajectory | Paths | OpensFrames | None = None,
@@ -137,7 +137,8 @@ def minimize(
         result says how many were
     rounds : minimise so many times over, as far as atoms still move, each up to max_iterations
     fixed_radii : keep the Born radii that a structure has at the beginning of each round, as PELE's alphaUpdated: false
-    one_four, cutoff, only_terms, precision, variant, device, model : as in `energy`
+    one_four, cutoff, only_terms, precision, variant, device : as in `energy`
+    model : a SolventModel, or the number of the model to read of a file with several
     strict : refuse structures with findings that are noted otherwise
     models : "all" for all models of a PDB file; trajectory : files, or frames in memory, in place of the positions of
         one structure, with frames, topology and image as of `pele_ocl.trajectory`
@@ -149,8 +150,8 @@ def minimize(
     errors : "record" for NaN and a sentence in `errors` where a structure fails; "raise" for an InputError
     progress : called with the share that is done, 0 to 1
     watch : called with the structures done, with all, and with the largest rms gradient of the others, kcal/mol/A
-    reading : how files are read, a Reading; or in words its fields, as of `pele_ocl.read`: forcefield, select,
-        coordinates ...
+    reading : how files are read, a Reading; or in words its fields, as of `pele_ocl.read` (forcefield, select,
+        coordinates ...), and constants of the solvent (gb, like, ionic_strength ...)
     provenance : facts that files name
 
     Returns the MinimizeResult of one structure, else a MinimizeBatch. Results whose structures were written by a run of
@@ -167,15 +168,16 @@ def minimize(
         (True, True)
     """
     from .conformations import Frames
-    from .running import Run, reading_of, terms_listed
+    from .running import Run, described_by, terms_listed
     from .spec import MinimizeSpec
 
+    solvent, reads = described_by("minimize", words, model, reading, what)
     options: dict[str, Any] = {
         "method": method, "tolerance": tolerance_of(tolerance), "max_gradient": max_gradient,
         "energy_tolerance": energy_tolerance, "max_iterations": max_iterations, "max_seconds": max_seconds,
         "bond_repair": bond_repair, "rounds": rounds, "fixed_radii": fixed_radii, "one_four": one_four,
         "cutoff": cutoff, "only_terms": terms_listed(only_terms), "constraints": constraints, "precision": precision,
-        "variant": variant, "device": device, "model": model,
+        "variant": variant, "device": device, "model": solvent,
     }  # fmt: skip
     held = Held.of(restrain, distance, torsion, reference, freeze)
     if len(terms) or frozen is not None:
@@ -192,7 +194,6 @@ def minimize(
         for name, value in given.items():
             if value is not None:
                 raise InputError(f"`{name}` is about a trajectory; give one as `trajectory`")
-    reads = reading_of(what, model, words) if reading is None else reading
     tell = None if progress is None else (lambda done, n, _: progress(done / n))
     place = Place(workers, scheduler, None if device is None else str(device))
     run = Run(

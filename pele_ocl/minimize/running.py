@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
-from inspect import signature
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
@@ -217,16 +216,38 @@ class Run:
                 raise InputError(f"`{name}` shares the work on several structures, or on frames; {reason}")
 
 
-def reading_of(what: object, model: SolventModel | None, words: Mapping[str, Any]) -> Reading:
-    """Make the way in which files are read, of keywords. Raises InputError for a keyword that does not exist."""
-    known = {of.name for of in fields(Reading)}
-    if unknown := next((name for name in words if name not in known), None):
-        near = get_close_matches(unknown, [*known, *signature(Minimizer).parameters], 1)
+def described_by(
+    name: str, words: Mapping[str, Any], model: SolventModel | int | None, reading: Reading | None, what: object
+) -> tuple[SolventModel, Reading]:
+    """Sort further keywords of a function into the solvent and the way in which files are read.
+
+    name : of the function; words : `like` and fields of SolventModel, and fields of Reading
+    model : a SolventModel, or the number of the model to read; what : the structures
+
+    Raises InputError for a keyword that does not exist, and for those that do not go together.
+    """
+    of_solvent = {"like", *(of.name for of in fields(SolventModel))}
+    of_reading = {of.name for of in fields(Reading)} - {"model", "solvent", "structures", "trajectory"}
+    if unknown := next((word for word in words if word not in of_solvent | of_reading), None):
+        near = get_close_matches(unknown, sorted(of_solvent | of_reading), 1)
         meant = f"; did you mean `{near[0]}`?" if near else ""
-        raise InputError(f"there is no option `{unknown}` of minimisation{meant}")
+        raise InputError(f"there is no option `{unknown}` of {name}{meant}")
+    constants = {word: value for word, value in words.items() if word in of_solvent}
+    number = None if isinstance(model, SolventModel) else model
+    if isinstance(model, SolventModel) and constants:
+        raise InputError(f"choose one of a SolventModel and `{next(iter(constants))}`")
+    like = constants.pop("like", None)
+    solvent = model if isinstance(model, SolventModel) else None
+    if solvent is None:
+        solvent = SolventModel(**constants) if like is None else SolventModel.like(like, **constants)
+    read = {word: value for word, value in words.items() if word in of_reading}
+    if reading is not None:
+        if read or number is not None:
+            raise InputError(f"choose one of `reading` and `{next(iter(read), 'model')}`")
+        return solvent, reading
     given = what if isinstance(what, list | tuple) else (what,)
     paths = expanded([Path(each) for each in given if isinstance(each, str | PathLike)])
-    return Reading(**words, solvent=SolventModel.or_default(model), structures=paths)
+    return solvent, Reading(**read, model=number, solvent=solvent, structures=paths)
 
 
 def terms_listed(terms: str | Sequence[str] | None) -> list[str] | None:
