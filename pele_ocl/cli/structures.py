@@ -132,7 +132,8 @@ class CommandProvenance(Provenance):
         self, source: InputFile, target: Path | None, coordinates: InputFile | Path | None = None
     ) -> dict[str, object]:
         assert self.call is not None
-        return provenance(source, self.call.facts(source.path, output=target, table=None), coordinates)
+        own = self.facts if target is None else self.call.facts(source.path, output=target, table=None)
+        return provenance(source, own, coordinates)
 
     def of_call(self) -> dict[str, object]:
         return dict(self.facts)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
 from ..common.arguments import callback, choice, file_path, former_keywords
-from ..common.errors import FormatError, InputError
+from ..common.errors import FormatError, KeywordError
 from ..common.notes import heard_notes, note, with_notes
 from ..common.variant import Progress
 from ..formats import read_conformations
@@ -268,7 +268,7 @@ def refine(
     solvent, reads = described_by("refine", words, model, reading, what)
     folder = None if output is None else file_path(output, "output")
     if folder is None and resume:
-        raise InputError("`resume` needs the files of the earlier run; give `output`")
+        raise KeywordError("`resume` needs the files of the earlier run; give `output`")
     if folder is not None and folder.exists() and not folder.is_dir():
         raise FormatError(f"{folder}: is no folder; name one for the refined complexes")
     if folder is not None and not resume and (folder / JOURNAL).exists():
@@ -294,7 +294,7 @@ def refine(
     )  # fmt: skip
     place = Place(workers, scheduler, None if device is None else str(device))
     if place.is_remote and folder is None:
-        raise InputError("`workers` and `scheduler` write files that all can read; give `output`")
+        raise KeywordError("`workers` and `scheduler` write files that all can read; give `output`")
     with heard_notes() as heard:
         found = _refined(spec, folder, resume, place, errors, progress)
         facts = spec.facts_of_complex()
@@ -323,7 +323,7 @@ def _refined(
     records = list[Record]()
     for record in run_with(spec, items, journal, resume, place):
         if record.failed and errors == "raise":
-            raise InputError(f"pose {record.structure}: {record.error}")
+            record.refuse()
         records.append(record)
         if progress is not None:
             progress(len(records) / len(items))

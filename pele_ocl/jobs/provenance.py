@@ -20,7 +20,7 @@ class Provenance:
     ) -> dict[str, object]:
         """Give the facts of a file that is made of one structure.
 
-        target : its path; coordinates : file with the positions of a topology
+        target : its path, None if it is all that the call writes; coordinates : file with the positions of a topology
         """
         return {
             "input": str(source),

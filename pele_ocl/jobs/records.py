@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from ..common.errors import InputError
+from ..common.errors import InputError, PeleError
 from ..common.notes import one_line
 
 SCHEMA = 2  # the version of the records' shape: docs/records.md
@@ -25,6 +25,7 @@ class Record:
     result : what was computed, as JSON has it; empty if it failed
     error : reason of a failure, on one line; "" if there is none
     more : what a journal keeps beside the record, of files that were written, say
+    cause : the error, where this process met it
     """
 
     structure: str
@@ -32,11 +33,18 @@ class Record:
     result: Mapping[str, Any] = field(default_factory=dict)
     error: str = ""
     more: Mapping[str, Any] = field(default_factory=dict)
+    cause: PeleError | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def failed_by(cls, reason: object, structure: object, sha256: str = "") -> Record:
         """Make the record of an item that failed."""
-        return cls(str(structure), sha256, error=one_line(str(reason)))
+        cause = reason if isinstance(reason, PeleError) else None
+        return cls(str(structure), sha256, error=one_line(str(reason)), cause=cause)
+
+    def refuse(self) -> None:
+        """Raise the error of an item that failed, or InputError with its sentence."""
+        if self.failed:
+            raise self.cause or InputError(self.sentence)
 
     @property
     def failed(self) -> bool:

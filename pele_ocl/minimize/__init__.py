@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from numpy.typing import ArrayLike
 
 from ..atoms import Atoms
 from ..common.arguments import former_keywords
-from ..common.errors import InputError
+from ..common.errors import InputError, KeywordError
 from ..common.modules import lazy_names, make_callable
 from ..common.variant import Progress
 from ..contract import Image
@@ -167,11 +167,28 @@ def minimize(
         >>> result.converged, bool(result.total < result.energy_before.total)
         (True, True)
     """
+    from ..trajectories.given import FrameOptions
     from .conformations import Frames
     from .running import Run, described_by, terms_listed
     from .spec import MinimizeSpec
 
-    solvent, reads = described_by("minimize", words, model, reading, what)
+    taken: OpensFrames | None = None
+    first: FrameOptions | None = None
+    if (files := _files_of(trajectory)) is not None:
+        select = words.get("select") if reading is None else None
+        own = None if topology is None else Path(topology)
+        taken = first = FrameOptions(files, cast(Any, frames), select, own, image=image)
+        words = words if topology is None else {name: value for name, value in words.items() if name != "select"}
+    elif trajectory is not None:
+        given_frames: Any = trajectory
+        is_opened = hasattr(trajectory, "opened")
+        taken = given_frames if is_opened else Frames(given_frames, frames, topology, image or "auto")
+    else:
+        given = {"frames": frames, "topology": topology, "image": image}
+        for name, value in given.items():
+            if value is not None:
+                raise KeywordError(f"`{name}` is about a trajectory; give one as `trajectory`")
+    solvent, reads = described_by("minimize", words, model, reading, what, first)
     options: dict[str, Any] = {
         "method": method, "tolerance": tolerance_of(tolerance), "max_gradient": max_gradient,
         "energy_tolerance": energy_tolerance, "max_iterations": max_iterations, "max_seconds": max_seconds,
@@ -184,16 +201,6 @@ def minimize(
         if held != Held():
             raise InputError("choose one of `terms` and `restrain`, and one of `frozen` and `freeze`")
         options |= {"terms": terms, "frozen": frozen}
-    taken: OpensFrames | None = None
-    if trajectory is not None:
-        given_frames: Any = trajectory
-        is_opened = hasattr(trajectory, "opened")
-        taken = given_frames if is_opened else Frames(given_frames, frames, topology, image or "auto")
-    else:
-        given = {"frames": frames, "topology": topology, "image": image}
-        for name, value in given.items():
-            if value is not None:
-                raise InputError(f"`{name}` is about a trajectory; give one as `trajectory`")
     tell = None if progress is None else (lambda done, n, _: progress(done / n))
     place = Place(workers, scheduler, None if device is None else str(device))
     run = Run(
@@ -205,6 +212,14 @@ def minimize(
         Shard.of(shard) if isinstance(shard, str) else shard, errors, watch or tell,
     )  # fmt: skip
     return run.minimized(what)
+
+
+def _files_of(trajectory: Any) -> tuple[Path, ...] | None:
+    """List the files of a trajectory; None of frames in memory, and of what is opened already."""
+    if isinstance(trajectory, str | PathLike):
+        return (Path(trajectory),)
+    are_paths = isinstance(trajectory, list | tuple) and all(isinstance(each, str | PathLike) for each in trajectory)
+    return tuple(map(Path, trajectory)) if are_paths and trajectory else None
 
 
 def minimize_many(

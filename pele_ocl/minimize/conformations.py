@@ -256,7 +256,7 @@ def minimized_conformations(
         whole = _together(minimizing, records, perf_counter() - begin)
     loads = [_Loaded(minimizing, k, records) for k in range(len(records))]
     content = minimizing.spec.content(
-        minimizing.conformations.source, minimizing.conformations.atoms, 1, minimizing.target
+        minimizing.conformations.source, minimizing.conformations.atoms, 1, None
     )  # fmt: skip
     results = [
         None if record.failed
@@ -319,7 +319,7 @@ def _written(
     """
     conformations, n = minimizing.conformations, len(minimizing.conformations)
     target = minimizing.target
-    content = minimizing.spec.content(conformations.source, conformations.atoms, n, target)
+    content = minimizing.spec.content(conformations.source, conformations.atoms, n, None)
     layout = None if target is None else layout_of(target, content)
     with journal:
         earlier = list(journal.resume().values()) if resume else []

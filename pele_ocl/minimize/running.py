@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
 from ..atoms import Atoms
 from ..common.arguments import callback, choice, described, file_path
-from ..common.errors import InputError
+from ..common.errors import InputError, KeywordError
 from ..common.inputfile import read_file
 from ..common.notes import note, one_line
 from ..contract import of_structure, require
@@ -23,6 +22,7 @@ from ..energy.term_set import GROUPS
 from ..formats import require_table_suffix
 from ..gb_models.solvent_model import SolventModel
 from ..grid import FARTHEST
+from ..jobs.doors import Door
 from ..jobs.journal import Journal
 from ..jobs.outputs import expanded
 from ..jobs.records import Record
@@ -30,7 +30,7 @@ from ..jobs.running import run_with
 from ..jobs.shards import Shard
 from ..jobs.sharing import HERE, Place
 from ..opencl.device import get_device
-from ..reading import Reading
+from ..reading import FirstFrame, Reading
 from ..trajectories import Trajectory
 from .conformations import Frames, Minimizing, OpensFrames, Watch, minimized_conformations
 from .many import minimize_all
@@ -72,7 +72,7 @@ class Run:
         if self.table is not None:
             require_table_suffix(self.table)
         if self.models == "all" and self.frames is not None:
-            raise InputError("choose one of `models='all'` and `trajectory`")
+            raise KeywordError("choose one of `models='all'` and `trajectory`")
         require_options(self.spec.options)
 
     @property
@@ -95,7 +95,7 @@ class Run:
 
     def _atoms(self, atoms: Atoms) -> MinimizeResult | MinimizeBatch:
         if self.models == "all":
-            raise InputError("`models='all'` reads the models of a file; give a path")
+            raise KeywordError("`models='all'` reads the models of a file; give a path")
         if self.frames is not None:
             targets = self._targets([Path("atoms.pdb")], ())
             return self._conformations(atoms, targets)
@@ -113,7 +113,7 @@ class Run:
     def _several_atoms(self, molecules: Sequence[Atoms]) -> MinimizeBatch:
         self._refuse_sharing("atoms are minimised in this process; give files")
         if self.are_many or self.resume:
-            raise InputError("`trajectory`, `models` and `resume` are about files; give paths in place of atoms")
+            raise KeywordError("`trajectory`, `models` and `resume` are about files; give paths in place of atoms")
         batch = minimize_all(molecules, self.spec.each, self.errors, None, self.watch, self.spec.options)
         results = [
             result and replace(result, origin=Origin(self.spec.content(None, atoms, 1, None), None, self.spec.options))
@@ -131,7 +131,7 @@ class Run:
         paths = expanded([file_path(each) for each in ((what,) if is_one else what)])
         if self.are_many:
             if len(paths) > 1:
-                raise InputError("a trajectory, or all models, are of one structure; give one file")
+                raise KeywordError("a trajectory, or all models, are of one structure; give one file")
         elif len(paths) == 1:
             self._refuse_sharing("one structure is minimised at once")
         targets = self._targets(paths, _files_read(self.spec, self.frames))
@@ -144,17 +144,19 @@ class Run:
         """Plan what is written, and refuse what would be overwritten."""
         if not self.spec.output:
             if self.resume or self.shard is not None:
-                raise InputError(f"`{'resume' if self.resume else 'shard'}` needs files of results; give `output`")
+                raise KeywordError(f"`{'resume' if self.resume else 'shard'}` needs files of results; give `output`")
             return None
         targets = OutputTargets.planned(Path(self.spec.output), paths, self.are_many, table=self.table, inputs=inputs)
         refuse_files_of("relax", targets)
         if self.shard is not None and self.are_many:
-            raise InputError(
-                "`shard` takes structures that have files of their own; of frames give each job some by `frames`, and "
-                "a file of its own"
+            raise KeywordError(
+                "`shard` takes structures that have files of their own; of frames give each job some by `frames`, and a "
+                "file of its own"
             )
         if self.shard is not None and self.table is not None:
-            raise InputError("the table of shards is what `pele-ocl merge` makes of their journals; leave out `table`")
+            raise KeywordError(
+                "the table of shards is what `pele-ocl merge` makes of their journals; leave out `table`"
+            )
         return targets
 
     def _conformations(self, what: Path | Atoms, targets: OutputTargets | None) -> MinimizeBatch:
@@ -189,7 +191,7 @@ class Run:
         records = list[Record]()
         for record in count.counted(run_with(spec, wanted, journal, self.resume, self.place, count.earlier)):
             if record.failed and self.errors == "raise":
-                raise InputError(record.sentence)
+                record.refuse()
             records.append(record)
         if overwritten and any(not record.failed for record in records):
             note(overwritten)
@@ -213,41 +215,27 @@ class Run:
         given = {"workers": self.place.workers, "scheduler": self.place.scheduler, "shard": self.shard}
         for name, value in given.items():
             if value is not None:
-                raise InputError(f"`{name}` shares the work on several structures, or on frames; {reason}")
+                raise KeywordError(f"`{name}` shares the work on several structures, or on frames; {reason}")
 
 
 def described_by(
-    name: str, words: Mapping[str, Any], model: SolventModel | int | None, reading: Reading | None, what: object
-) -> tuple[SolventModel, Reading]:
+    name: str, words: Mapping[str, Any], model: SolventModel | int | None, reading: Reading | None, what: object,
+    trajectory: FirstFrame | None = None,
+) -> tuple[SolventModel, Reading]:  # fmt: skip
     """Sort further keywords of a function into the solvent and the way in which files are read.
 
     name : of the function; words : `like` and fields of SolventModel, and fields of Reading
     model : a SolventModel, or the number of the model to read; what : the structures
+    trajectory : whose first frame has the positions of a topology
 
-    Raises InputError for a keyword that does not exist, and for those that do not go together.
+    Raises TypeError for a keyword that does not exist, and InputError for those that do not go together.
     """
-    of_solvent = {"like", *(of.name for of in fields(SolventModel))}
-    of_reading = {of.name for of in fields(Reading)} - {"model", "solvent", "structures", "trajectory"}
-    if unknown := next((word for word in words if word not in of_solvent | of_reading), None):
-        near = get_close_matches(unknown, sorted(of_solvent | of_reading), 1)
-        meant = f"; did you mean `{near[0]}`?" if near else ""
-        raise InputError(f"there is no option `{unknown}` of {name}{meant}")
-    constants = {word: value for word, value in words.items() if word in of_solvent}
-    number = None if isinstance(model, SolventModel) else model
-    if isinstance(model, SolventModel) and constants:
-        raise InputError(f"choose one of a SolventModel and `{next(iter(constants))}`")
-    like = constants.pop("like", None)
-    solvent = model if isinstance(model, SolventModel) else None
-    if solvent is None:
-        solvent = SolventModel(**constants) if like is None else SolventModel.like(like, **constants)
-    read = {word: value for word, value in words.items() if word in of_reading}
+    door = Door.of(name, words if reading is None else {**words, "reading": reading}, model)
     if reading is not None:
-        if read or number is not None:
-            raise InputError(f"choose one of `reading` and `{next(iter(read), 'model')}`")
-        return solvent, reading
+        return door.model, reading
     given = what if isinstance(what, list | tuple) else (what,)
     paths = expanded([Path(each) for each in given if isinstance(each, str | PathLike)])
-    return solvent, Reading(**read, model=number, solvent=solvent, structures=paths)
+    return door.model, replace(door.reading, solvent=door.model, structures=paths, trajectory=trajectory)
 
 
 def terms_listed(terms: str | Sequence[str] | None) -> list[str] | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..common.arguments import callback, choice, described, file_path
-from ..common.errors import FormatError, InputError
+from ..common.errors import FormatError, InputError, KeywordError
 from ..common.notes import note, one_line
 from ..formats import require_table_suffix
 from ..formats.conformation_files import CONFORMATION_FORMATS, written_suffixes
@@ -46,7 +46,7 @@ def relaxed(
     paths = expanded([file_path(each) for each in ((what,) if is_one else what)])
     targets = _targets(spec, paths, table)
     if resume and (targets is None or targets.journal is None):
-        raise InputError("`resume` goes on with a run of several models; leave it out for one")
+        raise KeywordError("`resume` goes on with a run of several models; leave it out for one")
     path = None if targets is None else targets.journal
     overwritten = "" if resume or targets is None else files_of_other_run(targets, spec.settings())
     journal = Journal(path, spec.settings(), kind=RELAXED, waits=True)
@@ -61,7 +61,7 @@ def relaxed(
     )  # fmt: skip
     for record in run_with(told, list(paths), journal, resume, HERE, lambda done: watch and watch(done, n, 0.0)):
         if record.failed and errors == "raise":
-            raise InputError(record.sentence)
+            record.refuse()
         records.append(record)
         if watch is not None:
             watch(len(records), n, 0.0)
