@@ -49,7 +49,9 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .ensemble import Ensemble as Ensemble
     from .explore import Explorer as Explorer
     from .explore import Refined as Refined
+    from .explore import RefinedPoses as RefinedPoses
     from .explore import Refiner as Refiner
+    from .explore import refine as refine
     from .explore.refine_spec import RefineSpec as RefineSpec
     from .forcefield import ForceField as ForceField
     from .formats import draw_slices as draw_slices
@@ -102,6 +104,7 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .potmap import PotmapResult as PotmapResult
     from .potmap import potmap as potmap
     from .reading import read as read
+    from .relax import RelaxBatch as RelaxBatch
     from .relax import Relaxer as Relaxer
     from .relax import RelaxResult as RelaxResult
     from .relax import relax as relax

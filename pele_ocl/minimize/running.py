@@ -150,8 +150,8 @@ class Run:
         refuse_files_of("relax", targets)
         if self.shard is not None and self.are_many:
             raise KeywordError(
-                "`shard` takes structures that have files of their own; of frames give each job some by `frames`, and a "
-                "file of its own"
+                "`shard` takes structures that have files of their own; of frames give each job some by `frames`, and "
+                "a file of its own"
             )
         if self.shard is not None and self.table is not None:
             raise KeywordError(
