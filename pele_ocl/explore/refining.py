@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
-from ..common.arguments import callback, choice, file_path, former_keywords
+from ..common.arguments import callback, choice, file_path, former_keywords, numbers
 from ..common.errors import FormatError, KeywordError
 from ..common.notes import heard_notes, note, with_notes
 from ..common.variant import Progress
@@ -281,14 +281,15 @@ def refine(
         "device": device,
     }  # fmt: skip
     given: Any = poses
-    if isinstance(poses, str | PathLike):
-        given = expanded([file_path(poses)])
-    elif not hasattr(poses, "__array__"):
-        given = expanded([file_path(path) for path in poses])
+    listed = [poses] if isinstance(poses, str | PathLike) else poses
+    if isinstance(listed, list | tuple) and all(isinstance(path, str | PathLike) for path in listed):
+        given = expanded([file_path(path) for path in listed])
+    else:
+        given = numbers("poses", poses)
     kept: dict[int, Floats] = {}
     spec = RefineSpec(
         what if isinstance(what, Atoms) else file_path(what), ligand, "" if folder is None else str(folder),
-        np.asarray(given) if hasattr(given, "__array__") else given, reads, options,
+        given, reads, options,
         None if native is None else file_path(native, "native"), strict,
         kept.__setitem__ if folder is None else None,
     )  # fmt: skip

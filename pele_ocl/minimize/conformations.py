@@ -187,6 +187,8 @@ class Minimizing:
         found = self.spec.settings()
         if self.frames is None:
             return found | {"models": "all"}
+        if isinstance(self.frames, Frames):
+            return found | {"trajectory": self.conformations.sha256}
         names = {"paths": "trajectory", "words": "frames"}
         given = {names.get(name, name): value for name, value in vars(self.frames).items()}
         return found | {name: setting_text(name, value) for name, value in given.items() if value}
