@@ -165,7 +165,7 @@ def test_vacuum_is_gb_none():
     ("options", "named"),
     [
         (("--solvent", "vacuum", "--gb", "obc1"), "--gb"),
-        (("--solvent", "vacuum", "--ionic-strength", "0.1", "--rgb-max", "9"), "--ionic-strength, --rgb-max"),
+        (("--solvent", "vacuum", "--ionic-strength", "0.1", "--born-cutoff", "9"), "--ionic-strength, --born-cutoff"),
         (("--gb", "none", "--solvent-dielectric", "60"), "--solvent-dielectric"),
         (("--gb", "none", "--solvent", "gb"), "--solvent"),
         (("--gb", "none", "--gb-radii", "mbondi3"), "--gb-radii"),

@@ -225,7 +225,7 @@ def test_half_a_disulphide_is_noted(amber):
         (
             [("GLY", GLY + " CX"), ("GLY", GLY + " CX"), ("GLY", GLY)],
             "made.pdb:1 (A:GLY1:N): against the closest template, GLY, the residue has CX too many "
-            "(1 more fails, too); remove them, or give a template with --templates",
+            "(1 more fails, too); remove them, or give a template with `templates`",
         ),
         (
             [("GLY", GLY), ("HOH", "O"), ("HOH", "O")],
@@ -234,21 +234,21 @@ def test_half_a_disulphide_is_noted(amber):
         (
             [("GLY", GLY), ("TIP4", "OW HW1 HW2 MW")],
             "made.pdb:8 (A:TIP42:OW): the force field has no template for water of 4 sites; "
-            "delete the sites that are no atoms, or give a template with --templates",
+            "delete the sites that are no atoms, or give a template with `templates`",
         ),
         (
             [("GLY", GLY), ("OH-", "O H")],
             "made.pdb:8 (A:OH-2:O): the force field has no template for the residue OH-; "
-            "give its template with --templates (a file oh-z, or the folder that holds it; "
-            "peleffy makes them for ligands) and its radii with --obc or --fallback, or, for solvent, potmap and ions, "
-            "a PQR file",
+            "give its template with `templates` (a file oh-z, or the folder that holds it; "
+            "peleffy makes them for ligands) and its radii with `obc` or `guess_radii`, or, for solvent, potmap "
+            "and ions, a PQR file",
         ),
         (
             [("GLY", GLY), ("LIG", "C1 H1")],
             "made.pdb:8 (A:LIG2:C1): the force field has no template for the residue LIG; "
-            "give its template with --templates (a file ligz, or the folder that holds it; "
-            "peleffy makes them for ligands) and its radii with --obc or --fallback, or, for solvent, potmap and ions, "
-            "a PQR file",
+            "give its template with `templates` (a file ligz, or the folder that holds it; "
+            "peleffy makes them for ligands) and its radii with `obc` or `guess_radii`, or, for solvent, potmap "
+            "and ions, a PQR file",
         ),
     ],
     ids=["no hydrogens", "a hydrogen", "a heavy atom", "too many", "oxygen", "4-point", "hydroxide", "unknown"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from click.core import ParameterSource
 from ..common.errors import KeywordError, worded
 from .control_file import with_control_file
 
+_QUOTES = "\"'"
 # Keys of click's context.
 DEBUG = "pele_ocl.debug"
 HEARD = "pele_ocl.heard"  # sentences of the notes that were told since the command began
@@ -48,7 +50,7 @@ def spelling(group: click.Context) -> Callable[[str, str | None], str | None]:
         word = next((opt for opt in option.opts if opt.startswith("--")), option.opts[0])
         if value == "False":
             return option.secondary_opts[0] if option.secondary_opts else None
-        return word if value in (None, "True") else f"{word} {value.strip(chr(34) + chr(39))}"
+        return word if value in (None, "True") else f"{word} {shlex.quote(value.strip(_QUOTES))}"
 
     return spell
 
@@ -91,8 +93,8 @@ GROUPS = {
     "Choosing atoms": "model select without only",
     "Structure and force field": "coordinates ligand_file ligand_forcefield ligand_charges parameters "
     "forcefield allow_scripts radii templates obc pele_data "
-    "fallback pele_conf allow_missing_terminals",
-    "Solvent": "like gb rgb_max solute_dielectric solvent_dielectric ionic_strength temperature kappa_convention "
+    "guess_radii pele_conf allow_missing_terminals",
+    "Solvent": "like gb born_cutoff solute_dielectric solvent_dielectric ionic_strength temperature kappa_convention "
     "gbn_convention coulomb_constant surface surface_tension lcpo_unknown",
     "Devices and processes": "precision device workers scheduler shard",
     "Reports": "strict per_residue as_json verbose debug help help_all",

@@ -53,8 +53,8 @@ class PeleError(Exception):
     code : word by which programs tell the error from others; by default that of its class (docs/records.md)
     fields : what the sentence is about, by name: a file, an atom, a number
 
-        >>> InputError("there is no atom", code="no_atoms", place="a.pdb").code
-        'no_atoms'
+        >>> InputError("two atoms stand at one place", code="same_place", place="a.pdb").code
+        'same_place'
     """
 
     code = "error"
@@ -79,6 +79,13 @@ class KeywordError(InputError):
     """Keywords of a function that do not go together, or of which one lacks another."""
 
     code = "keywords"
+
+
+def refuse_for_atoms(**values: object) -> None:
+    """Raise KeywordError for keywords about files that were given with Atoms; values : by name, false if not given"""
+    for name, value in values.items():
+        if value:
+            raise KeywordError(f"Atoms are given; `{name}` is about files, whose path is then needed")
 
 
 class FormatError(PeleError):

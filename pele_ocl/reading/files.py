@@ -16,16 +16,18 @@ from ..atoms.selection import Selection
 from ..common import arguments
 from ..common.errors import InputError
 from ..common.inputfile import read_file
+from ..common.notes import Note
 from ..forcefield import ForceField
 from ..formats import brings_parameters, read_structure_or_atoms, structure_format
 from ..ligand import ATOM_TYPES, CHARGES, Ligand, count_molecules, is_ligand_file, read_sdf
+from .choosing import selection_of
 
 LigandGiven: TypeAlias = str | PathLike[str] | Ligand | Atoms
 Ligands: TypeAlias = Iterable[LigandGiven]
 # The file of the positions of a topology, or the positions themselves.
 Coordinates: TypeAlias = str | PathLike[str] | Floats | None
 FILE = "file"  # GB radii of the structure's own
-_NO_RADII = "{}: no file brings GB radii; give an OBC table with --obc, or name a set"
+_NO_RADII = "{}: no file brings GB radii; give an OBC table with `obc`, or name a set"
 
 
 def require_model(model: object) -> None:
@@ -46,6 +48,8 @@ def read(
     ligands: Ligands = (),
     ligand_forcefield: str = "gaff2",
     ligand_charges: str = "gas",
+    without: str | None = None,
+    only: str | None = None,
 ) -> Atoms:
     """Read a molecule and give it parameters.
 
@@ -59,6 +63,7 @@ def read(
     parameters : CHARMM's parameter files, for a .psf
     select : the atoms to take, `protein and not resname NAP` say (docs/selection.md); by default all. Atoms that
         are left out need no template
+    without, only : residues to leave out by name or kind, and kinds to take, with commas: "HOH,NAP", "protein,ligand"
     radii : set of GB radii, as `Atoms.with_radii` has them, for any solvent; "file" for those of the file. By default
         those of the file if it has some. Else they are the force field's default, which a SolventModel replaces if its
         GB model was made with others (gbn: bondi, gbn2: mbondi3), or if its program has others (SolventModel.like)
@@ -71,8 +76,9 @@ def read(
     field lacks a residue or an atom. Raises InputError for a force field that the file cannot take. A selection that
     cannot be read or takes no atom is an InputError, too.
     """
+    chosen = select if without is None and only is None else selection_of(select, without, only)
     return read_chosen(
-        path, forcefield, model, coordinates, parameters, select=select, radii=radii, ligands=ligands,
+        path, forcefield, model, coordinates, parameters, select=chosen, radii=radii, ligands=ligands,
         ligand_forcefield=ligand_forcefield, ligand_charges=ligand_charges,
     )[0]  # fmt: skip
 
@@ -111,7 +117,7 @@ def _ligand_of(given: LigandGiven, forcefield: str, charges: str, radii: str | N
         others = count_molecules(given) - 1
         given = Ligand.read(given)
         if others > 0:
-            note = f"{given.source}: the first of {others + 1:,} molecules was taken"
+            note = Note(f"{given.source}: the first of {others + 1:,} molecules was taken", code="first_molecule")
             given = replace(given, notes=(*given.notes, note))
     atoms = given if isinstance(given, Atoms) else given.parametrize(forcefield, charges)
     return atoms if radii in (None, FILE) else atoms.with_radii(str(radii))
@@ -193,5 +199,5 @@ def _noted(
     """
     if mask.all():
         return replace(before, notes=(*before.notes, *unknown)), None
-    note = f"{len(taken):,} of {len(mask):,} atoms were taken"
+    note = Note(f"{len(taken):,} of {len(mask):,} atoms were taken", code="selected")
     return replace(taken, notes=(*before.notes, *unknown, note)), mask

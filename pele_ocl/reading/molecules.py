@@ -102,7 +102,7 @@ class Reading:
     """Read molecules from files, all in the same way. It pickles; what it loads is loaded once in each process.
 
     forcefield : a ForceField, or a name that ForceField.load knows, of files that bring no parameters; by default
-        Amber99SB. A file that brings its own takes neither this nor `templates`, `obc`, `pele_data` and `fallback`
+        Amber99SB. A file that brings its own takes neither this nor `templates`, `obc`, `pele_data` and `guess_radii`
     select : the atoms to take, `protein and not resname NAP` say (docs/selection.md); by default all
     model : number of the model in a file with several; by default the first
     coordinates : file with the positions of a topology; of several topologies one for all, or one each in the order of
@@ -110,7 +110,7 @@ class Reading:
     parameters : CHARMM's parameter files, for a .psf
     radii : set of GB radii, for any solvent; by default the file's, or those that go with the solvent
     without, only : residues to leave out by name or kind, and kinds to take, with commas: "HOH,NAP", "protein,ligand"
-    templates, obc, pele_data, fallback, allow_missing_terminals, allow_scripts : as of ForceField.load
+    templates, obc, pele_data, guess_radii, allow_missing_terminals, allow_scripts : as of ForceField.load
     ligands : molecules to add, as of pele_ocl.read, with `ligand_forcefield` and `ligand_charges` for those without
         parameters
     solvent : a SolventModel, by which radii are chosen and notes are made; by default whoever computes does so
@@ -131,7 +131,7 @@ class Reading:
     templates: Files = ()
     obc: Files = ()
     pele_data: Files = ()
-    fallback: bool = False
+    guess_radii: bool = False
     allow_missing_terminals: bool = True
     allow_scripts: bool = False
     ligands: tuple[LigandGiven, ...] = ()
@@ -168,10 +168,8 @@ class Reading:
         Raises FormatError and ParameterError as pele_ocl.read does, and InputError for parameters of a file that brings
         its own.
         """
-        if None not in (self.model, number):
-            raise KeywordError("choose one of `model` and `models`")
-        if self.coordinates and number is not None:
-            raise KeywordError("`models=all` reads the models of a PDB file; leave out `coordinates`")
+        if number is not None:
+            self._require_all()
         self._tell(f"Reading {source}" if len(source.data) > LARGE_FILE else "")
         has_own = brings_parameters(source.path)
         if has_own:
@@ -199,6 +197,7 @@ class Reading:
         arguments.choice("models", models, ("one", "all"))
         if models == "one":
             return self.one(source)
+        self._require_all()
         failed = dict[int, str]()
         numbers, conformations = read_conformations(source, failed)
         # The first is asked for by its number, so that no note says that the others were not read.
@@ -206,6 +205,13 @@ class Reading:
         found = self.one(source, first)
         positions = conformations if found.chosen is None else conformations[:, found.chosen]
         return replace(found, numbers=numbers, conformations=positions, failed=failed)
+
+    def _require_all(self) -> None:
+        """Raise KeywordError for keywords that leave no room for all models of a file."""
+        if self.model is not None:
+            raise KeywordError("choose one of `model` and `models`")
+        if self.coordinates:
+            raise KeywordError("`models='all'` reads the models of a PDB file; leave out `coordinates`")
 
     def of_frames(self, source: InputFile, trajectory: FirstFrame) -> Atoms:
         """Read all atoms of another file; a topology takes the positions of the first of its own frames."""
@@ -257,7 +263,7 @@ class Reading:
             return self.forcefield if radii is None else self.forcefield._with_radii(radii)
         return ForceField.load(
             self.forcefield, radii, self._files("templates"), self._files("obc"), self._files("pele_data"),
-            self.fallback, self.allow_missing_terminals, self.allow_scripts,
+            self.guess_radii, self.allow_missing_terminals, self.allow_scripts,
         )  # fmt: skip
 
     def _files(self, name: str) -> tuple[Path, ...]:
@@ -272,7 +278,14 @@ class Reading:
         """Raise InputError for parameters that a file which brings its own has no use for."""
         form = structure_format(path)
         follow_from_bonds = self.radii in (None, FILE, "bondi") or form.has_bonds
-        names = ["forcefield", *([] if follow_from_bonds else ["radii"]), "templates", "obc", "pele_data", "fallback"]
+        names = [
+            "forcefield",
+            *([] if follow_from_bonds else ["radii"]),
+            "templates",
+            "obc",
+            "pele_data",
+            "guess_radii",
+        ]
         given = [f"`{name}`" for name in names if getattr(self, name)]
         if given:
             raise InputError(f"{path}: {form.kind} brings its own charges and radii; leave out {', '.join(given)}")

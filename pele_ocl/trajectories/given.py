@@ -54,7 +54,7 @@ class FrameOptions:
             return
         for name, value in others.items():
             if value:
-                keyword = "models=all" if name == "models_all" else name
+                keyword = "models='all'" if name == "models_all" else name
                 raise KeywordError(f"choose one of `{keyword}` and `trajectory`")
 
     def first_positions(self, atoms: Atoms, selection: Words | None) -> tuple[Floats, str]:

@@ -80,7 +80,7 @@ def main() -> None:
     model = SolventModel.like("pele", gb=options.gb)
     if options.complex:
         field = ForceField.load(
-            radii=default_radii(options.gb, "pele"), templates=options.templates, obc=options.obc, fallback=True
+            radii=default_radii(options.gb, "pele"), templates=options.templates, obc=options.obc, guess_radii=True
         )
         atoms = field.assign(read_structure(options.complex))
         ligand = pele_ocl.selection(atoms, options.ligand)
