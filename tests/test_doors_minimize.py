@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 
 import numpy as np
@@ -166,3 +167,11 @@ def test_poses_are_refined_as_by_the_command(peptide, tmp_path):
     assert "2 poses" in repr(kept)
     kept.save(tmp_path / "s")
     assert sorted(path.name for path in (tmp_path / "s").iterdir()) == ["index.html", "pose_1.pdb", "refine.csv"]
+
+
+@pytest.mark.parametrize("name", ["minimize", "relax", "refine"])
+def test_examples_of_docstrings(name):
+    function = getattr(pele_ocl, name)
+    (example,) = doctest.DocTestFinder(recurse=False).find(getattr(function, "_function", function), name)
+    assert example.examples
+    assert not doctest.DocTestRunner().run(example).failed

@@ -11,24 +11,24 @@ import click
 
 from .. import minimize as library
 from ..formats.conformation_files import written_suffixes
-from ..gb_models.solvent_model import SolventModel
 from ..minimize import METHODS, MinimizeBatch, MinimizeResult
 from ..minimize.options import MOST_ROUNDS
 from ..minimize.result import settings_of_rows
 from .clock import elapsed
+from .cluster import cluster_options
 from .command import EachOnce
-from .frames import FrameOptions, trajectory_options
+from .frames import trajectory_flags
 from .groups import former, keywords, option, options
 from .json_lines import timed
 from .options import (
-    ReadAtoms,
-    model_options,
     models_option,
     report_options,
     run_options,
+    solvent_flags,
     strict_option,
-    structure_options,
+    structure_flags,
     surface_options,
+    words_of,
 )
 from .physics import lines_of
 from .plan_options import pair_options, variant_option
@@ -38,7 +38,6 @@ from .structures import (
     CommandProvenance,
     Holding,
     Row,
-    Sharing,
     StructureLine,
     add_reasons,
     constraints_option,
@@ -98,19 +97,19 @@ class Descent:
 )  # fmt: skip
 @pair_options
 @models_option
-@trajectory_options
-@options(Sharing)
+@trajectory_flags
+@cluster_options
 @variant_option
 @run_options
-@structure_options
-@model_options
+@structure_flags
+@solvent_flags
 @surface_options
 @strict_option
 @report_options
+@words_of
 def minimize(
-    paths: tuple[Path, ...], output: Path, descent: Descent, holding: Holding, constraints: str | None,
-    table: Path | None, models: str, trajectory: FrameOptions, sharing: Sharing, terms: str | None,
-    read_atoms: ReadAtoms, constants: SolventModel, as_json: bool, verbose: bool, **more: Any,
+    paths: tuple[Path, ...], output: Path, descent: Descent, holding: Holding,
+    terms: str | None, as_json: bool, verbose: bool, words: dict[str, Any], **more: Any,
 ) -> None:  # fmt: skip
     """Relax the structures in IN: move their atoms to a minimum of their energy.
 
@@ -120,14 +119,10 @@ def minimize(
     --resume goes on with a run of several structures that was interrupted. With --json one object a structure.
     --workers and --scheduler share structures out; each is the same wherever it is minimised.
     """
-    resume, trajectory = trajectory.resume, replace(trajectory, resume=False)
-    trajectory.require_alone(models_all=models == "all")
     with StructureLine() as progress:
         found = library(
-            paths, **keywords(descent), **keywords(holding), constraints=constraints, **keywords(sharing), **more,
-            only_terms=terms, model=constants, models=models, trajectory=trajectory if trajectory.paths else None,
-            output=output, table=table, resume=resume, errors="record", watch=progress.watch, reading=read_atoms,
-            provenance=CommandProvenance.now(),
+            paths, **keywords(descent), **keywords(holding), **more, **words, only_terms=terms, output=output,
+            errors="record", watch=progress.watch, provenance=CommandProvenance.now(),
         )  # fmt: skip
     rows = rows_of(found.records)
     whole = found.whole if isinstance(found, MinimizeBatch) else None
@@ -137,11 +132,11 @@ def minimize(
 
 
 _SHOWN = 60  # structures in the table
-_NOT_TOLD = ("strict", "device")
+_TOLD = ("fixed_radii", "one_four", "cutoff", "only_terms", "constraints", "precision", "variant")
 
 
 def _settings(descent: Descent, more: Mapping[str, Any]) -> str:
-    given = {**keywords(descent), **{name: value for name, value in more.items() if name not in _NOT_TOLD}}
+    given = {**keywords(descent), **{name: value for name, value in more.items() if name in _TOLD}}
     return "Settings: " + ", ".join(f"{name} {value}" for name, value in given.items() if value is not None)
 
 

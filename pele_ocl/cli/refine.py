@@ -10,25 +10,25 @@ import click
 
 from ..explore.refining import TABLE, RefinedPoses
 from ..explore.refining import refine as library
-from ..gb_models.solvent_model import SolventModel
 from .clock import elapsed
+from .cluster import place_options
 from .command import INPUT, EachOnce
 from .groups import keywords, option, options
 from .json_lines import exit_for_failed, failing_as_record, say_records, timed
 from .options import (
-    ReadAtoms,
     ligand_option,
-    model_options,
     report_options,
     resume_option,
     run_options,
+    solvent_flags,
     strict_option,
-    structure_options,
+    structure_flags,
+    words_of,
 )
 from .physics import lines_of
 from .progress import ProgressLine
 from .report import counted, duration, headline
-from .structures import TARGET, CommandProvenance, Processes, files
+from .structures import TARGET, CommandProvenance, files
 from .tables import UNIT, table
 from .terminal import one_line, say
 
@@ -80,15 +80,16 @@ class Refinement:
 )
 @options(Refinement)
 @resume_option("poses")
-@options(Processes)
+@place_options
 @run_options
-@structure_options
-@model_options
+@structure_flags
+@solvent_flags
 @strict_option
 @report_options
+@words_of
 def refine(
-    path: Path, poses: tuple[Path, ...], refinement: Refinement, processes: Processes, read_atoms: ReadAtoms,
-    constants: SolventModel, as_json: bool, verbose: bool, **more: Any,
+    path: Path, poses: tuple[Path, ...], refinement: Refinement, output: Path, as_json: bool, verbose: bool,
+    words: dict[str, Any], **more: Any,
 ) -> None:  # fmt: skip
     """Relax poses of a ligand, and the receptor near them, and rank them.
 
@@ -100,14 +101,14 @@ def refine(
     """
     with failing_as_record(path, as_json), ProgressLine("Refining") as progress:
         found = library(
-            path, poses, **keywords(refinement), **keywords(processes), **more, model=constants, errors="record",
-            progress=progress, reading=read_atoms, provenance=CommandProvenance.now(),
+            path, poses, **keywords(refinement), **more, **words, output=output, errors="record",
+            progress=progress, provenance=CommandProvenance.now(),
         )  # fmt: skip
     if as_json:
         record = found.record
         say_records([replace(record, result=timed(record.result))])
     else:
-        say(_as_text(found, more["output"]))
+        say(_as_text(found, output))
     failed = {k + 1: why for k, why in found.errors.items()}
     exit_for_failed("pose", failed, len(failed), len(found))
 

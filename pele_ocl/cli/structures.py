@@ -67,28 +67,6 @@ class Holding:
 
 
 @dataclass(frozen=True)
-class Processes:
-    """Processes that share the work on structures."""
-
-    workers: int | None = option(
-        "Number of processes on this machine, each with its own device or group of cores.",
-        type=click.IntRange(min=1), metavar="N",
-    )  # fmt: skip
-    scheduler: str | None = option(
-        "Dask cluster to compute on: tcp://HOST:PORT, or the scheduler's file.", metavar="ADDRESS"
-    )
-
-
-@dataclass(frozen=True)
-class Sharing(Processes):
-    """Processes that share the work on structures, also in several jobs."""
-
-    shard: str | None = option(
-        "Compute part K of N, for SLURM arrays, and write OUT.KofN; `pele-ocl merge` joins the parts.", metavar="K/N"
-    )
-
-
-@dataclass(frozen=True)
 class RestraintOptions(Held):
     """Held atoms as `simulate` takes them."""
 

@@ -164,7 +164,7 @@ class MinimizeResult(Reported):
         return Content(self.atoms) if known is None else replace(known, atoms=self.atoms, n=1)
 
     def to_dict(self, name: str = "") -> dict[str, object]:
-        """Object of `pele-ocl minimize --json` for a structure of this name; None for what is not finite."""
+        """Return the numbers of a record, for a structure of this name; None for what is not finite."""
         return {
             "name": name,
             "energy_before": _finite_columns(self.energy_before),
