@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -13,9 +14,18 @@ from ..contract import IMAGES
 from ..energy import energy
 from ..gb_models import GB_MODELS, models_listed
 from ..gb_models.solvent_model import GBN_CONVENTIONS, KAPPAS, LCPO_UNKNOWN, PRESETS, SURFACES, SolventModel
-from ..ligand import ATOM_TYPES, CHARGES
+from ..ligand import ATOM_TYPES, CHARGES, HYDROGENS
 from ..reading import FILE, Reading
 from .groups import option
+
+
+class OneTemperature(click.types.FloatParamType):
+    """Read one temperature; who gives a list is told where that goes."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, str) and "," in value:
+            self.fail(f"{value!r} is a list, and one temperature is needed; simulate has --temperatures", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 class GBModelName(click.Choice):  # type: ignore[type-arg]  # which click 8.1 has none of
@@ -53,7 +63,9 @@ class StructureGroup:
         "--gb-radii", "--radii", like=Reading, choices=[*RADII_SETS, FILE, "amber"],
     )  # fmt: skip
     ligand_file: tuple[Path, ...] = option(
-        "Add the first molecule of a file of small molecules: .sdf, .mol2 or .smi. Can be given several times.",
+        "Parameters for a small molecule, the first of an .sdf, .mol2 or .smi file: of residues of the structure that "
+        "are this molecule and have no template, which stay where they are; else it is added. Can be given several "
+        "times.",
         default=(), metavar="FILE",
     )  # fmt: skip
     ligand_forcefield: str = option(
@@ -62,6 +74,10 @@ class StructureGroup:
     ligand_charges: str = option(
         "Charges of ligands without parameters: Gasteiger's, AM1-BCC or ABCG2.", like=Reading, choices=list(CHARGES)
     )
+    ligand_hydrogens: str = option(
+        "Hydrogens of ligand files: all given, or add those that valences lack; formal charges stay the file's.",
+        like=Reading, choices=HYDROGENS,
+    )  # fmt: skip
     templates: tuple[Path, ...] = option("PELE template, or a folder of templates.", like=Reading, metavar="PATH")
     obc: tuple[Path, ...] = option("OBC table, text or JSON.", like=Reading, metavar="FILE")
     pele_data: tuple[Path, ...] = option("PELE Data or DataLocal folder.", like=Reading, metavar="DIR")
@@ -112,7 +128,9 @@ class SolventGroup:
     ionic_strength: float = option(
         "Concentration of a 1:1 salt, mol/L; PELE's default is 0.15.", like=SolventModel, show_default=True
     )
-    temperature: float = option("Temperature, K; matters only with salt.", like=SolventModel, show_default=True)
+    temperature: float = option(
+        "Temperature, K; matters only with salt.", like=SolventModel, show_default=True, type=OneTemperature()
+    )
     kappa_convention: str = option(
         "How ionic strength becomes screening: by Debye and Hueckel, as in sander, or as in OpenMM.",
         like=SolventModel, choices=list(KAPPAS),

@@ -116,7 +116,7 @@ def _physics_lines(facts: Facts) -> list[str]:
     """Say that the energies are in vacuum, with restraints."""
     if "restraint" not in facts:
         return []
-    restraint = f"heavy atoms, 1/2 x {facts['restraint']:g} kcal/mol/A^2; the energy holds them"
+    restraint = f"heavy atoms, 1/2 x {facts['restraint']:g} kcal/mol/A^2; the energy includes them"
     return [*lines_of(facts), f"Restraints    {restraint}", ""]
 
 

@@ -79,7 +79,7 @@ class RefineSpec(Spec[int]):
         """Atoms of the complex. Raises InputError for a structure that is refused."""
         atoms = self.path if isinstance(self.path, Atoms) else self.reading.chosen(read_file(self.path))[0]
         Checks(self.title if isinstance(self.path, Atoms) else self.path, self.strict).add(
-            *of_structure(atoms, "noted")
+            *of_structure(atoms, "noted", places_sites=True)
         )
         return atoms
 

@@ -309,8 +309,8 @@ def refine(
         limited = sum(not record.failed and not record["converged"] for record in found.records)
         if limited:
             note(
-                f"Note: {counted(limited, 'pose')} of {len(found):,} ended before their gradient was below the "
-                "tolerance"
+                f"Note: the minimization of {counted(limited, 'pose')} of {len(found):,} stopped before the gradient "
+                "fell below the tolerance"
             )
     return replace(found, heard=tuple(heard))
 

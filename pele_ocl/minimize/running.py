@@ -100,7 +100,7 @@ class Run:
             targets = self._targets([Path("atoms.pdb")], ())
             return self._conformations(atoms, targets)
         self._refuse_sharing("one structure is minimised at once")
-        require(of_structure(atoms, "noted"), self.spec.strict)
+        require(of_structure(atoms, "noted", places_sites=True), self.spec.strict)
         held = {} if self.spec.each is None else self.spec.each(atoms)
         minimizer = Minimizer(atoms, **self.spec.options, **held)
         result = minimizer.minimize_batch(minimizer.atoms.positions[None], watch=self.watch)[0]

@@ -135,7 +135,7 @@ class MinimizeSpec(Spec[StructurePath]):
             try:
                 source = read_file(item)
                 atoms = self.reading.chosen(source)[0]
-                require(of_structure(atoms, "noted"), self.strict)
+                require(of_structure(atoms, "noted", places_sites=True), self.strict)
                 waiting.append((item, source, atoms, self.content(source, atoms, 1, self.target(item))))
             except PeleError as error:
                 yield Record.failed_by(error, item)

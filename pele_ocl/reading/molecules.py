@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..atoms import Atoms, Floats, selectable
+from ..atoms import Atoms, Floats, Taken, selectable
 from ..atoms.lcpo import lcpo_notes
 from ..atoms.selection import Composition, Selection
 from ..common import arguments
@@ -32,11 +31,11 @@ from ..formats import (
 )
 from ..formats.amber import is_netcdf
 from ..gb_models.solvent_model import SolventModel
+from ..ligand import Hydrogens
 from .choosing import selection_of
 from .files import FILE, Coordinates, LigandGiven, read_chosen
 
-Bools = NDArray[np.bool_]
-Chosen: TypeAlias = tuple[Atoms, Bools | None]
+Chosen: TypeAlias = tuple[Atoms, Taken | None]
 Models = Literal["one", "all"]
 Files: TypeAlias = str | PathLike[str] | tuple[str | PathLike[str], ...] | list[str | PathLike[str]] | None
 
@@ -61,7 +60,7 @@ class MoleculeRead:
     atoms : of the only model, or of the first that can be computed
     numbers : of the models, in the order of the file; empty if one model was asked for
     conformations : (m, n, 3) A, a row for each of `numbers`; NaN for a model that cannot be computed
-    chosen : (n_all,) True for each atom of the file that was taken, None if all were
+    chosen : the atoms of the file that were taken, None if all were
     failed : why models cannot be computed, by their place from 0
     coordinates : file with the positions of a topology; None if `source` has them, or a trajectory
     """
@@ -70,9 +69,14 @@ class MoleculeRead:
     atoms: Atoms
     numbers: list[int] = field(default_factory=list)
     conformations: Floats | None = None
-    chosen: Bools | None = None
+    chosen: Taken | None = None
     failed: Mapping[int, str] = field(default_factory=dict)
     coordinates: InputFile | Path | None = None
+
+    @property
+    def taken(self) -> Taken:
+        """Atoms of the file that were taken, also where all were."""
+        return self.chosen or Taken(np.ones(len(self.atoms), np.bool_), self.atoms.labels)
 
     def models(self) -> Iterator[tuple[int, Atoms]]:
         """Give the place and the atoms of each model that can be computed, of several."""
@@ -111,8 +115,8 @@ class Reading:
     radii : set of GB radii, for any solvent; by default the file's, or those that go with the solvent
     without, only : residues to leave out by name or kind, and kinds to take, with commas: "HOH,NAP", "protein,ligand"
     templates, obc, pele_data, guess_radii, allow_missing_terminals, allow_scripts : as of ForceField.load
-    ligands : molecules to add, as of pele_ocl.read, with `ligand_forcefield` and `ligand_charges` for those without
-        parameters
+    ligands : molecules to add, as of pele_ocl.read, with `ligand_forcefield`, `ligand_charges` and
+        `ligand_hydrogens` for those without parameters
     solvent : a SolventModel, by which radii are chosen and notes are made; by default whoever computes does so
     structures : all files that are read, if `coordinates` has one for each topology among them
     trajectory : whose first frame has the positions of a topology without `coordinates`; None if there is none
@@ -137,6 +141,7 @@ class Reading:
     ligands: tuple[LigandGiven, ...] = ()
     ligand_forcefield: str = "gaff2"
     ligand_charges: str = "gas"
+    ligand_hydrogens: Hydrogens = "given"
     solvent: SolventModel | None = None
     structures: tuple[Path, ...] = field(default=(), repr=False)
     trajectory: FirstFrame | None = field(default=None, repr=False)
@@ -156,7 +161,7 @@ class Reading:
         return self.one(source, number).atoms
 
     def chosen(self, source: InputFile, number: int | None = None, /) -> Chosen:
-        """Read the chosen atoms of a file, and (n,) True for each atom that was taken, None if all were."""
+        """Read the chosen atoms of a file, and tell which of the file they are, None if all were taken."""
         found = self.one(source, number)
         return found.atoms, found.chosen
 
@@ -180,6 +185,7 @@ class Reading:
             self._files("parameters"), select=self._selection,
             radii=self.radii if has_own or self.radii == FILE else None, ligands=self.ligands,
             ligand_forcefield=self.ligand_forcefield, ligand_charges=self.ligand_charges,
+            ligand_hydrogens=self.ligand_hydrogens,
         )  # fmt: skip
         if self.solvent is not None:
             atoms = self.solvent.choose_radii(atoms)
@@ -203,7 +209,12 @@ class Reading:
         # The first is asked for by its number, so that no note says that the others were not read.
         first = next((number for place, number in enumerate(numbers) if place not in failed), numbers[0])
         found = self.one(source, first)
-        positions = conformations if found.chosen is None else conformations[:, found.chosen]
+        atoms, chosen = found.atoms, found.chosen
+        more = (len(atoms) if chosen is None else len(chosen)) - conformations.shape[1]
+        if more > 0:  # of ligands that were added, which stay
+            there = np.repeat(atoms.positions[np.newaxis, len(atoms) - more :], len(conformations), axis=0)
+            conformations = np.concatenate([conformations, there], axis=1)
+        positions = conformations if chosen is None else conformations[:, chosen.mask]
         return replace(found, numbers=numbers, conformations=positions, failed=failed)
 
     def _require_all(self) -> None:
@@ -221,14 +232,17 @@ class Reading:
         )  # fmt: skip
         return own(source)
 
-    def unparameterised(self, source: InputFile) -> Atoms:
-        """Read the chosen atoms of a file with their names and positions, and no parameters: charges are 0."""
+    def unparameterised(self, source: InputFile, whole: bool = False) -> Atoms:
+        """Read the chosen atoms of a file with their names and positions, and no parameters: charges are 0.
+
+        whole : whether all atoms are read, of a file that others are found in
+        """
         positions = self.coordinates_of(source.path)
         parameters = () if positions is None else self._files("parameters")
         found = read_structure_or_atoms(source, self.model, positions, parameters)
         bonds = found.bonds if isinstance(found, Atoms) else np.empty((0, 2), np.int32)
         atoms = Atoms(found.positions, np.zeros(len(found.positions)), labels=found.labels, bonds=bonds)
-        if self._selection is not None:
+        if self._selection is not None and not whole:
             atoms = atoms[self._selection.mask(selectable(atoms))]
         return self._noted(source, atoms)
 

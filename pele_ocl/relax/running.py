@@ -102,7 +102,9 @@ def _tell(records: Sequence[Record]) -> None:
         note(f"Note: bonds were restored before the first step in {_counted(restored)} of {n}")
     limited = sum(record["stopped_by"] not in CONVERGED for record in done)
     if limited:
-        note(f"Note: {_counted(limited)} of {n} ended before its gradient was below the tolerance")
+        note(
+            f"Note: the minimization of {_counted(limited)} of {n} stopped before the gradient fell below the tolerance"
+        )
     worse = [record for record in done if record["is_worse"]]
     if worse:
         named = ", ".join(f"{one_line(of.structure)} ({of['n_before']:,} -> {of['n_after']:,})" for of in worse[:3])
