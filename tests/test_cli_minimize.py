@@ -27,7 +27,7 @@ QUICK = ("--tolerance", "2", "--max-iterations", "200")
 FIELDS = (
     "schema structure sha256 n_atoms composition device method precision settings energy_before energy_after "
     "rms_gradient largest_gradient iterations evaluations stopped_by restored rms_displacement seconds "
-    "rounding_gradient findings notes"
+    "rounding_gradient findings notes note_codes"
 ).split()
 
 

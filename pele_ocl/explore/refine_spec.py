@@ -174,10 +174,10 @@ class RefineSpec(Spec[int]):
 
     def sha256(self, item: int) -> str:
         """Compute the mark of a pose: of its complex as it was read."""
-        return sha256_of({"complex": self.sha256_of_complex, "positions": self.starts[1].positions[item].tolist()})
+        return sha256_of({"complex": self._sha256_of_complex, "positions": self.starts[1].positions[item].tolist()})
 
     @cached_property
-    def sha256_of_complex(self) -> str:
+    def _sha256_of_complex(self) -> str:
         """SHA-256 of the complex's file, or of its atoms."""
         return sha256_of(self.path) if self.source is None else self.source.sha256
 
@@ -185,7 +185,7 @@ class RefineSpec(Spec[int]):
         """Write the fields as texts, less what changes no result."""
         passed_over = ("output", "poses", "keep")
         found = {name: text for name, text in super().settings().items() if name not in passed_over}
-        return found | {"path": self.sha256_of_complex, "options": sha256_of(self.options)}
+        return found | {"path": self._sha256_of_complex, "options": sha256_of(self.options)}
 
     def facts(self) -> dict[str, object]:
         """Name the device."""

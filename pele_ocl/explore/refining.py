@@ -47,7 +47,8 @@ class RefinedPoses(Reported):
     """Poses that were refined, in the order in which they were given.
 
     records : of each pose, as JSON has it; facts : that all poses share
-    spec : how they were refined
+    spec : how they were refined; kept : (n, 3) A of complexes that were not written, by number
+    positions : (m, n, 3) A of the complexes, read from their files if they were written
     provenance : facts that the table names; heard : notes that were told
 
     Arrays have NaN, or 0, for poses that failed.
