@@ -141,14 +141,15 @@ class _Renamed(click.Option):
 
     def __init__(self, declarations: Sequence[str], *, former: Sequence[str] = (), **settings: Any) -> None:
         super().__init__([*declarations, *former], **settings)
-        self.former = tuple(former)
+        self.former = tuple(name for names in former for name in names.split("/"))
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        every, self.opts = self.opts, [opt for opt in self.opts if opt not in self.former]
+        every = self.opts, self.secondary_opts
+        self.opts, self.secondary_opts = ([opt for opt in opts if opt not in self.former] for opts in every)
         try:
             return super().get_help_record(ctx)
         finally:
-            self.opts = every
+            self.opts, self.secondary_opts = every
 
 
 def former(*names: str) -> dict[str, Any]:

@@ -102,7 +102,7 @@ class Call:
     def facts(self, path: Path, **instead: object) -> dict[str, str]:
         """Give the program, command and parameters of one structure; instead : parameters in place of its own"""
         own = {"paths": (path,), "path": path, **instead}
-        lasting = {name: own.get(name, value) for name, value in self.parameters.items() if name != "resume"}
+        lasting = {name: own.get(name, value) for name, value in self.parameters.items() if f"--{name}" not in _PASSING}
         return {
             "software": software(),
             "command": f"{self.line} {shlex.join([str(path)])}",
@@ -113,7 +113,7 @@ class Call:
 def call_facts() -> dict[str, str]:
     """Give the program, its command and its parameters."""
     parameters = parameters_used(current())
-    lasting = {name: value for name, value in parameters.items() if name != "resume"}
+    lasting = {name: value for name, value in parameters.items() if f"--{name}" not in _PASSING}
     return {
         "software": software(),
         "command": command_line(),

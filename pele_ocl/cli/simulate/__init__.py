@@ -20,8 +20,6 @@ from ...jobs.checks import Checks
 from ..cluster import cluster_options_of, place_options
 from ..command import EachOnce
 from ..json_lines import failing_as_record
-from ..minimize.restraints import RestraintOptions, restraint_options
-from ..minimize.targets import TARGET, expanded
 from ..options import (
     ReadAtoms,
     model_options,
@@ -32,6 +30,8 @@ from ..options import (
     surface_options,
 )
 from ..plan_options import listed, pair_options, require_near, variant_option
+from ..structures import TARGET, RestraintOptions, restraint_options
+from ..structures import files as expanded
 from .amounts import annealing_of, steps_of, temperatures_of, together_of
 from .report import SimulatedStructure, report
 from .running import run
