@@ -36,6 +36,8 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .common.errors import ParameterError as ParameterError
     from .common.errors import PeleError as PeleError
     from .dynamics import Simulation as Simulation
+    from .dynamics.result import SimulateResult as SimulateResult
+    from .dynamics.run import simulate as simulate
     from .dynamics.spec import SimulateSpec as SimulateSpec
     from .energy import Energy as Energy
     from .energy import EnergyBatch as EnergyBatch
@@ -129,6 +131,8 @@ _HOMES = {
     "binding": ("Binding", "BindingEnergies", "PBSolvent"),
     "checking": ("CheckResult", "check_kernel"),
     "dynamics": ("Simulation",),
+    "dynamics.result": ("SimulateResult",),
+    "dynamics.run": ("simulate",),
     "energy": ("Energy", "EnergyBatch", "EnergyResult"),
     "energy.terms": ("CenterRestraint", "DistanceRestraint", "PositionalRestraint", "TorsionRestraint"),
     "energy.spec": ("EnergySpec",),

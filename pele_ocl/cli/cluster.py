@@ -9,11 +9,25 @@ from typing import Any
 import click
 
 from ..jobs import Place, Shard
+from .groups import option
 
 Command = Callable[..., Any]
 
 LASTING = "pele_ocl.cluster"  # of click's context: the values of these options by their names
 NAMES = ("workers", "scheduler", "shard")
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Options about processes that compute for a command."""
+
+    workers: int | None = option(
+        "Number of processes on this machine, each with its own device or group of cores.",
+        type=click.IntRange(min=1), metavar="N",
+    )  # fmt: skip
+    scheduler: str | None = option(
+        "Dask cluster to compute on: tcp://HOST:PORT, or the scheduler's file.", metavar="ADDRESS"
+    )
 
 
 @dataclass(frozen=True)
@@ -45,15 +59,15 @@ class ClusterOptions:
 
 def cluster_options(command: Command) -> Command:
     """Options --workers, --scheduler and --shard, which asked_of finds; the command gets no parameter of them."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
+    for add in reversed(_OPTIONS):
+        command = add(command)
     return command
 
 
 def place_options(command: Command) -> Command:
     """Options --workers and --scheduler, as `cluster_options` has them, of commands without files that shards join."""
-    for option in reversed(_OPTIONS[:-1]):
-        command = option(command)
+    for add in reversed(_OPTIONS[:-1]):
+        command = add(command)
     return command
 
 

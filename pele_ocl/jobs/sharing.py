@@ -46,7 +46,7 @@ class Place:
 
     def __post_init__(self) -> None:
         if self.workers is not None and self.scheduler is not None:
-            raise InputError("choose one of workers and scheduler")
+            raise InputError("choose one of `workers` and `scheduler`")
         if self.workers is not None and (not isinstance(self.workers, int) or self.workers < 1):
             raise InputError(f"workers is {self.workers!r}; a number from 1 on is needed")
 
