@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..common.paths import file_path
 from .control_file import with_control_file
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class _File(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if str(value) == "" or "\0" in str(value):
             self.fail("no file can have this name", param, ctx)
-        return super().convert(value, param, ctx)
+        return file_path(super().convert(value, param, ctx))
 
 
 class Input(_File):
@@ -83,7 +84,7 @@ GROUPS = {
     "Analysis": "idecomp decomposition bars heat_map running_mean coloured entropy alanine compare",
     "Dynamics": "replicas steps time temperatures timestep friction seed integrator hydrogen_mass exchange_every "
     "anneal minimize keep_center_motion",
-    "Output": "report_every trajectory_format trajectory_of",
+    "Output": "report_every trajectory_format trajectory_of velocities",
     "Stopping": "tolerance largest energy_change max_iterations max_seconds rounds",
     "Holding atoms": "restrain distance torsion reference freeze constraints no_restore",
     "Computation": "method terms cutoff no_cutoff split_cutoffs one_four fixed_radii no_gradient no_energy variant "

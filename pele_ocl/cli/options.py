@@ -232,6 +232,15 @@ def _number(name: str, default: float | None, help_text: str) -> Callable[[Comma
     return click.option(name, type=float, default=default, show_default=default is not None, help=help_text)
 
 
+class OneTemperature(click.types.FloatParamType):
+    """Read one temperature; who gives a list is told where that goes."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, str) and "," in value:
+            self.fail(f"{value!r} is a list, and one temperature is needed; simulate has --temperatures", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 class GBModelName(click.Choice):  # type: ignore[type-arg]  # which click 8.1 has none of
     """Read the name of a GB model; who gives AMBER's number in its place is told the name."""
 
@@ -383,7 +392,10 @@ _MODEL_OPTIONS: Options = (
     ),
     dielectric_options(DEFAULTS.solute_dielectric, DEFAULTS.solvent_dielectric),
     _number("--ionic-strength", DEFAULTS.ionic_strength, "Concentration of a 1:1 salt, mol/L; PELE's default is 0.15."),
-    _number("--temperature", DEFAULTS.temperature, "Temperature, K; matters only with salt."),
+    click.option(
+        "--temperature", type=OneTemperature(), default=DEFAULTS.temperature, show_default=True,
+        help="Temperature, K; matters only with salt.",
+    ),
     click.option(
         "--kappa-convention",
         type=click.Choice(list(KAPPAS)),

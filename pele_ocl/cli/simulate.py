@@ -119,6 +119,7 @@ class Dynamics:
         "Write a trajectory of each replica, or of each temperature of a ladder.", like=simulated,
         choices=["replica", "temperature"],
     )  # fmt: skip
+    velocities: bool = option("Write velocities into the trajectories, too; of nc and h5 alone.")
     resume: bool = option("Go on with an interrupted run in DIR, with the same bits.")
     replicas_per_device: int | None = option(
         "Replicas of each structure that one device moves at a time, its part of the run; whole ladders. By default "

@@ -20,7 +20,7 @@ from ..gb_models.solvent_model import SolventModel
 from ..jobs.facts import composition_as_json, settings
 from ..jobs.records import Record
 from ..report import Column, Report, Reported
-from .files import COLUMNS, TABLES
+from .files import TABLES
 from .integrators import INTEGRATORS
 
 SECONDS_A_DAY = 86_400.0
@@ -132,7 +132,7 @@ class SimulateResult(Reported):
         path = self.folder / TABLES[1]
         lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
         rows = [json.loads(line) for line in lines] or self.rows
-        columns: dict[str, Any] = {name: _column(name, [row[name] for row in rows]) for name in COLUMNS}
+        columns: dict[str, Any] = {name: _column(name, [row[name] for row in rows]) for name in rows[0]}
         return Report(f"Replicas in {one_line(str(self.folder))}", columns, self._facts())
 
     def _facts(self) -> dict[str, Any]:
@@ -197,7 +197,9 @@ class SimulateResult(Reported):
         lines.append(f"Replicas      {_replicas(len(self.rows))}, {self.n_failed:,} stopped")
         lines.append(f"Time          {shared['time_ps']:,.3f} ps in {shared['steps']:,} steps")
         for of in self.structures:
-            lines += _means([row for row in self.rows if row["structure"] == of.name and row["error"] is None], of.name)
+            rows = [row for row in self.rows if row["structure"] == of.name and row["error"] is None]
+            for bath in sorted({row["bath_K"] for row in rows}, key=lambda kelvin: kelvin or 0.0):
+                lines += _means([row for row in rows if row["bath_K"] == bath], of.name)
         for between in self.exchanges:
             cold, warm = between["temperatures"]
             share = between["accepted"] / max(1, between["tried"])
@@ -243,17 +245,18 @@ def _duration(seconds: float) -> str:
 
 
 def _means(rows: Sequence[Mapping[str, Any]], name: str) -> list[str]:
-    """Write the means of replicas of a structure; rows : of the ones that go on"""
-    if not rows:
-        return []
+    """Write the means of replicas of a structure; rows : of the ones that go on, all of one heat bath"""
 
     def mean(column: str) -> float:
         return float(sum(row[column] for row in rows)) / len(rows)
 
-    bath = "" if rows[0]["bath_K"] is None else f", of the heat bath {mean('bath_K'):.1f} K"
+    bath = "" if rows[0]["bath_K"] is None else f", of the heat bath {rows[0]['bath_K']:.1f} K"
+    energies = [("potential", "potential_kcal_mol"), ("kinetic", "kinetic_kcal_mol")]
+    if rows[0]["restraints_kcal_mol"] is not None:
+        energies[:1] = [("potential, with restraints", "potential_kcal_mol"), ("restraints", "restraints_kcal_mol")]
+    width = max(16, *(len(title) for title, _ in energies))
     return [
         f"At the end, means of {_replicas(len(rows))} of {one_line(name)}",
-        f"  potential        {mean('potential_kcal_mol'):13,.3f} kcal/mol",
-        f"  kinetic          {mean('kinetic_kcal_mol'):13,.3f} kcal/mol",
-        f"  temperature      {mean('temperature_K'):13,.1f} K{bath}",
+        *(f"  {title:<{width}} {mean(column):13,.3f} kcal/mol" for title, column in energies),
+        f"  {'temperature':<{width}} {mean('temperature_K'):13,.1f} K{bath}",
     ]

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from ..atoms import Atoms
-from ..common.arguments import callback, choice, file_path, whole_number
+from ..common.arguments import callback, choice, file_path, flag, whole_number
 from ..common.errors import InputError, PeleError
 from ..common.inputfile import InputFile
 from ..common.notes import note
@@ -59,6 +59,7 @@ def simulate(
     report_every: int = 1000,
     trajectory_format: Literal["nc", "dcd", "xtc", "h5", "xyz", "none"] = "nc",
     trajectory_of: Literal["replica", "temperature"] = "replica",
+    velocities: bool = False,
     resume: bool = False,
     replicas_per_device: int | None = None,
     first_replica: int = 0,
@@ -92,6 +93,7 @@ def simulate(
     report_every : steps between frames, and between rows of the tables
     trajectory_format : "nc" (AMBER's NetCDF), "dcd", "xtc", "h5" (MDTraj's HDF5), "xyz", or "none"
     trajectory_of : a trajectory of each "replica", or of each "temperature" of a ladder
+    velocities : write them into the trajectories, too, of the formats nc and h5 alone
     resume : go on with an interrupted run in the folder, with the same bits; it may also become longer
     replicas_per_device : of each structure, that one device moves at a time, whole ladders; by default all, or an equal
         share for each of the workers
@@ -155,6 +157,7 @@ def simulate(
         n_steps=n_steps, replicas=replicas, together=replicas_per_device, every=report_every,
         reading=reading or Reading(**words), options=options, held=each, trajectory=trajectory_format,
         by_temperature=trajectory_of == "temperature", minimized=minimize, strict=strict, resume=resume, shard=part,
+        velocities=flag("velocities", velocities),
     )  # fmt: skip
     if replicas_per_device is None and place.is_remote:
         spec = replace(spec, together=_share(spec, place))
@@ -211,7 +214,7 @@ class _Run:
         try:
             source, atoms = spec.molecule(spec.paths[k])
             checks = Checks(source, spec.strict)
-            checks.add(*of_structure(atoms))
+            checks.add(*of_structure(atoms, places_sites=True))
         except PeleError as error:
             error.fields.setdefault("structure", name if isinstance(spec.paths[k], Atoms) else spec.paths[k])
             raise

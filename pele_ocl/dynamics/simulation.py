@@ -21,6 +21,7 @@ from ..ensemble.columns import WritableValues
 from ..ensemble.state import Lock, locked
 from ..gb_models.solvent_model import SolventModel
 from ..opencl.interface import Halt
+from ..results import Terms
 from ..units import BOLTZMANN_KCAL
 from . import checkpoint
 from .amounts import steps_of
@@ -418,6 +419,19 @@ class Simulation:
 
     @property
     @locked
+    def term_energies(self) -> Terms:
+        """Terms whose sum the potential energies are, (n_rows, n_terms) kcal/mol; NaN of replicas that stopped.
+
+        Restraints and other further terms are among them, by their names; a term that a molecule lacks is 0.
+        """
+        self._catch_up()
+        rows, names = self._rows, self.ensemble.names
+        values = np.full((len(self), len(names)), np.nan)
+        values[rows] = self.ensemble.terms(rows).values
+        return Terms(names, values)
+
+    @property
+    @locked
     def restraint_energies(self) -> Floats | None:
         """Energies of restraints and other further terms, (n_rows,) kcal/mol, which potential energies have in them.
 
@@ -426,10 +440,8 @@ class Simulation:
         names = {term.name for term in self.ensemble.state.options["terms"]}
         if not names:
             return None
-        self._catch_up()
-        terms, rows = self.ensemble.terms(self._rows), self._rows
-        found = np.full(len(self), np.nan)
-        found[rows] = terms.values[:, [name in names for name in terms.names]].sum(axis=1)
+        terms = self.term_energies
+        found: Floats = terms.values[:, [name in names for name in terms.names]].sum(axis=1)
         return found
 
     @property
@@ -524,14 +536,16 @@ class Simulation:
 
     def write(
         self, output: str | PathLike[str], *, steps: int | None = None, time: float | str | None = None,
-        report_every: int = 1000, trajectory_format: str = "nc", trajectory_of: str = "replica", minimize: int = 0,
+        report_every: int = 1000, trajectory_format: str = "nc", trajectory_of: str = "replica",
+        velocities: bool = False, minimize: int = 0,
         resume: bool = False, names: Sequence[str] | None = None, watch: Callable[[Simulation], None] | None = None,
     ) -> SimulateResult:  # fmt: skip
         """Make steps, and write to a folder what `pele_ocl.simulate` writes: trajectories, tables, a checkpoint.
 
         output : the folder
         steps : to make from here on; or time : to simulate, ps, or with its unit, "10ns"
-        report_every, trajectory_format, trajectory_of : as of `pele_ocl.simulate`; frames are counted from here on
+        report_every, trajectory_format, trajectory_of, velocities : as of `pele_ocl.simulate`; frames are counted from
+            here on
         minimize : iterations of a minimisation before the first frame
         resume : go on with a run in the folder that this simulation was interrupted in, to the end that is asked for
         names : of the molecules, for their files; by default molecule, or molecule-1 and so on
@@ -562,6 +576,7 @@ class Simulation:
         files = SimulationFiles(
             self, folder, folder, named, trajectory_format, by_temperature=trajectory_of == "temperature",
             every=report_every, n_steps=n_steps, sources=named, minimized=whole_number("minimize", minimize),
+            velocities=velocities,
         )  # fmt: skip
         structures = [Simulated(name, of) for name, of in zip(named, molecules, strict=True)]
         model = SolventModel.or_default(self.ensemble.state.options["model"])

@@ -63,7 +63,7 @@ class RefineSpec(Spec[int]):
     def given(self) -> Atoms:
         """Atoms of the complex. Raises InputError for a structure that is refused."""
         atoms = self.reading.chosen(self.source)[0]
-        require(of_structure(atoms, "noted"), self.strict)
+        require(of_structure(atoms, "noted", places_sites=True), self.strict)
         return atoms
 
     @cached_property
