@@ -50,8 +50,10 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .energy.terms import TorsionRestraint as TorsionRestraint
     from .ensemble import Ensemble as Ensemble
     from .explore import Explorer as Explorer
+    from .explore import ExploreResult as ExploreResult
     from .explore import Refined as Refined
     from .explore import Refiner as Refiner
+    from .explore import explore as explore
     from .explore.refine_spec import RefineSpec as RefineSpec
     from .forcefield import ForceField as ForceField
     from .formats import draw_slices as draw_slices
@@ -144,7 +146,7 @@ _HOMES = {
     "explore.refine_spec": ("RefineSpec",),
     "ensemble": ("Ensemble",),
     "common.errors": ("DeviceError", "FormatError", "InputError", "KernelBuildError", "ParameterError", "PeleError"),
-    "explore": ("Explorer", "Refined", "Refiner"),
+    "explore": ("ExploreResult", "Explorer", "Refined", "Refiner"),
     "forcefield": ("ForceField",),
     "formats": ("draw_slices", "read_conformations", "read_map", "write_conformations", "write_map"),
     "gb_models.solvent_model": ("SolventModel",),
@@ -172,7 +174,16 @@ _HOMES = {
     "view": ("draw_surface", "write_page"),
 }  # fmt: skip
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
-_CALLED = ("energy", "minimize", "nonbond", "pb", "potmap", "relax", "solvent")  # packages that are functions, too
+_CALLED = (
+    "energy",
+    "explore",
+    "minimize",
+    "nonbond",
+    "pb",
+    "potmap",
+    "relax",
+    "solvent",
+)  # packages that are functions, too
 
 __all__ = sorted([*_MODULES, *_CALLED])
 

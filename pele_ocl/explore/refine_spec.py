@@ -28,7 +28,8 @@ from ..jobs.records import Record
 from ..jobs.spec import Spec
 from ..minimize.spec import WRITTEN
 from ..opencl.device import get_device
-from . import Refined, Refiner
+from .poses import Refined
+from .refiner import Refiner
 
 REFINED = "refined poses"  # the kind of a journal
 TOGETHER = 32  # poses that share launches and are written together

@@ -34,7 +34,7 @@ def connected(workers: int | None, scheduler: str | None, device: str | None) ->
     """A client of Dask whose workers have an OpenCL device each, closed when the block ends.
 
     workers : how many processes of this machine to start; scheduler : the address of a scheduler, or its file
-    device : the choice, as --device has it
+    device : the choice, as PELE_OCL_DEVICE has it
 
     Raises InputError where Dask is not installed, nothing answers, or workers were started without the resource `ocl`;
     DeviceError where no device of a worker fits.
@@ -152,7 +152,7 @@ def at_scheduler(scheduler: str) -> Iterator[dict[str, object]]:
     """Find the scheduler at an address, or by a file that it wrote."""
     is_address = "://" in scheduler
     if not is_address and not Path(scheduler).is_file():
-        raise InputError(f"{scheduler}: no such file; --scheduler takes tcp://HOST:PORT or a scheduler's file")
+        raise InputError(f"{scheduler}: no such file; `scheduler` is tcp://HOST:PORT or a scheduler's file")
     place: dict[str, object] = {"address": scheduler} if is_address else {"scheduler_file": scheduler}
     if not _address(scheduler).startswith("tls://"):
         note(
