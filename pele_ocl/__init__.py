@@ -57,7 +57,6 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .explore.refine_spec import RefineSpec as RefineSpec
     from .forcefield import ForceField as ForceField
     from .formats import draw_slices as draw_slices
-    from .formats import read_conformations as read_conformations
     from .formats import read_map as read_map
     from .formats import write_conformations as write_conformations
     from .formats import write_map as write_map
@@ -120,6 +119,7 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .trajectories import energy_over as energy_over
     from .trajectories import potentials_over as potentials_over
     from .trajectories import potmap_over as potmap_over
+    from .trajectories import read_conformations as read_conformations
     from .trajectories import trajectory as trajectory
     from .view import draw_surface as draw_surface
     from .view import write_page as write_page
@@ -148,7 +148,7 @@ _HOMES = {
     "common.errors": ("DeviceError", "FormatError", "InputError", "KernelBuildError", "ParameterError", "PeleError"),
     "explore": ("ExploreResult", "Explorer", "Refined", "Refiner"),
     "forcefield": ("ForceField",),
-    "formats": ("draw_slices", "read_conformations", "read_map", "write_conformations", "write_map"),
+    "formats": ("draw_slices", "read_map", "write_conformations", "write_map"),
     "gb_models.solvent_model": ("SolventModel",),
     "grid": ("Grid", "Map"),
     "interop": ("from_mdanalysis", "from_openmm", "from_parmed", "from_rdkit"),
@@ -170,7 +170,9 @@ _HOMES = {
     "relax": ("RelaxResult", "Relaxer"),
     "sampling": ("sample",),
     "solvent": ("Solvent", "SolventBatch", "SolventResult"),
-    "trajectories": ("batches_over", "energy_over", "potentials_over", "potmap_over", "trajectory"),
+    "trajectories": (
+        "batches_over", "energy_over", "potentials_over", "potmap_over", "read_conformations", "trajectory",
+    ),
     "view": ("draw_surface", "write_page"),
 }  # fmt: skip
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}

@@ -17,11 +17,11 @@ from ..common.inputfile import InputFile
 from ..common.textfiles import number
 from ..dynamics import Simulation
 from ..dynamics.bodies import CONSTRAINTS
+from ..dynamics.files import TRAJECTORIES, TRAJECTORIES_OF
 from ..dynamics.integrators import INTEGRATORS
 from ..dynamics.result import SECONDS_A_DAY, SimulateResult
 from ..dynamics.run import simulate as simulated
 from ..dynamics.settings import FRICTION
-from ..formats.trajectory_writing import TRAJECTORY_FORMATS
 from ..gb_models.solvent_model import SolventModel
 from .cluster import Workers
 from .command import EachOnce
@@ -113,11 +113,11 @@ class Dynamics:
     )
     report_every: int = option("Write frames and energies every N steps.", like=simulated, type=_POSITIVE, metavar="N")
     trajectory_format: str = option(
-        "Format of the trajectories.", like=simulated, choices=[*TRAJECTORY_FORMATS, "none"], former=("--trajectory",)
+        "Format of the trajectories.", like=simulated, choices=TRAJECTORIES, former=("--trajectory",)
     )
     trajectory_of: str = option(
         "Write a trajectory of each replica, or of each temperature of a ladder.", like=simulated,
-        choices=["replica", "temperature"],
+        choices=TRAJECTORIES_OF,
     )  # fmt: skip
     velocities: bool = option("Write velocities into the trajectories, too; of nc and h5 alone.")
     resume: bool = option("Go on with an interrupted run in DIR, with the same bits.")

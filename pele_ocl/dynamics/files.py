@@ -19,8 +19,15 @@ from ..common.errors import FormatError, InputError
 from ..common.notes import note
 from ..common.writing import appending, replacing
 from ..ensemble import Ensemble
-from ..formats.conformation_files import INTERVAL, ConformationFile, ConformationFormat, Content, write_conformation
-from ..formats.trajectory_writing import TRAJECTORY_FORMATS
+from ..formats.conformation_files import (
+    CONFORMATION_FORMATS,
+    INTERVAL,
+    ConformationFile,
+    ConformationFormat,
+    Content,
+    layout_of,
+    write_conformation,
+)
 from ..jobs.journal import make_folder
 from ..minimize import MinimizeBatch
 from ..results import Terms
@@ -36,7 +43,7 @@ COLUMNS = (
 _BEFORE_TERMS = COLUMNS.index("frame")
 _STEPS = 3  # place of the steps in what a checkpoint says of files
 TABLES = ("energies.csv", "energies.jsonl")
-TRAJECTORIES = (*TRAJECTORY_FORMATS, "none")  # how they may be written
+TRAJECTORIES = (*(suffix[1:] for suffix in CONFORMATION_FORMATS), "none")  # how they may be written
 TRAJECTORIES_OF = ("replica", "temperature")
 _SHARE = 50  # a checkpoint is written when so many times as long has passed as writing one takes
 Row = dict[str, Any]
@@ -124,7 +131,7 @@ def columns_of(simulation: Recorded) -> tuple[str, ...]:
 
 def require_velocities(form: str) -> None:
     """Raise InputError for a format of trajectories that has no velocities."""
-    having = [name for name, of in TRAJECTORY_FORMATS.items() if of.takes_velocities]
+    having = [suffix[1:] for suffix, of in CONFORMATION_FORMATS.items() if of.takes_velocities]
     if form not in having:
         raise InputError(f"trajectories of the format {form!r} have no velocities; choose {' or '.join(having)}")
 
@@ -142,7 +149,7 @@ class SimulationFiles:
     ) -> None:  # fmt: skip
         """folder : of trajectories and structures; names, sources : of these; n_steps : to be made in all
 
-        form : of TRAJECTORY_FORMATS, or "none"; minimized : iterations before the first step
+        form : a suffix of CONFORMATION_FORMATS without its dot, or "none"; minimized : iterations before the first step
         velocities : whether trajectories have them
 
         Raises InputError for a format that has no velocities.
@@ -184,16 +191,16 @@ class SimulationFiles:
         if form == "none":
             return {}
         attributes = {INTERVAL: every * self._simulation.settings.dt}
-        made = TRAJECTORY_FORMATS[form]
         return {
-            name: made(
+            name: layout_of(
+                f"{name}.{form}",
                 Content(
                     self._atoms(k),
                     1 + n_steps // every,
                     name,
                     attributes=attributes,
                     has_velocities=self._has_velocities,
-                )
+                ),
             )
             for k, name in enumerate(self._names)
         }

@@ -57,7 +57,7 @@ def simulate(
     minimize: int = 200,
     keep_center_motion: bool = False,
     report_every: int = 1000,
-    trajectory_format: Literal["nc", "dcd", "xtc", "h5", "xyz", "none"] = "nc",
+    trajectory_format: Literal["pdb", "cif", "h5", "nc", "dcd", "xtc", "xyz", "none"] = "nc",
     trajectory_of: Literal["replica", "temperature"] = "replica",
     velocities: bool = False,
     resume: bool = False,
@@ -91,7 +91,8 @@ def simulate(
     minimize : iterations of a minimisation before the first step, 0 for none
     keep_center_motion : let the centre of mass move, which otherwise rests unless atoms are held
     report_every : steps between frames, and between rows of the tables
-    trajectory_format : "nc" (AMBER's NetCDF), "dcd", "xtc", "h5" (MDTraj's HDF5), "xyz", or "none"
+    trajectory_format : one that `write_conformations` writes: "nc" (AMBER's NetCDF), "dcd", "xtc", "h5" (MDTraj's
+        HDF5), "xyz", "pdb", "cif"; or "none"
     trajectory_of : a trajectory of each "replica", or of each "temperature" of a ladder
     velocities : write them into the trajectories, too, of the formats nc and h5 alone
     resume : go on with an interrupted run in the folder, with the same bits; it may also become longer

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ANM", "Box", "Cluster", "Clusters", "Cylinder", "ExploreResult", "Explorer", "Flexible", "Measures",
-    "Minimization", "Modes", "Move", "Perturbation", "Prism", "Refined", "Refiner", "Region", "RotamerLibrary", "Settings",
-    "Shell", "SideChainPredictor", "SideChains", "Sphere", "Spheres", "Stage", "Step", "Walk", "explore", "flexible_ligand",
-    "flexible_residues", "network_modes", "predict_side_chains", "read_nmd", "read_rot_assign", "read_side_file",
-    "write_nmd",
+    "Minimization", "Modes", "Move", "Perturbation", "Prism", "Refined", "Refiner", "Region", "RotamerLibrary",
+    "Settings", "Shell", "SideChainPredictor", "SideChains", "Sphere", "Spheres", "Stage", "Step", "Walk", "explore",
+    "flexible_ligand", "flexible_residues", "network_modes", "predict_side_chains", "read_nmd", "read_rot_assign",
+    "read_side_file", "write_nmd",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:  # names for tests, by the file that has them

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..common.modules import lazy_names
+from .conformations import read_conformations
 from .energies import FrameEnergies, batches_over, energy_over
 from .maps import FrameMaps, potmap_over
 from .potentials import FramePotentials, potentials_over
@@ -12,7 +13,7 @@ from .reading import Trajectory, trajectory
 
 __all__ = [
     "FrameEnergies", "FrameMaps", "FramePotentials", "Trajectory", "batches_over", "energy_over", "potentials_over",
-    "potmap_over", "trajectory",
+    "potmap_over", "read_conformations", "trajectory",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:  # names for tests, by the file that has them
