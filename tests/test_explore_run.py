@@ -778,7 +778,7 @@ def test_the_command_reports(tmp_path, monkeypatch):
 def test_python_runs_what_the_command_runs(tmp_path, monkeypatch):
     """Files are the same bytes, the record is the same but for times; the result reads its reports; parts go on."""
     monkeypatch.chdir(tmp_path)
-    write_run(tmp_path, settings(RandomGenerator={"seed": "$SEED"}))
+    write_run(tmp_path)
     words = ("explore", "pele.conf", "-n", 2, "--steps", 1, "--precision", "float64", "--seed", 5)
     record = json.loads(run(*words, "-o", "command", "--json", "--fill", "OTHER=1").stdout)
     shares = []
