@@ -46,8 +46,7 @@ from pele_ocl.explore import (
 )
 from pele_ocl.explore.control import read_simulation
 from pele_ocl.formats import model_numbers, read_structure
-from pele_ocl.jobs import Shard
-from pele_ocl.jobs.launchers import device_of_rank, launched, local_rank, local_size
+from pele_ocl.jobs import Shard, launchers
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 
@@ -557,11 +556,13 @@ def test_workers_write_the_same(tmp_path, monkeypatch):
 
 
 def test_launchers_tell_the_number_on_a_host():
-    assert local_rank({}) == 0
-    assert local_rank({"SLURM_LOCALID": "3"}) == 3
-    assert local_size({}) == 1
-    assert local_size({"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "5"}) == 1  # perhaps over several hosts
-    assert local_size({"SLURM_STEP_TASKS_PER_NODE": "4(x2),3"}) == 4
+    assert launchers.local_rank({}) == 0
+    assert launchers.local_rank({"SLURM_LOCALID": "3"}) == 3
+    assert launchers.local_size({}) == 1
+    assert (
+        launchers.local_size({"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "5"}) == 1
+    )  # perhaps over several hosts
+    assert launchers.local_size({"SLURM_STEP_TASKS_PER_NODE": "4(x2),3"}) == 4
 
 
 def test_processes_of_a_host_take_equal_devices_by_turns(monkeypatch):
@@ -574,7 +575,7 @@ def test_processes_of_a_host_take_equal_devices_by_turns(monkeypatch):
         device.index = index
     monkeypatch.setattr("pele_ocl.opencl.device.fitting_devices", lambda choice: tuple(devices))
     monkeypatch.setattr("pele_ocl.jobs.launchers.local_rank", iter((0, 1, 2)).__next__)
-    assert [device_of_rank(None, 1) for _ in range(3)] == ["0", "1", "0"]
+    assert [launchers.device_of_rank(None, 1) for _ in range(3)] == ["0", "1", "0"]
 
 
 def test_processes_of_a_host_share_its_cores(monkeypatch):
@@ -589,7 +590,7 @@ def test_processes_of_a_host_share_its_cores(monkeypatch):
     for of_host, rank, ranks in ((10, 0, 4), (10, 3, 4), (10, 3, 8), (16, 0, 4), (10, 0, 1)):
         monkeypatch.setattr("os.cpu_count", lambda n=of_host: n)
         monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_RANK", str(rank))
-        device_of_rank(None, ranks)
+        launchers.device_of_rank(None, ranks)
     assert kept == [(0, 1), (6, 7), (6, 7)]
     assert fixed == [10, 10, 10]
 
@@ -875,11 +876,11 @@ def test_names_of_files():
 
 
 def test_launchers_are_asked():
-    assert launched({}) == (0, 1)
-    assert launched({"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "5"}) == (2, 5)
-    assert launched({"PMI_RANK": "0", "PMI_SIZE": "3"}) == (0, 3)
-    assert launched({"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "4"}) == (1, 4)
-    assert launched({"SLURM_PROCID": "0", "SLURM_NTASKS": "4"}) == (0, 1)  # a batch script, without srun
+    assert launchers.launched({}) == (0, 1)
+    assert launchers.launched({"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "5"}) == (2, 5)
+    assert launchers.launched({"PMI_RANK": "0", "PMI_SIZE": "3"}) == (0, 3)
+    assert launchers.launched({"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "4"}) == (1, 4)
+    assert launchers.launched({"SLURM_PROCID": "0", "SLURM_NTASKS": "4"}) == (0, 1)  # a batch script, without srun
 
 
 def test_the_program_runs_once_under_a_launcher(tmp_path):

@@ -15,6 +15,8 @@ Command = Callable[..., Any]
 
 LASTING = "pele_ocl.cluster"  # of click's context: the values of these options by their names
 NAMES = ("workers", "scheduler", "shard")
+_WORKERS = "Number of processes on this machine, each with its own device or group of cores."
+_SCHEDULER = "Dask cluster to compute on: tcp://HOST:PORT, or the scheduler's file."
 
 
 @dataclass(frozen=True)
@@ -22,12 +24,10 @@ class Workers:
     """Options about processes that compute for a command."""
 
     workers: int | None = option(
-        "Number of processes on this machine, each with its own device or group of cores.",
+        _WORKERS,
         type=click.IntRange(min=1), metavar="N",
     )  # fmt: skip
-    scheduler: str | None = option(
-        "Dask cluster to compute on: tcp://HOST:PORT, or the scheduler's file.", metavar="ADDRESS"
-    )
+    scheduler: str | None = option(_SCHEDULER, metavar="ADDRESS")
 
 
 @dataclass(frozen=True)
@@ -88,11 +88,11 @@ def _remember(context: click.Context, option: click.Parameter, value: object) ->
 _OPTIONS: tuple[Callable[[Command], Command], ...] = (
     click.option(
         "--workers", type=click.IntRange(min=1), metavar="N", expose_value=False, callback=_remember,
-        help="Number of processes on this machine, each with its own device or group of cores.",
+        help=_WORKERS,
     ),
     click.option(
         "--scheduler", metavar="ADDRESS", expose_value=False, callback=_remember,
-        help="Dask cluster to compute on: tcp://HOST:PORT, or the scheduler's file.",
+        help=_SCHEDULER,
     ),
     click.option(
         "--shard", metavar="K/N", expose_value=False, callback=_remember,

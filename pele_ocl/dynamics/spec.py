@@ -53,7 +53,7 @@ class SimulateSpec(Spec[range]):
     Parts write trajectories to the folder `output`, and tables and checkpoints of their own, which `join` makes one of.
     A part that was begun before goes on from its checkpoint.
 
-    paths : of the structures, or Atoms, which all have the same replicas
+    paths : of the structures, or Atoms, which all have the same replicas; `names` are those of their files
     replicas : of each structure; together : of them in one part, whole ladders; None for all
     shard : the part of the replicas whose parts are items; None for all. Shards share `output`
     n_steps : of time; every : between reports
