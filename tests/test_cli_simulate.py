@@ -157,7 +157,7 @@ def test_trajectories_with_velocities(tmp_path, written, form):
     said = run(
         "simulate", HEXAPEPTIDE, "-o", tmp_path / "x", *SHORT, "--trajectory-format", "xtc", "--velocities", code=1
     )
-    assert "trajectories of the format 'xtc' have no velocities; choose nc or h5" in said.stderr
+    assert "trajectories of the format 'xtc' have no velocities; choose h5 or nc" in said.stderr
     assert not (tmp_path / "x").exists()
 
 
