@@ -28,6 +28,7 @@ from ..trajectories.files import Positions
 
 TERM = "pb"  # name of the energy of the reaction field
 _OF_GB = ("gb_pair", "gb_self")
+_SOME_RADIUS = 1.0  # A
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,11 @@ class PBEnergy(Energy):
         atoms = model.choose_radii(atoms)
         there = terms_there(atoms, model, choices.get("one_four", "scale") == "scale")
         super().__init__(
-            atoms, gradient=False, model=model, only_terms=[name for name in there if name not in _OF_GB], **choices
+            _with_born_radii(atoms, model),
+            gradient=False,
+            model=model,
+            only_terms=[name for name in there if name not in _OF_GB],
+            **choices,
         )
         self.solvent, self._pb_choices = solvent, choices
         self._pb_model = solvent.with_constants(model)
@@ -231,6 +236,16 @@ def evaluate_together(
         k, name = keys[number]
         refused[name][k] = why
     return {name: plan.with_pb(batches[name], found[name], refused[name]) for name, plan in plans.items()}
+
+
+def _with_born_radii(atoms: Atoms, model: SolventModel) -> Atoms:
+    """Give atoms without a sphere, such as hydrogens of CHARMM's sets, a radius of which Born radii can be.
+
+    The nonpolar term is computed beside Born radii, and does not depend on them where it is LCPO's.
+    """
+    if atoms.gb_radii is None or not (small := atoms.gb_radii <= model.offset).any():
+        return atoms
+    return replace(atoms, gb_radii=np.where(small, _SOME_RADIUS, atoms.gb_radii))
 
 
 def plan_in(pb: PBSolvent | None, atoms: Atoms, model: SolventModel, **choices: Any) -> Energy:
