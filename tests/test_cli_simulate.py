@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import doctest
 import json
 import os
 import re
@@ -204,7 +205,7 @@ def test_trajectories_of_temperatures(tmp_path):
             np.testing.assert_array_equal(found, of_rows[rows, np.arange(4)])
 
 
-@pytest.mark.parametrize("form", ["nc", "dcd"])
+@pytest.mark.parametrize("form", ["nc", "pdb"])
 def test_an_interrupted_run_goes_on_with_the_same_bits(tmp_path, monkeypatch, form):
     words = [HEXAPEPTIDE, *SHORT, *LADDER, "--trajectory-format", form]
     run("simulate", *words, "-o", tmp_path / "whole")
@@ -455,7 +456,12 @@ def test_python_writes_what_the_command_writes(tmp_path):
         assert [row["total_kcal_mol"] for row in result.rows] == [row["total_kcal_mol"] for row in by_path.rows]
         for own, theirs in zip(result.trajectories, by_path.trajectories, strict=True):
             assert own.read_bytes() == theirs.read_bytes()
-    frames = np.concatenate(list(pele_ocl.trajectory(by_object.trajectories[0])))
+    as_pdb = pele_ocl.simulate(atoms, tmp_path / "pdb", replicas=1, trajectory_format="pdb", **words, **of_run)
+    numbers, models = pele_ocl.read_conformations(as_pdb.trajectories[0], atoms=atoms)
+    frames = pele_ocl.read_conformations(by_object.trajectories[0])[1]
+    assert numbers == [1, 2, 3, 4]
+    assert np.abs(models - frames).max() < 6e-4
+    assert as_pdb.trajectories[0].read_text().endswith("ENDMDL\nEND\n")
     more = simulation.write(tmp_path / "more", steps=20, report_every=10)
     assert (more.steps, more.table()["step"].tolist()) == (80, [60, 60, 70, 70, 80, 80])
     first = np.concatenate(list(pele_ocl.trajectory(more.trajectories[0])))[0]
@@ -469,3 +475,13 @@ def test_times_have_units(tmp_path):
     assert found["steps"] == 10
     assert found["dynamics"]["temperatures"] == [310.0]
     assert "hydrogens weigh 3 Da, which their neighbours lack" in found["notes"]
+
+
+def test_examples_of_docstrings(tmp_path, monkeypatch):
+    (tmp_path / "data").symlink_to(Path(HEXAPEPTIDE).parents[1])
+    monkeypatch.chdir(tmp_path)
+    runner = doctest.DocTestRunner()
+    for documented in (pele_ocl.simulate, pele_ocl.Simulation.write, pele_ocl.read_conformations):
+        (example,) = doctest.DocTestFinder(recurse=False).find(documented, documented.__name__)
+        assert runner.run(example).failed == 0
+    assert runner.tries > 5

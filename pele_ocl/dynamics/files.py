@@ -234,6 +234,7 @@ class SimulationFiles:
             self.record(is_last=self.made == self._n_steps)
             if watch is not None:
                 watch(simulation)
+        self._finish()
         return {
             "n_steps_made": simulation.steps - first,
             "n_replica_steps_made": int((simulation.steps_made - made).sum()),
@@ -249,6 +250,14 @@ class SimulationFiles:
             "rows": self.table(),
             "trajectories": list(map(str, self.files)),
         }
+
+    def _finish(self) -> None:
+        """Write the ends of trajectories that have one, which a run that gets longer takes off again."""
+        for path, size, structure in zip(self.files, self._sizes, self.structures, strict=True):
+            layout = self._layouts[structure]
+            if size is not None and layout.end():
+                with ConformationFile(path, layout, size) as file:
+                    file.finish()
 
     def _begin_anew(self, has_structures: bool) -> None:
         """Minimise, and write the first frames."""
