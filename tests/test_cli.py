@@ -235,7 +235,10 @@ ATOMS = [line for line in PDB.splitlines() if line.startswith("ATOM")]
         ("REMARK nothing here\nEND\n", "no ATOM"),
         (PDB.replace(ATOMS[5][30:38], "     nan"), r"in.pdb:10: a coordinate of atom HA MET A 1 is 'nan'"),
         (PDB[: PDB.index(ATOMS[9]) + 35], r"in.pdb:14: the line ends before the coordinates do"),
-        (PDB.replace(" PHE ", " ZZZ "), r"no template for the residue ZZZ; give its template with --templates"),
+        (
+            PDB.replace(" PHE ", " ZZZ "),
+            r"no template for the residue ZZZ; if it is a small molecule, give that as a ligand file",
+        ),
         ("\n".join(line for line in PDB.splitlines() if line[76:78].strip() != "H"), "hydrogen"),
         (PDB.replace(ATOMS[7] + "\n", ""), "the residue lacks O"),
         (PDB.replace(ATOMS[7] + "\n", 2 * (ATOMS[7] + "\n")), "already on line"),

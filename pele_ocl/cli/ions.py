@@ -17,6 +17,7 @@ from ..common.writing import replacing
 from ..formats import is_pdb, require_map_suffix, write_map
 from ..formats.pdb_writing import Ion, write_pdb_with_ions
 from ..ions import SPECIES, IonsResult, Requests, place_ions
+from ..jobs.checks import Checks
 from ..jobs.facts import notes_of
 from ..potmap import VARIANTS
 from .clock import elapsed
@@ -107,6 +108,7 @@ def ions(
     with failing_as_record(path, as_json):
         source = read_file(path)
         atoms = read_atoms(source)
+        Checks(source).noted(atoms)
     if there := _ions_of(atoms):
         held = ", ".join(f"{count} {name}" for name, count in there.items())
         what = "they stay as atoms of the molecule, which count for --neutralize and not for --concentration"

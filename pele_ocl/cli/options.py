@@ -16,7 +16,7 @@ from ..common.variant import PRECISIONS
 from ..gb_models import GB_MODELS, models_listed
 from ..gb_models.solvent_model import GBN_CONVENTIONS, IN_VACUUM, KAPPAS, LCPO_UNKNOWN, PRESETS, SURFACES, SolventModel
 from ..jobs.reading import require_lennard_jones as require_lennard_jones
-from ..ligand import ATOM_TYPES, CHARGES
+from ..ligand import ATOM_TYPES, CHARGES, HYDROGENS
 from ..reading import FILE
 from ..units import POTENTIAL_UNITS
 from .command import CONSTANTS, DEBUG, INPUT, OUTPUT
@@ -35,6 +35,7 @@ MODEL_FIELDS = [f.name for f in fields(SolventModel)]
 _STRUCTURE_NAMES = (
     "coordinates", "parameters", "model", "forcefield", "radii", "templates", "obc", "pele_data", "fallback",
     "allow_missing_terminals", "allow_scripts", "ligand_file", "ligand_forcefield", "ligand_charges",
+    "ligand_hydrogens",
 )  # fmt: skip
 
 
@@ -310,7 +311,9 @@ _STRUCTURE_OPTIONS: Options = (
         type=INPUT,
         multiple=True,
         metavar="FILE",
-        help="Add the first molecule of a file of small molecules: .sdf, .mol2 or .smi. Can be given several times.",
+        help="Parameters for a small molecule, the first of an .sdf, .mol2 or .smi file: of residues of the structure "
+        "that are this molecule and have no template, which stay where they are; else it is added. Can be given "
+        "several times.",
     ),
     click.option(
         "--ligand-forcefield",
@@ -325,6 +328,13 @@ _STRUCTURE_OPTIONS: Options = (
         default="gas",
         show_default=True,
         help="Charges of ligands without parameters: Gasteiger's, AM1-BCC or ABCG2.",
+    ),
+    click.option(
+        "--ligand-hydrogens",
+        type=click.Choice(HYDROGENS),
+        default=HYDROGENS[0],
+        show_default=True,
+        help="Hydrogens of ligand files: all given, or add those that valences lack; formal charges stay the file's.",
     ),
     templates_option,
     obc_option,

@@ -10,9 +10,8 @@ from typing import Protocol, TypeAlias
 
 import click
 import numpy as np
-from numpy.typing import NDArray
 
-from ..atoms import Atoms, Floats, selectable
+from ..atoms import Atoms, Floats, Taken, selectable
 from ..atoms.lcpo import lcpo_notes
 from ..atoms.selection import Composition, Selection
 from ..common.errors import InputError
@@ -28,13 +27,13 @@ from ..formats import (
 )
 from ..formats.amber import is_netcdf
 from ..gb_models.solvent_model import SolventModel
+from ..ligand import Hydrogens
 from ..reading import FILE, Coordinates, read_chosen
 from .command import remember_coordinates
 from .report import counted
 from .terminal import note
 
-Bools = NDArray[np.bool_]
-Chosen: TypeAlias = tuple[Atoms, Bools | None]
+Chosen: TypeAlias = tuple[Atoms, Taken | None]
 
 _KINDS = {"protein": "protein", "nucleic": "nucleic", "ligand": "ligand", "ion": "ion", "ions": "ion", "water": "water"}
 
@@ -115,7 +114,7 @@ class StructureReader:
     selection : of all three options that choose atoms; gb, like : of the solvent, None if the command has none
     lcpo : rule of LCPO surfaces, to say which atoms take the parameters of carbon; "" without them
     trajectory : None if the command takes none
-    ligand_file, ligand_forcefield, ligand_charges : ligands to add, and the parameters of those without
+    ligand_file, ligand_forcefield, ligand_charges, ligand_hydrogens : ligands, and the parameters of those without
     """
 
     structures: tuple[Path, ...]
@@ -138,6 +137,7 @@ class StructureReader:
     ligand_file: tuple[Path, ...] = ()
     ligand_forcefield: str = "gaff2"
     ligand_charges: str = "gas"
+    ligand_hydrogens: Hydrogens = "given"
     _told: set[str] = field(default_factory=set, init=False)
     _of_frames: list[str] = field(default_factory=list, init=False)  # notes about the first frame
 
@@ -151,7 +151,7 @@ class StructureReader:
         return self.chosen(source, number)[0]
 
     def chosen(self, source: InputFile, number: int | None = None) -> Chosen:
-        """Read the chosen atoms of a file, and (n,) True for each atom that was taken, None if all were.
+        """Read the chosen atoms of a file, and tell which of the file they are, None if all were taken.
 
         number : of the model, by default of --model
         """
@@ -168,6 +168,7 @@ class StructureReader:
             self._positions(source), self.parameters, select=self.selection,
             radii=self.radii if has_own or self.radii == FILE else None, ligands=self.ligand_file,
             ligand_forcefield=self.ligand_forcefield, ligand_charges=self.ligand_charges,
+            ligand_hydrogens=self.ligand_hydrogens,
         )  # fmt: skip
         if self.gb is not None:
             atoms = SolventModel.like(self.like or "exact", gb=self.gb).choose_radii(atoms)
@@ -185,14 +186,17 @@ class StructureReader:
         )
         return own(source)
 
-    def unparameterised(self, source: InputFile) -> Atoms:
-        """Read the chosen atoms of a file with their names and positions, and no parameters: charges are 0."""
+    def unparameterised(self, source: InputFile, whole: bool = False) -> Atoms:
+        """Read the chosen atoms of a file with their names and positions, and no parameters: charges are 0.
+
+        whole : whether all atoms are read, of a file that others are found in
+        """
         positions = self._coordinates_of(source.path)
         parameters = () if positions is None else self.parameters
         found = read_structure_or_atoms(source, self.model, positions, parameters)
         bonds = found.bonds if isinstance(found, Atoms) else np.empty((0, 2), np.int32)
         atoms = Atoms(found.positions, np.zeros(len(found.positions)), labels=found.labels, bonds=bonds)
-        if self.selection is not None:
+        if self.selection is not None and not whole:
             atoms = atoms[self.selection.mask(selectable(atoms))]
         atoms = self._noted(source, atoms)
         return atoms

@@ -18,7 +18,7 @@ from ..common.errors import InputError, ParameterError
 from .bonded import AtomParameters, bonded_of
 from .bonding import bonding_of
 from .links import Links
-from .matching import Match, match_residues
+from .matching import Match, match_residues, unmatched_residues
 from .obc import Key, lookup
 from .openmm.names import is_named
 from .sources import Origin, collected, embedded_radii
@@ -131,6 +131,10 @@ class ForceField:
         arguments.choice("radii", chosen, RADII_SETS)
         rows = self.radii if chosen in BONDI_SETS else {**embedded_radii(chosen), **self.origin.rows}
         return replace(self, radii=rows, radii_set=chosen, default_radii=False)
+
+    def _unmatched(self, structure: Structure) -> list[int]:
+        """List the places of the residues, from 0, that have no template."""
+        return unmatched_residues(structure, self.templates)
 
     def assign(self, structure: Structure) -> Atoms:
         """Parameters for every atom of a structure.
@@ -270,6 +274,10 @@ class XmlForceField(ForceField):
         chosen = tidy_set(arguments.text("radii", name))
         arguments.choice("radii", chosen, RADII_SETS)
         return replace(self, xml=replace(self.xml, set_of_radii=chosen))
+
+    def _unmatched(self, structure: Structure) -> list[int]:
+        """List the places of the residues, from 0, that have no template."""
+        return self.xml.unmatched(structure)
 
     def _assign_known(self, structure: Structure) -> Atoms:
         """Assign as `assign` does."""

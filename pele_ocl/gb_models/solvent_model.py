@@ -380,14 +380,6 @@ def choose_radii_of(model: SolventModel, molecules: Iterable[Atoms]) -> list[Ato
     return [found[id(atoms)] for atoms in given]
 
 
-def default_radii(gb: str | None, like: str | None = None) -> str | None:
-    """Name the set of GB radii for structures that bring none; None for the force field's.
-
-    gb : name of the model, None where there is none; like : program whose constants are wanted, as in SolventModel.like
-    """
-    return SolventModel.like("exact" if like is None else like, gb="none" if gb is None else gb).radii_set
-
-
 def has_area(model: SolventModel, terms: Container[str]) -> bool:
     """Tell if energies of these terms give the surface area, which follows from the nonpolar one of LCPO."""
     return model.surface == "lcpo" and model.surface_tension > 0 and "nonpolar" in terms

@@ -9,18 +9,17 @@ from os import PathLike
 from typing import Any, Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..atoms import Atoms, Floats
+from ..atoms import Atoms, Floats, Taken
 from ..common.arguments import choice
 from ..common.errors import InputError
 from ..common.inputfile import InputFile
 from ..forcefield import ForceField
 from ..formats import brings_parameters, is_structure, read_conformations, structure_format, structure_suffix
+from ..ligand import Hydrogens
 from ..reading import read_chosen
 
-Bools = NDArray[np.bool_]
-Chosen = tuple[Atoms, Bools | None]
+Chosen = tuple[Atoms, Taken | None]
 Models = Literal["one", "all"]
 
 
@@ -28,7 +27,7 @@ class Reads(Protocol):
     """A way to read structures, which pickles."""
 
     def chosen(self, source: InputFile, number: int | None = None, /) -> Chosen:
-        """Read the atoms of a model, and (n,) True for each atom that was taken, None if all were."""
+        """Read the atoms of a model, and tell which of the structure they are, None if all were taken."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +39,8 @@ class Reading:
     model : number of the model in a file with several; by default the first
     coordinates, parameters : of topologies, as pele_ocl.read takes them
     radii : set of GB radii, for any solvent; by default the file's, or those that go with the solvent
+    ligands : files of small molecules, to add or for residues of the file, and ligand_forcefield, ligand_charges and
+        ligand_hydrogens, as pele_ocl.read takes them
     """
 
     forcefield: str | None = None
@@ -48,13 +49,19 @@ class Reading:
     coordinates: str | None = None
     parameters: tuple[str, ...] = ()
     radii: str | None = None
+    ligands: tuple[str, ...] = ()
+    ligand_forcefield: str = "gaff2"
+    ligand_charges: str = "gas"
+    ligand_hydrogens: Hydrogens = "given"
 
     def chosen(self, source: InputFile, number: int | None = None, /) -> Chosen:
         """Read the atoms of a file, and tell which they are; number : of the model."""
         field = None if brings_parameters(source) else self._forcefield
         model = self.model if number is None else number
         return read_chosen(
-            source, field, model, self.coordinates, self.parameters, select=self.select, radii=self.radii
+            source, field, model, self.coordinates, self.parameters, select=self.select, radii=self.radii,
+            ligands=self.ligands, ligand_forcefield=self.ligand_forcefield, ligand_charges=self.ligand_charges,
+            ligand_hydrogens=self.ligand_hydrogens,
         )  # fmt: skip
 
     @cached_property
@@ -74,7 +81,7 @@ class MoleculeRead:
     atoms : of the only model, or of the first that can be computed
     numbers : of the models, in the order of the file; empty if one model was asked for
     conformations : (m, n, 3) A, a row for each of `numbers`; NaN for a model that cannot be computed
-    chosen : (n_all,) True for each atom of the file that was taken, None if all were
+    chosen : the atoms of the file that were taken, None if all were
     failed : why models cannot be computed, by their place from 0
     """
 
@@ -82,8 +89,13 @@ class MoleculeRead:
     atoms: Atoms
     numbers: list[int] = field(default_factory=list)
     conformations: Floats | None = None
-    chosen: Bools | None = None
+    chosen: Taken | None = None
     failed: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def taken(self) -> Taken:
+        """Atoms of the file that were taken, also where all were."""
+        return self.chosen or Taken(np.ones(len(self.atoms), np.bool_), self.atoms.labels)
 
     def models(self) -> Iterator[tuple[int, Atoms]]:
         """Give the place and the atoms of each model that can be computed, of several."""
@@ -122,7 +134,11 @@ def molecule_of(source: InputFile, reads: Reads, models: str = "one") -> Molecul
     # The first is asked for by its number, so that no note says that the others were not read.
     first = next((number for place, number in enumerate(numbers) if place not in failed), numbers[0])
     atoms, chosen = reads.chosen(source, first)
-    positions = conformations if chosen is None else conformations[:, chosen]
+    more = (len(atoms) if chosen is None else len(chosen)) - conformations.shape[1]
+    if more > 0:  # of ligands that were added, which stay
+        there = np.repeat(atoms.positions[np.newaxis, len(atoms) - more :], len(conformations), axis=0)
+        conformations = np.concatenate([conformations, there], axis=1)
+    positions = conformations if chosen is None else conformations[:, chosen.mask]
     return MoleculeRead(source, atoms, numbers, positions, chosen, failed)
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
-from ...atoms import Atoms
+from ...atoms import Atoms, Taken
 from ...common.inputfile import InputFile
 from ...energy import Energy
 from ...jobs.checks import Checks
@@ -21,7 +21,6 @@ from ..json_lines import failing_as_record, say_record
 from ..physics import lines_of
 from ..plan_options import accuracy_text
 from ..progress import ProgressLine
-from ..reader import Bools
 from ..report import counted, duration, headline, software
 from ..terminal import note, one_line, say
 from .options import FrameOptions, noted
@@ -82,7 +81,7 @@ class FrameWork:
     plan : that evaluates, or, where each frame has a plan of its own, one of them
     facts : of the molecule, as JSON has them: `facts_of_molecule` of the Spec
     options : what decides on the results beside the plan
-    chosen : (n_all,) True for each atom of the structure's file that was taken, None where all were
+    chosen : the atoms of the structure's file that were taken, None where all were
     residues : their names, if the energies of each are wanted
     strict : True to refuse what is noted otherwise
     """
@@ -92,7 +91,7 @@ class FrameWork:
     plan: AnyPlan
     facts: Mapping[str, object]
     options: Mapping[str, object] = field(default_factory=dict)
-    chosen: Bools | None = None
+    chosen: Taken | None = None
     residues: Sequence[str] = ()
     strict: bool = False
 
@@ -130,7 +129,8 @@ def report_frames(
     with failing_as_record(path, as_json):
         work = make()
         opened = _open(work, trajectory)
-    noted(opened.frames)
+        checks = Checks(work.source, work.strict)
+        checks.told(noted(opened.frames).findings)
     evaluate = opened.evaluate
     with shared_frames(FramesSpec(partial(_opened, make, trajectory), opened), output, trajectory.resume) as shared:
         if output is None and not as_json:
@@ -151,7 +151,6 @@ def report_frames(
                 if workers > 1:
                     progress((frames.frames.index(part.frames[-1]) + 1) / len(frames))
     tally.end()
-    checks = Checks(work.source, work.strict)
     checks.energy(work.atoms, tally.means(), is_mean=True)
     checks.findings += tally.imaged()
     if as_json:

@@ -14,6 +14,7 @@ from ...common.inputfile import InputFile, read_file
 from ...common.writing import refuse_target
 from ...grid import Grid
 from ...jobs import Journal, Record
+from ...jobs.checks import Checks
 from ...jobs.running import run_with
 from ...jobs.spec import StructurePath, StructureSpec
 from ..clock import elapsed
@@ -62,6 +63,8 @@ class MapSpec(StructureSpec):
         """Compute the map of a file, of one model or of all."""
         models = None if self.models == "one" else Models.of(source, self.reading)
         every = [self.reading(source)] if models is None else list(models.atoms.values())
+        for atoms in every:
+            Checks(source).noted(atoms)
         grid = grid_of(every, *self.place)
         self.announce(every[0], len(every), grid)
         with ProgressLine("Potential map", len(every[0]) * len(grid), "atom evaluations") as progress:
