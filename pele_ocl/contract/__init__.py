@@ -19,5 +19,6 @@ from .imaging import Imager, made_whole
 
 __all__ = [
     "IMAGES", "Action", "Finding", "FrameContract", "HasFindings", "Image", "Imager", "cells_of", "dimensions_of",
-    "impossible_bonds", "made_whole", "of_energy", "of_order", "of_structure", "require", "usable_cells", "whole_structure",
+    "impossible_bonds", "made_whole", "of_energy", "of_order", "of_structure", "require", "usable_cells",
+    "whole_structure",
 ]  # fmt: skip
