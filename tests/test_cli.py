@@ -147,9 +147,9 @@ def test_rgb_max_is_an_option():
     def energy(*options):
         return json.loads(run("solvent", HEXAPEPTIDE, "--json", *options).stdout)["energy"]["gb_pair"]
 
-    assert "rgb_max 7," in run("solvent", HEXAPEPTIDE, "-v", "--rgb-max", 7).stdout
-    assert abs(energy("--rgb-max", 7) - energy()) > 0.1
-    assert energy("--rgb-max", 100) == pytest.approx(energy(), rel=1e-6)
+    assert "born_cutoff 7," in run("solvent", HEXAPEPTIDE, "-v", "--born-cutoff", 7).stdout
+    assert abs(energy("--born-cutoff", 7) - energy()) > 0.1
+    assert energy("--born-cutoff", 100) == pytest.approx(energy(), rel=1e-6)
 
 
 def test_devices_are_listed():

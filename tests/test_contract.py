@@ -91,7 +91,7 @@ def test_energies_of_frames_across_images_are_those_of_whole_ones(cell, change, 
         assert np.abs(alone.total - found.total)[::2].min() > 1e-3
     else:
         assert alone.errors
-        assert "take --image auto" in next(iter(alone.errors.values()))
+        assert "take `image='auto'`" in next(iter(alone.errors.values()))
 
 
 def test_the_receptor_stays_and_the_ligand_comes(whole, plans, tmp_path):

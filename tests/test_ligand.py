@@ -457,7 +457,7 @@ def test_hydrogens_are_added_by_both_doors(tmp_path):
 
     path = tmp_path / "heavy.sdf"
     path.write_text(Chem.MolToMolBlock(Chem.RemoveHs(Ligand.from_smiles(ETHANOL).molecule)) + "$$$$\n")
-    with pytest.raises(InputError, match=r"lacks 6 hydrogens.*hydrogens='add'; --ligand-hydrogens add"):
+    with pytest.raises(InputError, match=r"lacks 6 hydrogens.*`ligand_hydrogens='add'`"):
         read(HEXAPEPTIDE, ligands=[path])
     whole = read(HEXAPEPTIDE, ligands=[path], ligand_hydrogens="add")
     assert len(whole) == len(read(HEXAPEPTIDE)) + 9

@@ -157,7 +157,7 @@ def test_constants_of_programs_as_an_option():
     report = json.loads(run(PEPTIDE, "--like", "amber", "--ionic-strength", 0.1, "--json").stdout)
     settings = report["settings"]
     assert (settings["coulomb_constant"], settings["solvent_dielectric"]) == (18.2223**2, 78.5)
-    assert (settings["surface"], settings["gb_radii_set"], settings["rgb_max"]) == ("none", "mbondi2", 25.0)
+    assert (settings["surface"], settings["gb_radii_set"], settings["born_cutoff"]) == ("none", "mbondi2", 25.0)
     assert settings["kappa"] == pytest.approx(0.73 * np.sqrt(0.010806))
     changed = run(PEPTIDE, "--like", "amber", "--solvent-dielectric", 80, "--gb-radii", "mbondi", "--json")
     settings = json.loads(changed.stdout)["settings"]

@@ -207,7 +207,7 @@ def _way(residue: _Residue) -> str:
         "an OpenMM force field that has it, with an XML file of your own behind a comma ("
         f"`forcefield='amber14,{residue.name.lower()}.xml'`)"
     )
-    pele = f"PELE's template (`templates={residue.name.lower()}z`) with its radii (`obc`, `fallback`)"
+    pele = f"PELE's template (`templates={residue.name.lower()}z`) with its radii (`obc`, `guess_radii`)"
     first = f"{LIGAND_WAY}; or {xml}" if len(residue.atoms) > 1 else f"give {xml}"
     return f"{first}; or {pele}; or, for solvent, potmap and ions, a PQR file"
 

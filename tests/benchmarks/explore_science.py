@@ -76,7 +76,7 @@ class Search:
         gb = options.gb or solvent.gb
         model = SolventModel.like("pele", gb=gb, ionic_strength=solvent.ionic_strength)
         forces = ForceField.load(
-            solvent.forcefield, model.radii_set, options.templates, options.obc, fallback=True,
+            solvent.forcefield, model.radii_set, options.templates, options.obc, guess_radii=True,
             allow_missing_terminals=solvent.allow_missing_terminals,
         )  # fmt: skip
         atoms = forces.assign(read_structure(options.complex))

@@ -78,7 +78,7 @@ def main() -> None:
     options = parser.parse_args()
     model = SolventModel.like("pele", gb=options.gb)
     if options.complex:
-        field = ForceField.load(radii=model.radii_set, templates=options.templates, obc=options.obc, fallback=True)
+        field = ForceField.load(radii=model.radii_set, templates=options.templates, obc=options.obc, guess_radii=True)
         atoms = field.assign(read_structure(options.complex))
         ligand = pele_ocl.selection(atoms, options.ligand)
     else:

@@ -17,6 +17,7 @@ from ...jobs import Journal, Record
 from ...jobs.checks import Checks
 from ...jobs.running import run_with
 from ...jobs.spec import StructurePath, StructureSpec
+from ...reading import MoleculeRead
 from ..clock import elapsed
 from ..cluster import cluster_options_of
 from ..json_lines import exit_for_records, say_records
@@ -81,7 +82,9 @@ class MapSpec(StructureSpec):
 
     def write(self, source: InputFile, found: ComputedMaps, call: Mapping[str, str] | None = None) -> None:
         """Write the map and draw its pictures; call : facts of the call, by default of the one under way"""
-        write(source, self.outputs, found, self.is_unit_given, call)
+        coordinates = None if found.frames is not None else self.reading.coordinates_of(source.path)
+        read = MoleculeRead(source, found.atoms, coordinates=coordinates)
+        write(read, self.outputs, found, self.is_unit_given, call)
         self.pictures.write(source, whole(self.outputs), found)
 
     def compute(self, item: StructurePath) -> dict[str, Any]:

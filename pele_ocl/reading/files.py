@@ -9,16 +9,16 @@ from typing import TypeAlias
 
 import numpy as np
 
-from .atoms import Atoms, Floats, Structure, Taken, labels_of, selectable
-from .atoms.radii import RADII_SETS, tidy_set
-from .atoms.selection import Selection
-from .common import arguments
-from .common.errors import InputError
-from .common.inputfile import read_file
-from .common.notes import Note
-from .forcefield import ForceField
-from .formats import brings_parameters, read_structure_or_atoms, structure_format
-from .ligand import (
+from ..atoms import Atoms, Floats, Structure, Taken, labels_of, selectable
+from ..atoms.radii import RADII_SETS, tidy_set
+from ..atoms.selection import Selection
+from ..common import arguments
+from ..common.errors import InputError
+from ..common.inputfile import read_file
+from ..common.notes import Note
+from ..forcefield import ForceField
+from ..formats import brings_parameters, read_structure_or_atoms, structure_format
+from ..ligand import (
     ATOM_TYPES,
     CHARGES,
     HYDROGENS,
@@ -30,6 +30,7 @@ from .ligand import (
     is_ligand_file,
     read_sdf,
 )
+from .choosing import selection_of
 
 LigandGiven: TypeAlias = str | PathLike[str] | Ligand | Atoms
 Ligands: TypeAlias = Iterable[LigandGiven]
@@ -58,6 +59,8 @@ def read(
     ligand_forcefield: str = "gaff2",
     ligand_charges: str = "gas",
     ligand_hydrogens: Hydrogens = "given",
+    without: str | None = None,
+    only: str | None = None,
 ) -> Atoms:
     """Read a molecule and give it parameters.
 
@@ -71,6 +74,7 @@ def read(
     parameters : CHARMM's parameter files, for a .psf
     select : the atoms to take, `protein and not resname NAP` say (docs/selection.md); by default all. Atoms that
         are left out need no template
+    without, only : residues to leave out by name or kind, and kinds to take, with commas: "HOH,NAP", "protein,ligand"
     radii : set of GB radii, as `Atoms.with_radii` has them, for any solvent; "file" for those of the file. By default
         those of the file if it has some. Else they are the force field's default, which a SolventModel replaces if its
         GB model was made with others (gbn: bondi, gbn2: mbondi3), or if its program has others (SolventModel.like)
@@ -85,8 +89,9 @@ def read(
     field lacks a residue or an atom. Raises InputError for a force field that the file cannot take. A selection that
     cannot be read or takes no atom is an InputError, too.
     """
+    chosen = select if without is None and only is None else selection_of(select, without, only)
     return read_chosen(
-        path, forcefield, model, coordinates, parameters, select=select, radii=radii, ligands=ligands,
+        path, forcefield, model, coordinates, parameters, select=chosen, radii=radii, ligands=ligands,
         ligand_forcefield=ligand_forcefield, ligand_charges=ligand_charges, ligand_hydrogens=ligand_hydrogens,
     )[0]  # fmt: skip
 
