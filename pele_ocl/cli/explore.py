@@ -22,7 +22,7 @@ from .json_lines import failing_as_record, say_records, timed
 from .options import (
     PATH,
     debug_option,
-    fallback_option,
+    guess_radii_option,
     json_option,
     obc_option,
     pele_data_option,
@@ -82,7 +82,7 @@ class Exploring:
 @templates_option
 @obc_option
 @pele_data_option(", beside the ones in the working directory and beside CONTROL")
-@fallback_option
+@guess_radii_option
 @run_options
 @json_option()
 @debug_option

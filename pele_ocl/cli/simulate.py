@@ -7,10 +7,9 @@ import weakref
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from ..common.errors import InputError
 from ..common.inputfile import InputFile
@@ -22,7 +21,7 @@ from ..dynamics.integrators import INTEGRATORS
 from ..dynamics.result import SECONDS_A_DAY, SimulateResult
 from ..dynamics.run import simulate as simulated
 from ..dynamics.settings import FRICTION
-from ..gb_models.solvent_model import SolventModel
+from ..jobs.doors import Door
 from .cluster import Workers
 from .command import EachOnce
 from .groups import keywords, option, options
@@ -30,13 +29,13 @@ from .json_lines import failing_as_record, say_records, timed
 from .minimize.restraints import RestraintOptions, restraint_options
 from .minimize.targets import TARGET, expanded
 from .options import (
-    ReadAtoms,
-    model_options,
     report_options,
     run_options,
+    solvent_flags,
     strict_option,
-    structure_options,
+    structure_flags,
     surface_options,
+    words_of,
 )
 from .physics import physics_lines
 from .plan_options import listed, pair_options, require_near, variant_option
@@ -143,16 +142,15 @@ class Dynamics:
 @pair_options
 @variant_option
 @run_options
-@structure_options
-@model_options
+@structure_flags
+@solvent_flags
 @surface_options
 @strict_option
 @report_options
-@click.pass_context
+@words_of
 def simulate(
-    context: click.Context, /, paths: tuple[Path, ...], output: Path, dynamics: Dynamics, workers: Workers,
-    held: RestraintOptions, cutoff: float | None, one_four: Literal["scale", "exclude"], terms: str | None,
-    read_atoms: ReadAtoms, constants: SolventModel, as_json: bool, verbose: bool, **computation: Any,
+    paths: tuple[Path, ...], output: Path, dynamics: Dynamics, workers: Workers, held: RestraintOptions,
+    cutoff: float | None, terms: str | None, words: dict[str, Any], as_json: bool, verbose: bool, **computation: Any,
 ) -> None:  # fmt: skip
     """Simulate many replicas of the structures in IN at once, in implicit solvent.
 
@@ -162,14 +160,14 @@ def simulate(
     is named; the others go on, and the exit code is 1. --resume goes on with a run that was interrupted.
     """
     require_near(cutoff)
-    own = keywords(dynamics)
-    if own["temperatures"] is None and context.get_parameter_source("temperature") == ParameterSource.COMMANDLINE:
-        own["temperatures"] = constants.temperature
     with failing_as_record(paths[0], as_json), Pace() as pace:
+        if held.reference is not None:  # which is read as the structures are
+            of_files = {name: value for name, value in words.items() if name != "model"}
+            held = held.referring(Door.of("simulate", of_files, words.get("model")).reading)
         result = simulated(
-            paths, output, **own, **keywords(workers), model=constants, constraints=held.constraints,
-            each=held.referring(read_atoms).each, cutoff=cutoff, one_four=one_four, only_terms=listed(terms),
-            reading=read_atoms, progress=pace, watch=pace.watch, **computation,
+            paths, output, **keywords(dynamics), **keywords(workers), **computation, **words, cutoff=cutoff,
+            constraints=held.constraints, each=held.each, only_terms=listed(terms),
+            progress=pace, watch=pace.watch,
         )  # fmt: skip
     for k, reason in list(result.errors.items())[: None if verbose else NAMED]:
         note(f"{result.rows[k]['structure']}, replica {result.rows[k]['replica']}: {reason}")
@@ -178,7 +176,7 @@ def simulate(
     else:
         say("\n".join(_lines(result, cutoff)))
     if result.errors:
-        context.exit(1)
+        raise click.exceptions.Exit(1)
 
 
 def _lines(result: SimulateResult, cutoff: float | None) -> list[str]:

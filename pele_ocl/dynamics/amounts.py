@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..common.arguments import whole_number
-from ..common.errors import InputError
+from ..common.errors import InputError, KeywordError
 from ..common.textfiles import number
 from .settings import MOST_STEPS
 
@@ -20,7 +20,7 @@ def steps_of(steps: int | None, time: float | str | None, timestep: float) -> in
     Raises InputError unless one of them is given, and for what is no time.
     """
     if (steps is None) == (time is None):
-        raise InputError("give one of `steps` and `time`")
+        raise KeywordError("give one of `steps` and `time`")
     if steps is not None:
         return whole_number("steps", steps, least=1, most=MOST_STEPS)
     words = f"{time} ps" if isinstance(time, int | float) else str(time)

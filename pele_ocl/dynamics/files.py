@@ -253,7 +253,7 @@ class SimulationFiles:
 
     def _finish(self) -> None:
         """Write the ends of trajectories that have one, which a run that gets longer takes off again."""
-        for path, size, structure in zip(self.files, self._sizes, self.structures, strict=True):
+        for path, size, structure in zip(self.files, self._sizes, self.structures, strict=False):  # of none, none
             layout = self._layouts[structure]
             if size is not None and layout.end():
                 with ConformationFile(path, layout, size) as file:

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import inspect
 import time as clock
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import ArrayLike
 
 from ..atoms import Atoms
 from ..common.arguments import callback, choice, file_path, flag, whole_number
-from ..common.errors import InputError, PeleError
+from ..common.errors import InputError, KeywordError, PeleError
 from ..common.inputfile import InputFile
 from ..common.notes import note
 from ..common.variant import Progress
 from ..contract import of_structure
+from ..energy.terms import Term
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.checks import Checks
+from ..jobs.doors import Door
 from ..jobs.journal import Journal
-from ..jobs.reading import Reading, Reads
 from ..jobs.running import run_with
 from ..jobs.shards import Shard
 from ..jobs.sharing import Place
@@ -33,9 +33,11 @@ from .settings import temperatures_of
 from .simulation import Simulation
 from .spec import SimulateSpec
 
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+
 Structure = Atoms | str | PathLike[str]
 Watch = Callable[[Simulation], None]
-_READING = {of.name for of in fields(Reading)}
 
 
 def simulate(
@@ -66,13 +68,21 @@ def simulate(
     workers: int | None = None,
     scheduler: str | None = None,
     shard: str | Shard | None = None,
-    model: SolventModel | None = None,
+    frozen: ArrayLike | None = None,
+    terms: Sequence[Term] = (),
     each: Callable[[Atoms], Mapping[str, Any]] | None = None,
+    fixed_radii: bool = False,
+    one_four: Literal["scale", "exclude"] = "scale",
+    cutoff: float | None = None,
+    only_terms: Sequence[str] | None = None,
+    variant: str = "auto",
+    precision: str = "float32",
+    device: Device | int | str | None = None,
+    model: SolventModel | int | None = None,
     strict: bool = False,
-    reading: Reads | None = None,
     progress: Progress | None = None,
     watch: Watch | None = None,
-    **options: Any,
+    **words: Any,
 ) -> SimulateResult:
     """Simulate many replicas of structures at once in implicit solvent, and write them to a folder.
 
@@ -85,7 +95,7 @@ def simulate(
     steps : time steps; or time : to simulate, ps, or with its unit, "10ns"
     replicas : of each structure
     temperatures : of the heat bath, K: one for all, one for each replica of all structures in their order, or fewer,
-        which replicas take by turns; by default 300, or the model's if that is not its default of 298.15
+        which replicas take by turns; by default the `temperature` that is given for the solvent, else 300
     timestep : fs; friction : 1/ps, of the heat bath, by default 1
     seed, integrator, constraints, hydrogen_mass, exchange_every, anneal : as of Simulation
     minimize : iterations of a minimisation before the first step, 0 for none
@@ -103,13 +113,15 @@ def simulate(
     shard : "K/N" for the K-th of N equal parts of the replicas, for jobs of an array that share the folder; the tables
         are put together by the shard that ends last
     first_replica : number of the first replica of each structure, by which random numbers are drawn
-    model : the solvent
-    each : function of the Atoms of the one structure that gives further options: its `terms` and `frozen`
+    frozen : atoms that stay, a mask (n,) or indices; terms : further terms, such as PositionalRestraint(10.0)
+    each : function of the Atoms of the one structure that gives its `terms` and `frozen`
+    fixed_radii, one_four, cutoff, only_terms, variant, precision, device : as in `energy`, whose gradient must be whole
+    model : the solvent; or the number of the model of a file to read
     strict : refuse structures with findings that are noted otherwise
-    reading : how files are read; or single keywords of jobs.Reading, such as select="protein"
     progress : called with the share of all steps that is done; watch : called with the Simulation before its first step
         and after each report, in this process alone
-    options : of pele_ocl.Simulation and of Ensemble: frozen, terms, only_terms, cutoff, one_four, precision, device
+    words : keywords about files, `forcefield`, `select`, `coordinates` and others of jobs.Reading, or `reading` itself;
+        and about the solvent, `like` and fields of SolventModel such as `gb` and `ionic_strength`
 
     Raises InputError and FormatError for what cannot be simulated or written, before anything is; and for a folder
     with a run that this one would damage.
@@ -129,43 +141,47 @@ def simulate(
     whole_number("replicas", replicas, least=1)
     whole_number("report_every", report_every, least=1)
     whole_number("minimize", minimize)
-    solvent = SolventModel.or_default(model)
+    door = Door.of("simulate", words, model, device)
+    if unknown := {*door.frames, *(door.given & _NOT_HERE)}:
+        raise KeywordError(f"`{min(unknown)}` is no keyword of simulate; leave it out")
+    solvent = door.model
     if temperatures is not None:
         temperatures = list(temperatures_of(temperatures))
-    if temperatures is None and solvent.temperature != SolventModel.temperature:
+    elif "temperature" in door.given or solvent.temperature != SolventModel.temperature:
         temperatures = [solvent.temperature]
-    if options.get("fixed_radii"):
-        raise InputError("`fixed_radii` makes a gradient that is none of the energy; leave it out of dynamics")
+    if fixed_radii:
+        raise KeywordError("`fixed_radii` makes a gradient that is none of the energy; leave it out of dynamics")
     if solvent.gb_model.holds_radii:
-        raise InputError(f"`gb={solvent.gb}` has no gradient of all its energy, which dynamics need; take obc2")
+        raise KeywordError(f"`gb={solvent.gb}` has no gradient of all its energy, which dynamics need; take obc2")
     if trajectory_of == "temperature" and exchange_every is None:
-        raise InputError("`trajectory_of=temperature` is about a ladder; give `exchange_every`, too")
-    is_held = each is not None or options.get("terms") or options.get("frozen") is not None
-    if len(listed) > 1 and is_held:
-        raise InputError("restraints and frozen atoms are of one structure; give one")
-    words = {name: options.pop(name) for name in options.keys() & (_READING - _OF_DYNAMICS)}
-    if reading is not None and words:
-        raise InputError(f"`{min(words)}` is part of `reading`; give one of them")
-    place, part = Place(workers, scheduler, options.get("device")), Shard.of(shard) if isinstance(shard, str) else shard
-    options |= {
+        raise KeywordError("`trajectory_of=temperature` is about a ladder; give `exchange_every`, too")
+    if len(listed) > 1 and (each is not None or len(terms) or frozen is not None):
+        raise KeywordError("restraints and frozen atoms are of one structure; give one")
+    place, part = (
+        Place(workers, scheduler, None if device is None else str(device)),
+        Shard.of(shard) if isinstance(shard, str) else shard,
+    )
+    options = {
         "temperature": temperatures, "timestep": timestep, "friction": friction, "seed": seed,
         "integrator": integrator, "constraints": constraints, "hydrogen_mass": hydrogen_mass,
         "exchange_every": exchange_every, "anneal": anneal, "remove_motion": False if keep_center_motion else None,
-        "first_replica": first_replica, "model": model,
+        "first_replica": first_replica, "frozen": frozen, "terms": terms, "one_four": one_four, "cutoff": cutoff,
+        "only_terms": only_terms, "variant": variant, "precision": precision, "device": device, "model": solvent,
     }  # fmt: skip
+    structures = tuple(of if isinstance(of, Atoms) else Path(file_path(of)) for of in listed)
+    files = tuple(of for of in structures if isinstance(of, Path))
     spec = SimulateSpec(
-        paths=tuple(of if isinstance(of, Atoms) else Path(file_path(of)) for of in listed), output=str(output),
-        n_steps=n_steps, replicas=replicas, together=replicas_per_device, every=report_every,
-        reading=reading or Reading(**words), options=options, held=each, trajectory=trajectory_format,
-        by_temperature=trajectory_of == "temperature", minimized=minimize, strict=strict, resume=resume, shard=part,
-        velocities=flag("velocities", velocities),
+        paths=structures, output=str(output), n_steps=n_steps, replicas=replicas, together=replicas_per_device,
+        every=report_every, reading=replace(door.reading, structures=files, solvent=solvent), options=options,
+        held=each, trajectory=trajectory_format, by_temperature=trajectory_of == "temperature", minimized=minimize,
+        strict=strict, resume=resume, shard=part, velocities=flag("velocities", velocities),
     )  # fmt: skip
     if replicas_per_device is None and place.is_remote:
         spec = replace(spec, together=_share(spec, place))
     return _Run(spec, place, progress, watch).result()
 
 
-_OF_DYNAMICS = {*inspect.signature(Simulation).parameters, "model"}
+_NOT_HERE = frozenset(("output", "call", "keep"))  # words of other functions
 
 
 def _share(spec: SimulateSpec, place: Place) -> int:
@@ -174,7 +190,7 @@ def _share(spec: SimulateSpec, place: Place) -> int:
     Raises InputError for a cluster, whose workers may come and go.
     """
     if place.workers is None:
-        raise InputError("`scheduler` needs `replicas_per_device=N`, how many replicas a worker moves at a time")
+        raise KeywordError("`scheduler` needs `replicas_per_device=N`, how many replicas a worker moves at a time")
     n_ladders = -(-len(spec.replicas_of_shard) // spec.n_rungs)
     return spec.n_rungs * -(-n_ladders // place.workers)
 

@@ -78,7 +78,7 @@ def explore(
     templates: Paths = (),
     obc: Paths = (),
     pele_data: Paths = (),
-    fallback: bool = False,
+    guess_radii: bool = False,
     precision: str = "float32",
     device: Device | int | str | None = None,
     resume: bool = False,
@@ -100,7 +100,7 @@ def explore(
     steps : of each task, in place of numberOfPeleSteps
     complexes : structures to begin with, in place of the control file's; several are given to the explorers in turn
     set : texts in place of $WORDS in the control file, by word: {"BOX_RADIUS": "20"}
-    templates, obc, pele_data, fallback : further files of the force field, as of ForceField.load
+    templates, obc, pele_data, guess_radii : further files of the force field, as of ForceField.load
     precision, device : as in `energy`
     resume : go on with an interrupted run in the same folder
     workers : processes of this machine that share the explorers, each with a device or a group of cores
@@ -115,7 +115,7 @@ def explore(
     """
     call = call_of(
         control, explorers=explorers, output=output, seed=seed, steps=steps, complexes=complexes, words=set,
-        templates=templates, obc=obc, pele_data=pele_data, fallback=fallback, precision=precision, device=device,
+        templates=templates, obc=obc, pele_data=pele_data, guess_radii=guess_radii, precision=precision, device=device,
         resume=resume, workers=workers, scheduler=scheduler, shard=shard, progress=progress, watch=watch,
     )  # fmt: skip
     return call.result()

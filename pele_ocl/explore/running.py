@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from ..common.arguments import callback, file_path, file_paths, instance, whole_number
-from ..common.errors import FormatError, InputError
+from ..common.errors import FormatError, InputError, KeywordError
 from ..common.inputfile import read_file
 from ..common.notes import note
 from ..common.variant import Progress
@@ -122,7 +122,7 @@ class Call:
         Raises InputError if it has none, as others of a launcher without shards.
         """
         if self.shard is not None and self.place.is_remote:
-            raise InputError("choose one of `shard`, `workers` and `scheduler`")
+            raise KeywordError("choose one of `shard`, `workers` and `scheduler`")
         if isinstance(self.shard, Shard):
             return self.shard
         if self.shard is not None and not self._is_launched:
@@ -243,7 +243,7 @@ def _tell(said: Mapping[int, Said]) -> None:
 def call_of(
     control: str | PathLike[str], *, explorers: int | None, output: str | PathLike[str] | None, seed: int | None,
     steps: int | None, complexes: Paths, words: Mapping[str, str] | None, templates: Paths, obc: Paths,
-    pele_data: Paths, fallback: bool, precision: str, device: Any, resume: bool, workers: int | None,
+    pele_data: Paths, guess_radii: bool, precision: str, device: Any, resume: bool, workers: int | None,
     scheduler: str | None, shard: str | Shard | None, progress: Progress | None, watch: Watch | None,
 ) -> Call:  # fmt: skip
     """Check the keywords of `pele_ocl.explore`. Raises InputError for what cannot be."""
@@ -261,7 +261,7 @@ def call_of(
 
     given = instance("set", words or {}, dict, "a dictionary of texts by word")
     files = ForceFieldFiles(
-        listed("templates", templates), listed("obc", obc), listed("pele_data", pele_data), fallback
+        listed("templates", templates), listed("obc", obc), listed("pele_data", pele_data), guess_radii
     )
     texts = {str(word): str(of) for word, of in given.items()}
     folder = None if output is None else file_path(output, "output")
