@@ -538,6 +538,9 @@ def test_keywords_of_functions_that_do_not_go_together(atoms, tmp_path):
         assert caught.value.code == "keywords"
     with pytest.raises(InputError, match="`select` is about files"):
         pele_ocl.energy(atoms, select="protein")
+    for name in ("energy", "solvent", "nonbond"):
+        with pytest.raises(InputError, match="`models` is about files"):
+            getattr(pele_ocl, name)(atoms, models="all")
     with pytest.raises(TypeError, match="unexpected keyword argument 'ionic'"):
         pele_ocl.energy(PEPTIDE, ionic=0.1)
     assert pele_ocl.energy(atoms, gb="gbn2").total == pele_ocl.energy(atoms, model=SolventModel(gb="gbn2")).total

@@ -19,6 +19,15 @@ from ..reading import FILE, Reading
 from .groups import option
 
 
+class OneTemperature(click.types.FloatParamType):
+    """Read one temperature; who gives a list is told where that goes."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, str) and "," in value:
+            self.fail(f"{value!r} is a list, and one temperature is needed; simulate has --temperatures", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 class GBModelName(click.Choice):  # type: ignore[type-arg]  # which click 8.1 has none of
     """Read the name of a GB model; who gives AMBER's number in its place is told the name."""
 

@@ -97,6 +97,13 @@ class KeywordError(InputError):
     code = "keywords"
 
 
+def refuse_for_atoms(**values: object) -> None:
+    """Raise KeywordError for keywords about files that were given with Atoms; values : by name, false if not given"""
+    for name, value in values.items():
+        if value:
+            raise KeywordError(f"Atoms are given; `{name}` is about files, whose path is then needed")
+
+
 class FormatError(PeleError):
     """A file that does not hold what its format promises."""
 

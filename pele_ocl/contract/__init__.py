@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from .cells import cells_of, dimensions_of, usable_cells
 from .cut_structures import whole_structure
-from .findings import (
-    Action,
-    Finding,
-    HasFindings,
-    impossible_bonds,
-    of_energy,
-    of_order,
-    of_structure,
-    require,
-)
+from .findings import Action, Finding, HasFindings, impossible_bonds, of_energy, of_order, of_structure, require
 from .frames import IMAGES, FrameContract, Image
 from .imaging import Imager, made_whole
 

@@ -157,10 +157,8 @@ def simulate(
         raise KeywordError("`trajectory_of=temperature` is about a ladder; give `exchange_every`, too")
     if len(listed) > 1 and (each is not None or len(terms) or frozen is not None):
         raise KeywordError("restraints and frozen atoms are of one structure; give one")
-    place, part = (
-        Place(workers, scheduler, None if device is None else str(device)),
-        Shard.of(shard) if isinstance(shard, str) else shard,
-    )
+    place = Place(workers, scheduler, None if device is None else str(device))
+    part = Shard.of(shard) if isinstance(shard, str) else shard
     options = {
         "temperature": temperatures, "timestep": timestep, "friction": friction, "seed": seed,
         "integrator": integrator, "constraints": constraints, "hydrogen_mass": hydrogen_mass,

@@ -67,8 +67,9 @@ def open_frames(path: Path, n_atoms: int | None = None) -> FrameFile:
 
     Raises FormatError where the file is missing, damaged, empty or of no known suffix.
     """
-    require_there(path)
     with reading(path):
+        if path.exists() or path.suffix.lower() in (*SUFFIXES, *COMPRESSED) or is_structure(path):
+            require_there(path)  # of another suffix that is said first
         opened = _open(path, n_atoms)
     if not opened.n_frames or not opened.n_atoms:
         opened.close()
