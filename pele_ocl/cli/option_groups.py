@@ -37,15 +37,6 @@ class GBModelName(click.Choice):  # type: ignore[type-arg]  # which click 8.1 ha
         return value
 
 
-class OneTemperature(click.types.FloatParamType):
-    """Read one temperature; who gives a list is told where that goes."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if isinstance(value, str) and "," in value:
-            self.fail(f"{value!r} is a list, and one temperature is needed; simulate has --temperatures", param, ctx)
-        return super().convert(value, param, ctx)
-
-
 @dataclass(frozen=True)
 class StructureGroup:
     """How files are read: fields of a Reading."""
