@@ -15,7 +15,7 @@ import numpy as np
 from ..atoms import Atoms
 from ..common.arguments import file_path
 from ..common.errors import FormatError
-from ..common.notes import one_line
+from ..common.notes import as_json, one_line
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.facts import composition_as_json, settings
 from ..jobs.records import Record
@@ -157,11 +157,13 @@ class SimulateResult(Reported):
                 "exchanges": self.exchanges,
                 "replicas": [{key: value for key, value in row.items() if key not in _OF_ALL} for row in rows],
                 "n_failed": sum(row["error"] is not None for row in rows),
-                "notes": [
-                    *of.atoms.notes,
-                    *shared["notes"],
-                    *(sentence for structure, sentence in shared["notes_of_structures"] if structure == of.name),
-                ],
+                **as_json(
+                    [
+                        *of.atoms.notes,
+                        *shared["notes"],
+                        *(sentence for structure, sentence in shared["notes_of_structures"] if structure == of.name),
+                    ]
+                ),
                 "findings": list(of.findings),
                 "seconds": {"steps": self.seconds},
             }

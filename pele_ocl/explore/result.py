@@ -15,6 +15,7 @@ from ..atoms import Atoms
 from ..binding.pele import read_report
 from ..common.arguments import file_path
 from ..common.errors import FormatError
+from ..common.notes import as_json
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.facts import composition_as_json, settings
 from ..jobs.records import Record
@@ -115,7 +116,7 @@ class ExploreResult(Reported):
             "device": self.device, "precision": self.precision, "settings": settings(self.model, self.atoms),
             "is_search": True,
             "report": str(self.files.report), "trajectory": str(self.files.trajectory), "explorers": explorers,
-            "notes": list(self.notes),
+            **as_json(self.notes),
         }  # fmt: skip
         return Record(str(self.control), self.sha256, result)
 
