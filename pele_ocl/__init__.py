@@ -36,6 +36,8 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .common.errors import ParameterError as ParameterError
     from .common.errors import PeleError as PeleError
     from .dynamics import Simulation as Simulation
+    from .dynamics.result import SimulateResult as SimulateResult
+    from .dynamics.run import simulate as simulate
     from .dynamics.spec import SimulateSpec as SimulateSpec
     from .energy import Energy as Energy
     from .energy import EnergyBatch as EnergyBatch
@@ -48,14 +50,15 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .energy.terms import TorsionRestraint as TorsionRestraint
     from .ensemble import Ensemble as Ensemble
     from .explore import Explorer as Explorer
+    from .explore import ExploreResult as ExploreResult
     from .explore import Refined as Refined
     from .explore import RefinedPoses as RefinedPoses
     from .explore import Refiner as Refiner
+    from .explore import explore as explore
     from .explore import refine as refine
     from .explore.refine_spec import RefineSpec as RefineSpec
     from .forcefield import ForceField as ForceField
     from .formats import draw_slices as draw_slices
-    from .formats import read_conformations as read_conformations
     from .formats import read_map as read_map
     from .formats import write_conformations as write_conformations
     from .formats import write_map as write_map
@@ -119,6 +122,7 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .trajectories import energy_over as energy_over
     from .trajectories import potentials_over as potentials_over
     from .trajectories import potmap_over as potmap_over
+    from .trajectories import read_conformations as read_conformations
     from .trajectories import trajectory as trajectory
     from .view import draw_surface as draw_surface
     from .view import write_page as write_page
@@ -132,6 +136,8 @@ _HOMES = {
     "binding": ("Binding", "BindingEnergies", "PBSolvent"),
     "checking": ("CheckResult", "check_kernel"),
     "dynamics": ("Simulation",),
+    "dynamics.result": ("SimulateResult",),
+    "dynamics.run": ("simulate",),
     "energy": ("Energy", "EnergyBatch", "EnergyResult"),
     "energy.terms": ("CenterRestraint", "DistanceRestraint", "PositionalRestraint", "TorsionRestraint"),
     "energy.spec": ("EnergySpec",),
@@ -143,9 +149,9 @@ _HOMES = {
     "explore.refine_spec": ("RefineSpec",),
     "ensemble": ("Ensemble",),
     "common.errors": ("DeviceError", "FormatError", "InputError", "KernelBuildError", "ParameterError", "PeleError"),
-    "explore": ("Explorer", "Refined", "RefinedPoses", "Refiner", "refine"),
+    "explore": ("ExploreResult", "Explorer", "Refined", "RefinedPoses", "Refiner", "refine"),
     "forcefield": ("ForceField",),
-    "formats": ("draw_slices", "read_conformations", "read_map", "write_conformations", "write_map"),
+    "formats": ("draw_slices", "read_map", "write_conformations", "write_map"),
     "gb_models.solvent_model": ("SolventModel",),
     "grid": ("Grid", "Map"),
     "interop": ("from_mdanalysis", "from_openmm", "from_parmed", "from_rdkit"),
@@ -167,11 +173,22 @@ _HOMES = {
     "relax": ("RelaxBatch", "RelaxResult", "Relaxer"),
     "sampling": ("sample",),
     "solvent": ("Solvent", "SolventBatch", "SolventResult"),
-    "trajectories": ("batches_over", "energy_over", "potentials_over", "potmap_over", "trajectory"),
+    "trajectories": (
+        "batches_over", "energy_over", "potentials_over", "potmap_over", "read_conformations", "trajectory",
+    ),
     "view": ("draw_surface", "write_page"),
 }  # fmt: skip
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
-_CALLED = ("energy", "minimize", "nonbond", "pb", "potmap", "relax", "solvent")  # packages that are functions, too
+_CALLED = (
+    "energy",
+    "explore",
+    "minimize",
+    "nonbond",
+    "pb",
+    "potmap",
+    "relax",
+    "solvent",
+)  # packages that are functions, too
 
 __all__ = sorted([*_MODULES, *_CALLED])
 

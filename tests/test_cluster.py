@@ -284,7 +284,7 @@ def test_frames_of_other_commands_go_to_workers(command, tmp_path):
 
 @SLOW
 def test_replicas_of_a_cluster_are_those_of_one_process(tmp_path):
-    words = ("simulate", HEXAPEPTIDE, "--replicas", 4, "--together", 2, "--steps", 40, "--report-every", 20)
+    words = ("simulate", HEXAPEPTIDE, "--replicas", 4, "--replicas-per-device", 2, "--steps", 40, "--report-every", 20)
     ended(begun("pele_ocl", *words, "--constraints", "hbonds", "-o", tmp_path / "alone"), 0)
     with dask_cluster(tmp_path) as cluster:
         options = ("--constraints", "hbonds", "-o", tmp_path / "shared", "--scheduler", cluster.file)

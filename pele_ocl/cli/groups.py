@@ -46,7 +46,7 @@ def option(
     default: Any = _NONE,
     like: Callable[..., Any] | None = None,
     former: Sequence[str] = (),
-    show_default: bool | None = None,
+    show_default: bool | str | None = None,
     **settings: Any,
 ) -> Any:
     """Make a field of a group.

@@ -264,8 +264,8 @@ def pele_data_option(where: str = "") -> Callable[[Command], Command]:
 model_option = option_of(StructureGroup, "model")
 templates_option = option_of(StructureGroup, "templates")
 obc_option = option_of(StructureGroup, "obc")
-fallback_option = click.option(  # of `explore`
-    "--guess-radii", "fallback", is_flag=True, **former("--fallback"), help=help_of(StructureGroup, "guess_radii")
+guess_radii_option = click.option(
+    "--guess-radii", is_flag=True, **former("--fallback"), help=help_of(StructureGroup, "guess_radii")
 )
 png_option = click.option("--png", type=OUTPUT, metavar="FILE", help="Draw the three central slices; needs matplotlib.")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..common.modules import lazy_names
+from .conformations import read_conformations
 from .energies import FrameEnergies, batches_over, energy_over
 from .reading import Trajectory, trajectory
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:  # the same names as below, for checkers and editors
 
 __all__ = [
     "FrameEnergies", "FrameMaps", "FramePotentials", "Trajectory", "batches_over", "energy_over", "potentials_over",
-    "potmap_over", "trajectory",
+    "potmap_over", "read_conformations", "trajectory",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:  # names by the file that has them: of maps, which few need, and for tests
