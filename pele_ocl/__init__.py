@@ -159,16 +159,16 @@ _HOMES = {
         "without_bonded", "write_pairs",
     ),
     "pb": ("PBIon", "PBLevelResult", "PBModel", "PBResult", "PoissonBoltzmann"),
-    "potmap": ("Potmap", "PotmapResult"),
+    "potmap": ("Potmap", "PotmapResult", "potentials_over", "potmap_over"),
     "reading": ("read",),
     "relax": ("RelaxResult", "Relaxer"),
     "sampling": ("sample",),
     "solvent": ("Solvent", "SolventBatch", "SolventResult"),
-    "trajectories": ("batches_over", "energy_over", "potentials_over", "potmap_over", "trajectory"),
-    "view": ("draw_surface", "write_page"),
+    "painting": ("draw_surface", "write_page"),
+    "trajectories": ("batches_over", "energy_over", "trajectory"),
 }  # fmt: skip
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
-_CALLED = ("energy", "minimize", "nonbond", "pb", "potmap", "relax", "solvent")  # packages that are functions, too
+_CALLED = ("energy", "ions", "minimize", "nonbond", "pb", "potmap", "relax", "solvent", "view")  # packages that are functions, too
 
 __all__ = sorted([*_MODULES, *_CALLED])
 

@@ -194,7 +194,7 @@ def test_a_picture(tmp_path):
 
 def test_a_picture_names_the_file(tmp_path, monkeypatch):
     titles = []
-    module = import_module("pele_ocl.cli.potmap.output")
+    module = import_module("pele_ocl.potmap.pictures")
     monkeypatch.setattr(module, "draw_slices", lambda path, map_, inputs: titles.append(map_.title))
     run("potmap", HEXAPEPTIDE, *SMALL, "--png", tmp_path / "map.png")
     assert titles == ["hexapeptide.pdb: Coulomb potential of 96 atoms"]
@@ -246,23 +246,32 @@ def test_numbers_of_models_in_mmcif(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--cutoff", 9), "--cutoff and --smooth belong to --method cutoff"),
-        (("--smooth",), "--cutoff and --smooth belong to --method cutoff"),
-        (("--combine", "avg"), "--combine belongs to --models all"),
-        (("--origin", 0, 0, 0), "a grid is given by --padding, or by --origin and --shape together"),
-        (
-            ("--origin", 0, 0, 0, "--shape", 2, 2, 2, "--padding", 3),
-            "a grid is given by --padding, or by --origin and --shape together",
-        ),
-        (("--field",), "the field needs a file that holds several maps: give an -o that ends in .h5"),
-        (("--field", "--models", "all", "-o", "a.h5"), "choose one of --field and --models all"),
-        (("--models", "all", "--model", 1), "choose one of --model and --models"),
         (("--method", "ewald"), "'ewald' is not one of"),
         (("--device", "0,,1"), "--device 0,,1 lacks a device before or behind a comma"),
     ],
 )
 def test_wrong_usage(arguments, message):
     assert message in run("potmap", HEXAPEPTIDE, *arguments, code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--cutoff", 9), "--cutoff and --smooth belong to --method cutoff"),
+        (("--smooth",), "--cutoff and --smooth belong to --method cutoff"),
+        (("--combine", "avg"), "--combine belongs to --models all"),
+        (("--origin", 0, 0, 0), "a grid is made by --padding, or by --origin and --shape together"),
+        (
+            ("--origin", 0, 0, 0, "--shape", 2, 2, 2, "--padding", 3),
+            "a grid is made by --padding, or by --origin and --shape together",
+        ),
+        (("--field", "-o", "a.dx"), "the field needs a file that holds several maps: give --output a name that ends"),
+        (("--field", "--models", "all", "-o", "a.h5"), "choose one of --field and --models all"),
+        (("--models", "all", "--model", 1), "choose one of --model and --models"),
+    ],
+)
+def test_options_that_do_not_go_together(arguments, message):
+    assert message in error_of("potmap", HEXAPEPTIDE, *arguments)
 
 
 def test_sentences(tmp_path):
@@ -279,7 +288,7 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path, monkeypatch):
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(import_module("pele_ocl.cli.potmap.computing"), "compute", interrupt)
+    monkeypatch.setattr(import_module("pele_ocl.potmap.spec"), "one_map", interrupt)
     run("potmap", HEXAPEPTIDE, *SMALL, "-o", tmp_path / "a.dx", code=130)
     assert list(tmp_path.iterdir()) == []
 

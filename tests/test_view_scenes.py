@@ -12,7 +12,7 @@ from conftest import DEVICES
 from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
 
 from pele_ocl import FormatError, read, read_map
-from pele_ocl.view import PROGRAMS, scene_path, write_scene
+from pele_ocl.painting import PROGRAMS, scene_path, write_scene
 
 __all__ = ["on_the_chosen_device"]
 

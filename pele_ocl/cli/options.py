@@ -18,8 +18,7 @@ from ..gb_models.solvent_model import GBN_CONVENTIONS, IN_VACUUM, KAPPAS, LCPO_U
 from ..jobs.reading import require_lennard_jones as require_lennard_jones
 from ..ligand import ATOM_TYPES, CHARGES
 from ..reading import FILE
-from ..units import POTENTIAL_UNITS
-from .command import CONSTANTS, DEBUG, INPUT, OUTPUT
+from .command import CONSTANTS, DEBUG, INPUT
 from .control_file import OPTION
 from .reader import StructureReader, choice_options, selection_of
 
@@ -185,12 +184,6 @@ def ligand_option(*, multiple: bool = False, more: str = "") -> Callable[[Comman
     return click.option("--ligand", multiple=multiple, required=True, metavar="EXPR", help=text + more)
 
 
-def from_units_option(of: str) -> Callable[[Command], Command]:
-    """Add --from-units, about the values in the file `of`."""
-    text = f"Unit of the values in {of}, if the file does not name it."
-    return click.option("--from-units", type=click.Choice(POTENTIAL_UNITS), help=text)
-
-
 def precisions_option(default: str = "both") -> Callable[[Command], Command]:
     """Add --precision, passed as `precisions`, for a command that measures several."""
     choice = click.Choice(PRECISIONS)
@@ -257,7 +250,6 @@ obc_option = click.option("--obc", type=INPUT, multiple=True, metavar="FILE", he
 fallback_option = click.option(
     "--fallback", is_flag=True, help="Take radii by element and bonds for atoms without an OBC row."
 )
-png_option = click.option("--png", type=OUTPUT, metavar="FILE", help="Draw the three central slices; needs matplotlib.")
 
 _STRUCTURE_OPTIONS: Options = (
     click.option(
@@ -349,15 +341,6 @@ def dielectric_options(solute: float, solvent: float) -> Callable[[Command], Com
     return lambda command: _add(command, options)
 
 
-def spacing_options(command: Command) -> Command:
-    """Options `spacing` and `padding` of a grid around a molecule."""
-    options = (
-        _number("--spacing", 0.5, "Distance between neighbouring points of the grid, Angstrom."),
-        _number("--padding", 10.0, "Width of the grid around the molecule, Angstrom."),
-    )
-    return _add(command, options)
-
-
 _MODEL_OPTIONS: Options = (
     click.option(
         "--like",
@@ -403,21 +386,6 @@ _MODEL_OPTIONS: Options = (
         "Coulomb's constant, kcal A/(mol e^2): Amber's is 332.0522173, PELE's 332.0637.",
     ),
 )  # fmt: skip
-
-
-def range_option(default: str = "") -> Callable[[Command], Command]:
-    """Add --range, passed as `end`; default : what the help says of it."""
-    text = f"Range of the colours, from -R to R; by default {default}it follows the values."
-    return click.option("--range", "end", type=float, metavar="R", callback=_range_end, help=text)
-
-
-def _range_end(_: click.Context, __: click.Parameter, end: float | None) -> float | None:
-    """Read the end; a value that is none is refused before any work is done, NaN too."""
-    from ..view.colouring import LEAST_END, MOST_END
-
-    if end is not None and not LEAST_END <= end <= MOST_END:
-        raise click.BadParameter(f"{end:g} is not a number from {LEAST_END:g} to {MOST_END:g}")
-    return end
 
 
 strict_option = click.option(

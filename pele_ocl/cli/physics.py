@@ -10,8 +10,6 @@ from ..gb_models import GB_MODELS
 from ..gb_models.radii_of_models import radii_words
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.facts import settings
-from ..pb_model import PBModel
-from ..potmap.options import DEFAULT_CUTOFF
 from ..units import COULOMB_KCAL_A
 from .terminal import one_line
 
@@ -90,33 +88,6 @@ def _salt(facts: Facts) -> str:
 def _surface(facts: Facts) -> str:
     tension = facts["surface_tension"]
     return _SURFACES[facts["surface"]] + (f" {tension:g}" if tension else "")
-
-
-def medium_facts(atoms: Atoms, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Give what a potential depends on, as JSON has it; options : of pele_ocl.potmap"""
-    if options.get("pb") is not None:
-        return pb_facts(atoms, options["pb"])
-    method = options.get("method", "direct")
-    return {
-        "forcefield": atoms.forcefield,
-        "dielectric": options["dielectric"],
-        "distance_dependent": options.get("distance_dependent", False),
-        "ionic_strength": options.get("ionic_strength", 0.0),
-        "temperature": options.get("temperature"),
-        "min_distance": options.get("min_distance", 0.0),
-        "cutoff": (options.get("cutoff") or DEFAULT_CUTOFF) if method == "cutoff" else None,
-        "smooth": options.get("smooth", False),
-    }
-
-
-def pb_facts(atoms: Atoms, model: PBModel) -> dict[str, Any]:
-    """Give what a Poisson-Boltzmann potential depends on, as JSON has it."""
-    names = (
-        "equation", "solute_dielectric", "solvent_dielectric", "ionic_strength", "temperature", "surface", "probe",
-        "charges", "boundary",
-    )  # fmt: skip
-    facts = {name: getattr(model, name) for name in names}
-    return {"forcefield": atoms.forcefield, **facts, "radii_set": atoms.gb_radii_set}
 
 
 def _pb_lines(facts: Facts) -> list[str]:

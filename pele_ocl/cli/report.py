@@ -19,6 +19,7 @@ from ..common.inputfile import InputFile
 from ..common.installation import installed_version
 from ..formats import JsonText
 from ..gb_models.solvent_model import SolventModel
+from ..formats.maps.facts import map_facts as map_facts
 from ..grid import Map
 from ..jobs.facts import area_facts as area_facts
 from ..jobs.facts import composition_as_json as composition_as_json
@@ -74,7 +75,7 @@ def choice_line(devices: str) -> str:
     return f"Choice: {describe(first)}"
 
 
-def headline(source: InputFile, atoms: Atoms) -> str:
+def headline(source: InputFile | None, atoms: Atoms) -> str:
     """Describe the molecule in one line."""
     parts = [counted(len(atoms), "atom")]
     if atoms.labels is not None:
@@ -82,7 +83,8 @@ def headline(source: InputFile, atoms: Atoms) -> str:
         is_mixed = composition.protein < len(atoms.labels.residue_starts)
         parts += composition.parts() if is_mixed else [counted(composition.protein, "residue")]
     charge = round(float(atoms.charges.sum()), 3) + 0.0  # never -0.000
-    return f"{one_line(source.path.name)}: {', '.join(parts)}, net charge {charge:+.3f} e"
+    name = "" if source is None else f"{one_line(source.path.name)}: "
+    return f"{name}{', '.join(parts)}, net charge {charge:+.3f} e"
 
 
 def ending(how: Computation, kernel_seconds: float) -> str:
@@ -172,6 +174,35 @@ class Call:
         }
 
 
+_FILES = ("output", "png", "surface_png")  # parameters that may have {name} in them
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """Facts of the command that is under way, which files of a structure have; call : None where it has one."""
+
+    call: Call | None
+
+    @classmethod
+    def now(cls, several: bool) -> FileFacts:
+        """Take the call that is under way; several : if it is of several structures."""
+        return cls(Call.now() if several else None)
+
+    def __call__(self, path: Path) -> dict[str, Any]:
+        """Give the facts of a structure's files."""
+        places = coordinates_read()
+        of_coordinates = {
+            **({} if places is None else {"coordinates": str(places)}),
+            **({"coordinates_sha256": places.sha256} if isinstance(places, InputFile) else {}),
+        }
+        if self.call is None:
+            return {**of_coordinates, **call_facts()}
+        name = path.name.split(".")[0]
+        given = {key: self.call.parameters.get(key) for key in _FILES}
+        own = {key: json.loads(json.dumps(value).replace("{name}", name)) for key, value in given.items() if value}
+        return {**of_coordinates, **self.call.facts(path, **own)}
+
+
 def call_facts() -> dict[str, str]:
     """Give the program, its command and its parameters."""
     parameters = parameters_used(click.get_current_context())
@@ -206,20 +237,6 @@ def command_line(without: Collection[str] = ()) -> str:
         elif word not in without:
             kept.append(word)
     return shlex.join(kept)
-
-
-def map_facts(map_: Map) -> dict[str, Any]:
-    """A map in figures, for JSON."""
-    return {
-        "shape": list(map_.grid.shape),
-        "origin": map_.grid.origin.tolist(),
-        "spacing": map_.grid.spacing.tolist(),
-        "unit": map_.unit,
-        "temperature": map_.temperature,
-        "min": float(map_.values.min()),
-        "max": float(map_.values.max()),
-        "mean": float(map_.values.mean(dtype=np.float64)),
-    }
 
 
 def map_lines(map_: Map) -> list[str]:

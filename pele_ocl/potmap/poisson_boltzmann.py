@@ -21,6 +21,7 @@ from ..common.variant import Progress
 from ..grid import Grid, Map
 from ..pb import PBModel, PoissonBoltzmann
 from ..pb_model import PBSolute, grid_beyond, salt_of
+from .facts import pb_facts
 from .options import MapOptions
 from .result import PotmapResult
 
@@ -32,20 +33,27 @@ SOLVER = "mgcg"
 WIDTH = 10.0  # A at least between an atom and the border, as pictures of potentials have it
 TOLERANCE = 1e-5  # of the solver: relative, by norm
 # Options that say what PBModel says, or that mean nothing here; the others hold as for all methods.
-_OF_OTHERS = ("dielectric", "distance_dependent", "kappa", "min_distance", "field", "smooth")
+_OF_OTHERS = ("distance_dependent", "kappa", "min_distance", "field", "smooth")
+_OF_MODEL = ("dielectric", "solute_dielectric", "ionic_strength")
 
 
 def require_pb(options: MapOptions) -> PBModel:
     """Return the model of a map. Raises InputError for options that are not of this method."""
-    refused = _OF_OTHERS if options.pb is None else (*_OF_OTHERS, "ionic_strength")
+    refused = _OF_OTHERS if options.pb is None else (*_OF_OTHERS, *_OF_MODEL)
     for field in fields(options):
         if field.name in refused and getattr(options, field.name) != field.default:
             raise InputError(
                 f"the method pb has no option {field.name}; its constants are those of pb=PBModel(...), and it "
                 "computes no field"
             )
-    given = PBModel(ions=salt_of(options.ionic_strength)) if options.pb is None else options.pb
-    model = arguments.instance("pb", given, PBModel, "a PBModel")
+    if options.pb is None:
+        inside, outside = options.solute_dielectric, options.dielectric
+        return PBModel(
+            PBModel.solute_dielectric if inside is None else inside,
+            PBModel.solvent_dielectric if outside is None else outside, salt_of(options.ionic_strength),
+            options.temperature,
+        )  # fmt: skip
+    model = arguments.instance("pb", options.pb, PBModel, "a PBModel")
     if options.temperature not in (MapOptions.temperature, model.temperature):
         raise InputError(
             f"the temperature is {options.temperature:g} K, and that of the model {model.temperature:g}; leave out the "
@@ -99,6 +107,7 @@ def pb_map(atoms: Atoms, grid: Grid, options: MapOptions, progress: Progress | N
         method=METHOD,
         atoms=atoms,
         model=plan.model,
+        settings=pb_facts(atoms, plan.model),
     )
 
 

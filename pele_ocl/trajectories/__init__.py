@@ -6,13 +6,10 @@ from typing import TYPE_CHECKING
 
 from ..common.modules import lazy_names
 from .energies import FrameEnergies, batches_over, energy_over
-from .maps import FrameMaps, potmap_over
-from .potentials import FramePotentials, potentials_over
 from .reading import Trajectory, trajectory
 
 __all__ = [
-    "FrameEnergies", "FrameMaps", "FramePotentials", "Trajectory", "batches_over", "energy_over", "potentials_over",
-    "potmap_over", "trajectory",
+    "FrameEnergies", "Trajectory", "batches_over", "energy_over", "trajectory",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:  # names for tests, by the file that has them

@@ -1,4 +1,4 @@
-"""Molecules in pictures: the surface in colours of a map or of residue values, as a page or as PNG."""
+"""Molecules in pictures: the surface in colours of a map or of residue values, as a page or as PNG, and scenes."""
 
 from __future__ import annotations
 
@@ -23,8 +23,11 @@ from .surface import Surface, molecular_surface
 __all__ = [
     "FOR_SURFACE",
     "FOR_SURFACE_END",
+    "LEAST_END",
+    "MOST_END",
     "PB_SURFACE_END",
     "PROGRAMS",
+    "SURFACE_UNIT",
     "Painted",
     "ResidueValues",
     "about_file",
@@ -58,7 +61,8 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
 PB_SURFACE_END = 5.0
 # Settings of `potmap` for a picture of a screened Coulomb potential. It is several times weaker outside a surface, so
 # its colours end before.
-FOR_SURFACE: Mapping[str, float | str] = {"dielectric": 78.54, "ionic_strength": 0.15, "units": "kT/e"}
+FOR_SURFACE: Mapping[str, float] = {"dielectric": 78.54, "ionic_strength": 0.15}
+SURFACE_UNIT = "kT/e"
 FOR_SURFACE_END = 2.0
 
 

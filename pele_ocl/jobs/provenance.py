@@ -1,0 +1,44 @@
+"""Provenance of results, as their files and JSON objects have it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ..atoms import Atoms
+from ..common.inputfile import InputFile
+from ..common.installation import installed_version
+from .facts import Computed
+from .records import SCHEMA
+
+# Facts of the call that a structure's results are from, such as its command line.
+Call: TypeAlias = Callable[[Path], Mapping[str, Any]]
+
+
+def software() -> str:
+    """Name of the program and its version."""
+    return f"pele-ocl {installed_version()}"
+
+
+def provenance(source: InputFile | None, call: Call | None = None) -> dict[str, Any]:
+    """Facts of a file of results: the input and its SHA-256, then the call's; only the program without one."""
+    read = {} if source is None else {"input": str(source), "input_sha256": source.sha256}
+    return {**read, **({"software": software()} if call is None or source is None else call(source.path))}
+
+
+def origin(source: InputFile | None, atoms: Atoms, how: Computed, call: Call | None = None) -> dict[str, Any]:
+    """Provenance of a computed result, with the device and the reader's notes."""
+    return {
+        **provenance(source, call),
+        "device": how.device,
+        "variant": how.variant,
+        "precision": how.precision,
+        "notes": list(atoms.notes) or "",
+    }
+
+
+def record_head(source: InputFile | None) -> dict[str, Any]:
+    """Beginning of a record: its version, the structure and its SHA-256, empty of atoms that no file brought."""
+    sha256 = "" if source is None else source.sha256
+    return {"schema": SCHEMA, "structure": "" if source is None else str(source), "sha256": sha256}
