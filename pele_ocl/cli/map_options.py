@@ -3,36 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import click
 
 from ..units import POTENTIAL_UNITS
 from .command import OUTPUT
+from .groups import former
 from .options import Command
 
 _UNIT = click.Choice(POTENTIAL_UNITS)
 png_option = click.option("--png", type=OUTPUT, metavar="FILE", help="Draw the three central slices; needs matplotlib.")
-
-
-def former(*names: str) -> dict[str, Any]:
-    """Settings of click.option that add former names, which help texts leave out."""
-    return {"cls": _Renamed, "former": names}
-
-
-class _Renamed(click.Option):
-    """Option that knows its former names."""
-
-    def __init__(self, declarations: Any, *, former: tuple[str, ...] = (), **settings: Any) -> None:
-        super().__init__([*declarations, *former], **settings)
-        self.former = former
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        every, self.opts = self.opts, [opt for opt in self.opts if opt not in self.former]
-        try:
-            return super().get_help_record(ctx)
-        finally:
-            self.opts = every
 
 
 def spacing_options(padding: float | None) -> Callable[[Command], Command]:

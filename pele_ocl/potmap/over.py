@@ -21,7 +21,7 @@ from ..contract import Image
 from ..formats import write_table
 from ..grid import Grid
 from ..jobs.facts import composition_as_json, notes_of
-from ..jobs.notes import with_notes
+from ..common.notes import with_notes
 from ..jobs.provenance import Call, provenance, record_head
 from ..jobs.records import entries
 from ..trajectories.frames import FrameWords

@@ -22,7 +22,7 @@ from ..formats import JsonText, write_map
 from ..formats.maps.facts import map_facts
 from ..grid import Map
 from ..jobs.facts import composition_as_json, notes_of
-from ..jobs.notes import with_notes
+from ..common.notes import with_notes
 from ..jobs.provenance import Call, origin, record_head
 from ..jobs.records import entries
 from ..pb_model import PBModel

@@ -20,7 +20,7 @@ from ..formats import model_numbers, require_map_suffix, require_table_suffix
 from ..grid import Grid
 from ..jobs import Journal, Place, Record
 from ..jobs.given import Given
-from ..jobs.notes import heard_notes, note
+from ..common.notes import heard_notes, note
 from ..jobs.provenance import Call
 from ..jobs.reading import Reads
 from ..jobs.running import run_with
