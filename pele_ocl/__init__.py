@@ -150,7 +150,7 @@ _HOMES = {
     "interop.preparing": ("prepare",),
     "ions": ("IonsResult", "place_ions"),
     "ligand": ("Ligand", "read_ligands"),
-    "mapmath": ("combine_maps",),
+    "mapmath": ("MapResult", "Samples", "combine_maps", "convert", "sample_map"),
     "minimize": ("MinimizeBatch", "MinimizeResult", "Minimizer", "minimize_many"),
     "nonbond": ("Nonbond", "NonbondBatch", "NonbondResult"),
     "opencl.device": ("list_devices",),
@@ -166,9 +166,10 @@ _HOMES = {
     "solvent": ("Solvent", "SolventBatch", "SolventResult"),
     "painting": ("draw_surface", "write_page"),
     "trajectories": ("batches_over", "energy_over", "trajectory"),
+    "view": ("View",),
 }  # fmt: skip
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
-_CALLED = ("energy", "ions", "minimize", "nonbond", "pb", "potmap", "relax", "solvent", "view")  # packages that are functions, too
+_CALLED = ("energy", "ions", "mapmath", "minimize", "nonbond", "pb", "potmap", "relax", "solvent", "view")  # packages that are functions, too
 
 __all__ = sorted([*_MODULES, *_CALLED])
 

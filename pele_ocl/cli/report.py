@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import click
 import numpy as np
 
-from ..atoms import Atoms, Labels
+from ..atoms import Atoms
 from ..atoms.selection import Composition
 from ..common.inputfile import InputFile
 from ..common.installation import installed_version
@@ -22,6 +22,7 @@ from ..gb_models.solvent_model import SolventModel
 from ..formats.maps.facts import map_facts as map_facts
 from ..grid import Map
 from ..jobs.facts import area_facts as area_facts
+from ..jobs.facts import columns_of as columns_of
 from ..jobs.facts import composition_as_json as composition_as_json
 from ..jobs.facts import settings as settings
 from .clock import elapsed
@@ -279,17 +280,3 @@ def _three(numbers: list[float], form: str) -> str:
 def label_columns(atoms: Atoms) -> dict[str, Any]:
     """Give the atoms' labels as columns of a table; none if there are no labels."""
     return {} if atoms.labels is None else columns_of(atoms.labels)
-
-
-def columns_of(labels: Labels) -> dict[str, Any]:
-    """Labels as columns of a table."""
-    return {
-        "chain": labels.chains,
-        "residue_name": labels.residue_names,
-        "residue_number": labels.residue_numbers,
-        "insertion_code": labels.insertion_codes,
-        "atom_name": labels.names,
-        "element": labels.elements,
-        "residue_index": labels.residue_index,
-        "atom_index": np.arange(len(labels), dtype=np.int32),
-    }

@@ -11,12 +11,20 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atoms import Atoms, Floats
+from ..atoms import Atoms, Floats, selectable
+from ..atoms.selection import Selection
 from ..common.arguments import choice
 from ..common.errors import InputError
 from ..common.inputfile import InputFile
 from ..forcefield import ForceField
-from ..formats import brings_parameters, is_structure, read_conformations, structure_format, structure_suffix
+from ..formats import (
+    brings_parameters,
+    is_structure,
+    read_conformations,
+    read_structure_or_atoms,
+    structure_format,
+    structure_suffix,
+)
 from ..reading import read_chosen
 
 Bools = NDArray[np.bool_]
@@ -29,6 +37,9 @@ class Reads(Protocol):
 
     def chosen(self, source: InputFile, number: int | None = None, /) -> Chosen:
         """Read the atoms of a model, and (n,) True for each atom that was taken, None if all were."""
+
+    def unparameterised(self, source: InputFile, /) -> Atoms:
+        """Read names and positions, and no parameters."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +67,13 @@ class Reading:
         return read_chosen(
             source, field, model, self.coordinates, self.parameters, select=self.select, radii=self.radii
         )  # fmt: skip
+
+    def unparameterised(self, source: InputFile) -> Atoms:
+        """Read names and positions of a file, and no parameters: charges are 0."""
+        found = read_structure_or_atoms(source, self.model, self.coordinates, self.parameters)
+        bonds = found.bonds if isinstance(found, Atoms) else np.empty((0, 2), np.int32)
+        atoms = Atoms(found.positions, np.zeros(len(found.positions)), labels=found.labels, bonds=bonds)
+        return atoms if self.select is None else atoms[Selection(self.select).mask(selectable(atoms))]
 
     @cached_property
     def _forcefield(self) -> ForceField:

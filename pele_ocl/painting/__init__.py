@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import html
+import io
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike
@@ -88,6 +91,13 @@ class Painted:
     def framed_page(self) -> str:
         """Write the page within a frame, as a notebook shows it."""
         return framed(self.page())
+
+    def framed_picture(self) -> str:
+        """Draw the surface from both sides as an image of HTML."""
+        data = io.BytesIO()
+        picture_of(self.atoms, self.surface, self.colouring, self.title, self.about).savefig(data, format="png")
+        text = base64.b64encode(data.getvalue()).decode()
+        return f'<img alt="{html.escape(self.title)}" src="data:image/png;base64,{text}">'
 
     def save_page(self, path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] = ()) -> None:
         """Write the page; inputs : files that are read, which `path` must not be."""
