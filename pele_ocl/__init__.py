@@ -67,10 +67,16 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .interop.preparation import Preparation as Preparation
     from .interop.preparing import prepare as prepare
     from .ions import IonsResult as IonsResult
+    from .ions import ions as ions
     from .ions import place_ions as place_ions
     from .ligand import Ligand as Ligand
     from .ligand import read_ligands as read_ligands
+    from .mapmath import MapResult as MapResult
+    from .mapmath import Samples as Samples
     from .mapmath import combine_maps as combine_maps
+    from .mapmath import convert as convert
+    from .mapmath import mapmath as mapmath
+    from .mapmath import sample_map as sample_map
     from .minimize import MinimizeBatch as MinimizeBatch
     from .minimize import Minimizer as Minimizer
     from .minimize import MinimizeResult as MinimizeResult
@@ -83,6 +89,8 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .nonbond import nonbond as nonbond
     from .nonbond.spec import NonbondSpec as NonbondSpec
     from .opencl.device import list_devices as list_devices
+    from .painting import draw_surface as draw_surface
+    from .painting import write_page as write_page
     from .pairs import AllPairs as AllPairs
     from .pairs import PairList as PairList
     from .pairs import all_pairs as all_pairs
@@ -100,7 +108,9 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .pb import pb as pb
     from .potmap import Potmap as Potmap
     from .potmap import PotmapResult as PotmapResult
+    from .potmap import potentials_over as potentials_over
     from .potmap import potmap as potmap
+    from .potmap import potmap_over as potmap_over
     from .reading import read as read
     from .relax import Relaxer as Relaxer
     from .relax import RelaxResult as RelaxResult
@@ -114,11 +124,9 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .solvent.spec import SolventSpec as SolventSpec
     from .trajectories import batches_over as batches_over
     from .trajectories import energy_over as energy_over
-    from .trajectories import potentials_over as potentials_over
-    from .trajectories import potmap_over as potmap_over
     from .trajectories import trajectory as trajectory
-    from .view import draw_surface as draw_surface
-    from .view import write_page as write_page
+    from .view import View as View
+    from .view import view as view
 
     __version__: str
 
@@ -169,7 +177,18 @@ _HOMES = {
     "view": ("View",),
 }  # fmt: skip
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
-_CALLED = ("energy", "ions", "mapmath", "minimize", "nonbond", "pb", "potmap", "relax", "solvent", "view")  # packages that are functions, too
+_CALLED = (
+    "energy",
+    "ions",
+    "mapmath",
+    "minimize",
+    "nonbond",
+    "pb",
+    "potmap",
+    "relax",
+    "solvent",
+    "view",
+)  # packages that are functions, too
 
 __all__ = sorted([*_MODULES, *_CALLED])
 

@@ -447,19 +447,24 @@ def test_a_file_that_ends_in_the_middle(folder):
 
 
 def test_options_stand_in_the_input_file_alone(folder):
-    assert "leave out --surface" in run("pb", "apbs.in", "--surface", "mol", code=2).stderr
+    assert "leave out --dielectric-surface" in error_of("pb", "apbs.in", "--dielectric-surface", "mol")
+    assert "leave out --dielectric-surface" in error_of("pb", "apbs.in", "--surface", "mol")  # its former name
+    assert "leave out" in error_of("pb", "apbs.in", "--select", "protein")
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("--ion", "1:x"), "'1:x' is not CHARGE:CONC or CHARGE:CONC:RADIUS"),
         (("--ionic-strength", "0.1", "--ion", "1:0.1"), "choose one of --ionic-strength and --ion"),
         (("--like", "apbs", "--extrapolate"), "belong to energies without --like apbs"),
     ],
 )
 def test_options_that_do_not_fit(arguments, sentence):
-    assert sentence in run("pb", HEXAPEPTIDE, *arguments, code=2).stderr
+    assert sentence in error_of("pb", HEXAPEPTIDE, *arguments)
+
+
+def test_an_ion_that_cannot_be_read():
+    assert "'1:x' is not CHARGE:CONC or CHARGE:CONC:RADIUS" in run("pb", HEXAPEPTIDE, "--ion", "1:x", code=2).stderr
 
 
 def test_a_salt_that_is_not_neutral():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from conftest import random_atoms
 from maps_helpers import relative
-from test_cli import HEXAPEPTIDE, on_the_chosen_device, run
+from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
 from tolerance import MAP
 from trajectory_helpers import moving
 
@@ -301,11 +301,11 @@ def test_command_writes_values_at_atoms(atoms, file, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--align",), "--align is about a trajectory; give one with -t"),
-        (("--at-atoms", "all"), "--at-atoms is about a trajectory; give one with -t"),
+        (("--align",), "--align is about a trajectory; give one with --trajectory"),
+        (("--at-atoms", "all"), "--at-atoms is about a trajectory; give one with --trajectory"),
         (("-t", "a.nc", "--at-atoms", "all", "--padding", 3), "--at-atoms makes no map; leave out --padding"),
         (("-o", "{statistic}.dx"), "{statistic} belongs to --models all and to trajectories"),
     ],
 )
 def test_wrong_usage(arguments, message):
-    assert message in run("potmap", HEXAPEPTIDE, *arguments, code=2).stderr
+    assert message in error_of("potmap", HEXAPEPTIDE, *arguments)

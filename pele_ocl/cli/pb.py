@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,9 @@ def _taken(context: click.Context, _: click.Parameter, value: str | None) -> str
     return None if value in NAMED_RADII else value
 
 
-def _constant(name: str, text: str, choices: tuple[str, ...] = (), field: str = "", **more: Any) -> Any:
+def _constant(
+    name: str, text: str, choices: tuple[str, ...] = (), field: str = "", **more: Any
+) -> Callable[[Command], Command]:
     """Add an option of a constant of PBModel, whose default only the help names; field : of it, by default the name"""
     default = getattr(DEFAULTS, field or name)
     kind = click.Choice(choices) if choices else float
@@ -182,7 +185,8 @@ def _as_text(result: PBResult, verbose: bool) -> str:
     ]
     if result.alone is not None:
         lines.append(
-            f"  as APBS computes it: {result.energy_kj:,.3f} less {result.alone.energy_kj:,.3f} kJ/mol; no error is known"
+            f"  as APBS computes it: {result.energy_kj:,.3f} less {result.alone.energy_kj:,.3f} kJ/mol; "
+            "no error is known"
         )
     if result.with_residues:
         rows = [(name, f"{share:.3f}") for name, share in result.residue_shares().items()]

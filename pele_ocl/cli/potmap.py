@@ -118,9 +118,7 @@ _SHOWN = 20  # atoms in a table on screen
     "from -2 to 2, of pb from -5 to 5. Other options override them.",
 )  # fmt: skip
 @png_option
-@click.option(
-    "--surface-png", type=OUTPUT, metavar="FILE", help="Draw the molecular surface, coloured by the map."
-)
+@click.option("--surface-png", type=OUTPUT, metavar="FILE", help="Draw the molecular surface, coloured by the map.")
 @click.option(
     "--scene", type=click.Choice(list(PROGRAMS)), multiple=True,
     help="Write a script beside the map for a program that shows it on the surface. Can be given several times.",
@@ -142,9 +140,10 @@ def potmap(
     cluster = cluster_options_of(click.get_current_context())
     is_kept = bool(options["output"] or options["png"] or options["surface_png"])
     several = isinstance(path, tuple)
-    with failing_as_record(path, as_json and not several), MapLine(is_kept) as line:
-        found = compute(
-            path, **options, device=device_list(device), trajectory=trajectory if trajectory.paths else None,
+    first = path[0] if isinstance(path, tuple) else path
+    with failing_as_record(first, as_json and not several), MapLine(is_kept) as line:
+        found: PotmapResult | FramePotentials | MapBatch = compute(
+            cast(Any, path), **options, device=device_list(device), trajectory=trajectory if trajectory.paths else None,
             align=align is not None if align in (None, ALL) else align, place=cluster.place(device),
             shard=cluster.shard, reading=read_atoms, call=FileFacts.now(several), tell=line.begin, progress=line,
         )  # fmt: skip

@@ -18,8 +18,8 @@ from ..atoms.selection import Composition
 from ..common.inputfile import InputFile
 from ..common.installation import installed_version
 from ..formats import JsonText
-from ..gb_models.solvent_model import SolventModel
 from ..formats.maps.facts import map_facts as map_facts
+from ..gb_models.solvent_model import SolventModel
 from ..grid import Map
 from ..jobs.facts import area_facts as area_facts
 from ..jobs.facts import columns_of as columns_of

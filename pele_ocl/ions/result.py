@@ -97,7 +97,7 @@ class IonsResult:
     def table(self) -> Report:
         """Position, potential and energy of each ion, in the order of placement."""
         x, y, z = self.positions.reshape(-1, 3).T
-        columns = {
+        columns: dict[str, Any] = {
             "ion": [species.name for species in self.species],
             "x": Column(x, "A"), "y": Column(y, "A"), "z": Column(z, "A"),
             "potential": Column(self.potentials, "kcal/mol/e"), "energy": Column(self.energies, "kcal/mol"),

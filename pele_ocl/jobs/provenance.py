@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from ..atoms import Atoms
 from ..common.inputfile import InputFile
 from ..common.installation import installed_version
-from .facts import Computed
 from .records import SCHEMA
 
 # Facts of the call that a structure's results are from, such as its command line.
@@ -27,7 +26,18 @@ def provenance(source: InputFile | None, call: Call | None = None) -> dict[str, 
     return {**read, **({"software": software()} if call is None or source is None else call(source.path))}
 
 
-def origin(source: InputFile | None, atoms: Atoms, how: Computed, call: Call | None = None) -> dict[str, Any]:
+class Computation(Protocol):
+    """Any result: its device, variant and precision."""
+
+    @property
+    def device(self) -> str: ...
+    @property
+    def variant(self) -> str | None: ...
+    @property
+    def precision(self) -> str: ...
+
+
+def origin(source: InputFile | None, atoms: Atoms, how: Computation, call: Call | None = None) -> dict[str, Any]:
     """Provenance of a computed result, with the device and the reader's notes."""
     return {
         **provenance(source, call),

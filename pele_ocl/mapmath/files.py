@@ -142,8 +142,8 @@ def mapmath(
     output : file to write; png : picture of its slices to draw
     call : gives facts of the call for files, of a path; progress : called with the share written, 0 to 1
 
-    Returns a MapResult, in the unit of the first map. Raises InputError for signs too many or too few, for maps on other
-    grids, and for units that cannot be converted.
+    Returns a MapResult, in the unit of the first map. Raises InputError for signs too many or too few, for maps on
+    other grids, and for units that cannot be converted.
     """
     signs, given = _parsed(terms, arguments.flag("mean", mean))
     if output is not None:
@@ -208,7 +208,7 @@ class Samples:
         """Name, position and value of each point."""
         names = [str(k + 1) if self.labels is None else self.labels.atom(k) for k in range(len(self))]
         x, y, z = self.positions.T
-        columns = {
+        columns: dict[str, Any] = {
             "point" if self.labels is None else "atom": names, "x": Column(x, "A"), "y": Column(y, "A"),
             "z": Column(z, "A"), "value": Column(self.values, self.map.unit, ",.4f"),
         }  # fmt: skip
@@ -243,8 +243,9 @@ def sample_map(
 ) -> Samples:  # fmt: skip
     """Interpolate values of a map at points, linearly, as `sample` does.
 
-    map_ : a Map or its file; points : Atoms, positions (n, 3) A, the file of a structure, whose atoms are the points, or
-        a .npy, .csv or .txt file with x, y and z a line, in A
+    map_ : a Map or its file
+    points : Atoms, positions (n, 3) A, the file of a structure, whose atoms are the points, or a .npy, .csv or .txt
+        file with x, y and z a line, in A
     model : number of the structure's model in a file with several
     outside : "error" for an InputError about points outside the map, or "nan" for values of NaN there
     output : table to write; call : gives facts of the call for files, of a path
@@ -259,7 +260,8 @@ def sample_map(
         require_map_suffix(source)
     of_points, labels, where = _points(points, model)
     read = None if source is None else read_file(source)
-    found = require_map(map_) if isinstance(map_, Map) else read_map(read or source or "")
+    found = map_ if isinstance(map_, Map) else read_map(read or "")
+    require_map(found)
     try:
         values = sample(found, where, "nan" if outside == "nan" else "raise")
     except InputError as error:

@@ -115,10 +115,10 @@ def pb(
 
     what : Atoms, or the path of a structure, best a .pqr file, whose radii are taken. An input file of APBS, .in, is
         computed as APBS does it, with all that it says; it takes `device` and `progress` alone
-    model : PBModel, all constants, or the number of the model in a file with several. Constants by their names: solute_dielectric, 2, solvent_dielectric, 78.54, temperature, K,
-        dielectric_surface, "edges", probe, density, window, charges, boundary as of PBModel; `nonlinear` for that
-        equation; `ionic_strength`, mol/L, of a 1:1 salt of 2 A, or species of ions with `ion`, each a PBIon or its
-        charge, e, concentration, mol/L, and radius, A
+    model : PBModel, all constants, or the number of the model in a file with several. Constants by their names:
+        solute_dielectric, 2, solvent_dielectric, 78.54, temperature, K, dielectric_surface, "edges", probe, density,
+        window, charges, boundary as of PBModel; `nonlinear` for that equation; `ionic_strength`, mol/L, of a 1:1 salt
+        of 2 A, or species of ions with `ion`, each a PBIon or its charge, e, concentration, mol/L, and radius, A
     like : "apbs" for its surface "smol", charges "spl2" and border "sdh", where no others are given, and for the energy
         of solvation as the difference of two solutions
     radii : also "amber", "charmm" or "parse", as of PoissonBoltzmann; a set of GB radii, of files that are read
@@ -126,8 +126,8 @@ def pb(
     keep_map, grid_error, extrapolate, shifts, seed, progress : as of PoissonBoltzmann.solve
     per_residue : True for shares of residues in `to_json`
     strict : True to refuse what is noted about the structure otherwise
-    output : map to write, kT/e: .dx, .mrc, .cube, .h5 and so on; pqr : file of the atoms with the charges and radii that
-        count
+    output : map to write, kT/e: .dx, .mrc, .cube, .h5 and so on
+    pqr : file of the atoms with the charges and radii that count
     reading, read : how files are read: a jobs.Reading, or the keywords of one: `select`, `forcefield`,
         `coordinates`, `parameters`
     call : gives facts of the call for files, of a structure's path

@@ -16,8 +16,8 @@ from ..common.errors import InputError
 from ..common.inputfile import InputFile
 from ..common.notes import with_notes
 from ..common.variant import Progress
-from ..contract import Finding
 from ..common.writing import refuse_target
+from ..contract import Finding
 from ..formats import require_map_suffix, write_map, write_pqr
 from ..grid import Grid, Map
 from ..jobs.facts import composition_as_json, names_of_residues, notes_of
@@ -120,7 +120,9 @@ class PBResult:
 
     def __repr__(self) -> str:
         if self.alone is not None:
-            return f"PBResult({len(self.atoms):,} atoms, energy of solvation {self.solvation:.3f} kcal/mol, {self.solver})"
+            return (
+                f"PBResult({len(self.atoms):,} atoms, energy of solvation {self.solvation:.3f} kcal/mol, {self.solver})"
+            )
         what = "reaction energy" if self.reaction else "energy"
         grid = "" if self.errors.grid is None else f" (grid error at most about {self.errors.grid:.3g})"
         return f"PBResult({len(self.atoms):,} atoms, {what} {self.energy:.3f} kcal/mol{grid}, {self.solver})"

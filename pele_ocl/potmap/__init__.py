@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from numpy.typing import ArrayLike
 
@@ -85,7 +85,9 @@ Path_ = str | PathLike[str]
 @overload
 def potmap(what: Atoms | Path_, grid: Grid | None = None, *, at_atoms: None = None, **options: Any) -> PotmapResult: ...
 @overload
-def potmap(what: Atoms | Path_, grid: Grid | None = None, *, at_atoms: Selection, **options: Any) -> FramePotentials: ...
+def potmap(
+    what: Atoms | Path_, grid: Grid | None = None, *, at_atoms: Selection, **options: Any
+) -> FramePotentials: ...
 @overload
 def potmap(what: Sequence[Path_], grid: Grid | None = None, **options: Any) -> MapBatch: ...
 def potmap(
@@ -169,9 +171,9 @@ def potmap(
         `topology` and `image`: maps of all frames together, combined likewise. `align` superposes frames on the
         structure, as in `potmap_over`
     at_atoms : atoms whose potential in each frame is wanted in place of a map, of all charges but the atom's own
-    output : files to write, .dx, .dx.gz, .cube, .mrc, .ccp4, .map or .h5, as `save` of the result has them; a table with
+    output : files to write, .dx, .dx.gz, .cube, .mrc, .ccp4, .map or .h5, as `save` of the result does; a table with
         at_atoms
-    png, surface_png : pictures to draw: the three central slices, and the molecular surface in the colours of the map,
+    png, surface_png : pictures to draw: the three central slices, and the molecular surface in colours of the map,
         from -color_max to color_max, by default a round number that fits the values
     scene : programs, "pymol", "chimerax" or "vmd", for which a script beside the map shows it on the surface
     for_surface : True for the settings of surface pictures, where no others are given: kT/e, dielectric 78.54, 0.15
@@ -204,7 +206,7 @@ def potmap(
         end = (PB_SURFACE_END if method == PB_METHOD else FOR_SURFACE_END) if end is None else end
         unit = SURFACE_UNIT if unit is None else unit
         unit_of_files = unit
-        dielectric = FOR_SURFACE["dielectric"] if dielectric is None and kappa is pb is None else dielectric
+        dielectric = FOR_SURFACE["dielectric"] if dielectric is None and kappa is None and pb is None else dielectric
         ionic_strength = FOR_SURFACE["ionic_strength"] if ionic_strength is None and pb is None else ionic_strength
     options = MapOptions(
         method=method, cutoff=cutoff, smooth=smooth, accuracy=accuracy, variant=variant, precision=precision,
@@ -243,7 +245,7 @@ def potmap(
         part = Shard.of(shard) if isinstance(shard, str) else shard
         wanted = paths if part is None else part.part(paths, "structures")
         return spec.several(wanted, Place() if place is None else place)
-    if place is not None and place.is_remote or shard is not None:
+    if (place is not None and place.is_remote) or shard is not None:
         raise InputError(
             "workers and shards share the work on several structures; one map is computed by all devices of `device`"
         )
@@ -285,7 +287,12 @@ def _check_over(spec: MapSpec, at_atoms: bool) -> None:
         raise InputError('`method="pb"` makes maps of structures and models, not of frames; leave out `trajectory`')
     if at_atoms:
         pictures, place = spec.pictures, spec.place
-        given = {"origin": place.origin, "padding": place.padding, "grid": place.grid, "combine": spec.combine}
+        given: dict[str, object] = {
+            "origin": place.origin,
+            "padding": place.padding,
+            "grid": place.grid,
+            "combine": spec.combine,
+        }
         given |= {"png": pictures.slices, "surface_png": pictures.surface, "scene": pictures.scenes or None}
         for name, value in given.items():
             if value is not None:

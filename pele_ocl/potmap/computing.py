@@ -161,7 +161,7 @@ def _check(atoms: Atoms, grid: Grid, options: MapOptions) -> None:
         raise InputError(f"a cutoff is of the method cutoff, not of {method}; choose that, or leave it out")
     for name in ("pb", "solute_dielectric"):
         if getattr(options, name) is not None and method != METHOD:
-            raise InputError(f"{name} is of the method pb, not of {method}; choose that, or leave it out")
+            raise InputError(f"`{name}` is of the method pb, not of {method}; choose that, or leave it out")
     if not arguments.is_among(precision, PRECISIONS):
         raise InputError(f"there is no precision {given(precision)}; choose {' or '.join(PRECISIONS)}")
     atoms.require((), "a potential map")
@@ -200,9 +200,7 @@ def _check_accuracy(method: str, accuracy: float | None, precision: str) -> None
         return
     if method not in (*SPLIT_METHODS, "auto"):
         those = ", ".join(SPLIT_METHODS)
-        raise InputError(
-            f"an accuracy is of the methods {those} and auto, not of {method}; choose one of them"
-        )
+        raise InputError(f"an accuracy is of the methods {those} and auto, not of {method}; choose one of them")
     best = SPLIT_METHODS.get(method, SPLIT_METHODS["mesh"]).finest[precision]
     if not arguments.is_finite(accuracy) or not best <= accuracy <= COARSEST:
         raise InputError(
@@ -218,4 +216,3 @@ def _salt(ionic_strength: float, dielectric: float, temperature: float) -> float
     PotentialModel(dielectric)  # checks it
     potential_factor("kT/e", temperature)
     return debye_kappa(ionic_strength, dielectric, temperature)
-

@@ -1,4 +1,4 @@
-"""What a potential depends on, as records have it."""
+"""Settings that a potential depends on, as records have them."""
 
 from __future__ import annotations
 

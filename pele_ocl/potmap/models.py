@@ -15,6 +15,7 @@ from ..grid import Grid, Map
 from .computing import one_map
 from .result import COMBINATIONS, PotmapResult
 
+
 @dataclass(frozen=True, eq=False)
 class ModelMaps:
     """Result of `potmap_models`.

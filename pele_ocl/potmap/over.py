@@ -16,12 +16,12 @@ from ..atoms import Atoms, Floats, require_atoms
 from ..common.arguments import callback, file_path
 from ..common.errors import InputError
 from ..common.inputfile import InputFile
+from ..common.notes import with_notes
 from ..common.variant import Progress
 from ..contract import Image
 from ..formats import write_table
 from ..grid import Grid
 from ..jobs.facts import composition_as_json, notes_of
-from ..common.notes import with_notes
 from ..jobs.provenance import Call, provenance, record_head
 from ..jobs.records import entries
 from ..trajectories.frames import FrameWords

@@ -43,7 +43,7 @@ def require_pb(options: MapOptions) -> PBModel:
     for field in fields(options):
         if field.name in refused and getattr(options, field.name) != field.default:
             raise InputError(
-                f"the method pb has no option {field.name}; its constants are those of pb=PBModel(...), and it "
+                f"the method pb has no option `{field.name}`; its constants are those of pb=PBModel(...), and it "
                 "computes no field"
             )
     if options.pb is None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
+from dataclasses import field as field_of
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,12 @@ from ..atoms import Atoms, Floats
 from ..common.arguments import file_path
 from ..common.errors import InputError, PeleError
 from ..common.inputfile import InputFile
+from ..common.notes import with_notes
 from ..common.variant import Progress
 from ..formats import JsonText, write_map
 from ..formats.maps.facts import map_facts
 from ..grid import Map
 from ..jobs.facts import composition_as_json, notes_of
-from ..common.notes import with_notes
 from ..jobs.provenance import Call, origin, record_head
 from ..jobs.records import entries
 from ..pb_model import PBModel
@@ -71,11 +72,11 @@ class PotmapResult:
     wanted: float = 0.0
     atoms: Atoms | None = None
     model: PotentialModel | PBModel | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field_of(default_factory=dict)
     source: InputFile | None = None
-    maps: Mapping[str, Map] = field(default_factory=dict)
+    maps: Mapping[str, Map] = field_of(default_factory=dict)
     numbers: Sequence[int] = ()
-    errors: Mapping[int, str] = field(default_factory=dict)
+    errors: Mapping[int, str] = field_of(default_factory=dict)
     frames: FrameMaps | None = None
     n_models: int = 1
     file_unit: str | None = None
@@ -197,7 +198,7 @@ class PotmapResult:
             )  # fmt: skip
 
     def attributes(self) -> dict[str, Any]:
-        """What files of the map say of how it was made."""
+        """Attributes of files: how the map was made."""
         assert self.atoms is not None
         found = origin(self.source, self.atoms, self, self.call)
         found["settings"] = JsonText(json.dumps(dict(self.settings)))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, cast, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,13 +15,13 @@ from ..atoms import Atoms, Floats
 from ..common import arguments
 from ..common.errors import FormatError, InputError, ParameterError, PeleError
 from ..common.inputfile import InputFile, read_file
+from ..common.notes import heard_notes, note
 from ..common.variant import Progress
 from ..common.writing import refuse_target
 from ..formats import model_numbers, require_map_suffix, require_table_suffix
 from ..grid import Grid
 from ..jobs import Journal, Place, Record
 from ..jobs.given import Given
-from ..common.notes import heard_notes, note
 from ..jobs.provenance import Call
 from ..jobs.reading import Reads
 from ..jobs.running import run_with
@@ -39,7 +40,7 @@ from .result import STATISTIC, PotmapResult, targets
 
 NAME = "{name}"  # in an output: the structure's name without its suffix
 DEFAULT_PADDING = 10.0  # A
-Target = TypeVar("Target", Path, tuple[Path, ...], Path | None)
+Target = TypeVar("Target", Path, Path | None)
 
 
 @dataclass(frozen=True)
@@ -175,9 +176,7 @@ class MapSpec(StructureSpec):
             require_map_suffix(output)
             if STATISTIC in output.name:
                 if self.models != "all" and over is None:
-                    raise InputError(
-                        f"{output}: {STATISTIC} belongs to `models=\"all\"` and to trajectories"
-                    )
+                    raise InputError(f'{output}: {STATISTIC} belongs to `models="all"` and to trajectories')
                 for target in targets(output).values():
                     refuse_target(target, [] if source is None else [source])
         self.pictures.require(source, whole(self.outputs))
@@ -266,11 +265,12 @@ class MapSpec(StructureSpec):
         record = found.to_json()
         return {name: value for name, value in record.items() if name not in ("schema", "structure", "sha256")}
 
-    def several(self, paths: Sequence[StructurePath], place: Place) -> MapBatch:
+    def several(self, paths: Sequence[str | PathLike[str]], place: Place) -> MapBatch:
         """Compute and write the maps of structures, here or by workers; a structure that fails is a record, too."""
         files = (*self.outputs, self.pictures.slices, self.pictures.surface)
         _require_names([Path(path) for path in paths], [path for path in files if path is not None])
-        return MapBatch(tuple(run_with(self, paths, Journal(None, {}), False, place)))
+        wanted = [each if isinstance(each, InputFile) else Path(each) for each in paths]
+        return MapBatch(tuple(run_with(self, wanted, Journal(None, {}), False, place)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -352,7 +352,7 @@ def _named(target: Target, path: Path) -> Target:
     """Put the structure's name into that of a file."""
     if not isinstance(target, Path):
         return target
-    return cast(Target, target.with_name(target.name.replace(NAME, path.name.split(".")[0])))
+    return target.with_name(target.name.replace(NAME, path.name.split(".")[0]))
 
 
 def _require_names(paths: Sequence[Path], outputs: Sequence[Path]) -> None:
@@ -361,8 +361,6 @@ def _require_names(paths: Sequence[Path], outputs: Sequence[Path]) -> None:
         written = [_named(output, path) for path in paths]
         if len(set(written)) < len(paths):
             same = "have one name" if NAME in output.name else f"need {NAME} in it, as in {NAME}{output.suffix}"
-            raise InputError(
-                f"{output}: maps of several structures {same}; give each a file of its own"
-            )
+            raise InputError(f"{output}: maps of several structures {same}; give each a file of its own")
         for target in written:
             refuse_target(target, paths)

@@ -291,8 +291,8 @@ def _computed(
         name, usual = POISSON_BOLTZMANN, PB_SURFACE_END
     else:
         result = potmap(
-            atoms, grid, method="auto", device=device, **FOR_SURFACE, temperature=ROOM, unit=SURFACE_UNIT,
-            progress=progress,
+            atoms, grid, method="auto", device=device, dielectric=FOR_SURFACE["dielectric"],
+            ionic_strength=FOR_SURFACE["ionic_strength"], temperature=ROOM, unit=SURFACE_UNIT, progress=progress,
         )  # fmt: skip
         name, usual = str(getattr(result.model, "name", "")), FOR_SURFACE_END
     assert result.model is not None

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from ...atoms import Atoms, Floats
 from ...common.errors import InputError
 from ...grid import Grid
-from ..computing import planned
 from ..accuracy import compute_accurately
+from ..computing import planned
 from ..error import SEED, MapError, exact_values, measured, sampled_points, sum_of_squares
 from ..facts import medium_facts
 from ..methods import SPLIT_METHODS, require_able
