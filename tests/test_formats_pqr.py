@@ -183,7 +183,7 @@ def test_parameters_with_a_file_that_brings_its_own(tmp_path: Path) -> None:
     assert runner.invoke(command, [], standalone_mode=False).return_value == 1
     failed = runner.invoke(command, ["--fallback", "--radii", "pele"], standalone_mode=False)
     assert str(failed.exception) == (
-        f"{file}: a PQR file brings its own charges and radii; leave out --radii, --fallback"
+        f"{file}: a PQR file brings its own charges and radii; leave out `radii`, `fallback`"
     )
 
 

@@ -5,34 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from .control_file import with_control_file
 
-if TYPE_CHECKING:
-    from ..common.inputfile import InputFile  # which NumPy comes with
-
 # Keys of click's context.
 DEBUG = "pele_ocl.debug"
 HEARD = "pele_ocl.heard"  # sentences of the notes that were told since the command began
 CONSTANTS = "pele_ocl.constants"  # the SolventModel that a command computes with
-_COORDINATES = "pele_ocl.coordinates"  # the InputFile, or the path, with the positions of a topology
-_elsewhere: dict[str, Any] = {}  # the same in a worker, which has no command
-
-
-def remember_coordinates(found: InputFile | Path | None) -> None:
-    """Remember where the positions of the structure that was read are from, None where it has its own."""
-    context = click.get_current_context(silent=True)
-    (_elsewhere if context is None else context.meta)[_COORDINATES] = found
-
-
-def coordinates_read() -> InputFile | Path | None:
-    """Give the source of the positions of the structure that was read last."""
-    context = click.get_current_context(silent=True)
-    found: InputFile | Path | None = (_elsewhere if context is None else context.meta).get(_COORDINATES)
-    return found
 
 
 def spelling(group: click.Context) -> Callable[[str, str | None], str | None]:

@@ -199,7 +199,7 @@ def _models_as_text(found: EnergyEvaluation, facts: Facts, per_residue: bool) ->
 
 def _attributes(molecule: MoleculeRead, result: EnergyResult | EnergyBatch, facts: Facts) -> Mapping[str, object]:
     return {
-        **origin(molecule.source, result.atoms, result),
+        **origin(molecule, result.atoms, result),
         **{f"seconds_{name}": value for name, value in result.seconds.items()},
         **facts,
         "born": result.born,

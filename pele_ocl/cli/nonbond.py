@@ -203,7 +203,7 @@ def save(output: Path, computed: NonbondEvaluation, facts: Facts) -> None:
     """Write the gradient of every atom, or the energies of every model, and how they were made."""
     molecule, result = computed.molecule, computed.first
     attributes: dict[str, object] = {
-        **origin(molecule.source, molecule.atoms, result),
+        **origin(molecule, molecule.atoms, result),
         "exact": result.exact,
         **{f"seconds_{name}": value for name, value in computed.seconds.items()},
         **facts,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -15,16 +15,16 @@ from ..atoms.radii import RADII_SETS
 from ..common.variant import PRECISIONS
 from ..gb_models import GB_MODELS, models_listed
 from ..gb_models.solvent_model import GBN_CONVENTIONS, IN_VACUUM, KAPPAS, LCPO_UNKNOWN, PRESETS, SURFACES, SolventModel
-from ..jobs.reading import require_lennard_jones as require_lennard_jones
 from ..ligand import ATOM_TYPES, CHARGES
-from ..reading import FILE
+from ..reading import FILE, FirstFrame, Reading
+from ..reading import require_lennard_jones as require_lennard_jones
 from .command import CONSTANTS, DEBUG, INPUT
 from .control_file import OPTION
-from .reader import StructureReader, choice_options, selection_of
+from .reader import choice_options
 
 Command = Callable[..., Any]
 Options = Sequence[Callable[[Command], Any]]
-ReadAtoms = StructureReader
+ReadAtoms = Reading
 
 PATH = click.Path(path_type=Path)
 DEFAULTS = SolventModel()
@@ -44,19 +44,27 @@ def _add(command: Command, options: Options) -> Command:
     return command
 
 
-def _takes_carbon(options: Mapping[str, object]) -> str:
-    """Rule of LCPO if a command has such surfaces of all that it reads, and takes carbon's parameters for others.
+def _solvent_given(options: Mapping[str, object]) -> SolventModel | None:
+    """Solvent of a command, None if it has none: atoms get its radii and notes as they are read.
 
-    `binding` says so itself, because it passes over waters and ions.
+    `binding` notes atoms without LCPO parameters itself, because it passes over waters and ions.
     """
-    context = click.get_current_context()
-    if context.command.name == "binding" or options.get("lcpo_unknown") != "carbon":
-        return ""
-    surface, like = options["surface"], options.get("like")
-    if isinstance(like, str) and context.get_parameter_source("surface") == ParameterSource.DEFAULT:
-        surface = PRESETS[like].get("surface", surface)
-    rule = str(PRESETS[like].get("lcpo_rule", DEFAULTS.lcpo_rule)) if isinstance(like, str) else DEFAULTS.lcpo_rule
-    return rule if surface == "lcpo" else ""
+    if "gb" not in options:
+        return None
+    model = _constants(options)
+    return replace(model, lcpo_unknown="refuse") if click.get_current_context().command.name == "binding" else model
+
+
+def _constants(options: Mapping[str, Any]) -> SolventModel:
+    """Make the solvent of the options that were given."""
+    context, like = click.get_current_context(), options.get("like")
+    given = {
+        name: options[name] for name in MODEL_FIELDS
+        if name in options and context.get_parameter_source(name) != ParameterSource.DEFAULT
+    }  # fmt: skip
+    if options.get("solvent") == VACUUM or options["gb"] == NO_GB:
+        given = {name: value for name, value in given.items() if name in IN_VACUUM} | {"gb": NO_GB}
+    return SolventModel(**given) if like is None else SolventModel.like(like, **given)
 
 
 def given_options(*names: str) -> tuple[str, ...]:
@@ -75,13 +83,14 @@ def structure_options(command: Command) -> Command:
     @wraps(command)
     def gathered(*, select: str | None, without: str | None, only: str | None, **others: Any) -> Any:
         given = {name: others.pop(name) for name in _STRUCTURE_NAMES}
-        given |= {name: others.get(name) for name in ("gb", "like", "trajectory")}  # which the command gets, too
-        if others.get("solvent") == VACUUM:
-            given["gb"] = NO_GB
-        given["lcpo"] = _takes_carbon(others)
         path = others.get("path") or others.get("paths") or ()
         structures = path if isinstance(path, tuple) else (path,)
-        read_atoms = StructureReader(structures=structures, selection=selection_of(select, without, only), **given)
+        trajectory = others.get("trajectory")
+        read_atoms = Reading(
+            structures=structures, select=select, without=without, only=only, ligands=given.pop("ligand_file"),
+            solvent=_solvent_given(others), trajectory=trajectory if isinstance(trajectory, FirstFrame) else None,
+            **given,
+        )  # fmt: skip
         return command(read_atoms=read_atoms, **others)
 
     return _add(gathered, _STRUCTURE_OPTIONS)
@@ -91,15 +100,14 @@ def model_options(command: Command) -> Command:
     """Options about the solvent; the command gets them as `constants`, a SolventModel."""
 
     @wraps(command)
-    def gathered(*, like: str | None, **others: Any) -> Any:
+    def gathered(**options: Any) -> Any:
         context = click.get_current_context()
-        values = {name: others.pop(name) for name in MODEL_FIELDS if name in others}
-        given = {name: v for name, v in values.items() if context.get_parameter_source(name) != ParameterSource.DEFAULT}
-        solvent = others.pop("solvent", None)  # of `nonbond` alone
+        values = {name: options[name] for name in MODEL_FIELDS if name in options}
+        solvent = options.get("solvent")  # of `nonbond` alone
         if solvent == VACUUM or values["gb"] == NO_GB:
             _refuse_solvent(context, values, solvent)
-            given = {name: value for name, value in given.items() if name in IN_VACUUM} | {"gb": NO_GB}
-        constants = SolventModel(**given) if like is None else SolventModel.like(like, **given)
+        constants = _constants(options)
+        others = {name: of for name, of in options.items() if name not in (*values, "like", "solvent")}
         context.meta[CONSTANTS] = constants  # which files name
         return command(constants=constants, **others)
 

@@ -25,8 +25,9 @@ from ..jobs.facts import area_facts as area_facts
 from ..jobs.facts import columns_of as columns_of
 from ..jobs.facts import composition_as_json as composition_as_json
 from ..jobs.facts import settings as settings
+from ..reading import MoleculeRead
 from .clock import elapsed
-from .command import CONSTANTS, coordinates_read
+from .command import CONSTANTS
 from .terminal import one_line
 
 if TYPE_CHECKING:
@@ -117,10 +118,12 @@ def energy_lines(energy: dict[str, float]) -> list[str]:
     ]
 
 
-def origin(source: InputFile, atoms: Atoms, how: Computation, call: Mapping[str, str] | None = None) -> dict[str, Any]:
+def origin(
+    read: InputFile | MoleculeRead, atoms: Atoms, how: Computation, call: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """Tell how a result was computed, for its file: the provenance, device, and what the reader noted."""
     return {
-        **provenance(source, call),
+        **provenance(read, call),
         "device": how.device,
         "variant": how.variant,
         "precision": how.precision,
@@ -128,14 +131,18 @@ def origin(source: InputFile, atoms: Atoms, how: Computation, call: Mapping[str,
     }
 
 
-def provenance(source: InputFile, call: Mapping[str, str] | None = None) -> dict[str, Any]:
+def provenance(
+    read: InputFile | MoleculeRead, call: Mapping[str, str] | None = None, coordinates: InputFile | Path | None = None
+) -> dict[str, Any]:
     """Tell a file's provenance: the input and the SHA-256 of what was read, program, command, parameters.
 
-    call : facts of the call, by default of the one that is under way
+    read : the molecule, or its file; call : facts of the call, by default of the one that is under way
+    coordinates : file with the positions of a topology, by default the molecule's
 
     A trajectory that was not read whole has no SHA-256.
     """
-    places = coordinates_read()
+    source = read.source if isinstance(read, MoleculeRead) else read
+    places = read.coordinates if isinstance(read, MoleculeRead) else coordinates
     return {
         "input": str(source),
         "input_sha256": source.sha256,
@@ -191,17 +198,12 @@ class FileFacts:
 
     def __call__(self, path: Path) -> dict[str, Any]:
         """Give the facts of a structure's files."""
-        places = coordinates_read()
-        of_coordinates = {
-            **({} if places is None else {"coordinates": str(places)}),
-            **({"coordinates_sha256": places.sha256} if isinstance(places, InputFile) else {}),
-        }
         if self.call is None:
-            return {**of_coordinates, **call_facts()}
+            return call_facts()
         name = path.name.split(".")[0]
         given = {key: self.call.parameters.get(key) for key in _FILES}
         own = {key: json.loads(json.dumps(value).replace("{name}", name)) for key, value in given.items() if value}
-        return {**of_coordinates, **self.call.facts(path, **own)}
+        return self.call.facts(path, **own)
 
 
 def call_facts() -> dict[str, str]:

@@ -174,7 +174,7 @@ def _save(output: Path, found: Evaluation[SolventResult], numbers: Mapping[str, 
     molecule, result = found.molecule, found.first
     energy = energy_of(result)
     attributes = {
-        **origin(molecule.source, molecule.atoms, result),
+        **origin(molecule, molecule.atoms, result),
         "kernel_seconds": result.seconds["kernel"],
         **settings(result.model, result.atoms),
         **accuracy_attributes(result),

@@ -22,12 +22,12 @@ from ..common.variant import PRECISIONS, Progress
 from ..common.writing import replacing
 from ..formats import require_map_suffix
 from ..grid import Grid, Map, require_map
-from ..jobs.given import given_molecule
-from ..jobs.provenance import Call
-from ..jobs.reading import Reads
+from ..jobs.given import given_molecule, reading_of
+from ..jobs.provenance import Call, with_coordinates
 from ..potential_model import PotentialModel
 from ..potmap import MapOptions, PotmapResult, potmap
 from ..potmap.facts import medium_facts
+from ..reading import Reading
 from ..units import COULOMB_KCAL_A
 from .counts import Requests, count_ions
 from .placement import Placement
@@ -74,7 +74,7 @@ def ions(
     precision: str = "float32",
     device: Device | int | str | None = None,
     progress: Progress | None = None,
-    reading: Reads | None = None,
+    reading: Reading | None = None,
     call: Call | None = None,
     **read: Any,
 ) -> IonsResult:
@@ -122,7 +122,8 @@ def ions(
         )  # fmt: skip
         if not len(result):
             note(f"Note: no ion was placed: {_why_none(result, neutralize, concentration)}")
-    model = getattr(reading, "model", None) if reading is not None else read.get("model")
+    model = reading_of(reading, read).model
+    call = with_coordinates(call, molecule.coordinates)
     result = replace(result, source=molecule.source, model=model, heard=tuple(heard), call=call)
     inputs = [] if molecule.source is None else [molecule.source]
     with ExitStack() as files:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 from typing import Any, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
 
 from ..atoms import Atoms
 from ..common.arguments import described, file_path
 from ..common.errors import InputError
 from ..common.inputfile import InputFile, read_file
-from .reading import Reading, Reads
+from ..reading import Bools, Reading
 
 Structure: TypeAlias = Atoms | str | PathLike[str]
 
@@ -24,14 +22,16 @@ class Given:
     """A molecule that a function was given.
 
     source : its file, None for atoms; chosen : (n_all,) True for each atom of the file that was taken, None for all
+    coordinates : file with the positions of a topology, else None
     """
 
     atoms: Atoms
     source: InputFile | None = None
-    chosen: NDArray[np.bool_] | None = None
+    chosen: Bools | None = None
+    coordinates: InputFile | Path | None = None
 
 
-def reading_of(reading: Reads | None, options: Mapping[str, Any]) -> Reads:
+def reading_of(reading: Reading | None, options: Mapping[str, Any]) -> Reading:
     """Make the way to read files; options : of Reading. Raises TypeError for others."""
     unknown = sorted(set(options) - set(Reading.__dataclass_fields__))
     if unknown:
@@ -41,10 +41,13 @@ def reading_of(reading: Reads | None, options: Mapping[str, Any]) -> Reads:
     return Reading(**options) if reading is None else reading
 
 
-def given_molecule(what: object, reading: Reads | None = None, options: Mapping[str, Any] | None = None) -> Given:
+def given_molecule(
+    what: object, reading: Reading | None = None, options: Mapping[str, Any] | None = None, number: int | None = None
+) -> Given:
     """Take atoms, or read a file.
 
     what : Atoms, or the path of a structure; reading, options : of files, as of `reading_of`
+    number : of the model, by default that of the reading
 
     Raises InputError for anything else and for options of reading beside atoms, and as `pele_ocl.read` does.
     """
@@ -56,11 +59,5 @@ def given_molecule(what: object, reading: Reads | None = None, options: Mapping[
     if not isinstance(what, str | PathLike):
         raise InputError(f"a molecule is needed, Atoms or the path of a structure, not {described(what)}")
     file_path(what)
-    source = read_file(what)
-    atoms, chosen = reads.chosen(source)
-    return Given(atoms, source, chosen)
-
-
-def with_more_notes(atoms: Atoms, notes: tuple[str, ...]) -> Atoms:
-    """Add notes to atoms."""
-    return replace(atoms, notes=(*atoms.notes, *notes)) if notes else atoms
+    found = reads.one(read_file(what), number)
+    return Given(found.atoms, found.source, found.chosen, found.coordinates)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -18,6 +19,26 @@ Call: TypeAlias = Callable[[Path], Mapping[str, Any]]
 def software() -> str:
     """Name of the program and its version."""
     return f"pele-ocl {installed_version()}"
+
+
+@dataclass(frozen=True)
+class _WithCoordinates:
+    """Facts of a call that read the positions of a topology from a file; call : gives the others, None for none"""
+
+    coordinates: InputFile | Path
+    call: Call | None
+
+    def __call__(self, path: Path) -> dict[str, Any]:
+        file = self.coordinates
+        # A trajectory that was not read whole has no SHA-256.
+        sha256 = {"coordinates_sha256": file.sha256} if isinstance(file, InputFile) else {}
+        rest = {"software": software()} if self.call is None else self.call(path)
+        return {"coordinates": str(file), **sha256, **rest}
+
+
+def with_coordinates(call: Call | None, coordinates: InputFile | Path | None) -> Call | None:
+    """Add the file of a topology's positions to the facts of a call."""
+    return call if coordinates is None else _WithCoordinates(coordinates, call)
 
 
 def provenance(source: InputFile | None, call: Call | None = None) -> dict[str, Any]:

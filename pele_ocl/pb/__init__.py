@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from dataclasses import MISSING, fields, is_dataclass, replace
+from dataclasses import fields, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, overload
 
@@ -23,8 +23,7 @@ from ..formats import require_map_suffix
 from ..grid import Grid
 from ..jobs.checks import Checks
 from ..jobs.given import given_molecule
-from ..jobs.provenance import Call
-from ..jobs.reading import Reads
+from ..jobs.provenance import Call, with_coordinates
 from ..pb_model import (
     LIKE_APBS,
     PBIon,
@@ -36,6 +35,7 @@ from ..pb_model import (
     lowered_shape,
     salt_of,
 )
+from ..reading import Reading
 from .apbs_run import ApbsResult, PrintLine, run_apbs
 from .named_radii import NAMED_RADII
 from .plan import PoissonBoltzmann
@@ -106,7 +106,7 @@ def pb(
     solvent_dielectric: float | None = None, temperature: float | None = None, dielectric_surface: str | None = None,
     probe: float | None = None, density: float | None = None, window: float | None = None, charges: str | None = None,
     boundary: str | None = None, per_residue: bool = False, strict: bool = False, output: Path_ | None = None,
-    pqr: Path_ | None = None, reading: Reads | None = None, call: Call | None = None,
+    pqr: Path_ | None = None, reading: Reading | None = None, call: Call | None = None,
     show: PrintLine | None = None, **read: Any,
 ) -> PBResult | ApbsResult:  # fmt: skip
     """Solve the Poisson-Boltzmann equation of a molecule once.
@@ -182,7 +182,8 @@ def pb(
         alone = None if like is None or plan.reaction else _in_the_solute(plan).solve(keep_map=False)
     result = replace(
         result, alone=alone, source=molecule.source, findings=tuple(checks.findings),
-        with_residues=arguments.flag("per_residue", per_residue), heard=tuple(heard), call=call,
+        with_residues=arguments.flag("per_residue", per_residue), heard=tuple(heard),
+        call=with_coordinates(call, molecule.coordinates),
     )  # fmt: skip
     if per_residue:
         result.residue_shares()  # says what is wrong before anything is written
@@ -213,10 +214,9 @@ def _refuse_for_apbs(keywords: dict[str, Any]) -> None:
     able = ("what", "device", "progress", "show", "call", "keep_map", "reading", "read", "structures", "trajectory",
             "allow_missing_terminals")  # fmt: skip
     reading = keywords["reading"]
-    if is_dataclass(reading):
-        fresh = {of.name: of.default for of in fields(reading) if not of.name.startswith("_")}
-        defaults |= {name: None if value is MISSING else value for name, value in fresh.items()}
-        keywords |= {name: getattr(reading, name) or None for name in fresh if name not in keywords}
+    if isinstance(reading, Reading):
+        defaults |= {of.name: of.default for of in fields(Reading)}
+        keywords |= {of.name: getattr(reading, of.name) for of in fields(Reading) if of.name not in keywords}
     given = [
         name for name, value in keywords.items() if name not in able and value not in (None, (), {})
         and not (isinstance(value, int | float | str) and value == defaults.get(name))

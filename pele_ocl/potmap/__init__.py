@@ -20,9 +20,9 @@ from ..grid import Grid
 from ..jobs import Place, Shard
 from ..jobs.given import Given, given_molecule, reading_of
 from ..jobs.provenance import Call
-from ..jobs.reading import Models, Reads
 from ..painting import FOR_SURFACE, FOR_SURFACE_END, PB_SURFACE_END, SURFACE_UNIT
 from ..pb_model import PBModel
+from ..reading import Models, Reading
 from ..trajectories import Trajectory
 from ..trajectories.frames import FrameWords
 from ..trajectories.reading import Paths, opened
@@ -132,7 +132,7 @@ def potmap(
     for_surface: bool = False,
     place: Place | None = None,
     shard: Shard | str | None = None,
-    reading: Reads | None = None,
+    reading: Reading | None = None,
     call: Call | None = None,
     tell: Tell | None = None,
     **read: Any,
@@ -254,11 +254,11 @@ def potmap(
     if models == "all":
         if isinstance(what, Atoms):
             raise InputError('`models="all"` is about the models of a file; give its path in place of the atoms')
-        if getattr(spec.reading, "model", None) is not None:
+        if spec.reading.model is not None:
             raise InputError("choose one of `model` and `models`")
         found = spec.found(read_file(what), tell=tell, progress=progress)
     else:
-        found = spec.found(given_molecule(what, spec.reading, {}), over, tell=tell, progress=progress)
+        found = spec.found(given_molecule(what, spec.reading), over, tell=tell, progress=progress)
     spec.write(found)
     return found
 

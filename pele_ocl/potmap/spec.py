@@ -21,11 +21,11 @@ from ..common.writing import refuse_target
 from ..formats import model_numbers, require_map_suffix, require_table_suffix
 from ..grid import Grid
 from ..jobs import Journal, Place, Record
-from ..jobs.given import Given
-from ..jobs.provenance import Call
-from ..jobs.reading import Reads
+from ..jobs.given import Given, given_molecule
+from ..jobs.provenance import Call, with_coordinates
 from ..jobs.running import run_with
 from ..jobs.spec import StructurePath, StructureSpec
+from ..reading import Reading
 from ..trajectories import Trajectory
 from ..trajectories.selection import Selection
 from ..trajectories.streaming import ahead
@@ -40,6 +40,7 @@ from .result import STATISTIC, PotmapResult, targets
 
 NAME = "{name}"  # in an output: the structure's name without its suffix
 DEFAULT_PADDING = 10.0  # A
+Found = TypeVar("Found", PotmapResult, FramePotentials)
 Target = TypeVar("Target", Path, Path | None)
 
 
@@ -149,7 +150,7 @@ class MapSpec(StructureSpec):
     file_unit : unit of files, None for their formats' own; call : facts of the call, which files have
     """
 
-    reading: Reads
+    reading: Reading
     models: str
     place: GridWords
     combine: str | None
@@ -189,17 +190,19 @@ class MapSpec(StructureSpec):
         with heard_notes() as heard:
             if over is not None:
                 assert isinstance(given, Given)
-                found = self._over(given, over, tell, progress)
+                found = self._named(self._over(given, over, tell, progress), given)
             elif self.models == "all":
                 assert isinstance(given, InputFile)
-                found = self._of_models(Models.of(given, self.reading), tell, progress)
+                models = Models.of(given, self.reading)
+                found = self._named(self._of_models(models, tell, progress), Given(models.first, given))
             else:
-                found = self._of_one(self._read(given), tell, progress)
-        source = given if isinstance(given, InputFile) else given.source
-        return replace(found, source=source, call=self.call, heard=tuple(heard))
+                one = given if isinstance(given, Given) else given_molecule(given, self.reading)
+                found = self._named(self._of_one(one, tell, progress), one)
+        return replace(found, heard=tuple(heard))
 
-    def _read(self, given: Given | InputFile) -> Given:
-        return given if isinstance(given, Given) else Given(self.reading.chosen(given)[0], given)
+    def _named(self, found: Found, given: Given) -> Found:
+        """Put the names of the files into a result."""
+        return replace(found, source=given.source, call=with_coordinates(self.call, given.coordinates))
 
     def _of_one(self, given: Given, tell: Tell | None, progress: Progress | None) -> PotmapResult:
         grid = self.place.around([given.atoms])
@@ -312,8 +315,13 @@ class Models:
     atoms: Mapping[int, Atoms]
     failed: Mapping[int, str]
 
+    @property
+    def first(self) -> Atoms:
+        """Atoms of the first model that can be read."""
+        return next(iter(self.atoms.values()))
+
     @classmethod
-    def of(cls, source: InputFile, reading: Reads) -> Models:
+    def of(cls, source: InputFile, reading: Reading) -> Models:
         """Read all models. Raises the first one's error if none can be read."""
         numbers, atoms, errors = model_numbers(source), dict[int, Atoms](), dict[int, PeleError]()
         for number in numbers:

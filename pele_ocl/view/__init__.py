@@ -23,7 +23,6 @@ from ..grid import Grid, Map, require_map
 from ..jobs.facts import notes_of
 from ..jobs.given import Given, given_molecule, reading_of
 from ..jobs.provenance import record_head
-from ..jobs.reading import Reads
 from ..mapmath import with_unit
 from ..painting import (
     FOR_SURFACE,
@@ -43,6 +42,7 @@ from ..painting import (
 )
 from ..painting.about import POISSON_BOLTZMANN
 from ..potmap import PotmapResult, potmap
+from ..reading import Reading
 from ..report import Column, Report
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def view(
     color_max: float | None = None,
     device: Device | int | str | None = None,
     progress: Progress | None = None,
-    reading: Reads | None = None,
+    reading: Reading | None = None,
     **read: Any,
 ) -> View:
     """Show a molecule as a page or a picture: its surface coloured by a potential, another map or by residues.
@@ -229,7 +229,7 @@ def _unread(what: Atoms | Path_) -> InputFile | None:
     return None if isinstance(what, Atoms) else read_file(what)
 
 
-def _unparameterised(what: Atoms | Path_, reads: Reads) -> Given:
+def _unparameterised(what: Atoms | Path_, reads: Reading) -> Given:
     """Take atoms as they are, or read names and positions of a file."""
     if isinstance(what, Atoms):
         return Given(what)

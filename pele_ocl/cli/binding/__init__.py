@@ -332,7 +332,7 @@ def _write(found: BindingReport, molecule: MoleculeRead, wanted: BindingOptions)
     of = found.decomposition
     if of is not None:
         if wanted.decomposition is not None:
-            write_decomposition(wanted.decomposition, of, provenance(molecule.source))
+            write_decomposition(wanted.decomposition, of, provenance(molecule))
         if wanted.bars is not None:
             draw_residues(wanted.bars, of)
         if wanted.heat_map is not None:

@@ -151,7 +151,7 @@ def separate_for(
     if output is not None:
         naming = _naming(binding, like)
         units = dict.fromkeys(naming.of(energies.systems["complex"].terms), UNIT)
-        write_table(output, _rows(energies, naming), units, provenance(molecule.source))
+        write_table(output, _rows(energies, naming), units, provenance(molecule))
     return energies
 
 
@@ -277,4 +277,4 @@ def _save(output: Path, molecule: MoleculeRead, energies: BindingEnergies, namin
     units = dict.fromkeys(columns, UNIT)
     rmsd = {} if energies.rmsd is None else {"rmsd": energies.rmsd}
     table = {"frame": energies.frames, **columns, **rmsd, "error": errors}
-    write_table(output, table, units | dict.fromkeys(rmsd, "angstrom"), provenance(molecule.source))  # type: ignore[arg-type]
+    write_table(output, table, units | dict.fromkeys(rmsd, "angstrom"), provenance(molecule))  # type: ignore[arg-type]

@@ -131,7 +131,11 @@ def pele_run(
     walkers = run.walkers if shard is None else shard.part(run.walkers, "reports")
     computed = {"device": str(plan.device), "variant": plan.variant, "precision": precision}
     facts = {"ligand": ligand or _perturbed(run), "group_cutoffs": has_cutoffs, "own_reports": run.own, **computed}
-    attributes = {**provenance(source), **facts, **settings(constants, atoms)}
+    attributes = {
+        **provenance(source, coordinates=read_atoms.coordinates_of(path)),
+        **facts,
+        **settings(constants, atoms),
+    }
     of_shard = output if shard is None or output is None else shard.path(output)
     journal = journal_of_poses(of_shard, attributes, shard, run.walkers)
     with ProgressLine("Poses") as progress:

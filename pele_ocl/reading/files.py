@@ -10,15 +10,15 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .atoms import Atoms, Floats, Structure, selectable
-from .atoms.radii import RADII_SETS, tidy_set
-from .atoms.selection import Selection
-from .common import arguments
-from .common.errors import InputError
-from .common.inputfile import read_file
-from .forcefield import ForceField
-from .formats import brings_parameters, read_structure_or_atoms, structure_format
-from .ligand import ATOM_TYPES, CHARGES, Ligand, count_molecules, is_ligand_file, read_sdf
+from ..atoms import Atoms, Floats, Structure, selectable
+from ..atoms.radii import RADII_SETS, tidy_set
+from ..atoms.selection import Selection
+from ..common import arguments
+from ..common.errors import InputError
+from ..common.inputfile import read_file
+from ..forcefield import ForceField
+from ..formats import brings_parameters, read_structure_or_atoms, structure_format
+from ..ligand import ATOM_TYPES, CHARGES, Ligand, count_molecules, is_ligand_file, read_sdf
 
 LigandGiven: TypeAlias = str | PathLike[str] | Ligand | Atoms
 Ligands: TypeAlias = Iterable[LigandGiven]
