@@ -197,7 +197,8 @@ class MapLine:
             + (f": about {binary_size(work.memory)} of the device's memory" if work.memory else "")
         )
         if not self.is_kept:
-            note("Note: the map is not written to a file; -o map.dx writes it, --png map.png draws it")
+            told = "Note: the map is not written to a file; -o map.dx writes it, --png map.png draws it"
+            note(told, heard=False)
 
 
 def _about(seconds: float) -> str:

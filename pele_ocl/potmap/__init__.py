@@ -217,6 +217,8 @@ def potmap(
     )  # fmt: skip
     _check_smooth(options)
     pictures = Pictures(_file("png", png), _file("surface_png", surface_png), programs, end, color_max is not None)
+    if isinstance(what, Atoms) and read:
+        given_molecule(what, reading, read)  # which refuses it
     spec = MapSpec(
         reading_of(reading, read), models, GridWords(grid, spacing, padding, origin, shape), combine, options, outputs,
         pictures, unit_of_files, call,

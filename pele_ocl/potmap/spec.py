@@ -40,7 +40,6 @@ from .result import STATISTIC, PotmapResult, targets
 
 NAME = "{name}"  # in an output: the structure's name without its suffix
 DEFAULT_PADDING = 10.0  # A
-Found = TypeVar("Found", PotmapResult, FramePotentials)
 Target = TypeVar("Target", Path, Path | None)
 
 
@@ -187,10 +186,13 @@ class MapSpec(StructureSpec):
         progress: Progress | None = None,
     ) -> PotmapResult | FramePotentials:  # fmt: skip
         """Compute the map of a molecule, of one model or of all, or over frames."""
+        found: PotmapResult | FramePotentials
         with heard_notes() as heard:
             if over is not None:
                 assert isinstance(given, Given)
-                found = self._named(self._over(given, over, tell, progress), given)
+                frames = self._over(given, over, tell, progress)
+                call = with_coordinates(self.call, given.coordinates)
+                found = replace(frames, source=given.source, call=call)
             elif self.models == "all":
                 assert isinstance(given, InputFile)
                 models = Models.of(given, self.reading)
@@ -200,7 +202,7 @@ class MapSpec(StructureSpec):
                 found = self._named(self._of_one(one, tell, progress), one)
         return replace(found, heard=tuple(heard))
 
-    def _named(self, found: Found, given: Given) -> Found:
+    def _named(self, found: PotmapResult, given: Given) -> PotmapResult:
         """Put the names of the files into a result."""
         return replace(found, source=given.source, call=with_coordinates(self.call, given.coordinates))
 
