@@ -119,7 +119,7 @@ def test_several_structures_of_both_doors(tmp_path):
     lines = run("potmap", *paths, *words_of(SMALL), "-o", tmp_path / "{name}.mrc", "--json").stdout.splitlines()
     assert without_seconds(found.to_json()) == without_seconds([json.loads(line) for line in lines])
     assert not found.errors
-    with pytest.raises(InputError, match="need {name} in it"):
+    with pytest.raises(InputError, match=r"need \{name\} in it"):
         pele_ocl.potmap(paths, output=tmp_path / "one.dx")
     (tmp_path / "bad.pdb").write_text("ATOM      1  N   ALA A   1       x.000   0.000   0.000  1.00  0.00\nEND\n")
     failed = pele_ocl.potmap([tmp_path / "bad.pdb", PEPTIDE], **SMALL, place=Place())
@@ -130,7 +130,7 @@ PB = [
     {"ionic_strength": 0.15},
     {"nonlinear": True, "ionic_strength": 0.1, "solvent_dielectric": 80.0, "per_residue": True},
     {"like": "apbs", "dielectric_surface": "mol", "probe": 1.2},
-    {"radii": "parse", "charges": "spl2", "boundary": "sdh", "temperature": 310.0},
+    {"radii": "pdb2pqr-parse", "charges": "spl2", "boundary": "sdh", "temperature": 310.0},
 ]
 
 
@@ -167,8 +167,8 @@ def test_pb_by_names_is_that_of_its_model():
 def test_an_input_file_of_apbs_is_run_by_both_doors(tmp_path):
     (tmp_path / "ion.pqr").write_text("ATOM  1  I  ION  1  0.0 0.0 0.0  1.00 3.00\n")
     (tmp_path / "apbs.in").write_text(
-        f"read mol pqr {tmp_path / 'ion.pqr'} end\nelec name one mg-manual dime 33 33 33 glen 12 12 12 gcent mol 1 mol 1 "
-        "lpbe bcfl sdh pdie 2.0 sdie 78.54 chgm spl2 srfm smol srad 1.4 swin 0.3 sdens 10.0 temp 298.15 "
+        f"read mol pqr {tmp_path / 'ion.pqr'} end\nelec name one mg-manual dime 33 33 33 glen 12 12 12 gcent mol 1 "
+        "mol 1 lpbe bcfl sdh pdie 2.0 sdie 78.54 chgm spl2 srfm smol srad 1.4 swin 0.3 sdens 10.0 temp 298.15 "
         "calcenergy total end\nprint elecEnergy one end\nquit\n"
     )
     found = pele_ocl.pb(tmp_path / "apbs.in")

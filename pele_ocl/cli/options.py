@@ -11,7 +11,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from ..atoms.radii import RADII_SETS
+from ..atoms.radii import PDB2PQR_SETS, RADII_SETS, tidy_set
 from ..common.variant import PRECISIONS
 from ..gb_models import GB_MODELS, models_listed
 from ..gb_models.solvent_model import GBN_CONVENTIONS, IN_VACUUM, KAPPAS, LCPO_UNKNOWN, PRESETS, SURFACES, SolventModel
@@ -35,6 +35,15 @@ _STRUCTURE_NAMES = (
     "coordinates", "parameters", "model", "forcefield", "radii", "templates", "obc", "pele_data", "fallback",
     "allow_missing_terminals", "allow_scripts", "ligand_file", "ligand_forcefield", "ligand_charges",
 )  # fmt: skip
+
+
+class _SetOfRadii(click.Choice[str]):
+    """Name of a set of radii; former names are taken, too, and the atoms have a note then."""
+
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> str:
+        if isinstance(value, str) and tidy_set(value) != value:
+            return value
+        return super().convert(value, param, context)
 
 
 def _add(command: Command, options: Options) -> Command:
@@ -290,11 +299,11 @@ _STRUCTURE_OPTIONS: Options = (
         "--gb-radii",
         "--radii",
         "radii",
-        type=click.Choice([*RADII_SETS, FILE, "amber"]),
-        help="Set of GB radii. openmm-obc (once named amber) and pele serve atoms that no OBC table names; "
-        "AMBER's sets serve all atoms; file takes the radii in the structure's files. Default: file if "
-        "it has radii, else mbondi3 with gbn2, bondi with gbn, pele with PELE's force fields, openmm-"
-        "obc with Amber99SB.",
+        type=_SetOfRadii([*RADII_SETS, *PDB2PQR_SETS, FILE]),
+        help="Set of radii. openmm-obc and pele serve atoms that no OBC table names; AMBER's sets serve all atoms; "
+        "pdb2pqr-... are PDB2PQR's by names of atoms, for Poisson-Boltzmann alone; file takes the radii in the "
+        "structure's files. Default: file if it has radii, else mbondi3 with gbn2, bondi with gbn, pele with PELE's "
+        "force fields, openmm-obc with Amber99SB.",
     ),
     click.option(
         "--ligand-file",

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ..gb_models.radii_of_models import radii_words
-from ..pb import NAMED_RADII, SOLVERS, PBIon, PBModel, PBResult
+from ..pb import SOLVERS, PBIon, PBModel, PBResult
 from ..pb import pb as compute
 from ..pb_model import BOUNDARIES, SPREADINGS, SURFACES
 from .clock import elapsed
@@ -41,25 +41,6 @@ def _ions(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tupl
             raise click.BadParameter(f"{text!r} is not CHARGE:CONC or CHARGE:CONC:RADIUS, as 1:0.15:2.0 is")
         ions.append(PBIon(*numbers))
     return tuple(ions)
-
-
-def _named_radii(command: Command) -> Command:
-    """Let the option for radii take those of PDB2PQR's force fields, too, which need no GB scales."""
-    (option,) = (each for each in command.__click_params__ if each.name == "radii")  # type: ignore[attr-defined]
-    others = [name for name in option.type.choices if name not in NAMED_RADII]
-    option.type, option.callback = click.Choice([*NAMED_RADII, *others]), _taken
-    option.help = (
-        "Radii of the atoms: amber, charmm or parse as PDB2PQR assigns them by names, also to .pqr files; a set of GB "
-        "radii; file for those in the structure's file. Default: file if it has radii, else the force field's GB radii."
-    )
-    return command
-
-
-def _taken(context: click.Context, _: click.Parameter, value: str | None) -> str | None:
-    """Give the radii to the parameter that the library takes them by, not to the reading of files."""
-    if value in NAMED_RADII:
-        context.params["named_radii"] = value
-    return None if value in NAMED_RADII else value
 
 
 def _constant(
@@ -130,13 +111,9 @@ def _constant(
 @click.option("--per-residue", is_flag=True, help="Also report each residue's share of the energy.")
 @device_option()
 @strict_option
-@_named_radii
 @structure_options
 @report_options
-def pb(
-    path: Path, output: Path | None, read_atoms: ReadAtoms, as_json: bool, verbose: bool,
-    named_radii: str | None = None, **options: Any,
-) -> None:  # fmt: skip
+def pb(path: Path, output: Path | None, read_atoms: ReadAtoms, as_json: bool, verbose: bool, **options: Any) -> None:
     """Compute the Poisson-Boltzmann energy of solvation and potential of the molecule in IN.
 
     IN is a structure, best a .pqr file, whose radii are taken, or an input file of APBS (.in). The latter is computed
@@ -144,7 +121,7 @@ def pb(
     """
     with failing_as_record(path, as_json), ProgressLine("Poisson-Boltzmann") as progress:
         result = compute(
-            path, **options, radii=named_radii, output=output, keep_map=output is not None, reading=read_atoms,
+            path, **options, output=output, keep_map=output is not None, reading=read_atoms,
             call=FileFacts.now(several=False), show=None if as_json else say, progress=progress,
         )  # fmt: skip
     if as_json:

@@ -37,7 +37,6 @@ from ..pb_model import (
 )
 from ..reading import Reading
 from .apbs_run import ApbsResult, PrintLine, run_apbs
-from .named_radii import NAMED_RADII
 from .plan import PoissonBoltzmann
 from .result import PBErrors, PBLevelResult, PBParts, PBResult
 from .solvers import SOLVERS
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
     from ..opencl.device import Device
 
 __all__ = [
-    "NAMED_RADII",
     "SOLVERS",
     "ApbsResult",
     "PBErrors",
@@ -121,8 +119,7 @@ def pb(
         of 2 A, or species of ions with `ion`, each a PBIon or its charge, e, concentration, mol/L, and radius, A
     like : "apbs" for its surface "smol", charges "spl2" and border "sdh", where no others are given, and for the energy
         of solvation as the difference of two solutions
-    radii : also "amber", "charmm" or "parse", as of PoissonBoltzmann; a set of GB radii, of files that are read
-    grids, spacing, padding, reaction, solver, tolerance, max_iterations, given, device : as of PoissonBoltzmann
+    grids, spacing, padding, radii, reaction, solver, tolerance, max_iterations, given, device : as of PoissonBoltzmann
     keep_map, grid_error, extrapolate, shifts, seed, progress : as of PoissonBoltzmann.solve
     per_residue : True for shares of residues in `to_json`
     strict : True to refuse what is noted about the structure otherwise
@@ -161,7 +158,7 @@ def pb(
         model = _model_of(like, nonlinear, ionic_strength, ion, constants)
     elif like is not None or nonlinear or ionic_strength or len(ion) or constants:
         raise InputError("choose one of `model` and the names of its constants")
-    if isinstance(radii, str) and radii not in NAMED_RADII and not isinstance(what, Atoms) and reading is None:
+    if isinstance(radii, str) and not isinstance(what, Atoms) and reading is None:
         read, radii = {**read, "radii": radii}, None
     with heard_notes() as heard:
         molecule = given_molecule(what, reading, read)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats, Structure, selectable
-from ..atoms.radii import RADII_SETS, tidy_set
+from ..atoms.radii import PDB2PQR_SETS, RADII_SETS, goes_by_names, tidy_set
 from ..atoms.selection import Selection
 from ..common import arguments
 from ..common.errors import InputError
@@ -59,7 +59,7 @@ def read(
     parameters : CHARMM's parameter files, for a .psf
     select : the atoms to take, `protein and not resname NAP` say (docs/selection.md); by default all. Atoms that
         are left out need no template
-    radii : set of GB radii, as `Atoms.with_radii` has them, for any solvent; "file" for those of the file. By default
+    radii : set of radii, as `Atoms.with_radii` has them, for any solvent; "file" for those of the file. By default
         those of the file if it has some. Else they are the force field's default, which a SolventModel replaces if its
         GB model was made with others (gbn: bondi, gbn2: mbondi3), or if its program has others (SolventModel.like)
 
@@ -124,7 +124,8 @@ def _read_file(
 ) -> tuple[Atoms, NDArray[np.bool_] | None]:  # fmt: skip
     """Read the file itself; parameters as of read_chosen. ligand : force field and charges of an SDF file"""
     if radii is not None:
-        arguments.choice("the set of GB radii", tidy_set(arguments.text("radii", radii)), (*RADII_SETS, FILE))
+        known = (*RADII_SETS, *PDB2PQR_SETS, FILE)
+        arguments.choice("the set of GB radii", tidy_set(arguments.text("radii", radii)), known)
     arguments.file_path(path)
     require_model(model)
     if not isinstance(forcefield, ForceField | str | None):
@@ -143,10 +144,12 @@ def _read_file(
         found = read_structure_or_atoms(path, model, coordinates, files)
     named = None if radii == FILE else radii
     if isinstance(found, Structure):
-        field = _field_of(forcefield, named)
+        by_names = named if goes_by_names(named) else None
+        field = _field_of(forcefield, None if by_names else named)
         if selection is not None and not selection.needs_types:
             return _chosen_first(found, field, selection, radii)
         found = field._assign_known(found)
+        found = found if by_names is None else found.with_radii(by_names)
     else:
         found = found if named is None else found.with_radii(named)
         found = found if found.forcefield else replace(found, forcefield="file")
@@ -179,6 +182,8 @@ def _chosen_first(
     mask, unknown = selection.mask_and_unknown(selectable(structure.labels, structure.positions))
     whole = selection.whole_residues(structure.labels, mask)
     atoms = forcefield._assign_known(structure.of_residues(whole))
+    if radii is not None and goes_by_names(radii):
+        atoms = atoms.with_radii(radii)
     if radii == FILE and not _brings_radii(atoms, False):
         raise InputError(_NO_RADII.format(structure.source))
     return _noted(atoms if mask.sum() == whole.sum() else atoms[mask[whole]], atoms, mask, unknown)

@@ -1,11 +1,12 @@
 """Random input files of APBS, and how far the energies here are from those of `apbs` in the same folder.
 
-python tests/benchmarks/pb_random.py [--count 400] [--seed 1] [--folder FOLDER] [--keep]
+python tests/benchmarks/pb_random.py [--count 400] [--first 0] [--seed 1] [--folder FOLDER]
 
 Molecules of 1 to 80 spheres without regard for chemistry: overlapping, at places with few digits, some without a radius
 or a charge. Grids, equations, surfaces, charges, borders and salts of every kind that both programs compute; most are
-nonlinear. Needs `apbs` on the path. A line for each input that differs by more than 1e-6, that one program alone
-refuses, or whose energy is no number; then the counts. Inputs that `apbs` does not converge for do not count.
+nonlinear. --first leaves out the inputs before it, so that several processes share them. Needs `apbs` on the path. A
+line for each input that differs by more than 1e-6, that one program alone refuses, or whose energy is no number; then
+the counts. Inputs that `apbs` does not converge for do not count.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def molecule_of(rng: np.random.Generator) -> str:
         charge = rng.choice([1.0, -1.0, 0.0, np.round(rng.uniform(-1, 1), 4)])
         radius = rng.choice([0.0, 0.5, 1.0, 1.5, 2.0, np.round(rng.uniform(0.4, 2.7), 4)])
         radius = max(radius, 0.5) if number == 1 else radius
-        lines.append(f"ATOM {number:6d}  C   MOL     1    {x:8.3f}{y:8.3f}{z:8.3f} {charge:8.4f} {radius:7.4f}")
+        lines.append(f"ATOM {number:6d}  C   MOL {number:5d}    {x:8.3f}{y:8.3f}{z:8.3f} {charge:8.4f} {radius:7.4f}")
     return "\n".join(lines) + "\n"
 
 
@@ -93,6 +94,7 @@ def energy_there(path: Path) -> tuple[float, bool]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=400)
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path)
     options = parser.parse_args()
@@ -102,8 +104,11 @@ def main() -> None:
     worst = 0.0
     for number in range(options.count):
         path = folder / f"{number}.in"
-        path.with_suffix(".pqr").write_text(molecule_of(rng))
-        path.write_text(input_of(rng, f"{number}.pqr"))
+        molecule, text = molecule_of(rng), input_of(rng, f"{number}.pqr")
+        if number < options.first:
+            continue
+        path.with_suffix(".pqr").write_text(molecule)
+        path.write_text(text)
         there, converged = energy_there(path)
         here, why = energy_here(path)
         if not converged:
