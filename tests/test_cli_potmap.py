@@ -111,7 +111,7 @@ def test_options_reach_the_map(atoms, grid, arguments, model):
 
 @pytest.mark.parametrize("unit", POTENTIAL_UNITS)
 def test_units(unit):
-    found = report("--units", unit, "--temperature", 310)
+    found = report("--unit", unit, "--temperature", 310)
     assert found["unit"] == unit
     assert found["max"] == pytest.approx(report()["max"] * potential_factor(unit, 310), rel=1e-12)
 
@@ -141,7 +141,7 @@ def test_several_devices():
 @pytest.mark.parametrize("suffix", [".dx", ".dx.gz", ".mrc", ".h5"])
 def test_map_files(atoms, grid, tmp_path, suffix):
     path = tmp_path / f"map{suffix}"
-    run("potmap", HEXAPEPTIDE, *SMALL, *DOUBLE, "-o", path, "--units", "kT/e", "--temperature", 310)
+    run("potmap", HEXAPEPTIDE, *SMALL, *DOUBLE, "-o", path, "--unit", "kT/e", "--temperature", 310)
     written = read_map(path)
     np.testing.assert_allclose(written.grid.origin, grid.origin, atol=3e-5)
     expected = reference.potmap(atoms, grid) * potential_factor("kT/e", 310)
@@ -161,7 +161,7 @@ def test_several_files_at_once(atoms, grid, tmp_path):
         assert file.attrs["input"] == str(HEXAPEPTIDE)
 
 
-@pytest.mark.parametrize(("named", "written"), [((), "hartree/e"), (("--units", "kcal/mol/e"), "kcal/mol/e")])
+@pytest.mark.parametrize(("named", "written"), [((), "hartree/e"), (("--unit", "kcal/mol/e"), "kcal/mol/e")])
 def test_a_cube_file_is_in_the_unit_that_was_named(tmp_path, named, written):
     run("potmap", HEXAPEPTIDE, *SMALL, "-o", tmp_path / "map.cube", *named)
     assert read_map(tmp_path / "map.cube").unit == written
@@ -180,7 +180,7 @@ def test_the_field_in_a_file(atoms, grid, tmp_path):
 
 def test_the_temperature_of_the_fields_unit(tmp_path):
     path = tmp_path / "map.h5"
-    run("potmap", HEXAPEPTIDE, *SMALL, "--field", "--units", "kT/e", "--temperature", 310, "-o", path)
+    run("potmap", HEXAPEPTIDE, *SMALL, "--field", "--unit", "kT/e", "--temperature", 310, "-o", path)
     with h5py.File(path) as file:
         assert {
             (file[name].attrs["unit"], file[name].attrs["temperature"]) for name in ("field_x", "field_strength")

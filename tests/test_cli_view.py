@@ -49,7 +49,7 @@ def test_a_map_of_apbs_is_shown_for_what_it_is(tmp_path, apbs):
     (tmp_path / "in.pdb").write_text("\n".join(line.replace(" ALA ", " QQQ ") for line in heavy))
     page, picture = tmp_path / "page.html", tmp_path / "surface.png"
     said = run(
-        "view", tmp_path / "in.pdb", "--map", apbs, "--from-units", "kT/e", "--range", 5, "-o", page, "-o", picture
+        "view", tmp_path / "in.pdb", "--map", apbs, "--from-unit", "kT/e", "--range", 5, "-o", page, "-o", picture
     ).stdout
     assert "Colours       -5 to 5" in said
     text = page.read_text()
@@ -108,7 +108,7 @@ def test_sentences(tmp_path, apbs):
     assert "choose one of --map and --residue-values" in error_of("view", HEXAPEPTIDE, *both, "-o", page)
     method = ("--map", apbs, "--method", "pb")
     assert "--method is about a potential that is computed" in error_of("view", HEXAPEPTIDE, *method, "-o", page)
-    assert "--from-unit is about the file of --map" in error_of("view", HEXAPEPTIDE, "--from-units", "V", "-o", page)
+    assert "--from-unit is about the file of --map" in error_of("view", HEXAPEPTIDE, "--from-unit", "V", "-o", page)
     assert "Missing option '-o'" in run("view", HEXAPEPTIDE, code=2).stderr
     assert not page.exists()
 
@@ -127,10 +127,10 @@ def test_a_range_that_is_none_is_refused_before_any_work(tmp_path, end):
 def test_for_surface_gives_defaults_that_options_win_over(tmp_path):
     path = tmp_path / "map.h5"
     found = json.loads(run("potmap", HEXAPEPTIDE, *COARSE, "--for-surface", "-o", path, "--json").stdout)
-    by_hand = ("--units", "kT/e", "--dielectric", 78.54, "--ionic-strength", 0.15)
+    by_hand = ("--unit", "kT/e", "--dielectric", 78.54, "--ionic-strength", 0.15)
     assert found["max"] == json.loads(run("potmap", HEXAPEPTIDE, *COARSE, *by_hand, "--json").stdout)["max"]
     other = json.loads(run("potmap", HEXAPEPTIDE, *COARSE, "--dielectric", 4, "--for-surface", "--json").stdout)
-    by_hand = ("--units", "kT/e", "--dielectric", 4, "--ionic-strength", 0.15)
+    by_hand = ("--unit", "kT/e", "--dielectric", 4, "--ionic-strength", 0.15)
     assert other["max"] == json.loads(run("potmap", HEXAPEPTIDE, *COARSE, *by_hand, "--json").stdout)["max"]
     import h5py
 
@@ -153,6 +153,6 @@ def test_pictures_of_several_structures(tmp_path):
 
 
 def test_a_range_in_another_unit_is_not_that_of_kt(tmp_path):
-    words = ("--for-surface", "--units", "mV", "-o", tmp_path / "map.dx", "--scene", "vmd")
+    words = ("--for-surface", "--unit", "mV", "-o", tmp_path / "map.dx", "--scene", "vmd")
     run("potmap", HEXAPEPTIDE, *COARSE, *words)
     assert "-2 (red) to 2 (blue) mV" not in (tmp_path / "map.vmd").read_text()

@@ -93,15 +93,20 @@ def test_the_text_says_its_model():
 
 def test_what_the_equation_has_no_use_for_is_refused(atoms):
     grid = Grid.around(atoms, 3, 2.0)
-    for name, value in {"dielectric": 4.0, "min_distance": 1.0, "field": True, "kappa": 0.1}.items():
-        with pytest.raises(InputError, match=rf"the method pb has no option {name}; its constants are those of pb="):
+    for name, value in {"min_distance": 1.0, "field": True, "kappa": 0.1}.items():
+        with pytest.raises(InputError, match=rf"the method pb has no option `{name}`; its constants are those of pb="):
             potmap(atoms, grid, method="pb", **{name: value})
-    with pytest.raises(InputError, match="pb is of the method pb, not of direct"):
+    with pytest.raises(InputError, match="`pb` is of the method pb, not of direct"):
         potmap(atoms, grid, pb=SALT)
     with pytest.raises(InputError, match="pb is 'water'; a PBModel is needed"):
         potmap(atoms, grid, method="pb", pb="water")
     with pytest.raises(InputError, match=r"the temperature is 310 K, and that of the model 298\.15"):
-        potmap(atoms, grid, method="pb", temperature=310.0)
+        potmap(atoms, grid, method="pb", pb=SALT, temperature=310.0)
+    with pytest.raises(InputError, match="the method pb has no option `dielectric`; its constants are those of pb="):
+        potmap(atoms, grid, method="pb", pb=SALT, dielectric=4.0)
+    assert potmap(atoms, grid, method="pb", dielectric=70.0, temperature=310.0).model == PBModel(
+        solvent_dielectric=70.0, temperature=310.0
+    )
     with pytest.raises(InputError, match="the method pb computes on one device; 2 are given"):
         potmap(atoms, grid, method="pb", device=[0, 0])
     with pytest.raises(InputError, match="the method pb has no variant 'blocked'; choose auto"):

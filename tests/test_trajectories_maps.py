@@ -283,7 +283,7 @@ def test_command_goes_on_without_frames_that_fail(atoms, frames, tmp_path):
 
 
 def test_command_writes_values_at_atoms(atoms, file, tmp_path):
-    chosen = ("potmap", HEXAPEPTIDE, "-t", file, "--at-atoms", "name CA", "--units", "kT/e")
+    chosen = ("potmap", HEXAPEPTIDE, "-t", file, "--at-atoms", "name CA", "--unit", "kT/e")
     told = run(*chosen, "-o", tmp_path / "a.csv", "-o", tmp_path / "a.h5").stdout
     assert "Potential at atoms, of all charges but their own, kT/e" in told
     lines = [line for line in (tmp_path / "a.csv").read_text().splitlines() if not line.startswith("#")]

@@ -39,7 +39,7 @@ BOXES: dict[str, tuple[float, float, str, str]] = {
     "ions": (3, 0.9, "ions", "placement"),
     "potmap": (2, 0.9, "potmap", "maps of the potential"),
     "pb": (1, 0.9, "pb", "Poisson-Boltzmann"),
-    "view": (2, 0.9, "view", "surfaces, pages, scenes"),
+    "painting": (2, 0.9, "view painting", "surfaces, pages, scenes"),
     "reference": (3, 0.9, "reference", "the definitions, in NumPy"),
     "opencl": (0, 0.9, "opencl", "devices, kernels, launches"),
     "files and jobs": (2.35, 1.9, "formats forcefield interop ligand pairs reading jobs report results", ""),

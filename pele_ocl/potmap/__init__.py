@@ -33,6 +33,7 @@ from .options import MapOptions
 from .over import FramePotentials, potentials_over, potmap_over
 from .pictures import Pictures
 from .poisson_boltzmann import METHOD as PB_METHOD
+from .poisson_boltzmann import require_pb
 from .problem import MapProblem
 from .result import COMBINATIONS, FrameMaps, PotmapResult
 from .room import MeshRoom
@@ -216,6 +217,8 @@ def potmap(
         temperature=temperature, pb=pb, solute_dielectric=solute_dielectric,
     )  # fmt: skip
     _check_smooth(options)
+    if method == PB_METHOD:
+        require_pb(options)
     pictures = Pictures(_file("png", png), _file("surface_png", surface_png), programs, end, color_max is not None)
     if isinstance(what, Atoms) and read:
         given_molecule(what, reading, read)  # which refuses it
