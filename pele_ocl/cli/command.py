@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ import click
 
 from .control_file import with_control_file
 
+_QUOTES = "\"'"
 # Keys of click's context.
 DEBUG = "pele_ocl.debug"
 HEARD = "pele_ocl.heard"  # sentences of the notes that were told since the command began
@@ -31,7 +33,7 @@ def spelling(group: click.Context) -> Callable[[str, str | None], str | None]:
         word = next((opt for opt in option.opts if opt.startswith("--")), option.opts[0])
         if value == "False":
             return option.secondary_opts[0] if option.secondary_opts else None
-        return word if value in (None, "True") else f"{word} {value.strip(chr(34) + chr(39))}"
+        return word if value in (None, "True") else f"{word} {shlex.quote(value.strip(_QUOTES))}"
 
     return spell
 

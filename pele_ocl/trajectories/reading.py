@@ -309,7 +309,7 @@ class Trajectory:
         if n_selected is not None:
             raise InputError(f"the selection names {n_selected:,} of {n_file:,} atoms; the structure has {n:,}")
         advice = (
-            "choose those of the structure by --select" if n_file > n else "give the structure that the frames are of"
+            "choose those of the structure by `select`" if n_file > n else "give the structure that the frames are of"
         )
         self._name_difference(atoms.labels, "the structure", advice)
         raise FormatError(f"{self.paths[0]}: its frames have {n_file:,} atoms, the structure {n:,}; {advice}")
@@ -328,7 +328,7 @@ class Trajectory:
         if wanted.stop is None or wanted.stop < 0 or wanted.stop > end:
             raise FormatError(
                 f"{self.paths[file]}: ends in the middle of a frame, behind {self.counts[file]:,} whole ones; copy the "
-                f"file again, or take the whole ones by --frames :{end}"
+                f"file again, or take the whole ones by `frames=':{end}'`"
             )
 
     def _named(self) -> str:

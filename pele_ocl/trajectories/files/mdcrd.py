@@ -91,6 +91,6 @@ def _why_not(path: Path, n_atoms: int, n_lines: int) -> str:
     if not odd and numbers % 3 == 0 and len(lengths) < 10**6 and not (is_box and numbers % _A_LINE == 3):
         return (
             f"{path}: its frames seem to have {numbers // 3:,} atoms, the structure {n_atoms:,}; "
-            "choose those of the structure by --select, with --topology"
+            "choose those of the structure by `select`, with `topology`"
         )
     return f"{path}: the first {n_lines:,} lines behind the title are not those of {n_atoms:,} atoms in F8.3"
