@@ -11,7 +11,6 @@ from test_cli import HEXAPEPTIDE, on_the_chosen_device, run
 
 import pele_ocl
 from pele_ocl import Atoms, FormatError, InputError, PBIon, PBModel, read_map
-from pele_ocl.jobs import Place
 
 __all__ = ["on_the_chosen_device"]
 
@@ -122,7 +121,7 @@ def test_several_structures_of_both_doors(tmp_path):
     with pytest.raises(InputError, match=r"need \{name\} in it"):
         pele_ocl.potmap(paths, output=tmp_path / "one.dx")
     (tmp_path / "bad.pdb").write_text("ATOM      1  N   ALA A   1       x.000   0.000   0.000  1.00  0.00\nEND\n")
-    failed = pele_ocl.potmap([tmp_path / "bad.pdb", PEPTIDE], **SMALL, place=Place())
+    failed = pele_ocl.potmap([tmp_path / "bad.pdb", PEPTIDE], **SMALL)
     assert list(failed.errors) == [0]
 
 

@@ -371,9 +371,9 @@ def test_a_selection_that_was_applied_is_as_new() -> None:
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [
-        (("--only", "protien"), 1, "there is no kind 'protien'; choose of protein, nucleic"),
-        (("--without", "HOH,"), 1, "lacks a name before or behind a comma"),
-        (("--without", "(HOH"), 1, "names of residues are needed"),
+        (("--only", "protien"), 2, "there is no kind 'protien'; choose of protein, nucleic"),
+        (("--without", "HOH,"), 2, "lacks a name before or behind a comma"),
+        (("--without", "(HOH"), 2, "names of residues are needed"),
         (("--select", "chain Q"), 1, "the selection 'chain Q' takes no atom; no atom is chain Q (there are A"),
         (("--select", "chian A"), 1, "has 'chian' at character 1"),
     ],

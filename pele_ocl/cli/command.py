@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
+from ..common.errors import KeywordError, worded
 from .control_file import with_control_file
 
 _QUOTES = "\"'"
@@ -19,10 +21,25 @@ HEARD = "pele_ocl.heard"  # sentences of the notes that were told since the comm
 CONSTANTS = "pele_ocl.constants"  # the SolventModel that a command computes with
 
 
+# Keywords of functions whose option has another name.
+_OPTION_OF = {"only_terms": "terms", "ligands": "ligand_file", "pairs": "pairs_file"}
+
+
+def current() -> click.Context:
+    """Context of the command that runs."""
+    return click.get_current_context()
+
+
+def is_given(context: click.Context, name: str) -> bool:
+    """True for a parameter whose value the user gave, or a control file: it is no default."""
+    return context.get_parameter_source(name) not in (None, ParameterSource.DEFAULT)
+
+
 def spelling(group: click.Context) -> Callable[[str, str | None], str | None]:
     """Make the spelling of keywords as options of the command that runs within a context of the group."""
 
     def spell(name: str, value: str | None) -> str | None:
+        name = _OPTION_OF.get(name, name)
         running = click.get_current_context(silent=True) or group
         command = running.command
         if isinstance(command, click.Group) and running.invoked_subcommand is not None:
@@ -153,6 +170,13 @@ class EachOnce(click.Command):
             if error.option_name == "--igb":
                 ours = f"{ours} {_model_of_igb(args)}".strip()
             raise click.UsageError(f"No such option {error.option_name!r}. (Did you mean {ours!r}?)", ctx) from None
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; keywords that do not go together are a mistake in its usage."""
+        try:
+            return super().invoke(ctx)
+        except KeywordError as error:
+            raise click.UsageError(worded(str(error), spelling(ctx)), ctx) from error
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """List arguments and options, with --help-all, which help texts of few options leave out."""

@@ -15,9 +15,10 @@ from ..jobs.journal import is_journal, merged, read_journal
 from ..jobs.shards import require_all
 from ..trajectories.recording import RECORDERS, Settings, require_record_suffix
 from ..trajectories.recording.merging import SHARD, frames_in, parts_of_shards
+from ..trajectories.tally import Tally
+from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
-from .frames.tally import Tally
-from .json_lines import say_records, timed
+from .json_lines import exit_for_failed, say_records, timed
 from .minimize.report import save as save_minimized
 from .minimize.work import MINIMIZED
 from .options import debug_option, json_option
@@ -76,8 +77,8 @@ def _merge_frames(shards: tuple[Path, ...], output: Path, as_json: bool) -> None
         record = Record(str(settings["input"]), str(settings["input_sha256"]), timed(tally.as_json()))
         say_records([record])
     else:
-        say("\n".join(tally.lines(f"{len(shards):,} shards")).lstrip("\n"))
-    tally.exit_with_failures()
+        say("\n".join(tally.lines(f"{len(shards):,} shards", elapsed())).lstrip("\n"))
+    exit_for_failed("frame", tally.failed, tally.n_failed, tally.n)
 
 
 def _merge_structures(shards: tuple[Path, ...], output: Path, as_json: bool) -> None:

@@ -15,10 +15,13 @@ from ..atoms.radii import PDB2PQR_SETS, RADII_SETS, tidy_set
 from ..common.variant import PRECISIONS
 from ..gb_models import GB_MODELS, models_listed
 from ..gb_models.solvent_model import GBN_CONVENTIONS, IN_VACUUM, KAPPAS, LCPO_UNKNOWN, PRESETS, SURFACES, SolventModel
+from ..jobs.doors import solvent_of
 from ..ligand import ATOM_TYPES, CHARGES
 from ..reading import FILE, FirstFrame, Reading
 from ..reading import require_lennard_jones as require_lennard_jones
-from .command import CONSTANTS, DEBUG, INPUT
+from .cluster import NAMES as CLUSTER
+from .cluster import cluster_options_of
+from .command import CONSTANTS, DEBUG, INPUT, current, is_given
 from .control_file import OPTION
 from .reader import choice_options
 
@@ -81,6 +84,50 @@ def given_options(*names: str) -> tuple[str, ...]:
     context = click.get_current_context()
     absent = (None, ParameterSource.DEFAULT)
     return tuple(name for name in names if context.get_parameter_source(name) not in absent)
+
+
+WORDS = frozenset({
+    *_STRUCTURE_NAMES, *MODEL_FIELDS, "like", "select", "without", "only", "trajectory", "frames", "topology", "image",
+    "resume", "solvent",
+})  # fmt: skip
+
+
+def words_of(command: Command) -> Command:
+    """Gather what was given about files, the solvent, trajectories and processes as `words`: keywords of a function."""
+
+    @wraps(command)
+    def gathered(**options: Any) -> Any:
+        context, cluster = current(), cluster_options_of(current())
+        words = {name: options.pop(name) for name in list(options) if name in WORDS}
+        words = {name: value for name, value in words.items() if is_given(context, name)}
+        if words.get("gb") == NO_GB or words.get("solvent") == VACUUM:  # a control file's have no part then
+            words = {name: of for name, of in words.items() if not _is_of_file(context, name) or name in IN_VACUUM}
+        if "ligand_file" in words:
+            words["ligands"] = words.pop("ligand_file")
+        shared = {name: getattr(cluster, name) for name in CLUSTER}
+        words |= {name: value for name, value in shared.items() if value is not None}
+        vacuum = {"gb": NO_GB} if words.get("solvent") == VACUUM else {}
+        if "gb" in context.params:  # which files name
+            own = {name: of for name, of in words.items() if name == "like" or name in MODEL_FIELDS}
+            context.meta[CONSTANTS] = solvent_of({**own, **vacuum}, "solvent=vacuum" if vacuum else "gb=none")
+        return command(words=words, **options)
+
+    return gathered
+
+
+def _is_of_file(context: click.Context, name: str) -> bool:
+    """True for an option about the solvent whose value is of a control file."""
+    return context.get_parameter_source(name) == ParameterSource.DEFAULT_MAP and name in (*MODEL_FIELDS, "radii")
+
+
+def structure_flags(command: Command) -> Command:
+    """Options about structure and parameters, which the command gets as they are."""
+    return _add(command, _STRUCTURE_OPTIONS)
+
+
+def solvent_flags(command: Command) -> Command:
+    """Options about the solvent, which the command gets as they are."""
+    return _add(command, _MODEL_OPTIONS)
 
 
 def structure_options(command: Command) -> Command:

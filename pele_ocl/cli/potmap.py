@@ -18,7 +18,7 @@ from ..potmap.over import STATISTICS
 from ..units import POTENTIAL_UNITS
 from .clock import elapsed
 from .cluster import cluster_options, cluster_options_of
-from .command import OUTPUT, EachOnce
+from .command import OUTPUT, EachOnce, current
 from .frames import FrameOptions, frame_options
 from .frames.run import FrameLine
 from .json_lines import exit_for_failed, exit_for_records, failing_as_record, say_records, say_result
@@ -137,15 +137,15 @@ def potmap(
     of its own by -o '{name}.dx'.
     """
     trajectory.require_alone()
-    cluster = cluster_options_of(click.get_current_context())
+    cluster = cluster_options_of(current())
     is_kept = bool(options["output"] or options["png"] or options["surface_png"])
     several = isinstance(path, tuple)
     first = path[0] if isinstance(path, tuple) else path
     with failing_as_record(first, as_json and not several), MapLine(is_kept) as line:
         found: PotmapResult | FramePotentials | MapBatch = compute(
             cast(Any, path), **options, device=device_list(device), trajectory=trajectory if trajectory.paths else None,
-            align=align is not None if align in (None, ALL) else align, place=cluster.place(device),
-            shard=cluster.shard, reading=read_atoms, call=FileFacts.now(several), tell=line.begin, progress=line,
+            align=align is not None if align in (None, ALL) else align, workers=cluster.workers,
+            scheduler=cluster.scheduler, shard=cluster.shard, reading=read_atoms, call=FileFacts.now(several), tell=line.begin, progress=line,
         )  # fmt: skip
     if isinstance(found, MapBatch):
         if as_json:

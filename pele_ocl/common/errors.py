@@ -75,6 +75,12 @@ class InputError(PeleError):
     code = "input"
 
 
+class KeywordError(InputError):
+    """Keywords of a function that do not go together, or of which one lacks another."""
+
+    code = "keywords"
+
+
 class FormatError(PeleError):
     """A file that does not hold what its format promises."""
 

@@ -67,6 +67,19 @@ def find_public_names_by(find: Callable[[str], Any]) -> None:
     _public[:] = [find]
 
 
+def public(name: str) -> Any:
+    """Return the object of a public name, or a room, for a lower room that hands work to it.
+
+    name : without "pele_ocl."; a function over trajectories, say, which a function of a quantity calls
+    """
+    (find,) = _public or [_of_package]
+    return find(name)
+
+
+def _of_package(name: str) -> Any:
+    return getattr(import_module(__package__.partition(".")[0]), name)
+
+
 def present(former: str, name: str) -> Any:
     """Warn the caller of a former name, which ends with the next release; return the object of the public one.
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..atoms import Atoms, require_atoms
 from ..common import arguments
-from ..common.errors import InputError
+from ..common.errors import InputError, KeywordError
 from ..common.modules import lazy_names, make_callable
 from ..common.notes import heard_notes, note
 from ..common.variant import PRECISIONS, Progress
@@ -98,9 +98,9 @@ def ions(
         -1.0
     """
     if neutralize and concentration is not None:
-        raise InputError("choose one of `neutralize` and `concentration`")
+        raise KeywordError("choose one of `neutralize` and `concentration`")
     if not add and not neutralize and concentration is None:
-        raise InputError("say which ions: `add`, or `neutralize=True`, or `concentration=0.15`")
+        raise KeywordError("say which ions: `add`, or `neutralize=True`, or `concentration=0.15`")
     if output is not None:
         require_pdb(output)
     if map_output is not None:

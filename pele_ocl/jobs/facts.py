@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..atoms import Atoms, Floats, Labels
+from ..atoms import Atoms, Floats
 from ..atoms.selection import Composition
 from ..common.notes import as_json
 from ..gb_models.solvent_model import SolventModel, has_area, surface_area
@@ -118,17 +118,3 @@ def gradient_facts(gradient: Floats | None) -> dict[str, float] | None:
 def notes_of(atoms: Atoms) -> dict[str, Any]:
     """Give the notes about atoms, for a report in JSON."""
     return as_json(atoms.notes)
-
-
-def columns_of(labels: Labels) -> dict[str, Any]:
-    """Labels as columns of a table."""
-    return {
-        "chain": labels.chains,
-        "residue_name": labels.residue_names,
-        "residue_number": labels.residue_numbers,
-        "insertion_code": labels.insertion_codes,
-        "atom_name": labels.names,
-        "element": labels.elements,
-        "residue_index": labels.residue_index,
-        "atom_index": np.arange(len(labels), dtype=np.int32),
-    }

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from ..atoms import Atoms
 from ..common.arguments import described, file_path
-from ..common.errors import InputError
+from ..common.errors import InputError, KeywordError
 from ..common.inputfile import InputFile, read_file
 from ..reading import Bools, Reading
 
@@ -37,7 +37,7 @@ def reading_of(reading: Reading | None, options: Mapping[str, Any]) -> Reading:
     if unknown:
         raise TypeError(f"unexpected keyword argument {unknown[0]!r}")
     if reading is not None and options:
-        raise InputError(f"choose one of `reading` and `{next(iter(options))}`")
+        raise KeywordError(f"choose one of `reading` and `{next(iter(options))}`")
     return Reading(**options) if reading is None else reading
 
 
@@ -54,7 +54,7 @@ def given_molecule(
     reads = reading_of(reading, options or {})
     if isinstance(what, Atoms):
         if options:
-            raise InputError(f"`{next(iter(options))}` is about reading a file, and the atoms are read already")
+            raise KeywordError(f"`{next(iter(options))}` is about reading a file, and the atoms are read already")
         return Given(what)
     if not isinstance(what, str | PathLike):
         raise InputError(f"a molecule is needed, Atoms or the path of a structure, not {described(what)}")

@@ -5,20 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from ..atoms import Atoms
 from ..common.inputfile import InputFile
-from ..common.installation import installed_version
 from .records import SCHEMA
+from .texts import Computation, software
 
 # Facts of the call that a structure's results are from, such as its command line.
 Call: TypeAlias = Callable[[Path], Mapping[str, Any]]
-
-
-def software() -> str:
-    """Name of the program and its version."""
-    return f"pele-ocl {installed_version()}"
 
 
 @dataclass(frozen=True)
@@ -45,17 +40,6 @@ def provenance(source: InputFile | None, call: Call | None = None) -> dict[str, 
     """Facts of a file of results: the input and its SHA-256, then the call's; only the program without one."""
     read = {} if source is None else {"input": str(source), "input_sha256": source.sha256}
     return {**read, **({"software": software()} if call is None or source is None else call(source.path))}
-
-
-class Computation(Protocol):
-    """Any result: its device, variant and precision."""
-
-    @property
-    def device(self) -> str: ...
-    @property
-    def variant(self) -> str | None: ...
-    @property
-    def precision(self) -> str: ...
 
 
 def origin(source: InputFile | None, atoms: Atoms, how: Computation, call: Call | None = None) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..atoms import Atoms, Floats, Labels
 from ..common import arguments
-from ..common.errors import FormatError, InputError
+from ..common.errors import FormatError, InputError, KeywordError
 from ..common.inputfile import InputFile, read_file
 from ..common.notes import note
 from ..common.variant import Progress
@@ -32,9 +32,9 @@ from ..formats.maps import as_written, holds_several, read_extra_maps
 from ..formats.maps.facts import map_facts
 from ..formats.maps.pictures import draw_slices, require_png
 from ..grid import Map, require_map
-from ..jobs.facts import columns_of
 from ..jobs.provenance import Call, provenance
 from ..jobs.records import SCHEMA
+from ..jobs.texts import columns_of
 from ..report import Column, Report
 from ..sampling import sample
 from ..units import POTENTIAL_UNITS
@@ -340,15 +340,15 @@ def _parsed(terms: Sequence[Map | Path_], mean: bool) -> tuple[list[float], list
         word = "" if isinstance(term, Map) else str(term)
         if word in _SIGNS:
             if is_due:
-                raise InputError(f"{word} stands where a map is due; write A - B, or A + B + C")
+                raise KeywordError(f"{word} stands where a map is due; write A - B, or A + B + C")
             sign, is_due = _SIGNS[word], True
             continue
         if not is_due and not mean:
-            raise InputError(f"there is no + or - before {word or term!r}; write A - B, with blanks around the sign")
+            raise KeywordError(f"there is no + or - before {word or term!r}; write A - B, with blanks around the sign")
         signs.append(sign)
         maps.append(term)
         sign, is_due = 1.0, False
     if is_due:
         behind = f" behind the last {terms[-1]}" if terms else ""
-        raise InputError(f"there is no map{behind}")
+        raise KeywordError(f"there is no map{behind}")
     return signs, maps

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ..atoms import Atoms
 from ..common import arguments
-from ..common.errors import FormatError, InputError
+from ..common.errors import FormatError, InputError, KeywordError
 from ..common.inputfile import read_file
 from ..common.modules import lazy_names, make_callable
 from ..common.notes import heard_notes
@@ -157,7 +157,7 @@ def pb(
     if model is None:
         model = _model_of(like, nonlinear, ionic_strength, ion, constants)
     elif like is not None or nonlinear or ionic_strength or len(ion) or constants:
-        raise InputError("choose one of `model` and the names of its constants")
+        raise KeywordError("choose one of `model` and the names of its constants")
     if isinstance(radii, str) and not isinstance(what, Atoms) and reading is None:
         read, radii = {**read, "radii": radii}, None
     with heard_notes() as heard:
@@ -198,7 +198,7 @@ def _model_of(
     """Make the model of the names of its constants."""
     ions = tuple(each if isinstance(each, PBIon) else PBIon(*each) for each in ion)
     if ions and ionic_strength:
-        raise InputError("choose one of `ionic_strength` and `ion`")
+        raise KeywordError("choose one of `ionic_strength` and `ion`")
     program = {} if like is None else LIKE_APBS
     salt = salt_of(ionic_strength) if ionic_strength else ions
     equation = "nonlinear" if arguments.flag("nonlinear", nonlinear) else "linear"
@@ -220,7 +220,7 @@ def _refuse_for_apbs(keywords: dict[str, Any]) -> None:
     ]  # fmt: skip
     if given:
         names = ", ".join(f"`{name}`" for name in given)
-        raise InputError(f"an input file of APBS says all of it; leave out {names}")
+        raise KeywordError(f"an input file of APBS says all of it; leave out {names}")
 
 
 def _in_the_solute(plan: PoissonBoltzmann) -> PoissonBoltzmann:

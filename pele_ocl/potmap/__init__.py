@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..atoms import Atoms
 from ..common import arguments
-from ..common.errors import InputError
+from ..common.errors import InputError, KeywordError
 from ..common.inputfile import read_file
 from ..common.modules import lazy_names, make_callable
 from ..common.variant import Progress
@@ -131,7 +131,8 @@ def potmap(
     scene: str | Sequence[str] = (),
     color_max: float | None = None,
     for_surface: bool = False,
-    place: Place | None = None,
+    workers: int | None = None,
+    scheduler: str | None = None,
     shard: Shard | str | None = None,
     reading: Reading | None = None,
     call: Call | None = None,
@@ -179,7 +180,8 @@ def potmap(
     scene : programs, "pymol", "chimerax" or "vmd", for which a script beside the map shows it on the surface
     for_surface : True for the settings of surface pictures, where no others are given: kT/e, dielectric 78.54, 0.15
         mol/L of salt, colours from -2 to 2, of pb from -5 to 5
-    place : of several structures, the workers that compute; shard : the part of them to do, "1/10"
+    workers, scheduler : of several structures, so many processes of this machine that compute, or the address of a Dask
+        cluster; shard : the part of the structures to do, "1/10"
     reading, read : how files are read: a jobs.Reading, or the keywords of one: `select`, `forcefield`, `model`,
         `coordinates`, `parameters`, `radii`
     call : gives facts of the call for files, of a structure's path
@@ -233,25 +235,25 @@ def potmap(
         named += ["image"] if image != "auto" else []
         named += ["align"] if align is not False else []
         if named:
-            raise InputError(f"`{named[0]}` is about a trajectory; give one with `trajectory`")
+            raise KeywordError(f"`{named[0]}` is about a trajectory; give one with `trajectory`")
     else:
         over = _over(trajectory, frames, topology, image, align, at_atoms)
         _check_over(spec, at_atoms is not None)
     if options.field and models == "all":
-        raise InputError('choose one of `field` and `models="all"`')
+        raise KeywordError('choose one of `field` and `models="all"`')
     if combine is not None and models == "one" and over is None:
-        raise InputError('`combine` belongs to `models="all"` and to trajectories')
+        raise KeywordError('`combine` belongs to `models="all"` and to trajectories')
     if options.field and outputs and not any(each.suffix.lower() == ".h5" for each in outputs):
-        raise InputError("the field needs a file that holds several maps: give `output` a name that ends in .h5")
+        raise KeywordError("the field needs a file that holds several maps: give `output` a name that ends in .h5")
     if isinstance(what, Sequence) and not isinstance(what, str):
         if over is not None:
-            raise InputError("a trajectory is of one structure; give one, or leave out `trajectory`")
+            raise KeywordError("a trajectory is of one structure; give one, or leave out `trajectory`")
         paths = arguments.file_paths("structures", what)
         part = Shard.of(shard) if isinstance(shard, str) else shard
         wanted = paths if part is None else part.part(paths, "structures")
         return spec.several(wanted, Place() if place is None else place)
     if (place is not None and place.is_remote) or shard is not None:
-        raise InputError(
+        raise KeywordError(
             "workers and shards share the work on several structures; one map is computed by all devices of `device`"
         )
     source = None if isinstance(what, Atoms) else Path(arguments.file_path(what, "the structure"))
@@ -260,7 +262,7 @@ def potmap(
         if isinstance(what, Atoms):
             raise InputError('`models="all"` is about the models of a file; give its path in place of the atoms')
         if spec.reading.model is not None:
-            raise InputError("choose one of `model` and `models`")
+            raise KeywordError("choose one of `model` and `models`")
         found = spec.found(read_file(what), tell=tell, progress=progress)
     else:
         found = spec.found(given_molecule(what, spec.reading), over, tell=tell, progress=progress)
@@ -285,11 +287,11 @@ def _over(
 def _check_over(spec: MapSpec, at_atoms: bool) -> None:
     """Raise InputError for what trajectories leave no room for."""
     if spec.models == "all":
-        raise InputError('choose one of `models="all"` and `trajectory`')
+        raise KeywordError('choose one of `models="all"` and `trajectory`')
     if spec.options.field:
-        raise InputError("choose one of `field` and `trajectory`")
+        raise KeywordError("choose one of `field` and `trajectory`")
     if spec.options.method == PB_METHOD:
-        raise InputError('`method="pb"` makes maps of structures and models, not of frames; leave out `trajectory`')
+        raise KeywordError('`method="pb"` makes maps of structures and models, not of frames; leave out `trajectory`')
     if at_atoms:
         pictures, place = spec.pictures, spec.place
         given: dict[str, object] = {
@@ -301,12 +303,12 @@ def _check_over(spec: MapSpec, at_atoms: bool) -> None:
         given |= {"png": pictures.slices, "surface_png": pictures.surface, "scene": pictures.scenes or None}
         for name, value in given.items():
             if value is not None:
-                raise InputError(f"`at_atoms` makes no map; leave out `{name}`")
+                raise KeywordError(f"`at_atoms` makes no map; leave out `{name}`")
 
 
 def _check_smooth(options: MapOptions) -> None:
     if options.method != "cutoff" and (options.cutoff is not None or options.smooth):
-        raise InputError('`cutoff` and `smooth` belong to `method="cutoff"`')
+        raise KeywordError('`cutoff` and `smooth` belong to `method="cutoff"`')
 
 
 def _files(name: str, given: Path_ | Iterable[Path_]) -> tuple[Path, ...]:

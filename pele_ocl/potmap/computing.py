@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from ..atoms import Atoms, require_atoms
 from ..common import arguments
-from ..common.errors import InputError
+from ..common.errors import InputError, KeywordError
 from ..common.variant import PRECISIONS, Progress
 from ..grid import Grid
 from ..potential_model import PotentialModel
@@ -161,7 +161,7 @@ def _check(atoms: Atoms, grid: Grid, options: MapOptions) -> None:
         raise InputError(f"a cutoff is of the method cutoff, not of {method}; choose that, or leave it out")
     for name in ("pb", "solute_dielectric"):
         if getattr(options, name) is not None and method != METHOD:
-            raise InputError(f"`{name}` is of the method pb, not of {method}; choose that, or leave it out")
+            raise KeywordError(f"`{name}` is of the method pb, not of {method}; choose that, or leave it out")
     if not arguments.is_among(precision, PRECISIONS):
         raise InputError(f"there is no precision {given(precision)}; choose {' or '.join(PRECISIONS)}")
     atoms.require((), "a potential map")

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..atoms import Atoms, Floats
 from ..common import arguments
-from ..common.errors import InputError
+from ..common.errors import InputError, KeywordError
 from ..common.variant import Progress
 from ..grid import Grid, Map
 from ..pb import PBModel, PoissonBoltzmann
@@ -42,7 +42,7 @@ def require_pb(options: MapOptions) -> PBModel:
     refused = _OF_OTHERS if options.pb is None else (*_OF_OTHERS, *_OF_MODEL)
     for field in fields(options):
         if field.name in refused and getattr(options, field.name) != field.default:
-            raise InputError(
+            raise KeywordError(
                 f"the method pb has no option `{field.name}`; its constants are those of pb=PBModel(...), and it "
                 "computes no field"
             )

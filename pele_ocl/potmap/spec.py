@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats
 from ..common import arguments
-from ..common.errors import FormatError, InputError, ParameterError, PeleError
+from ..common.errors import FormatError, InputError, KeywordError, ParameterError, PeleError
 from ..common.inputfile import InputFile, read_file
 from ..common.notes import heard_notes, note
 from ..common.variant import Progress
@@ -61,9 +61,9 @@ class GridWords:
         if self.grid is not None:
             arguments.instance("grid", self.grid, Grid, "a Grid: Grid.around(atoms, padding=10, spacing=0.5)")
             if not (self.padding is self.origin is self.shape is None and self.spacing == GridWords.spacing):
-                raise InputError("choose one of `grid` and the words that make one, `spacing` and `padding`")
+                raise KeywordError("choose one of `grid` and the words that make one, `spacing` and `padding`")
         if (self.origin is None) != (self.shape is None) or (self.origin is not None and self.padding is not None):
-            raise InputError("a grid is made by `padding`, or by `origin` and `shape` together")
+            raise KeywordError("a grid is made by `padding`, or by `origin` and `shape` together")
 
     @property
     def stays(self) -> bool:
@@ -176,7 +176,7 @@ class MapSpec(StructureSpec):
             require_map_suffix(output)
             if STATISTIC in output.name:
                 if self.models != "all" and over is None:
-                    raise InputError(f'{output}: {STATISTIC} belongs to `models="all"` and to trajectories')
+                    raise KeywordError(f'{output}: {STATISTIC} belongs to `models="all"` and to trajectories')
                 for target in targets(output).values():
                     refuse_target(target, [] if source is None else [source])
         self.pictures.require(source, whole(self.outputs))
@@ -371,6 +371,6 @@ def _require_names(paths: Sequence[Path], outputs: Sequence[Path]) -> None:
         written = [_named(output, path) for path in paths]
         if len(set(written)) < len(paths):
             same = "have one name" if NAME in output.name else f"need {NAME} in it, as in {NAME}{output.suffix}"
-            raise InputError(f"{output}: maps of several structures {same}; give each a file of its own")
+            raise KeywordError(f"{output}: maps of several structures {same}; give each a file of its own")
         for target in written:
             refuse_target(target, paths)

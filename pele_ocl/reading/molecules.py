@@ -17,7 +17,7 @@ from ..atoms.lcpo import lcpo_notes
 from ..atoms.radii import goes_by_names
 from ..atoms.selection import Composition, Selection
 from ..common import arguments
-from ..common.errors import InputError
+from ..common.errors import InputError, KeywordError
 from ..common.inputfile import InputFile, read_file
 from ..common.notes import note
 from ..forcefield import ForceField
@@ -170,9 +170,9 @@ class Reading:
         its own.
         """
         if None not in (self.model, number):
-            raise InputError("choose one of `model` and `models`")
+            raise KeywordError("choose one of `model` and `models`")
         if self.coordinates and number is not None:
-            raise InputError("`models=all` reads the models of a PDB file; leave out `coordinates`")
+            raise KeywordError("`models=all` reads the models of a PDB file; leave out `coordinates`")
         self._tell(f"Reading {source}" if len(source.data) > LARGE_FILE else "")
         has_own = brings_parameters(source.path)
         if has_own:
@@ -240,9 +240,9 @@ class Reading:
             return None
         if len(given) != len(topologies):
             files = f"{len(topologies):,} topology file{'' if len(topologies) == 1 else 's'}"
-            raise InputError(f"`coordinates` has {len(given)} files for {files}; give one for all, or one for each")
+            raise KeywordError(f"`coordinates` is given {len(given)} times for {files}; give one for all, or for each")
         if topologies.count(structure) > 1:
-            raise InputError(f"{structure} is given twice; give it once, and its positions as `trajectory`")
+            raise KeywordError(f"{structure} is given twice; give it once, and its positions as `trajectory`")
         return _opened(given[topologies.index(structure)])
 
     def require_forcefield(self) -> None:

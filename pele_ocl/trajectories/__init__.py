@@ -21,5 +21,7 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
             "statistics": "Statistics",
             "streaming": "FrameResults results_over",
             "superposing": "Superposition",
+            "tally": "Rate",
+            "working": "frames_by",
         },
     )

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..atoms import Atoms
 from ..common import arguments
-from ..common.errors import InputError
+from ..common.errors import InputError, KeywordError
 from ..common.inputfile import InputFile, read_file
 from ..common.modules import make_callable
 from ..common.notes import heard_notes, one_line, with_notes
@@ -188,11 +188,11 @@ def view(
         'kT/e at 298.15 K'
     """
     if map is not None and residue_values is not None:
-        raise InputError("choose one of `map` and `residue_values`")
+        raise KeywordError("choose one of `map` and `residue_values`")
     if from_unit is not None and (map is None or isinstance(map, Map)):
-        raise InputError("`from_unit` is about the file of `map`")
+        raise KeywordError("`from_unit` is about the file of `map`")
     if method is not None and not (map is residue_values is None):
-        raise InputError("`method` is about a potential that is computed; leave it out")
+        raise KeywordError("`method` is about a potential that is computed; leave it out")
     if method is not None:
         arguments.choice("method", method, METHODS)
     if color_max is not None:
