@@ -447,9 +447,9 @@ def test_a_file_that_ends_in_the_middle(folder):
 
 
 def test_options_stand_in_the_input_file_alone(folder):
-    assert "leave out --dielectric-surface" in error_of("pb", "apbs.in", "--dielectric-surface", "mol")
-    assert "leave out --dielectric-surface" in error_of("pb", "apbs.in", "--surface", "mol")  # its former name
-    assert "leave out" in error_of("pb", "apbs.in", "--select", "protein")
+    for words in (("--dielectric-surface", "mol"), ("--surface", "mol")):  # the latter is its former name
+        assert "leave out --dielectric-surface" in run("pb", "apbs.in", *words, code=2).stderr
+    assert "leave out --select" in run("pb", "apbs.in", "--select", "protein", code=2).stderr
 
 
 @pytest.mark.parametrize(
@@ -460,7 +460,7 @@ def test_options_stand_in_the_input_file_alone(folder):
     ],
 )
 def test_options_that_do_not_fit(arguments, sentence):
-    assert sentence in error_of("pb", HEXAPEPTIDE, *arguments)
+    assert sentence in run("pb", HEXAPEPTIDE, *arguments, code=2).stderr
 
 
 def test_an_ion_that_cannot_be_read():

@@ -271,7 +271,7 @@ def test_wrong_usage(arguments, message):
     ],
 )
 def test_options_that_do_not_go_together(arguments, message):
-    assert message in error_of("potmap", HEXAPEPTIDE, *arguments)
+    assert message in run("potmap", HEXAPEPTIDE, *arguments, code=2).stderr
 
 
 def test_sentences(tmp_path):

@@ -105,10 +105,12 @@ def test_sentences(tmp_path, apbs):
     )
     assert error_of("view", HEXAPEPTIDE, "-o", tmp_path / "page.pdf").endswith("unknown suffix; pages end in .html")
     both = ("--map", apbs, "--residue-values", apbs)
-    assert "choose one of --map and --residue-values" in error_of("view", HEXAPEPTIDE, *both, "-o", page)
+    assert "choose one of --map and --residue-values" in run("view", HEXAPEPTIDE, *both, "-o", page, code=2).stderr
     method = ("--map", apbs, "--method", "pb")
-    assert "--method is about a potential that is computed" in error_of("view", HEXAPEPTIDE, *method, "-o", page)
-    assert "--from-unit is about the file of --map" in error_of("view", HEXAPEPTIDE, "--from-unit", "V", "-o", page)
+    said = run("view", HEXAPEPTIDE, *method, "-o", page, code=2).stderr
+    assert "--method is about a potential that is computed" in said
+    said = run("view", HEXAPEPTIDE, "--from-unit", "V", "-o", page, code=2).stderr
+    assert "--from-unit is about the file of --map" in said
     assert "Missing option '-o'" in run("view", HEXAPEPTIDE, code=2).stderr
     assert not page.exists()
 
@@ -148,7 +150,7 @@ def test_pictures_of_several_structures(tmp_path):
     for name in ("hexapeptide", "other"):
         assert (tmp_path / f"{name}.png").read_bytes()[:4] == b"\x89PNG"
         assert f"{name}.dx" in (tmp_path / f"{name}.vmd").read_text()
-    said = error_of("potmap", HEXAPEPTIDE, other, *COARSE, "--surface-png", tmp_path / "one.png")
+    said = run("potmap", HEXAPEPTIDE, other, *COARSE, "--surface-png", tmp_path / "one.png", code=2).stderr
     assert "maps of several structures need {name} in it" in said
 
 

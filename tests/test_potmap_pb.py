@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
+from test_cli import HEXAPEPTIDE, on_the_chosen_device, run
 
 from pele_ocl import Atoms, Grid, InputError, PBIon, PBModel, PoissonBoltzmann, Potmap, potmap, read, read_map
 from pele_ocl.pb_model import LIKE_APBS
@@ -114,12 +114,14 @@ def test_what_the_equation_has_no_use_for_is_refused(atoms):
 
 
 def test_the_command_refuses_it_too(tmp_path):
-    assert "the method pb has no option --min-distance" in error_of("potmap", HEXAPEPTIDE, *COARSE, "--min-distance", 1)
-    assert "--solute-dielectric is of the method pb" in error_of("potmap", HEXAPEPTIDE, "--solute-dielectric", 4)
+    minimum = run("potmap", HEXAPEPTIDE, *COARSE, "--min-distance", 1, code=2)
+    assert "the method pb has no option --min-distance" in minimum.output
+    dielectric = run("potmap", HEXAPEPTIDE, "--solute-dielectric", 4, code=2)
+    assert "--solute-dielectric is of the method pb" in dielectric.output
     words = ("-t", tmp_path / "frames.dcd", "-o", tmp_path / "map.dx")
     (tmp_path / "frames.dcd").write_bytes(b"")
-    frames = error_of("potmap", HEXAPEPTIDE, *COARSE, *words)
-    assert "--method pb makes maps of structures and models, not of frames" in frames
+    frames = run("potmap", HEXAPEPTIDE, *COARSE, *words, code=2)
+    assert "--method pb makes maps of structures and models, not of frames" in frames.output
 
 
 @pytest.mark.parametrize("boundary", ["mdh", "sdh"])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from conftest import random_atoms
 from maps_helpers import relative
-from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
+from test_cli import HEXAPEPTIDE, on_the_chosen_device, run
 from tolerance import MAP
 from trajectory_helpers import moving
 
@@ -308,4 +308,4 @@ def test_command_writes_values_at_atoms(atoms, file, tmp_path):
     ],
 )
 def test_wrong_usage(arguments, message):
-    assert message in error_of("potmap", HEXAPEPTIDE, *arguments)
+    assert message in run("potmap", HEXAPEPTIDE, *arguments, code=2).stderr

@@ -143,9 +143,11 @@ def potmap(
     first = path[0] if isinstance(path, tuple) else path
     with failing_as_record(first, as_json and not several), MapLine(is_kept) as line:
         found: PotmapResult | FramePotentials | MapBatch = compute(
-            cast(Any, path), **options, device=device_list(device), trajectory=trajectory if trajectory.paths else None,
+            cast(Any, path), **options, device=device_list(device),
+            trajectory=trajectory if trajectory.paths else None,
             align=align is not None if align in (None, ALL) else align, workers=cluster.workers,
-            scheduler=cluster.scheduler, shard=cluster.shard, reading=read_atoms, call=FileFacts.now(several), tell=line.begin, progress=line,
+            scheduler=cluster.scheduler, shard=cluster.shard, reading=read_atoms, call=FileFacts.now(several),
+            tell=line.begin, progress=line,
         )  # fmt: skip
     if isinstance(found, MapBatch):
         if as_json:

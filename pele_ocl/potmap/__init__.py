@@ -251,11 +251,13 @@ def potmap(
         paths = arguments.file_paths("structures", what)
         part = Shard.of(shard) if isinstance(shard, str) else shard
         wanted = paths if part is None else part.part(paths, "structures")
-        return spec.several(wanted, Place() if place is None else place)
-    if (place is not None and place.is_remote) or shard is not None:
-        raise KeywordError(
-            "workers and shards share the work on several structures; one map is computed by all devices of `device`"
-        )
+        return spec.several(wanted, Place(workers, scheduler, None if device is None else str(device)))
+    for name, value in (("workers", workers), ("scheduler", scheduler), ("shard", shard)):
+        if value is not None:
+            raise KeywordError(
+                f"`{name}` shares the work on several structures; one map is computed at once, by all devices of "
+                "`device`"
+            )
     source = None if isinstance(what, Atoms) else Path(arguments.file_path(what, "the structure"))
     spec.require(source, over)
     if models == "all":
