@@ -48,7 +48,7 @@ def test_json_holds_what_the_function_gives(out):
     )
     names = "schema structure sha256 "
     names += "n_atoms composition n_ions counts net_charge free_volume shape origin spacing device variant precision"
-    assert list(found) == [*names.split(), "energy", "ions", "seconds", "settings", "notes"]
+    assert list(found) == [*names.split(), "energy", "ions", "seconds", "settings", "notes", "note_codes"]
     assert found["counts"] == {"NA": 3, "CL": 2}
     assert found["shape"] == list(expected.grid.shape)
     assert found["energy"]["total"] == pytest.approx(expected.energy)

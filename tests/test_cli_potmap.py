@@ -78,7 +78,7 @@ def test_json_is_one_object(atoms, grid):
     found = report()
     names = "schema structure sha256 "
     names += "shape origin spacing n_atoms composition device method variant precision settings unit min max mean"
-    assert list(found) == [*names.split(), "seconds", "evals_per_second", "notes"]
+    assert list(found) == [*names.split(), "seconds", "evals_per_second", "notes", "note_codes"]
     values = reference.potmap(atoms, grid)
     assert found["shape"] == list(grid.shape)
     assert found["origin"] == grid.origin.tolist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 from pathlib import Path
 
@@ -235,6 +236,14 @@ def test_map_files_of_both_doors(tmp_path):
     assert without_seconds(values.to_json()) == without_seconds(json.loads(run("sample", *words).stdout))
     assert content(tmp_path / "a.csv") == content(tmp_path / "b.csv")
     assert np.array_equal(values.values, pele_ocl.sample(values.map, atoms.positions))
+
+
+@pytest.mark.parametrize("name", ["potmap", "pb", "ions", "view"])
+def test_examples_of_docstrings(name):
+    pytest.importorskip("plotly")
+    examples = doctest.DocTestFinder(recurse=False).find(getattr(pele_ocl, name)._function, name)
+    runner = doctest.DocTestRunner()
+    assert [runner.run(example).failed for example in examples if example.examples] == [0]
 
 
 def test_atoms_that_no_file_brought():

@@ -14,7 +14,7 @@ from ..atoms import Atoms, Floats, Labels
 from ..common import arguments
 from ..common.errors import FormatError, InputError, KeywordError
 from ..common.inputfile import InputFile, read_file
-from ..common.notes import note
+from ..common.notes import note, with_notes
 from ..common.variant import Progress
 from ..formats import (
     POINT_SUFFIXES,
@@ -75,7 +75,7 @@ class MapResult:
     def to_json(self) -> dict[str, Any]:
         """Facts of the map, the object that the command's `--json` prints, but for its seconds."""
         head = {} if not self.sources else {"map": str(self.sources[0]), "sha256": self.sources[0].sha256}
-        return {"schema": SCHEMA, **head, **self.facts, **map_facts(self.map)}
+        return with_notes({"schema": SCHEMA, **head, **self.facts, **map_facts(self.map)}, ())
 
     def save(self, path: Path_, *, inputs: Iterable[Path_] = (), progress: Progress | None = None) -> None:
         """Write the map in the format of the suffix, or draw its slices into a .png.

@@ -153,7 +153,7 @@ def pb(
     if like is not None:
         arguments.choice("like", like, ("apbs",))
         if extrapolate or shifts:
-            raise InputError('`extrapolate` and `shifts` belong to energies without `like="apbs"`')
+            raise KeywordError('`extrapolate` and `shifts` belong to energies without `like="apbs"`')
     if model is None:
         model = _model_of(like, nonlinear, ionic_strength, ion, constants)
     elif like is not None or nonlinear or ionic_strength or len(ion) or constants:
