@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ..atoms import Atoms
 from ..common import arguments
-from ..common.errors import FormatError, InputError, KeywordError
+from ..common.errors import FormatError, KeywordError
 from ..common.inputfile import read_file
 from ..common.modules import lazy_names, make_callable
 from ..common.notes import heard_notes
