@@ -135,6 +135,20 @@ def test_the_potential_is_written(tmp_path):
     assert np.isfinite(map_.values).all()
 
 
+def test_a_written_map_is_of_a_wide_grid(tmp_path):
+    """Energies without a map are of the grid alone; both are near."""
+    out = tmp_path / "map.dx"
+    energy = json.loads(run("pb", HEXAPEPTIDE, *COARSE, "-o", out, "--json").stdout)["energy"]["total"]
+    wide = PoissonBoltzmann(read(HEXAPEPTIDE), spacing=1, wide=True).solve()
+    assert read_map(out).values == pytest.approx(wide.map.values, rel=1e-5, abs=1e-5)
+    assert energy == pytest.approx(wide.energy, rel=1e-6)
+    alone = PoissonBoltzmann(read(HEXAPEPTIDE), spacing=1).solve()
+    assert energy != alone.energy
+    assert energy == pytest.approx(alone.energy, rel=1e-3)
+    edge = np.s_[3, :, :]
+    assert np.abs(wide.map.values - alone.map.values)[edge].max() > 0.05 * np.abs(wide.map.values[edge]).max()
+
+
 def test_input_of_apbs_gives_its_digits_and_files(folder):
     text = run("pb", "apbs.in").stdout
     assert numbers_after(text, "Total electrostatic energy = ")[:2] == pytest.approx(LEVELS, rel=1e-10)

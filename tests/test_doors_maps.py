@@ -137,7 +137,7 @@ PB = [
 @pytest.mark.parametrize("options", PB, ids=lambda options: "-".join(options))
 def test_pb_of_both_doors(tmp_path, options):
     every = {"spacing": 1.5, "padding": 6.0, **options}
-    found = pele_ocl.pb(PEPTIDE, **every)
+    found = pele_ocl.pb(PEPTIDE, **every, output=tmp_path / "c.dx")
     files = ("-o", tmp_path / "a.dx", "--pqr", tmp_path / "a.pqr")
     told = json.loads(run("pb", PEPTIDE, *words_of(every), *files, "--json").stdout)
     assert without_seconds(json.loads(json.dumps(found.to_json()))) == without_seconds(told)

@@ -858,7 +858,7 @@ def test_conformations_that_do_not_fit_are_named():
     with pytest.raises(InputError, match=r"conformations have shape \(12, 3\); \(m, 12, 3\) is needed"):
         run.solve_frames(frames[0])
     with pytest.raises(InputError, match="there are 1 grids for 2 conformations"):
-        run.solve_frames(frames, run.grids[-1:])
+        run.solve_frames(frames, run.grids)
 
 
 @pytest.mark.parametrize("reaction", [False, True])
@@ -1043,13 +1043,14 @@ def test_nothing_charged_has_no_energy():
     assert PoissonBoltzmann(atoms, model, spacing=1.0, reaction=False).solve().energy == 0
 
 
-def test_the_border_of_the_grid_around_a_molecule_is_that_of_a_larger_one():
+def test_the_border_of_a_wide_grid_is_that_of_a_larger_one():
     """Beside a long charged molecule in salt, where formulas for border values are far off near it."""
     z = np.arange(-30, 31, 3.0)
     rod = Atoms(np.stack([np.cos(z), np.sin(z), z], axis=1), -np.ones(len(z)), gb_radii=np.full(len(z), 3.0))
     model = PBModel(ions=[PBIon(1, 0.15), PBIon(-1, 0.15)])
     near, far = (
-        PoissonBoltzmann(rod, model, spacing=2.0, padding=padding).solve(grid_error=False) for padding in (10.0, 40.0)
+        PoissonBoltzmann(rod, model, spacing=2.0, padding=padding, wide=True).solve(grid_error=False)
+        for padding in (10.0, 40.0)
     )
     outer, grid = (level.grid for level in near.levels)
     assert (outer.origin < grid.origin - 10).all()

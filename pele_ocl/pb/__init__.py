@@ -95,8 +95,8 @@ def pb(what: Atoms, model: PBModel | None = None, **options: Any) -> PBResult: .
 def pb(what: Path_, model: PBModel | int | None = None, **options: Any) -> Any: ...
 def pb(
     what: Atoms | Path_, model: PBModel | int | None = None, *, grids: Grid | Sequence[Grid] | None = None,
-    spacing: float = 0.5, padding: float = 10.0, radii: ArrayLike | str | None = None, reaction: bool | None = None,
-    solver: str = "mgcg", tolerance: float = 1e-6, max_iterations: int = 100_000, given: PBMaps | None = None,
+    spacing: float = 0.5, padding: float = 10.0, wide: bool | None = None, radii: ArrayLike | str | None = None,
+    reaction: bool | None = None, solver: str = "mgcg", tolerance: float = 1e-6, max_iterations: int = 100_000, given: PBMaps | None = None,
     device: Device | int | str | None = None, keep_map: bool = True, grid_error: bool | None = None,
     extrapolate: bool = False, shifts: int = 0, seed: int = 0, progress: Progress | None = None,
     like: str | None = None, nonlinear: bool = False, ionic_strength: float = 0.0,
@@ -120,6 +120,8 @@ def pb(
     like : "apbs" for its surface "smol", charges "spl2" and border "sdh", where no others are given, and for the energy
         of solvation as the difference of two solutions
     grids, spacing, padding, radii, reaction, solver, tolerance, max_iterations, given, device : as of PoissonBoltzmann
+    wide : whether the grid lies within a coarser one that gives its border the values, as of PoissonBoltzmann; by
+        default where `output` is written
     keep_map, grid_error, extrapolate, shifts, seed, progress : as of PoissonBoltzmann.solve
     per_residue : True for shares of residues in `to_json`
     strict : True to refuse what is noted about the structure otherwise
@@ -168,7 +170,8 @@ def pb(
         if pqr is not None:
             refuse_target(pqr, [] if molecule.source is None else [molecule.source])
         plan = PoissonBoltzmann(
-            molecule.atoms, model, grids=grids, spacing=spacing, padding=padding, radii=radii,
+            molecule.atoms, model, grids=grids, spacing=spacing, padding=padding,
+            wide=output is not None and grids is None if wide is None else wide, radii=radii,
             reaction=like is None if reaction is None else reaction, solver=solver, tolerance=tolerance,
             max_iterations=max_iterations, given=given, device=device,
         )  # fmt: skip
@@ -176,7 +179,7 @@ def pb(
             keep_map=keep_map or output is not None, grid_error=grid_error, extrapolate=extrapolate, shifts=shifts,
             seed=seed, progress=progress,
         )  # fmt: skip
-        alone = None if like is None or plan.reaction else _in_the_solute(plan).solve(keep_map=False)
+        alone = None if like is None or plan.reaction else _in_the_solute(plan, result).solve(keep_map=False)
     result = replace(
         result, alone=alone, source=molecule.source, findings=tuple(checks.findings),
         with_residues=arguments.flag("per_residue", per_residue), heard=tuple(heard),
@@ -223,12 +226,12 @@ def _refuse_for_apbs(keywords: dict[str, Any]) -> None:
         raise KeywordError(f"an input file of APBS says all of it; leave out {names}")
 
 
-def _in_the_solute(plan: PoissonBoltzmann) -> PoissonBoltzmann:
-    """Put the same charges on the same grid, with the solute's dielectric everywhere and no salt."""
+def _in_the_solute(plan: PoissonBoltzmann, result: PBResult) -> PoissonBoltzmann:
+    """Put the same charges on the same grids, with the solute's dielectric everywhere and no salt."""
     model = replace(plan.model, solvent_dielectric=plan.model.solute_dielectric, ions=(), equation="linear")
     return PoissonBoltzmann(
-        plan.atoms, model, grids=plan.grids, reaction=False, solver=plan.solver, tolerance=plan.tolerance,
-        device=plan.device,
+        plan.atoms, model, grids=[level.grid for level in result.levels], reaction=False, solver=plan.solver,
+        tolerance=plan.tolerance, device=plan.device,
     )  # fmt: skip
 
 

@@ -57,8 +57,9 @@ class PoissonBoltzmann:
     atoms : Atoms with charges
     model : dielectrics, salt, surface, and how charges and borders are treated; by default PBModel()
     grids : Grid, or several for focusing, the coarsest first; by default one around the molecule
-    spacing, padding : of the grid around the molecule, A; ignored where grids are given. Its border has the values of a
-        coarser grid that reaches 15 A farther, with about a tenth of the nodes
+    spacing, padding : of the grid around the molecule, A; ignored where grids are given
+    wide : whether that grid lies within a coarser one, which reaches 15 A farther and gives its border the values.
+        Far from the molecule a map needs it, the most of a long one; it costs about a tenth. For energies it is little
     radii : (n,) A of the atoms' spheres; by default atoms.gb_radii, the fifth column of a PQR file. A text is a
         set of `Atoms.with_radii`, such as "pdb2pqr-parse"
     reaction : True for the solvent's reaction alone, without the charges' own potential. One solve gives the energy of
@@ -76,7 +77,8 @@ class PoissonBoltzmann:
 
     def __init__(
         self, atoms: Atoms, model: PBModel | None = None, *, grids: Grid | Sequence[Grid] | None = None,
-        spacing: float = 0.5, padding: float = 10.0, radii: ArrayLike | str | None = None, reaction: bool = True,
+        spacing: float = 0.5, padding: float = 10.0, wide: bool = False,
+        radii: ArrayLike | str | None = None, reaction: bool = True,
         solver: str = "mgcg", tolerance: float = 1e-6, max_iterations: int = 100_000,
         given: PBMaps | None = None, device: Device | int | str | None = None,
     ) -> None:  # fmt: skip
@@ -98,8 +100,10 @@ class PoissonBoltzmann:
         if reaction and not self.given.is_empty:
             raise InputError("given maps need reaction=False: the reaction potential is computed of the atoms' surface")
         self.max_iterations = arguments.whole_number("max_iterations", max_iterations, least=1)
-        self._has_border = grids is None
         self.grids = self._chosen(grids, spacing, padding)
+        self._around: tuple[Grid, ...] = ()  # a grid that gives the border of the one that is made here its values
+        if arguments.flag("wide", wide) and grids is None:
+            self._around = (grid_beyond(self.grids[0], self.solute, self.model.boundary),)
         self._problem(atoms.positions)  # checks it
         self.device = get_device(device)
         if self.tolerance < FINEST[self.device.has_float64]:
@@ -337,27 +341,26 @@ class PoissonBoltzmann:
 
     def _chosen(self, grids: Grid | Sequence[Grid] | None, spacing: float, padding: float) -> tuple[Grid, ...]:
         if grids is None:
-            return self._with_border(grid_around(self.solute, spacing, padding))
+            return (grid_around(self.solute, spacing, padding),)
         if isinstance(grids, Grid):
             return (grids,)
         if not isinstance(grids, tuple | list):
             raise InputError(f"grids is {arguments.described(grids)}; a Grid or a list of them is needed")
         return tuple(grids)
 
-    def _with_border(self, grid: Grid) -> tuple[Grid, Grid]:
-        """Put a coarser grid around a grid: formulas for border values are good far from a molecule alone."""
-        return grid_beyond(grid, self.solute, self.model.boundary), grid
-
     def _coarser_grids(self, grids: tuple[Grid, ...], factor: int) -> tuple[Grid, ...]:
         """Make grids with larger spacings; a grid that is there for border values follows from the finest."""
-        return self._with_border(*_coarser(grids[-1:], factor)) if self._has_border else _coarser(grids, factor)
+        if not self._around:
+            return _coarser(grids, factor)
+        (coarse,) = _coarser(grids[-1:], factor)
+        return grid_beyond(coarse, self.solute, self.model.boundary), coarse
 
     def _problem(self, positions: Floats, grids: tuple[Grid, ...] | None = None) -> PBProblem:
         """Make the problem of a conformation. grids : by default the plan's
 
         Raises InputError where it does not fit the grids.
         """
-        grids = self.grids if grids is None else grids
+        grids = (*self._around, *self.grids) if grids is None else grids
         if positions.shape != self.solute.positions.shape or not np.isfinite(positions).all():
             raise InputError(
                 f"positions have shape {positions.shape}; {self.solute.positions.shape} finite numbers are needed"
@@ -404,7 +407,7 @@ class PoissonBoltzmann:
         steps = np.maximum(np.ceil((finest.last - finest.origin) / spacing / 8 - 1e-9) * 8, 8).astype(np.int64)
         density = max(LEAST_DENSE, problem.density / 4) if self.model.way == "cuts" else problem.density
         coarse = grid_at((finest.origin + finest.last) / 2 + shift * spacing, spacing, steps + 1)
-        if outer and not self._has_border:
+        if outer and not self._around:
             parents = [Grid(each.origin, each.spacing * 2, _halved(each)) for each in outer]
         else:
             parents = [grid_beyond(coarse, problem.solute, self.model.boundary)]

@@ -1,12 +1,12 @@
 """Random input files of APBS, and how far the energies here are from those of `apbs` in the same folder.
 
-python tests/benchmarks/pb_random.py [--count 400] [--first 0] [--seed 1] [--folder FOLDER]
+python tests/benchmarks/pb_random.py [--count 400] [--first 0] [--seed 1] [--folder FOLDER] [--seconds S]
 
 Molecules of 1 to 80 spheres without regard for chemistry: overlapping, at places with few digits, some without a radius
 or a charge. Grids, equations, surfaces, charges, borders and salts of every kind that both programs compute; most are
 nonlinear. --first leaves out the inputs before it, so that several processes share them. Needs `apbs` on the path. A
 line for each input that differs by more than 1e-6, that one program alone refuses, or whose energy is no number; then
-the counts. Inputs that `apbs` does not converge for do not count.
+the counts. Inputs that `apbs` does not converge for, or not within S processor seconds, do not count.
 """
 
 from __future__ import annotations
@@ -79,9 +79,12 @@ def energy_here(path: Path) -> tuple[float, str]:
         return np.nan, str(error)
 
 
-def energy_there(path: Path) -> tuple[float, bool]:
+def energy_there(path: Path, seconds: int | None) -> tuple[float, bool]:
     """Energy of `apbs`, kJ/mol, and whether its solver converged."""
-    done = subprocess.run(["apbs", path.name], cwd=path.parent, capture_output=True, text=True, check=False)
+    limit = "" if seconds is None else f"ulimit -t {seconds}; "
+    done = subprocess.run(
+        ["bash", "-c", f"{limit}exec apbs {path.name}"], cwd=path.parent, capture_output=True, text=True, check=False
+    )
     found = re.search(rf"Global net ELEC energy = {NUMBER} kJ", done.stdout)
     log = path.parent / "io.mc"
     residuals = re.findall(rf"relative residual = {NUMBER}", log.read_text()) if log.exists() else []
@@ -97,6 +100,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path)
+    parser.add_argument("--seconds", type=int)
     options = parser.parse_args()
     folder = options.folder or Path(tempfile.mkdtemp())
     folder.mkdir(parents=True, exist_ok=True)
@@ -109,7 +113,7 @@ def main() -> None:
             continue
         path.with_suffix(".pqr").write_text(molecule)
         path.write_text(text)
-        there, converged = energy_there(path)
+        there, converged = energy_there(path, options.seconds)
         here, why = energy_here(path)
         if not converged:
             counts["not there"] += 1
