@@ -18,6 +18,7 @@ from .common import arguments
 from .common.errors import InputError, ParameterError
 from .common.readonly import read_only
 from .grid import Grid, Map
+from .units import molar
 
 # Constants as APBS has them, two sets that differ in the sixth digit: cgs in the equation, SI in boundary values and
 # where kT becomes kJ/mol.
@@ -85,7 +86,7 @@ class PBIon:
     """Species of mobile ions.
 
     charge : e, a finite number
-    concentration : mol/L, >= 0
+    concentration : mol/L, 0 to 20
     radius : A, >= 0; the largest of all species holds for all
 
     Raises InputError for other values.
@@ -97,8 +98,8 @@ class PBIon:
 
     def __post_init__(self) -> None:
         arguments.number("charge", self.charge, least=-100, most=100, needed="a number of e, -100 to 100,")
-        for name, unit in (("concentration", "mol/L"), ("radius", "A")):
-            arguments.number(name, getattr(self, name), f"a number of {unit}, 0 to 1,000,", least=0, most=1000)
+        molar("concentration", self.concentration)
+        arguments.number("radius", self.radius, "a number of A, 0 to 1,000,", least=0, most=1000)
 
 
 def salt_of(ionic_strength: float) -> tuple[PBIon, ...]:

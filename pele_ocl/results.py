@@ -126,7 +126,7 @@ class ResidueTerms(Terms):
 
 
 class Made(Protocol):
-    """What a result came from: the file, its job and what was found on the way."""
+    """Origin of a result: the file, its job and what was found on the way."""
 
     def to_json(self) -> dict[str, Any]: ...
 
@@ -212,7 +212,7 @@ class TermResult(_Computed):
         return Report(f"Energy of {len(self.atoms):,} atoms", columns, self.facts())
 
     def facts(self) -> dict[str, Any]:
-        """What the result depends on, as JSON has it."""
+        """Return size, device, variant and precision, as JSON has them."""
         return {
             "n_atoms": len(self.atoms),
             "device": self.device,

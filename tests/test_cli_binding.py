@@ -160,7 +160,12 @@ def test_poses_of_an_sdf_file(files, tmp_path):
     assert report["frames"][1]["energy"]["total"] == pytest.approx(found.total[1], abs=1e-6)
     rows = list(csv.DictReader(line for line in out.read_text().splitlines() if not line.startswith("#")))
     assert [bool(row["error"]) for row in rows] == [True, False]
-    assert "1 pose failed, the first of them 0: molecule 1: " in done.stderr
+    assert [(row["frame"], row["pose"]) for row in rows] == [("0", "1"), ("1", "2")]
+    assert (report["frames"][1]["frame"], report["frames"][1]["pose"]) == (1, 2)
+    shown = run("binding", files[0], *options, code=1).stdout
+    assert "from 1 in the order of the file" in shown
+    assert [line.split()[0] for line in shown.split("pose", 2)[2].splitlines()[1:3]] == ["2", "1"]
+    assert "1 pose failed, the first of them 1: molecule 1: " in done.stderr
     (tmp_path / "poses.sdf").write_text("nothing\n")
     assert "is no molecule of an SDF file" in error_of("binding", files[0], *options)
 

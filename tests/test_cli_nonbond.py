@@ -78,7 +78,8 @@ def test_verbose_says_more():
 def test_json_is_one_object(atoms):
     found = report()
     names = "schema structure sha256 "
-    names += "n_atoms composition device variant precision settings n_pairs energy gradient seconds findings notes"
+    names += "n_atoms composition device variant precision settings n_pairs energy gradient seconds findings notes "
+    names += "note_codes"
     assert list(found) == names.split()
     assert list(found["energy"]) == ["lennard_jones", "coulomb", "gb_pair", "total"]
     assert list(found["gradient"]) == ["norm", "max", "net"]
@@ -165,7 +166,7 @@ def test_vacuum_is_gb_none():
     ("options", "named"),
     [
         (("--solvent", "vacuum", "--gb", "obc1"), "--gb"),
-        (("--solvent", "vacuum", "--ionic-strength", "0.1", "--rgb-max", "9"), "--ionic-strength, --rgb-max"),
+        (("--solvent", "vacuum", "--ionic-strength", "0.1", "--born-cutoff", "9"), "--ionic-strength, --born-cutoff"),
         (("--gb", "none", "--solvent-dielectric", "60"), "--solvent-dielectric"),
         (("--gb", "none", "--solvent", "gb"), "--solvent"),
         (("--gb", "none", "--gb-radii", "mbondi3"), "--gb-radii"),

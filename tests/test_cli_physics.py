@@ -20,7 +20,7 @@ TRIALANINE = HEXAPEPTIDE.with_name("trialanine.pdb")
 FEW = ("--max-iterations", "2")
 SOLVENT = "obc2, radii openmm-obc, water 80, inside 1, no salt"
 USED = {
-    "like": "mmpbsa.py", "solvent_dielectric": 78.3, "surface": "lcpo", "surface_tension": 0.0072, "rgb_max": 25.0,
+    "like": "mmpbsa.py", "solvent_dielectric": 78.3, "surface": "lcpo", "surface_tension": 0.0072, "born_cutoff": 25.0,
     "kappa_convention": "amber", "gbn_convention": "amber", "ionic_strength": 0.1,
 }  # fmt: skip
 
@@ -111,7 +111,7 @@ def test_nonbond_says_what_its_total_lacks():
 
 def test_relax_says_that_its_energy_has_restraints(tmp_path):
     words = ("relax", HEXAPEPTIDE, *FEW, "-o", tmp_path / "r.pdb", "--report", tmp_path / "r.csv")
-    assert "Restraints    heavy atoms, 1/2 x 10 kcal/mol/A^2; the energy holds them\n" in run(*words).stdout
+    assert "Restraints    heavy atoms, 1/2 x 10 kcal/mol/A^2; the energy includes them\n" in run(*words).stdout
     settings = json.loads(run(*words, "--json").stdout)["settings"]
     assert (settings["gb"], settings["restraint"], settings["solvent_dielectric"]) == ("none", 10.0, None)
     assert "# forcefield: amber99sb\n# solute_dielectric: 1.0\n" in (tmp_path / "r.csv").read_text()

@@ -400,3 +400,15 @@ def test_the_citation_is_of_this_version():
     version = re.search(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)[1]
     assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
     assert (ROOT / "pele_ocl" / "py.typed").exists()
+
+
+# Names that no file can have
+
+
+@pytest.mark.parametrize("words", [["energy"], ["explore"], ["pb"], ["view", "-o", "x.html"], ["binding", "--pele"]])
+def test_names_that_are_too_long(tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    for suffix in (".conf", ".pdb", ".in"):
+        said = run(*words, "x" * 300 + suffix, code=1).stderr
+        assert said == f"Error: {'x' * 300}{suffix}: the name is too long for the file system; give a shorter one\n"
+    assert not list(tmp_path.iterdir())

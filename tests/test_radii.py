@@ -10,10 +10,10 @@ from click.testing import CliRunner
 
 import pele_ocl
 from pele_ocl import InputError, SolventModel
-from pele_ocl.atoms import BONDI_SETS, RADII_SETS, hct_scale, radii_set
+from pele_ocl.atoms import BONDI_SETS, RADII_SETS, Atoms, Labels, charmm_radii, hct_scale, radii_set
 from pele_ocl.cli import main
 from pele_ocl.forcefield import ForceField
-from pele_ocl.gb_models import default_radii, radii_note
+from pele_ocl.gb_models import radii_note
 
 STRUCTURES = Path(__file__).parent.parent / "data" / "structures"
 PEPTIDE = STRUCTURES / "hexapeptide.pdb"
@@ -130,9 +130,11 @@ def test_sets_that_cannot_be(ubiquitin, make, message):
 
 
 def test_defaults_and_notes():
-    assert [default_radii(gb) for gb in ("hct", "obc2", "gbn", "gbn2", None)] == [None, None, "bondi", "mbondi3", None]
-    assert [default_radii(gb, "amber") for gb in ("hct", "obc2", "gbn2")] == ["mbondi", "mbondi2", "mbondi3"]
-    assert default_radii("obc2", "pele") == "pele"
+    models = [SolventModel(gb=gb) for gb in ("hct", "obc2", "gbn", "gbn2", "none")]
+    assert [model.radii_set for model in models] == [None, None, "bondi", "mbondi3", None]
+    models = [SolventModel.like("amber", gb=gb) for gb in ("hct", "obc2", "gbn2")]
+    assert [model.radii_set for model in models] == ["mbondi", "mbondi2", "mbondi3"]
+    assert SolventModel.like("pele", gb="obc2").radii_set == "pele"
     assert radii_note("gbn2", "ArgH and AspGluO modified Bondi2 radii (mbondi3)") == ""
     assert radii_note("gbn2", "mbondi2") == "the GB model gbn2 was made with the radii mbondi3, not with mbondi2"
     assert radii_note("gbn", "mbondi").endswith("radii bondi, not with mbondi")
@@ -171,7 +173,7 @@ def test_constants_of_programs_as_an_option():
     report = json.loads(run(PEPTIDE, "--like", "amber", "--ionic-strength", 0.1, "--json").stdout)
     settings = report["settings"]
     assert (settings["coulomb_constant"], settings["solvent_dielectric"]) == (18.2223**2, 78.5)
-    assert (settings["surface"], settings["gb_radii_set"], settings["rgb_max"]) == ("none", "mbondi2", 25.0)
+    assert (settings["surface"], settings["gb_radii_set"], settings["born_cutoff"]) == ("none", "mbondi2", 25.0)
     assert settings["kappa"] == pytest.approx(0.73 * np.sqrt(0.010806))
     changed = run(PEPTIDE, "--like", "amber", "--solvent-dielectric", 80, "--gb-radii", "mbondi", "--json")
     settings = json.loads(changed.stdout)["settings"]
@@ -189,3 +191,41 @@ def test_radii_of_files(tmp_path):
     assert own["born_radius"]["max"] == pytest.approx(1.71)
     bondi = json.loads(run(pqr, "--gb-radii", "bondi", "--json").stdout)
     assert bondi["born_radius"]["max"] == pytest.approx(1.41)
+
+
+def charmm(residue: str, names: str, types: str = "", bonds=()) -> dict[str, float]:
+    """Radii of the atoms of one residue of CHARMM's."""
+    each = names.split()
+    n = len(each)
+    labels = Labels(
+        names=np.array(each), elements=np.array([name[0] for name in each]), residue_names=np.array([residue] * n),
+        residue_numbers=np.ones(n, np.int32), residue_index=np.zeros(n, np.int32),
+        insertion_codes=np.array([""] * n), chains=np.array(["A"] * n),
+    )  # fmt: skip
+    given = np.array(types.split() or ["X"] * n)
+    atoms = Atoms(np.arange(3.0 * n).reshape(n, 3), np.zeros(n), labels=labels, types=given, bonds=list(bonds))
+    return dict(zip(each, charmm_radii(atoms).tolist(), strict=True))
+
+
+def test_radii_of_charmm_are_those_of_parmed():
+    """Values that ParmEd's `change_radii charmm_radii` gives, as AmberTools 26 has it."""
+    ends = {"N": 2.23, "CA": 2.86, "CB": 2.67, "CG": 1.98, "OD1": 1.42, "ND2": 2.15, "C": 2.04, "HA": 0.0}
+    assert charmm("ASN", " ".join([*ends, "OT1", "OT2"])) == {**ends, "OT1": 1.4, "OT2": 1.4}
+    assert charmm("ASN", " ".join([*ends, "O", "OXT"])) == {**ends, "O": 1.4, "OXT": 1.4}  # as readers name them
+    assert charmm("GLY", "CA O") == {"CA": 2.38, "O": 1.52}
+    assert charmm("ILE", "CG1 CG2 CD") == {"CG1": 2.46, "CG2": 2.46, "CD": 2.44}
+    assert charmm("TRP", "CG CD1 CE2 CH2 NE1") == {"CG": 2.46, "CD1": 1.78, "CE2": 1.78, "CH2": 1.78, "NE1": 2.4}
+    assert charmm("HSP", "CG ND1 CE1 NE2 CD2") == {"CG": 2.46, "ND1": 2.3, "CE1": 1.98, "NE2": 2.3, "CD2": 1.98}
+    assert charmm("GUA", "N1 N2 O6 C8 P O1P OP2 C1' O3' H8") == {
+        "N1": 2.15, "N2": 2.12, "O6": 1.55, "C8": 2.12, "P": 2.35, "O1P": 1.49, "OP2": 1.49, "C1'": 2.57, "O3'": 1.65,
+        "H8": 0.0,
+    }  # fmt: skip
+    assert charmm("ADE", "O5' H5T O3'", bonds=[[0, 1]]) == {"O5'": 1.72, "H5T": 0.0, "O3'": 1.65}
+    ligand = charmm("JZ4", "C1 C2 O1 O2 N1 N2 S1 P1 CL1 BR1 F1 H1",
+                    "CG2R61 CG1T1 OG3C61 OG2D4 NG2S1 NG311 SG311 PG1 CLGA1 BRGR1 FGA1 HGR61")  # fmt: skip
+    assert ligand == {
+        "C1": 2.46, "C2": 2.3, "O1": 1.8, "O2": 1.64, "N1": 2.23, "N2": 2.3, "S1": 2.3, "P1": 2.35, "CL1": 2.3,
+        "BR1": 1.98, "F1": 2.0, "H1": 0.0,
+    }  # fmt: skip
+    with pytest.raises(pele_ocl.ParameterError, match="QQ has no radius among those of CHARMM's force fields"):
+        charmm("ASN", "CA QQ")

@@ -1,6 +1,8 @@
 """Constants of the solvent model: other programs', and that every energy takes them."""
 
+import pickle
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from tolerance import ENERGY
 
 import pele_ocl
 from pele_ocl import Energy, InputError, Solvent, SolventModel
+from pele_ocl.gb_models import GB_MODELS
 from pele_ocl.pairs import all_pairs
 from pele_ocl.units import COULOMB_KCAL_A
 
@@ -21,7 +24,35 @@ def test_defaults_are_those_there_were():
     assert SolventModel().surface_tension == 0.0054
     assert SolventModel(surface="lcpo").surface_tension == 0.0072
     assert SolventModel(surface="lcpo", surface_tension=0.005).surface_tension == 0.005
-    assert SolventModel().rgb_max is None
+    assert SolventModel().born_cutoff is None
+
+
+@pytest.mark.parametrize("before", GB_MODELS)
+@pytest.mark.parametrize("after", GB_MODELS)
+def test_values_that_nobody_gave_are_chosen_again(before, after):
+    """Of a model that `replace` makes of another one: constants of the GB model and the nonpolar term follow it."""
+    assert repr(replace(SolventModel(gb=before), gb=after)) == repr(SolventModel(gb=after))
+    again = pickle.loads(pickle.dumps(replace(SolventModel(gb=before), temperature=300.0)))
+    assert repr(replace(again, gb=after, temperature=298.15)) == repr(SolventModel(gb=after))
+
+
+@pytest.mark.parametrize("before", ["ace", "lcpo", "none"])
+@pytest.mark.parametrize("after", ["ace", "lcpo", "none"])
+def test_the_surface_tension_follows_the_nonpolar_term(before, after):
+    assert replace(SolventModel(surface=before), surface=after) == SolventModel(surface=after)
+    assert replace(SolventModel(), surface=after).surface_tension == {"ace": 0.0054, "lcpo": 0.0072, "none": 0.0}[after]
+    given = replace(SolventModel(surface=before, surface_tension=0.01), surface=after)
+    assert given.surface_tension == 0.01
+
+
+def test_values_that_were_given_stay():
+    found = replace(SolventModel(alpha=0.8, offset=0.1), gb="gbn")
+    assert (found.alpha, found.offset) == (0.8, 0.1)
+    assert (found.beta, found.gamma) == (SolventModel(gb="gbn").beta, SolventModel(gb="gbn").gamma)
+    atoms = pele_ocl.read(Path(__file__).parent.parent / "data" / "structures" / "trialanine.pdb")
+    plain, changed = SolventModel(gb="gbn"), replace(SolventModel(), gb="gbn")
+    totals = [pele_ocl.solvent(atoms, model=model).total for model in (plain, changed, SolventModel())]
+    assert totals[0] == totals[1] != totals[2]
 
 
 def test_kappa_as_programs_have_it():
@@ -39,14 +70,14 @@ def test_kappa_as_programs_have_it():
 
 def test_presets():
     assert SolventModel.like("amber").coulomb_constant == AMBER
-    assert (SolventModel.like("amber").surface, SolventModel.like("amber").rgb_max) == ("none", 25.0)
+    assert (SolventModel.like("amber").surface, SolventModel.like("amber").born_cutoff) == ("none", 25.0)
     assert SolventModel.like("openmm") == SolventModel(solvent_dielectric=78.5, kappa_convention="openmm")
     assert SolventModel.like("openmm", gb="gbn").beta == 1.907992938
     assert SolventModel.like("openmm", gb="gbn", beta=1.9).beta == 1.9
     assert SolventModel.like("openmm", gb="gbn2").beta is None
     assert SolventModel.like("pele") == SolventModel(coulomb_constant=332.0637, default_radii="pele")
-    changed = SolventModel.like("amber", gb="obc1", rgb_max=None, surface="lcpo")
-    assert (changed.gb, changed.rgb_max, changed.surface_tension) == ("obc1", None, 0.0072)
+    changed = SolventModel.like("amber", gb="obc1", born_cutoff=None, surface="lcpo")
+    assert (changed.gb, changed.born_cutoff, changed.surface_tension) == ("obc1", None, 0.0072)
     settings = changed.settings
     assert settings["kappa"] == 0
     assert settings["coulomb_constant"] == AMBER
@@ -60,7 +91,7 @@ def test_presets():
         (lambda: SolventModel.like("amber", gb="igb8"), r"gb is 'igb8'; choose .*, gbn2 \(igb=8\)"),
         (lambda: SolventModel(kappa_convention="sander"), "kappa_convention is 'sander'; choose 'debye' or 'amber'"),
         (lambda: SolventModel(surface="sasa"), "surface is 'sasa'; choose 'ace' or 'lcpo' or 'sgb' or 'none'"),
-        (lambda: SolventModel(rgb_max=0), "rgb_max is 0; it must be positive"),
+        (lambda: SolventModel(born_cutoff=0), "born_cutoff is 0; it must be positive"),
         (lambda: SolventModel.like("charmm"), "program is 'charmm'; choose 'amber' or 'mmpbsa.py' or 'sander' or"),
         (lambda: SolventModel.like("amber", epsilon=80), "a SolventModel has no epsilon"),
     ],

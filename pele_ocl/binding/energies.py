@@ -36,6 +36,7 @@ class BindingEnergies:
     n_imaged : how many of this run's frames were imaged
     rmsd : (m,) A of poses: of the ligand's heavy atoms from where the complex has them, equivalent
         atoms exchanged in ligands of up to 1,000 atoms; None for frames, which are an ensemble
+    notes : sentences about the frames, of the Trajectory
     """
 
     complex: Terms
@@ -48,6 +49,7 @@ class BindingEnergies:
     decomposition: Decomposition | None = None
     n_imaged: int = 0
     rmsd: Floats | None = None
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -155,6 +157,16 @@ def _has_close(positions: Floats, bare: NDArray[np.intp]) -> bool:
     owners = np.repeat(bare, counts)
     apart = positions[others] - positions[owners]
     return bool((((apart * apart).sum(axis=1) < CLOSE**2) & (others != owners)).any())
+
+
+def needs_float64(terms: Terms, atoms: Atoms, conformations: Floats) -> NDArray[np.bool_]:
+    """(m,) which conformations (m, n, 3) A have energies whose differences float32 does not have to 0.5 kcal/mol.
+
+    This is the one rule for all binding energies: of one trajectory, of three, of poses, and of MMPBSA.py's files.
+
+    terms : (m, n_terms) in float32
+    """
+    return is_large(terms) | is_close(atoms, conformations)
 
 
 def is_large(terms: Terms) -> NDArray[np.bool_]:

@@ -29,6 +29,7 @@ from ..trajectories.files import Positions
 
 TERM = "pb"  # name of the energy of the reaction field
 _OF_GB = ("gb_pair", "gb_self")
+_SOME_RADIUS = 1.0  # A
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ class PBEnergy(Energy):
         # Passes of the other terms want GB radii, on which none of these terms depends.
         has_gb_radii = not goes_by_names(atoms.gb_radii_set)
         super().__init__(
-            atoms if has_gb_radii else atoms.with_radii("bondi"),
+            _with_born_radii(atoms if has_gb_radii else atoms.with_radii("bondi"), model),
             gradient=False,
             model=model,
             only_terms=[name for name in there if name not in _OF_GB],
@@ -238,6 +239,16 @@ def evaluate_together(
         k, name = keys[number]
         refused[name][k] = why
     return {name: plan.with_pb(batches[name], found[name], refused[name]) for name, plan in plans.items()}
+
+
+def _with_born_radii(atoms: Atoms, model: SolventModel) -> Atoms:
+    """Give atoms without a sphere, such as hydrogens of CHARMM's sets, a radius of which Born radii can be.
+
+    The nonpolar term is computed beside Born radii, and does not depend on them where it is LCPO's.
+    """
+    if atoms.gb_radii is None or not (small := atoms.gb_radii <= model.offset).any():
+        return atoms
+    return replace(atoms, gb_radii=np.where(small, _SOME_RADIUS, atoms.gb_radii))
 
 
 def plan_in(pb: PBSolvent | None, atoms: Atoms, model: SolventModel, **choices: Any) -> Energy:

@@ -12,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 from ..common.errors import KeywordError, worded
+from ..common.paths import file_path
 from .control_file import with_control_file
 
 _QUOTES = "\"'"
@@ -64,7 +65,7 @@ class _File(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if str(value) == "" or "\0" in str(value):
             self.fail("no file can have this name", param, ctx)
-        return super().convert(value, param, ctx)
+        return file_path(super().convert(value, param, ctx))
 
 
 class Input(_File):
@@ -84,17 +85,17 @@ GROUPS = {
     "Analysis": "idecomp decomposition bars heat_map running_mean coloured entropy alanine compare",
     "Dynamics": "replicas first_replica steps length temperatures timestep friction seed integrator hydrogen_mass "
     "exchange_every anneal minimizes keep_motion",
-    "Output": "report_every form of",
+    "Output": "report_every form of velocities",
     "Stopping": "tolerance largest energy_change max_iterations max_seconds rounds",
     "Holding atoms": "restrain distance torsion reference freeze constraints no_restore",
     "Computation": "method terms cutoff no_cutoff split_cutoffs one_four fixed_radii no_gradient no_energy variant "
     "born accuracy",
     "Models and trajectories": "models resume trajectory frames topology image combine align at_atoms",
     "Choosing atoms": "model select without only",
-    "Structure and force field": "coordinates ligand_file ligand_forcefield ligand_charges parameters "
+    "Structure and force field": "coordinates ligand_file ligand_forcefield ligand_charges ligand_hydrogens parameters "
     "forcefield allow_scripts radii templates obc pele_data "
-    "fallback pele_conf allow_missing_terminals",
-    "Solvent": "like gb rgb_max solute_dielectric solvent_dielectric ionic_strength temperature kappa_convention "
+    "guess_radii pele_conf allow_missing_terminals",
+    "Solvent": "like gb born_cutoff solute_dielectric solvent_dielectric ionic_strength temperature kappa_convention "
     "gbn_convention coulomb_constant surface dielectric_surface surface_tension lcpo_unknown",
     "Devices and processes": "precision device workers scheduler shard",
     "Reports": "strict per_residue as_json verbose debug help help_all",

@@ -11,19 +11,17 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from ..atoms.radii import PDB2PQR_SETS, RADII_SETS, tidy_set
 from ..common.variant import PRECISIONS
-from ..gb_models import GB_MODELS, models_listed
-from ..gb_models.solvent_model import GBN_CONVENTIONS, IN_VACUUM, KAPPAS, LCPO_UNKNOWN, PRESETS, SURFACES, SolventModel
+from ..gb_models.solvent_model import IN_VACUUM, SolventModel
 from ..jobs.doors import solvent_of
-from ..ligand import ATOM_TYPES, CHARGES
-from ..reading import FILE, FirstFrame, Reading
+from ..reading import FirstFrame, Reading
 from ..reading import require_lennard_jones as require_lennard_jones
 from .cluster import NAMES as CLUSTER
 from .cluster import cluster_options_of
 from .command import CONSTANTS, DEBUG, INPUT, current, is_given
 from .control_file import OPTION
-from .reader import choice_options
+from .groups import click_options, former
+from .option_groups import FramesGroup, RunGroup, SolventGroup, StructureGroup, SurfaceGroup
 
 Command = Callable[..., Any]
 Options = Sequence[Callable[[Command], Any]]
@@ -34,19 +32,8 @@ DEFAULTS = SolventModel()
 VACUUM, NO_GB = "vacuum", "none"  # of --solvent and of --gb: no solvent
 _WITHOUT_SOLVENT = {"surface": "none", "ionic_strength": 0.0}  # values that say the same once more
 MODEL_FIELDS = [f.name for f in fields(SolventModel)]
-_STRUCTURE_NAMES = (
-    "coordinates", "parameters", "model", "forcefield", "radii", "templates", "obc", "pele_data", "fallback",
-    "allow_missing_terminals", "allow_scripts", "ligand_file", "ligand_forcefield", "ligand_charges",
-)  # fmt: skip
-
-
-class _SetOfRadii(click.Choice[str]):
-    """Name of a set of radii; former names are taken, too, and the atoms have a note then."""
-
-    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> str:
-        if isinstance(value, str) and tidy_set(value) != value:
-            return value
-        return super().convert(value, param, context)
+_CHOICE = ("select", "without", "only")
+_STRUCTURE_NAMES = tuple(of.name for of in fields(StructureGroup) if of.name not in _CHOICE)
 
 
 def _add(command: Command, options: Options) -> Command:
@@ -86,10 +73,10 @@ def given_options(*names: str) -> tuple[str, ...]:
     return tuple(name for name in names if context.get_parameter_source(name) not in absent)
 
 
-WORDS = frozenset({
-    *_STRUCTURE_NAMES, *MODEL_FIELDS, "like", "select", "without", "only", "trajectory", "frames", "topology", "image",
-    "resume", "solvent",
-})  # fmt: skip
+WORDS = frozenset(
+    of.name for group in (StructureGroup, SolventGroup, SurfaceGroup, FramesGroup) for of in fields(group)
+)
+WORDS |= {"resume", "solvent"}
 
 
 def words_of(command: Command) -> Command:
@@ -109,7 +96,7 @@ def words_of(command: Command) -> Command:
         vacuum = {"gb": NO_GB} if words.get("solvent") == VACUUM else {}
         if "gb" in context.params:  # which files name
             own = {name: of for name, of in words.items() if name == "like" or name in MODEL_FIELDS}
-            context.meta[CONSTANTS] = solvent_of({**own, **vacuum}, "solvent=vacuum" if vacuum else "gb=none")
+            context.meta[CONSTANTS] = solvent_of({**own, **vacuum}, "solvent='vacuum'" if vacuum else "gb='none'")
         return command(words=words, **options)
 
     return gathered
@@ -190,40 +177,12 @@ def _refuse_solvent(context: click.Context, values: Mapping[str, object], solven
 
 def surface_options(command: Command) -> Command:
     """Options about the nonpolar term, for commands that have it; `model_options` takes them, so it comes before."""
-    tension = click.option(
-        "--surface-tension",
-        type=float,
-        help="Surface tension of the nonpolar term, kcal/mol/A^2; by default 0.0054 for ace, 0.0072 for lcpo.",
-    )
-    unknown = click.option(
-        "--lcpo-unknown",
-        type=click.Choice(LCPO_UNKNOWN),
-        default=DEFAULTS.lcpo_unknown,
-        show_default=True,
-        help="For atoms without LCPO parameters (Zn, Ca, Br, I): use carbon's, as AMBER does, with a note, or refuse.",
-    )
-    return click.option(
-        "--surface",
-        type=click.Choice(list(SURFACES)),
-        default=DEFAULTS.surface,
-        show_default=True,
-        help="Nonpolar term: ace from Born radii, lcpo from the surface area.",
-    )(tension(unknown(command)))
+    return _add(command, click_options(SurfaceGroup))
 
 
 def run_options(command: Command) -> Command:
     """Options `precision` and `device`."""
-    options: Options = [
-        click.option(
-            "--precision",
-            type=click.Choice(PRECISIONS),
-            default="float32",
-            show_default=True,
-            help="Working precision.",
-        ),
-        device_option(),
-    ]
-    return _add(command, options)
+    return _add(command, click_options(RunGroup))
 
 
 def device_option(name: str = "device", *, multiple: bool = False, more: str = "") -> Callable[[Command], Command]:
@@ -289,15 +248,6 @@ def _number(name: str, default: float | None, help_text: str) -> Callable[[Comma
     return click.option(name, type=float, default=default, show_default=default is not None, help=help_text)
 
 
-class GBModelName(click.Choice):  # type: ignore[type-arg]  # which click 8.1 has none of
-    """Read the name of a GB model; who gives AMBER's number in its place is told the name."""
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if value not in self.choices:
-            self.fail(f"{value!r} is not one of {models_listed()}", param, ctx)
-        return value
-
-
 def pele_data_option(where: str = "") -> Callable[[Command], Command]:
     """Add --pele-data; where : folders that count besides."""
     text = f"PELE Data or DataLocal folder{where}."
@@ -311,89 +261,18 @@ templates_option = click.option(
     "--templates", type=INPUT, multiple=True, metavar="PATH", help="PELE template, or a folder of templates."
 )
 obc_option = click.option("--obc", type=INPUT, multiple=True, metavar="FILE", help="OBC table, text or JSON.")
-fallback_option = click.option(
-    "--fallback", is_flag=True, help="Take radii by element and bonds for atoms without an OBC row."
-)
+_GUESS_HELP = "Take radii by element and bonds for atoms without an OBC row."
+guess_radii_option = click.option("--guess-radii", is_flag=True, **former("--fallback"), help=_GUESS_HELP)
+fallback_option = click.option("--guess-radii", "fallback", is_flag=True, **former("--fallback"), help=_GUESS_HELP)
 
+_CONTROL = click.option(
+    OPTION, type=INPUT, metavar="FILE", expose_value=False,
+    help="PELE control file; IN can also be one. Options override its force field, solvent, constants and structure.",
+)  # fmt: skip
+_ENDS = [of.name for of in fields(StructureGroup)].index("allow_missing_terminals")  # before which --help lists it
 _STRUCTURE_OPTIONS: Options = (
-    click.option(
-        "-c",
-        "--coordinates",
-        type=INPUT,
-        multiple=True,
-        metavar="FILE",
-        help="Coordinates for a topology of AMBER, GROMACS or CHARMM: .rst7, .inpcrd, .ncrst, .nc, .gro or "
-        "another structure. For several topologies give one for all, or one for each in their order.",
-    ),
-    click.option(
-        "--parameters",
-        type=INPUT,
-        multiple=True,
-        metavar="FILE",
-        help="CHARMM parameter file for a .psf: .prm, .str.",
-    ),
-    model_option,
-    click.option(
-        "--forcefield",
-        metavar="NAME",
-        help="Force field: amber99sb (default), or a folder of PELE's Templates such as OPLS2005. Through OpenMM also "
-        "amber14, ff14SB, ff19SB, charmm36 or XML files with commas between them.",
-    ),
-    click.option(
-        "--allow-scripts", is_flag=True, help="Run the Python scripts that an XML file of a force field may hold."
-    ),
-    click.option(
-        "--gb-radii",
-        "--radii",
-        "radii",
-        type=_SetOfRadii([*RADII_SETS, *PDB2PQR_SETS, FILE]),
-        help="Set of radii. openmm-obc and pele serve atoms that no OBC table names; AMBER's sets serve all atoms; "
-        "pdb2pqr-... are PDB2PQR's by names of atoms, for Poisson-Boltzmann alone; file takes the radii in the "
-        "structure's files. Default: file if it has radii, else mbondi3 with gbn2, bondi with gbn, pele with PELE's "
-        "force fields, openmm-obc with Amber99SB.",
-    ),
-    click.option(
-        "--ligand-file",
-        type=INPUT,
-        multiple=True,
-        metavar="FILE",
-        help="Add the first molecule of a file of small molecules: .sdf, .mol2 or .smi. Can be given several times.",
-    ),
-    click.option(
-        "--ligand-forcefield",
-        type=click.Choice(ATOM_TYPES),
-        default=ATOM_TYPES[0],
-        show_default=True,
-        help="Force field of ligands without parameters; needs AmberTools' antechamber.",
-    ),
-    click.option(
-        "--ligand-charges",
-        type=click.Choice(list(CHARGES)),
-        default="gas",
-        show_default=True,
-        help="Charges of ligands without parameters: Gasteiger's, AM1-BCC or ABCG2.",
-    ),
-    templates_option,
-    obc_option,
-    pele_data_option(),
-    fallback_option,
-    click.option(
-        OPTION,
-        type=INPUT,
-        metavar="FILE",
-        expose_value=False,
-        help="PELE control file; IN can also be one. Options override its force field, solvent, constants and"
-        " structure.",
-    ),
-    click.option(
-        "--allow-missing-terminals/--no-allow-missing-terminals",
-        default=True,
-        show_default=True,
-        help="Treat incomplete chain ends as inner residues, as PELE does; otherwise the end's template is "
-        "used without the missing atoms.",
-    ),
-    *choice_options(),
-)
+    *click_options(StructureGroup)[:_ENDS], _CONTROL, *click_options(StructureGroup)[_ENDS:],
+)  # fmt: skip
 
 
 def dielectric_options(solute: float, solvent: float) -> Callable[[Command], Command]:
@@ -405,51 +284,7 @@ def dielectric_options(solute: float, solvent: float) -> Callable[[Command], Com
     return lambda command: _add(command, options)
 
 
-_MODEL_OPTIONS: Options = (
-    click.option(
-        "--like",
-        type=click.Choice(list(PRESETS)),
-        help="Use another program's constants: dielectrics, Coulomb's constant, kappa, nonpolar term, end of the Born "
-        "integrals. Other options override them. amber: sander and pmemd (water 78.5, no surface). With LCPO surfaces "
-        "mmpbsa.py: MMPBSA.py without decomposition (78.3); sander: MMPBSA.py with decomposition or use_sander=1 (80); "
-        "gmx: gmx_MMPBSA (78.5). openmm: its applications. exact: CODATA's constants, as without it. pele: PELE.",
-    ),
-    click.option(
-        "--gb",
-        type=GBModelName(list(GB_MODELS)),
-        default=DEFAULTS.gb,
-        show_default=True,
-        help="Generalized Born model; `none` for no solvent.",
-    ),
-    click.option(
-        "--rgb-max",
-        type=float,
-        metavar="A",
-        help="Ignore atoms beyond this distance when computing Born radii, as AMBER's rgbmax does, Angstrom; "
-        "by default none.",
-    ),
-    dielectric_options(DEFAULTS.solute_dielectric, DEFAULTS.solvent_dielectric),
-    _number("--ionic-strength", DEFAULTS.ionic_strength, "Concentration of a 1:1 salt, mol/L; PELE's default is 0.15."),
-    _number("--temperature", DEFAULTS.temperature, "Temperature, K; matters only with salt."),
-    click.option(
-        "--kappa-convention",
-        type=click.Choice(list(KAPPAS)),
-        default=DEFAULTS.kappa_convention,
-        show_default=True,
-        help="How ionic strength becomes screening: by Debye and Hueckel, as in sander, or as in OpenMM.",
-    ),
-    click.option(
-        "--gbn-convention",
-        type=click.Choice(list(GBN_CONVENTIONS)),
-        default=DEFAULTS.gbn_convention,
-        show_default=True,
-        help="Take necks between table steps, and GBn2's sulphur and nucleic oxygen, as OpenMM or as sander does.",
-    ),
-    _number(
-        "--coulomb-constant", DEFAULTS.coulomb_constant,
-        "Coulomb's constant, kcal A/(mol e^2): Amber's is 332.0522173, PELE's 332.0637.",
-    ),
-)  # fmt: skip
+_MODEL_OPTIONS: Options = click_options(SolventGroup)
 
 
 strict_option = click.option(

@@ -1,4 +1,4 @@
-"""What an electrostatic potential depends on; lines about it and about energies are the library's."""
+"""Settings of electrostatic potentials; lines about them and about energies are the library's."""
 
 from __future__ import annotations
 

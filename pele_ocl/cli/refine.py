@@ -41,7 +41,6 @@ from .terminal import note, one_line, say
 
 JOURNAL, TABLE, PAGE = "refine.jsonl", "refine.csv", "index.html"
 _SHOWN = 60  # poses in the table
-_LIMITED = "ended before their gradient was below the tolerance"
 
 
 @click.command(cls=EachOnce)
@@ -129,7 +128,10 @@ def refine(
         note(f"Note: {sentence}")
     limited = [row for row in rows if row.get("converged") is False]
     if limited:
-        note(f"Note: {counted(len(limited), 'pose')} of {len(rows):,} {_LIMITED}")
+        note(
+            f"Note: the minimization of {counted(len(limited), 'pose')} of {len(rows):,} stopped before the gradient "
+            "fell below the tolerance"
+        )
     if as_json:
         n_failed = sum("error" in row for row in rows)
         entries = [{"pose": row["structure"], **_less(row, "structure", "sha256", "schema")} for row in rows]

@@ -147,7 +147,8 @@ def _tell(rows: Sequence[Row]) -> None:
     limited = [row for row in done if row["stopped_by"] not in CONVERGED]
     if limited:
         note(
-            f"Note: {counted(len(limited), 'model')} of {len(rows):,} ended before its gradient was below the tolerance"
+            f"Note: the minimization of {counted(len(limited), 'model')} of {len(rows):,} stopped before the gradient "
+            "fell below the tolerance"
         )
     worse = [row for row in done if row["is_worse"]]
     if worse:
@@ -177,7 +178,7 @@ def _physics_lines(facts: Facts) -> list[str]:
     """Say that the energies are in vacuum, with restraints."""
     if "restraint" not in facts:
         return []
-    restraint = f"heavy atoms, 1/2 x {facts['restraint']:g} kcal/mol/A^2; the energy holds them"
+    restraint = f"heavy atoms, 1/2 x {facts['restraint']:g} kcal/mol/A^2; the energy includes them"
     return [*lines_of(facts), f"Restraints    {restraint}", ""]
 
 

@@ -5,33 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping
 from numbers import Integral, Real
-from os import PathLike, fspath
-from pathlib import Path
+from os import PathLike
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import FormatError, InputError
+from .errors import InputError
+from .errors import described as described
+from .paths import file_path as file_path
 
 T = TypeVar("T")
 
 MOST_INT32 = 2**31 - 1  # indices of atoms are int32, on the host and on devices
-_LONGEST = 80  # characters of a value in a message
-
-
-def described(value: object) -> str:
-    """A value for messages: a number or a short text as it is, the type of anything else."""
-    if isinstance(value, bool | np.bool_):
-        return str(value)
-    if isinstance(value, Real):
-        try:
-            return f"{float(value):g}"
-        except OverflowError:
-            return "a number beyond all limits"
-    if value is None or (isinstance(value, str) and len(value) <= _LONGEST):
-        return repr(value)
-    return f"of type {type(value).__name__}"
 
 
 def is_finite(value: object) -> bool:
@@ -115,19 +101,6 @@ def file_paths(name: str, values: object) -> tuple[str | PathLike[str], ...]:
     for path in paths:
         file_path(path, f"one of {name}")
     return paths
-
-
-def file_path(value: object, name: str = "path") -> Path:
-    """Return the value as a Path.
-
-    Raises InputError unless it is a path or a text, FormatError for a null character in it.
-    """
-    written = fspath(value) if isinstance(value, str | PathLike) else None
-    if not isinstance(written, str):
-        raise InputError(f"{name} is {described(value)}; the path of a file is needed")
-    if "\0" in written:
-        raise FormatError(f"{written!r}: no file can have this name")
-    return Path(written)
 
 
 def callback(name: str, value: object) -> None:

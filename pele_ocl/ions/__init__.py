@@ -22,6 +22,7 @@ from ..common.variant import PRECISIONS, Progress
 from ..common.writing import replacing
 from ..formats import require_map_suffix
 from ..grid import Grid, Map, require_map
+from ..jobs.checks import Checks
 from ..jobs.given import given_molecule, reading_of
 from ..jobs.provenance import Call, with_coordinates
 from ..potential_model import PotentialModel
@@ -107,6 +108,8 @@ def ions(
         require_map_suffix(arguments.file_path(map_output, "map_output"))
     with heard_notes() as heard:
         molecule = given_molecule(what, reading, read)
+        if molecule.source is not None:
+            Checks(molecule.source).noted(molecule.atoms)
         if there := _ions_of(molecule.atoms):
             held = ", ".join(f"{count} {name}" for name, count in there.items())
             name = "the molecule" if molecule.source is None else molecule.source

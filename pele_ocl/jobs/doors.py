@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..common.arguments import described, file_path
-from ..common.errors import InputError, KeywordError
+from ..common.errors import InputError, KeywordError, refuse_for_atoms
 from ..common.inputfile import read_file
 from ..common.modules import public
 from ..common.notes import heard_notes
@@ -30,7 +30,7 @@ _OF_READING = tuple(
 )
 _OF_RUN = ("output", "resume", "workers", "scheduler", "shard", "progress", "call", "keep")
 _OF_FRAMES = ("trajectory", "frames", "topology", "image")
-_SAYS_NONE = {"surface": "none", "ionic_strength": 0.0}  # values that say the same as `gb=none`
+_SAYS_NONE = {"surface": "none", "ionic_strength": 0.0}  # values that say the same as `gb='none'`
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Door:
     @classmethod
     def of(
         cls, name: str, words: Mapping[str, Any], model: SolventModel | int | None, device: object = None,
-        vacuum: str = "gb=none",
+        vacuum: str = "gb='none'",
     ) -> Door:  # fmt: skip
         """Sort keywords.
 
@@ -92,9 +92,7 @@ class Door:
 
     def require_atoms(self) -> None:
         """Raise InputError for keywords about files, where Atoms are given."""
-        about = sorted(self.given - set(_OF_SOLVENT) - {"progress"})
-        if about:
-            raise KeywordError(f"Atoms are given; `{about[0]}` is about files, whose path is then needed")
+        refuse_for_atoms(**dict.fromkeys(sorted(self.given - set(_OF_SOLVENT) - {"progress"}), True))
 
     def evaluated(self, spec: EvaluationSpec[Any], given: Given, *, alone: Mapping[str, object]) -> Any:
         """Evaluate a file, its models, a trajectory or several files by a job.
@@ -107,7 +105,7 @@ class Door:
         if paths is None:
             return self._several(spec, list(given), run)  # type: ignore[arg-type]
         if self.frames:
-            return public("trajectories").frames_by(spec, paths, self.frames, run, alone)
+            return public("trajectories.working").frames_by(spec, paths, self.frames, run, alone)
         if run.resume:
             raise KeywordError("`resume` is about a trajectory or several structures; leave it out")
         run.refuse_sharing("one structure is computed at once")
@@ -129,7 +127,7 @@ class Door:
         return structures_by(replace(spec, reading=replace(spec.reading, structures=every)), every, run)
 
 
-def solvent_of(words: Mapping[str, Any], vacuum: str = "gb=none") -> SolventModel:
+def solvent_of(words: Mapping[str, Any], vacuum: str = "gb='none'") -> SolventModel:
     """Make the SolventModel of keywords: `like`, and its fields; vacuum : what leaves the solvent out, for messages
 
     Raises InputError for constants of a solvent beside `gb="none"`.

@@ -178,7 +178,7 @@ class EvaluationSpec(StructureSpec, Generic[R]):
         """Plan the evaluation of frames, for their energies alone."""
 
     def words_of_frames(self) -> Mapping[str, object]:
-        """What decides on the results of frames beside their plan."""
+        """Settings of the results of frames that their plan does not have."""
         return {}
 
     @property

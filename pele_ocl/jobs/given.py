@@ -8,11 +8,11 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ..atoms import Atoms
+from ..atoms import Atoms, Taken
 from ..common.arguments import described, file_path
 from ..common.errors import InputError, KeywordError
 from ..common.inputfile import InputFile, read_file
-from ..reading import Bools, Reading
+from ..reading import Reading
 
 Structure: TypeAlias = Atoms | str | PathLike[str]
 
@@ -21,13 +21,13 @@ Structure: TypeAlias = Atoms | str | PathLike[str]
 class Given:
     """A molecule that a function was given.
 
-    source : its file, None for atoms; chosen : (n_all,) True for each atom of the file that was taken, None for all
+    source : its file, None for atoms; chosen : the atoms of the file that were taken, None for all
     coordinates : file with the positions of a topology, else None
     """
 
     atoms: Atoms
     source: InputFile | None = None
-    chosen: Bools | None = None
+    chosen: Taken | None = None
     coordinates: InputFile | Path | None = None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..reading import Bools as Bools
 from ..reading import Chosen as Chosen
 from ..reading import Models as Models
 from ..reading import MoleculeRead as MoleculeRead

@@ -148,7 +148,7 @@ def solvent_text(facts: Facts, terms: Sequence[str] | None = None) -> str:
         return ", ".join(["no term of it", inside, *constant])
     parts = [facts["gb"], f"radii {radii_words(facts['gb_radii_set'] or '')}"]
     parts += [f"water {facts['solvent_dielectric']:g}", inside, salt_text(facts)]
-    parts += [] if facts.get("rgb_max") is None else [f"Born integrals within {facts['rgb_max']:g} A"]
+    parts += [] if facts.get("born_cutoff") is None else [f"Born integrals within {facts['born_cutoff']:g} A"]
     parts += constant
     parts += [_surface(facts)] if terms is None or "nonpolar" in terms or facts["surface"] == "none" else []
     return ", ".join(parts)
@@ -212,7 +212,7 @@ def accuracy_lines(result: Approximate, way: str) -> list[str]:
     error, asked = result.error, accuracy_text(way, result.accuracy)
     if error is None:
         return ["", f"{asked}; their error could not be measured, for which a device needs float64"]
-    missed = ", more than asked for: `precision=float64` rounds less" if error.largest > result.accuracy else ""
+    missed = ", more than asked for: `precision='float64'` rounds less" if error.largest > result.accuracy else ""
     return ["", f"{asked}; measured {error.largest:.1e} at most{missed}, {error.rms:.1e} rms", f"  ({error.about})"]
 
 

@@ -120,7 +120,7 @@ class MinimizeSpec(Spec[StructurePath]):
             try:
                 source = read_file(item)
                 atoms = self.reading.chosen(source)[0]
-                require(of_structure(atoms, "noted"), self.strict)
+                require(of_structure(atoms, "noted", places_sites=True), self.strict)
                 made = self._content if self.content is None else self.content
                 waiting.append((item, source, atoms, made(source, self.target(item))))
             except PeleError as error:
@@ -191,7 +191,7 @@ def facts_of_model(result: MinimizeResult, start: Atoms, strict: bool, target: P
     del values["name"]
     before = cast(Mapping[str, float | None], values["energy_before"])
     energies = {term: value for term, value in before.items() if value is not None}
-    found = [*of_structure(start, "noted"), *of_energy(start, energies, start.positions)]
+    found = [*of_structure(start, "noted", places_sites=True), *of_energy(start, energies, start.positions)]
     require(found, strict)
     findings = [finding.as_json() for finding in found]
     decimals = CONFORMATION_FORMATS[require_suffix(target)].decimals

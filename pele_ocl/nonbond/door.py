@@ -28,13 +28,13 @@ def evaluated(
     models: Literal["one", "all"], strict: bool, write_pairs: str | PathLike[str] | None, words: Mapping[str, Any],
 ) -> Any:  # fmt: skip
     """Evaluate as `nonbond` does."""
-    vacuum = "solvent=vacuum" if solvent == "vacuum" else "gb=none"
+    vacuum = "solvent='vacuum'" if solvent == "vacuum" else "gb='none'"
     door = Door.of("nonbond", {**_in_vacuum(words, solvent), "progress": progress}, model, device, vacuum)
     is_listed = isinstance(pairs, PairList | AllPairs)
     if cutoff is not None and pairs is not None:
         raise KeywordError("choose one of `pairs` and `cutoff`")
     if internal_dielectric == "vdgbnp" and "solute_dielectric" in words:
-        raise KeywordError("`internal_dielectric=vdgbnp` takes the place of `solute_dielectric`; leave one out")
+        raise KeywordError("`internal_dielectric='vdgbnp'` takes the place of `solute_dielectric`; leave one out")
     kind = pairs if pairs in ("all", "split") and not is_listed else "cutoff" if pairs is None or is_listed else None
     spec = NonbondSpec(
         reading=door.reading, models=models, pairs=cast(Any, kind or file_path(pairs, "pairs")), cutoff=cutoff,
@@ -68,7 +68,7 @@ def _with_pairs(door: Door, spec: NonbondSpec, given: Given, target: Path, alone
     if paths_of(given) is None:
         raise KeywordError("`write_pairs` is for one structure, as each has a list of its own")
     if spec.models == "all":
-        raise KeywordError("`write_pairs` is for one model, as each has a list of its own; leave out `models=all`")
+        raise KeywordError("`write_pairs` is for one model, as each has a list of its own; leave out `models='all'`")
     require_pairs_suffix(target)
     result = replace(door, run=replace(door.run, output=None)).evaluated(spec, given, alone=alone)
     found = cast(NonbondEvaluation, result.made)
@@ -82,9 +82,9 @@ def _in_vacuum(words: Mapping[str, Any], solvent: str | None) -> Mapping[str, An
     """Keywords of the solvent, where `solvent="vacuum"` leaves it out."""
     choice("solvent", solvent or "gb", ("gb", "vacuum"))
     if words.get("gb") == "none" and solvent == "gb":
-        raise KeywordError("`gb=none` has no solvent; leave out `solvent`, which would play no part")
+        raise KeywordError("`gb='none'` has no solvent; leave out `solvent`, which would play no part")
     if words.get("gb") == "none" or solvent != "vacuum":
         return words
     if "gb" in words:
-        raise KeywordError("`solvent=vacuum` has no solvent; leave out `gb`, which would play no part")
+        raise KeywordError("`solvent='vacuum'` has no solvent; leave out `gb`, which would play no part")
     return {**words, "gb": "none"}

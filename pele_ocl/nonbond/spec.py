@@ -112,7 +112,7 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
         return self.plan(atoms, self.pairs_of(atoms), gradient=False)
 
     def words_of_frames(self) -> dict[str, object]:
-        """What decides on the results of frames beside their plan: how the list of each is made."""
+        """Settings of the results of frames that their plan does not have: how the list of each is made."""
         if isinstance(self.pairs, Path) or self.pairs == "all":
             return {"pairs": "of a file" if isinstance(self.pairs, Path) else "all"}
         return {
@@ -250,13 +250,13 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
         left_out = len(listed) - len(pairs)
         if left_out:
             up_to = "two" if self.one_four == "scale" else "three"
-            keep = "" if self.one_four == "scale" else "; `one_four=scale` keeps those three bonds apart"
+            keep = "" if self.one_four == "scale" else "; `one_four='scale'` keeps those three bonds apart"
             what = f"{left_out:,} pair{'' if left_out == 1 else 's'}"
             note(f"Note: {path}: left out {what} of atoms up to {up_to} bonds apart{keep}")
         if pairs.one_four is not None and not pairs.one_four.any() and len(exclusions(atoms.bonds, len(atoms))[1]):
             note(
-                f"Note: {path}: holds none of the molecule's 1-4 pairs, so that `one_four=scale` adds nothing; write "
-                "the list with `one_four=scale`"
+                f"Note: {path}: holds none of the molecule's 1-4 pairs, so that `one_four='scale'` adds nothing; write "
+                "the list with `one_four='scale'`"
             )
         return pairs
 

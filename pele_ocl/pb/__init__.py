@@ -96,16 +96,16 @@ def pb(what: Path_, model: PBModel | int | None = None, **options: Any) -> Any: 
 def pb(
     what: Atoms | Path_, model: PBModel | int | None = None, *, grids: Grid | Sequence[Grid] | None = None,
     spacing: float = 0.5, padding: float = 10.0, wide: bool | None = None, radii: ArrayLike | str | None = None,
-    reaction: bool | None = None, solver: str = "mgcg", tolerance: float = 1e-6, max_iterations: int = 100_000, given: PBMaps | None = None,
-    device: Device | int | str | None = None, keep_map: bool = True, grid_error: bool | None = None,
-    extrapolate: bool = False, shifts: int = 0, seed: int = 0, progress: Progress | None = None,
-    like: str | None = None, nonlinear: bool = False, ionic_strength: float = 0.0,
+    reaction: bool | None = None, solver: str = "mgcg", tolerance: float = 1e-6, max_iterations: int = 100_000,
+    given: PBMaps | None = None, device: Device | int | str | None = None, keep_map: bool = True,
+    grid_error: bool | None = None, extrapolate: bool = False, shifts: int = 0, seed: int = 0,
+    progress: Progress | None = None, like: str | None = None, nonlinear: bool = False, ionic_strength: float = 0.0,
     ion: Sequence[PBIon | tuple[float, ...]] = (), solute_dielectric: float | None = None,
     solvent_dielectric: float | None = None, temperature: float | None = None, dielectric_surface: str | None = None,
     probe: float | None = None, density: float | None = None, window: float | None = None, charges: str | None = None,
     boundary: str | None = None, per_residue: bool = False, strict: bool = False, output: Path_ | None = None,
-    pqr: Path_ | None = None, reading: Reading | None = None, call: Call | None = None,
-    show: PrintLine | None = None, **read: Any,
+    pqr: Path_ | None = None, reading: Reading | None = None, call: Call | None = None, show: PrintLine | None = None,
+    **read: Any,
 ) -> PBResult | ApbsResult:  # fmt: skip
     """Solve the Poisson-Boltzmann equation of a molecule once.
 

@@ -17,7 +17,7 @@ from ..common.errors import InputError, KeywordError
 from ..common.variant import PRECISIONS, Progress
 from ..grid import Grid
 from ..potential_model import PotentialModel
-from ..units import COULOMB_KCAL_A, debye_kappa, potential_factor
+from ..units import COULOMB_KCAL_A, debye_kappa, molar, potential_factor
 from .accuracy import DEFAULT_ACCURACY, compute_accurately, method_for
 from .facts import medium_facts
 from .methods import COARSEST, MAP_METHODS, METHODS, SPLIT_METHODS, choose_variant, require_able
@@ -211,8 +211,7 @@ def _check_accuracy(method: str, accuracy: float | None, precision: str) -> None
 
 def _salt(ionic_strength: float, dielectric: float, temperature: float) -> float:
     """Compute the inverse Debye length, 1/A, of a salt."""
-    if not arguments.is_finite(ionic_strength) or ionic_strength < 0:
-        raise InputError(f"the ionic strength is {arguments.described(ionic_strength)}; it cannot be negative")
+    molar("ionic_strength", ionic_strength)
     PotentialModel(dielectric)  # checks it
     potential_factor("kT/e", temperature)
     return debye_kappa(ionic_strength, dielectric, temperature)

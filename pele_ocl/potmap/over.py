@@ -93,7 +93,7 @@ def potmap_over(
     of = found.maps
     return FrameMaps(
         of["avg"], of["stdev"], of["min"], of["max"], np.array(numbers, np.int64), rmsd, errors, found.last,
-        time.perf_counter() - start,
+        time.perf_counter() - start, over.notes,
     )  # fmt: skip
 
 
@@ -125,6 +125,7 @@ class FramePotentials:
     errors : why frames failed, by their number; device : where they were computed
     molecule : the Atoms; source : their file, None where atoms were given
     settings : all constants by name; seconds : "total"
+    notes : sentences about the frames, of the Trajectory
     """
 
     frames: NDArray[np.int64]
@@ -136,6 +137,7 @@ class FramePotentials:
     molecule: Atoms
     settings: Mapping[str, Any] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
     source: InputFile | None = None
     heard: tuple[str, ...] = ()
     call: Call | None = None
@@ -233,5 +235,5 @@ def potentials_over(
             progress(done / len(over))
     return FramePotentials(
         numbers_of(over.frames), chosen, values, plan.unit, errors, plan.device, atoms, medium_facts(atoms, given),
-        {"total": time.perf_counter() - start},
+        {"total": time.perf_counter() - start}, over.notes,
     )  # fmt: skip

@@ -220,6 +220,7 @@ class FrameMaps:
     errors : why other frames failed, by their number
     result : PotmapResult of the mean; its `error` is all frames' maps' together
     seconds : of it all
+    notes : sentences about the frames, of the Trajectory
     """
 
     mean: Map
@@ -231,6 +232,7 @@ class FrameMaps:
     errors: Mapping[int, str]
     result: PotmapResult
     seconds: float
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.frames)

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ..atoms import Atoms, Floats
+from ..atoms import Atoms, Floats, Taken
 from ..common import arguments
 from ..common.errors import FormatError, InputError, KeywordError, ParameterError, PeleError
 from ..common.inputfile import InputFile, read_file
@@ -21,6 +21,7 @@ from ..common.writing import refuse_target
 from ..formats import model_numbers, require_map_suffix, require_table_suffix
 from ..grid import Grid
 from ..jobs import Journal, Place, Record
+from ..jobs.checks import Checks
 from ..jobs.given import Given, given_molecule
 from ..jobs.provenance import Call, with_coordinates
 from ..jobs.running import run_with
@@ -122,8 +123,8 @@ Tell = Callable[[MapWork], None]
 class OpensFrames(Protocol):
     """Options about a trajectory, which is opened once the atoms are known."""
 
-    def opened(self, atoms: Atoms, chosen: NDArray[np.bool_] | None = None) -> Trajectory:
-        """Open the frames of atoms; chosen : (n_all,) True for each atom of their file that was taken"""
+    def opened(self, atoms: Atoms, chosen: Taken | None = None) -> Trajectory:
+        """Open the frames of atoms; chosen : the atoms of their file that were taken, None for all"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,12 +208,14 @@ class MapSpec(StructureSpec):
         return replace(found, source=given.source, call=with_coordinates(self.call, given.coordinates))
 
     def _of_one(self, given: Given, tell: Tell | None, progress: Progress | None) -> PotmapResult:
+        self._note(given.source, [given.atoms])
         grid = self.place.around([given.atoms])
         self._announce(given.atoms, 1, 0, grid, tell)
         return replace(one_map(given.atoms, grid, progress=progress, **vars(self.options)), file_unit=self.file_unit)
 
     def _of_models(self, models: Models, tell: Tell | None, progress: Progress | None) -> PotmapResult:
         every = list(models.atoms.values())
+        self._note(models.source, every)
         grid = self.place.around(every)
         self._announce(every[0], len(every), 0, grid, tell)
         failed = dict[int, str]()
@@ -246,6 +249,12 @@ class MapSpec(StructureSpec):
             found.result, atoms=atoms, map=found.maps[self.combine or "avg"], maps=found.maps, seconds=seconds,
             n_models=len(found), frames=found, errors=found.errors, file_unit=self.file_unit,
         )  # fmt: skip
+
+    def _note(self, source: InputFile | None, models: Sequence[Atoms]) -> None:
+        """Tell findings about structures that were read."""
+        if source is not None:
+            for atoms in models:
+                Checks(source).noted(atoms)
 
     def _announce(self, atoms: Atoms, n_models: int, n_frames: int, grid: Grid, tell: Tell | None) -> None:
         if tell is not None:
@@ -310,9 +319,11 @@ class MapBatch:
 class Models:
     """All models of a file.
 
+    source : the file
     numbers : of all; atoms : of each that can be read, by number; failed : why others cannot
     """
 
+    source: InputFile
     numbers: Sequence[int]
     atoms: Mapping[int, Atoms]
     failed: Mapping[int, str]
@@ -333,7 +344,7 @@ class Models:
                 errors[number] = error
         if not atoms:
             raise next(iter(errors.values()))
-        return cls(numbers, atoms, {number: str(error) for number, error in errors.items()})
+        return cls(source, numbers, atoms, {number: str(error) for number, error in errors.items()})
 
 
 def corners(frames: Trajectory, atoms: Atoms) -> Atoms:

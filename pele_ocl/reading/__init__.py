@@ -5,7 +5,6 @@ from __future__ import annotations
 from .choosing import selection_of
 from .files import FILE, Coordinates, LigandGiven, Ligands, read, read_chosen, require_model
 from .molecules import (
-    Bools,
     Chosen,
     FirstFrame,
     Models,
@@ -17,7 +16,6 @@ from .molecules import (
 
 __all__ = [
     "FILE",
-    "Bools",
     "Chosen",
     "Coordinates",
     "FirstFrame",

@@ -27,7 +27,7 @@ def selection_of(select: str | None, without: str | None = None, only: str | Non
         kinds = _split("only", only)
         unknown = next((kind for kind in kinds if kind not in _KINDS), None)
         if unknown is not None:
-            raise KeywordError(f"`only={only}`: there is no kind {unknown!r}; choose of {', '.join(_KINDS)}")
+            raise KeywordError(f"`only={only!r}`: there is no kind {unknown!r}; choose of {', '.join(_KINDS)}")
         parts.append(" or ".join(_KINDS[kind] for kind in kinds))
     whole = " and ".join(parts if len(parts) == 1 else [f"({part})" for part in parts])
     return _parsed(whole) if whole else None
@@ -43,12 +43,12 @@ def _split(keyword: str, names: str) -> list[str]:
     """Split the names at commas."""
     found = [name.strip() for name in text(keyword, names).split(",")]
     if not all(found):
-        raise KeywordError(f"`{keyword}={names}` lacks a name before or behind a comma")
+        raise KeywordError(f"`{keyword}={names!r}` lacks a name before or behind a comma")
     return found
 
 
 def _residue(name: str) -> str:
     """Write the selection of a residue name; * and ? match any letters."""
     if set(name) & set('()" '):
-        raise KeywordError(f"`without={name}`: names of residues are needed, without blanks and parentheses")
+        raise KeywordError(f"`without={name!r}`: names of residues are needed, without blanks and parentheses")
     return f"resname {name}" if any(c in name for c in "*?") else f'resname "{name}"'

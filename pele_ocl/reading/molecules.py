@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..atoms import Atoms, Floats, selectable
+from ..atoms import Atoms, Floats, Taken, selectable
 from ..atoms.lcpo import lcpo_notes
 from ..atoms.radii import goes_by_names
 from ..atoms.selection import Composition, Selection
@@ -33,11 +32,11 @@ from ..formats import (
 )
 from ..formats.amber import is_netcdf
 from ..gb_models.solvent_model import SolventModel
+from ..ligand import Hydrogens
 from .choosing import selection_of
 from .files import FILE, Coordinates, LigandGiven, read_chosen
 
-Bools = NDArray[np.bool_]
-Chosen: TypeAlias = tuple[Atoms, Bools | None]
+Chosen: TypeAlias = tuple[Atoms, Taken | None]
 Models = Literal["one", "all"]
 Files: TypeAlias = str | PathLike[str] | tuple[str | PathLike[str], ...] | list[str | PathLike[str]] | None
 
@@ -62,7 +61,7 @@ class MoleculeRead:
     atoms : of the only model, or of the first that can be computed
     numbers : of the models, in the order of the file; empty if one model was asked for
     conformations : (m, n, 3) A, a row for each of `numbers`; NaN for a model that cannot be computed
-    chosen : (n_all,) True for each atom of the file that was taken, None if all were
+    chosen : the atoms of the file that were taken, None if all were
     failed : why models cannot be computed, by their place from 0
     coordinates : file with the positions of a topology; None if `source` has them, or a trajectory
     """
@@ -71,9 +70,14 @@ class MoleculeRead:
     atoms: Atoms
     numbers: list[int] = field(default_factory=list)
     conformations: Floats | None = None
-    chosen: Bools | None = None
+    chosen: Taken | None = None
     failed: Mapping[int, str] = field(default_factory=dict)
     coordinates: InputFile | Path | None = None
+
+    @property
+    def taken(self) -> Taken:
+        """Atoms of the file that were taken, also where all were."""
+        return self.chosen or Taken(np.ones(len(self.atoms), np.bool_), self.atoms.labels)
 
     def models(self) -> Iterator[tuple[int, Atoms]]:
         """Give the place and the atoms of each model that can be computed, of several."""
@@ -103,7 +107,7 @@ class Reading:
     """Read molecules from files, all in the same way. It pickles; what it loads is loaded once in each process.
 
     forcefield : a ForceField, or a name that ForceField.load knows, of files that bring no parameters; by default
-        Amber99SB. A file that brings its own takes neither this nor `templates`, `obc`, `pele_data` and `fallback`
+        Amber99SB. A file that brings its own takes neither this nor `templates`, `obc`, `pele_data` and `guess_radii`
     select : the atoms to take, `protein and not resname NAP` say (docs/selection.md); by default all
     model : number of the model in a file with several; by default the first
     coordinates : file with the positions of a topology; of several topologies one for all, or one each in the order of
@@ -111,9 +115,9 @@ class Reading:
     parameters : CHARMM's parameter files, for a .psf
     radii : set of GB radii, for any solvent; by default the file's, or those that go with the solvent
     without, only : residues to leave out by name or kind, and kinds to take, with commas: "HOH,NAP", "protein,ligand"
-    templates, obc, pele_data, fallback, allow_missing_terminals, allow_scripts : as of ForceField.load
-    ligands : molecules to add, as of pele_ocl.read, with `ligand_forcefield` and `ligand_charges` for those without
-        parameters
+    templates, obc, pele_data, guess_radii, allow_missing_terminals, allow_scripts : as of ForceField.load
+    ligands : molecules to add, as of pele_ocl.read, with `ligand_forcefield`, `ligand_charges` and
+        `ligand_hydrogens` for those without parameters
     solvent : a SolventModel, by which radii are chosen and notes are made; by default whoever computes does so
     structures : all files that are read, if `coordinates` has one for each topology among them
     trajectory : whose first frame has the positions of a topology without `coordinates`; None if there is none
@@ -132,12 +136,13 @@ class Reading:
     templates: Files = ()
     obc: Files = ()
     pele_data: Files = ()
-    fallback: bool = False
+    guess_radii: bool = False
     allow_missing_terminals: bool = True
     allow_scripts: bool = False
     ligands: tuple[LigandGiven, ...] = ()
     ligand_forcefield: str = "gaff2"
     ligand_charges: str = "gas"
+    ligand_hydrogens: Hydrogens = "given"
     solvent: SolventModel | None = None
     structures: tuple[Path, ...] = field(default=(), repr=False)
     trajectory: FirstFrame | None = field(default=None, repr=False)
@@ -157,7 +162,7 @@ class Reading:
         return self.one(source, number).atoms
 
     def chosen(self, source: InputFile, number: int | None = None, /) -> Chosen:
-        """Read the chosen atoms of a file, and (n,) True for each atom that was taken, None if all were."""
+        """Read the chosen atoms of a file, and tell which of the file they are, None if all were taken."""
         found = self.one(source, number)
         return found.atoms, found.chosen
 
@@ -169,10 +174,8 @@ class Reading:
         Raises FormatError and ParameterError as pele_ocl.read does, and InputError for parameters of a file that brings
         its own.
         """
-        if None not in (self.model, number):
-            raise KeywordError("choose one of `model` and `models`")
-        if self.coordinates and number is not None:
-            raise KeywordError("`models=all` reads the models of a PDB file; leave out `coordinates`")
+        if number is not None:
+            self._require_all()
         self._tell(f"Reading {source}" if len(source.data) > LARGE_FILE else "")
         has_own = brings_parameters(source.path)
         if has_own:
@@ -184,6 +187,7 @@ class Reading:
             radii=self.radii if has_own or self.radii == FILE or goes_by_names(self.radii) else None,
             ligands=self.ligands,
             ligand_forcefield=self.ligand_forcefield, ligand_charges=self.ligand_charges,
+            ligand_hydrogens=self.ligand_hydrogens,
         )  # fmt: skip
         if self.solvent is not None:
             atoms = self.solvent.choose_radii(atoms)
@@ -201,13 +205,26 @@ class Reading:
         arguments.choice("models", models, ("one", "all"))
         if models == "one":
             return self.one(source)
+        self._require_all()
         failed = dict[int, str]()
         numbers, conformations = read_conformations(source, failed)
         # The first is asked for by its number, so that no note says that the others were not read.
         first = next((number for place, number in enumerate(numbers) if place not in failed), numbers[0])
         found = self.one(source, first)
-        positions = conformations if found.chosen is None else conformations[:, found.chosen]
+        atoms, chosen = found.atoms, found.chosen
+        more = (len(atoms) if chosen is None else len(chosen)) - conformations.shape[1]
+        if more > 0:  # of ligands that were added, which stay
+            there = np.repeat(atoms.positions[np.newaxis, len(atoms) - more :], len(conformations), axis=0)
+            conformations = np.concatenate([conformations, there], axis=1)
+        positions = conformations if chosen is None else conformations[:, chosen.mask]
         return replace(found, numbers=numbers, conformations=positions, failed=failed)
+
+    def _require_all(self) -> None:
+        """Raise KeywordError for keywords that leave no room for all models of a file."""
+        if self.model is not None:
+            raise KeywordError("choose one of `model` and `models`")
+        if self.coordinates:
+            raise KeywordError("`models='all'` reads the models of a PDB file; leave out `coordinates`")
 
     def of_frames(self, source: InputFile, trajectory: FirstFrame) -> Atoms:
         """Read all atoms of another file; a topology takes the positions of the first of its own frames."""
@@ -217,14 +234,17 @@ class Reading:
         )  # fmt: skip
         return own(source)
 
-    def unparameterised(self, source: InputFile) -> Atoms:
-        """Read the chosen atoms of a file with their names and positions, and no parameters: charges are 0."""
+    def unparameterised(self, source: InputFile, whole: bool = False) -> Atoms:
+        """Read the chosen atoms of a file with their names and positions, and no parameters: charges are 0.
+
+        whole : whether all atoms are read, of a file that others are found in
+        """
         positions = self.coordinates_of(source.path)
         parameters = () if positions is None else self._files("parameters")
         found = read_structure_or_atoms(source, self.model, positions, parameters)
         bonds = found.bonds if isinstance(found, Atoms) else np.empty((0, 2), np.int32)
         atoms = Atoms(found.positions, np.zeros(len(found.positions)), labels=found.labels, bonds=bonds)
-        if self._selection is not None:
+        if self._selection is not None and not whole:
             atoms = atoms[self._selection.mask(selectable(atoms))]
         return self._noted(source, atoms)
 
@@ -259,7 +279,7 @@ class Reading:
             return self.forcefield if radii is None else self.forcefield._with_radii(radii)
         return ForceField.load(
             self.forcefield, radii, self._files("templates"), self._files("obc"), self._files("pele_data"),
-            self.fallback, self.allow_missing_terminals, self.allow_scripts,
+            self.guess_radii, self.allow_missing_terminals, self.allow_scripts,
         )  # fmt: skip
 
     def _files(self, name: str) -> tuple[Path, ...]:
@@ -274,7 +294,14 @@ class Reading:
         """Raise InputError for parameters that a file which brings its own has no use for."""
         form = structure_format(path)
         follow_from_bonds = self.radii in (None, FILE, "bondi") or goes_by_names(self.radii) or form.has_bonds
-        names = ["forcefield", *([] if follow_from_bonds else ["radii"]), "templates", "obc", "pele_data", "fallback"]
+        names = [
+            "forcefield",
+            *([] if follow_from_bonds else ["radii"]),
+            "templates",
+            "obc",
+            "pele_data",
+            "guess_radii",
+        ]
         given = [f"`{name}`" for name in names if getattr(self, name)]
         if given:
             raise InputError(f"{path}: {form.kind} brings its own charges and radii; leave out {', '.join(given)}")

@@ -103,7 +103,7 @@ def _names(atoms: Atoms, residues: NDArray[np.intp]) -> tuple[str, ...]:
 def _findings(model: Model) -> list[Finding]:
     """Findings about the atoms that the file has; relaxation mends what they tell."""
     given = np.flatnonzero(model.given)
-    found = of_structure(model.atoms[given], "noted")
+    found = of_structure(model.atoms[given], "noted", places_sites=True)
     return [replace(finding, atoms=tuple(given[list(finding.atoms)].tolist())) for finding in found]
 
 

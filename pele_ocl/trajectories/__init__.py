@@ -22,6 +22,5 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
             "streaming": "FrameResults results_over",
             "superposing": "Superposition",
             "tally": "Rate",
-            "working": "frames_by",
         },
     )

@@ -8,13 +8,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atoms import Atoms, Floats
+from ..atoms import Atoms, Floats, Taken
 from ..atoms.selection import SelectableAtoms
 from ..atoms.selection import Selection as Words
 from ..common.errors import FormatError, InputError, KeywordError
 from ..common.notes import note
 from ..contract import Image
-from ..reading import Bools
 from .reading import Trajectory
 from .selection import Selection, described_atoms, described_file, selected_atoms
 
@@ -54,7 +53,7 @@ class FrameOptions:
             return
         for name, value in others.items():
             if value:
-                keyword = "models=all" if name == "models_all" else name
+                keyword = "models='all'" if name == "models_all" else name
                 raise KeywordError(f"choose one of `{keyword}` and `trajectory`")
 
     def first_positions(self, atoms: Atoms, selection: Words | None) -> tuple[Floats, str]:
@@ -91,38 +90,36 @@ class FrameOptions:
         except (FormatError, InputError):
             return None
 
-    def opened(self, atoms: Atoms, chosen: Bools | None = None) -> Trajectory:
+    def opened(self, atoms: Atoms, chosen: Taken | None = None) -> Trajectory:
         """Open the frames of these atoms; chosen : the atoms of the structure that they are, None for all"""
         select = self._selection(chosen)
         try:
             frames = Trajectory(self.paths, atoms, self.words, select, self.topology, image=self.imaging)
         except (FormatError, InputError):
-            stripped = self._stripped(atoms) if select is chosen is not None else None
+            is_of_structure = chosen is not None and (self.topology is None or self.select is None)
+            stripped = self._stripped(atoms) if is_of_structure else None
             if stripped is None:
                 raise
             frames = stripped
         frames.require(len(atoms))
         return frames
 
-    def indices(self, n: int, chosen: Bools | None = None) -> NDArray[np.intp]:
-        """Find the atoms of a frame that the structure's n atoms are; chosen : as in `opened`."""
-        if self.topology is None:
-            return np.arange(n) if chosen is None else np.flatnonzero(chosen)
-        found = self._selection(chosen)
-        if found is None:
-            return np.arange(n)
-        names = described_file(self.topology)
-        return selected_atoms(found, names.n_atoms, names)
+    def part(self, taken: Taken, own: NDArray[np.intp]) -> Selection:
+        """Choose some of a structure's atoms in the frames, (k,) indices among those that were taken."""
+        return taken.part(own) if self.topology is None else self._in_topology(self.topology, taken)[own]
 
-    def _selection(self, chosen: Bools | None) -> Selection | None:
+    def _selection(self, chosen: Taken | None) -> Selection | None:
         """Find the atoms of the frames: the chosen ones of the structure, unless a selection is about a topology."""
-        if self.topology is None or self.select is None:
+        if self.topology is None:
             return chosen
-        if chosen is None:
-            return self.select
-        names = described_file(self.topology)
-        found = selected_atoms(self.select, names.n_atoms, names)
-        return found[chosen] if len(found) == len(chosen) else found
+        return self.select if chosen is None else self._in_topology(self.topology, chosen)
+
+    def _in_topology(self, topology: Path, chosen: Taken) -> NDArray[np.intp]:
+        """Find the chosen atoms of the structure among those of the topology."""
+        names = described_file(topology)
+        everyone = np.arange(names.n_atoms)
+        found = everyone if self.select is None else selected_atoms(self.select, names.n_atoms, names)
+        return chosen.among(names.names, found, str(topology))
 
 
 def noted(frames: Trajectory) -> Trajectory:

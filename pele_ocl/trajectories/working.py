@@ -11,7 +11,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 
 from ..common.errors import KeywordError
 from ..common.inputfile import InputFile, read_file
-from ..common.notes import heard_notes, note, one_line, with_notes
+from ..common.notes import as_json, heard_notes, note, one_line, with_notes
 from ..common.variant import Progress
 from ..energy import Energy
 from ..jobs import Place, Record, Shard
@@ -207,7 +207,7 @@ class FrameWork:
                 **facts_of_plan(plan),
                 **facts,
                 "frames_taken": record["frames"],
-                "notes": [*plan.atoms.notes, *frames.notes],
+                **as_json([*plan.atoms.notes, *frames.notes]),
             },
             "lines": [
                 headline(self.source.path.name, plan.atoms) + contents,

@@ -183,6 +183,7 @@ class BindingSpec(StructureSpec):
             for sentence in plan.notes:
                 note(f"Note: {sentence}")
             found = self._found(plan, frames_of, output, ligand)
+            checks.told(plan.findings)
             _judge(found, checks, bool(self.trajectory.paths))
             for sentence in notes_about(found):
                 note(f"Note: {sentence}")
@@ -206,9 +207,7 @@ class BindingSpec(StructureSpec):
         plan = self._plan(molecule.atoms, ligand, self.wanted.receptor, strip)
         if not self.trajectory.paths or self.wanted.is_separate or not is_stripped(plan, molecule, self.trajectory):
             return plan, molecule
-        taken = np.arange(plan.n_atoms) if molecule.chosen is None else np.flatnonzero(molecule.chosen)
-        chosen = np.zeros(plan.n_atoms if molecule.chosen is None else len(molecule.chosen), bool)
-        chosen[taken[plan.parts.complex]] = True
+        chosen = molecule.taken.part(plan.parts.complex)
         own = self._plan(plan.atoms, plan.parts.ligand, plan.parts.receptor, None)
         own.parts = replace(own.parts, left_out=plan.parts.left_out)
         own.notes = (*plan.notes, "the frames have the atoms of receptor and ligand alone")
@@ -284,8 +283,9 @@ def _tell_failures(found: BindingReport) -> None:
     errors = found.energies.errors
     for place, reason in list(errors.items())[:1]:
         numbers = found.energies.frames
-        frame = place if numbers is None else int(numbers[place])
-        kind = "pose" if found.poses is not None else found.kind or "frame"
+        is_pose = found.poses is not None
+        frame = place + 1 if is_pose else place if numbers is None else int(numbers[place])
+        kind = "pose" if is_pose else found.kind or "frame"
         note(f"Error: {counted(len(errors), kind)} failed, the first of them {frame}: {reason}")
 
 

@@ -109,9 +109,10 @@ def energies_for(
 
 
 def _tell(binding: Binding, *trajectories: Trajectory) -> None:
-    """Tell the notes about frames, and keep them for the report."""
+    """Tell the notes about frames, and keep them and the findings for the report."""
     for frames in trajectories:
         binding.notes = (*binding.notes, *noted(frames).notes)
+        binding.findings = (*binding.findings, *frames.findings)
 
 
 def conformations_for(binding: Binding, molecule: MoleculeRead, trajectory: FrameOptions) -> Trajectory | Floats | None:
@@ -158,13 +159,12 @@ def separate_for(
 def _of_complex(binding: Binding, name: str, molecule: MoleculeRead, trajectory: FrameOptions) -> Trajectory:
     """Frames of a system, cut from the complex's, which have all atoms of the structure or the complex's alone."""
     own = np.arange(len(binding.atoms)) if name == "complex" else getattr(binding.parts, name)
-    taken = trajectory.indices(binding.n_atoms, molecule.chosen)
-    # Frames of an .mdcrd file do not tell how many atoms they have: a structure of all of them does.
     whole = binding.given if trajectory.topology is None and molecule.chosen is None else None
-    topology = trajectory.topology or (None if molecule.chosen is None else molecule.source.path)
-    chosen = taken[binding.parts.complex[own]]
+    chosen = trajectory.part(molecule.taken, binding.parts.complex[own])
     try:
-        frames = Trajectory(trajectory.paths, whole, trajectory.words, chosen, topology, image=trajectory.imaging)
+        frames = Trajectory(
+            trajectory.paths, whole, trajectory.words, chosen, trajectory.topology, image=trajectory.imaging
+        )
         if whole is None or frames.n_file_atoms == len(whole):
             return frames
     except (FormatError, InputError):
@@ -276,5 +276,6 @@ def _save(output: Path, molecule: MoleculeRead, energies: BindingEnergies, namin
     errors = np.array([energies.errors.get(k, "") for k in range(len(energies))])
     units = dict.fromkeys(columns, UNIT)
     rmsd = {} if energies.rmsd is None else {"rmsd": energies.rmsd}
-    table = {"frame": energies.frames, **columns, **rmsd, "error": errors}
+    pose = {} if energies.rmsd is None else {"pose": energies.frames + 1}
+    table = {"frame": energies.frames, **pose, **columns, **rmsd, "error": errors}
     write_table(output, table, units | dict.fromkeys(rmsd, "angstrom"), provenance(molecule))  # type: ignore[arg-type]

@@ -170,7 +170,7 @@ _OPTIONS: tuple[Callable[[Command], Command], ...] = (
     click.option(
         "--poses", type=INPUT, metavar="FILE",
         help="Poses of the ligand: molecules of an SDF or mol2 file, or models of a .pdb or .cif file. Atoms may have "
-        "any order.",
+        "any order. Poses are numbered from 1, in files as pose beside frame, which counts from 0.",
     ),
     click.option(
         "--idecomp", type=click.Choice(["1", "2", "3", "4"]),

@@ -156,7 +156,7 @@ def _conformations(energies: BindingEnergies) -> Iterator[tuple[int, Mapping[str
     for k, number in enumerate(numbers):
         reason = energies.errors.get(k)
         rmsd = None if energies.rmsd is None else float(energies.rmsd[k])
-        more = {} if rmsd is None else {"rmsd": rmsd if np.isfinite(rmsd) else None}
+        more = {} if rmsd is None else {"pose": k + 1, "rmsd": rmsd if np.isfinite(rmsd) else None}
         of = {"energy": {term: values[k] for term, values in columns.items()}, **more}
         yield number, of if reason is None else reason
 

@@ -81,14 +81,14 @@ def _of_poses(source: InputFile, found: BindingReport, energies: BindingEnergies
     totals = [name for name in columns if name.lower() == "total"]
     names = [*totals, *(name for name in columns if name not in totals)]
     rows = [
-        (str(k), *("" if k in energies.errors else _number(float(columns[name][k])) for name in names),
+        (str(k + 1), *("" if k in energies.errors else _number(float(columns[name][k])) for name in names),
          "" if k in energies.errors else f"{energies.rmsd[k]:.2f}", one_line(energies.errors.get(k, "")))
         for k in order[:MOST_POSES]
     ]  # fmt: skip
     heads = ("pose", *(name.replace("_", " ") for name in names), "rmsd A", "")
     more = [f"and {len(order) - MOST_POSES:,} more, which a file has"] if len(order) > MOST_POSES else []
     failed = f"; {len(energies.errors):,} of {len(order):,} failed" if energies.errors else ""
-    told = f"Energy of binding of each pose, kcal/mol, from 0 in the order of the file{failed}"
+    told = f"Energy of binding of each pose, kcal/mol, from 1 in the order of the file{failed}"
     lines = [told, table(heads, rows, ">" * (len(heads) - 1) + "<"), *more]
     return "\n".join([*_head(source, found), *lines, "", _how(found.binding)])
 

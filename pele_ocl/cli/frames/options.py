@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 
 import click
 
-from ...contract import IMAGES, Image
+from ...contract import Image
 from ...trajectories.given import FrameOptions as FrameOptions
 from ...trajectories.given import noted as noted
-from ..command import INPUT
+from ..groups import click_options
+from ..option_groups import FramesGroup
 from ..options import Command
 
 
@@ -48,25 +48,4 @@ def frame_options(command: Command) -> Command:
     return decorated
 
 
-_OPTIONS: tuple[Callable[[Command], Command], ...] = (
-    click.option(
-        "-t", "--trajectory", type=INPUT, multiple=True, metavar="FILE",
-        help="Trajectory, used instead of the positions in IN: .nc, .dcd, .xtc, .trr, .mdcrd, .h5, .pdb or "
-        ".cif. Can be given several times.",
-    ),
-    click.option(
-        "--frames", metavar="A:B:C",
-        help="Frames to take, START:STOP:STEP, counted from 0 through all trajectories; -100: takes the last "
-        "hundred.",
-    ),
-    click.option(
-        "--topology", type=INPUT, metavar="FILE", help=
-            "Structure with all atoms of the trajectory, if IN has only some of them; --select chooses "
-            "them."
-    ),
-    click.option(
-        "--image", type=click.Choice(IMAGES),
-        help="auto makes molecules whole and puts them side by side if frames have a unit cell; none takes "
-        "frames as they are.",
-    ),
-)  # fmt: skip
+_OPTIONS = click_options(FramesGroup)

@@ -96,7 +96,7 @@ class Conformations:
 
 def _refused(molecule: MoleculeRead) -> dict[int, str]:
     """Find models that cannot be minimised, and why, by place."""
-    found = ((place, of_structure(atoms, "noted")) for place, atoms in molecule.models())
+    found = ((place, of_structure(atoms, "noted", places_sites=True)) for place, atoms in molecule.models())
     return {place: of.text for place, findings in found for of in findings[::-1] if of.action == "refused"}
 
 

@@ -128,7 +128,7 @@ def tell_findings(rows: Sequence[Row]) -> None:
 
 
 def _tell_limits(rows: Sequence[Row]) -> None:
-    """Say which structures ended before their gradients were small."""
+    """Say which minimizations stopped before the gradient was small."""
     stopped = Counter(row["stopped_by"] for row in rows if "error" not in row)
     told = {"iterations": "reached --max-iterations", "time": "reached --max-seconds"}
     told |= {"stuck": "could not be lowered any further in this precision"}

@@ -23,6 +23,7 @@ from ...common.inputfile import InputFile
 from ...common.installation import installed_version
 from ...common.writing import replacing
 from ..json_lines import say_record
+from ..report import counted
 from ..terminal import say
 
 
@@ -139,7 +140,8 @@ def say_runs(
         what = "binding energy" if run.has_parts else "energy of the complex"
         which = f"{run.method.upper()}: " if len(wanted.methods) > 1 else ""
         texts.append(
-            f"{which}{f'{run.label}: ' if run.label else ''}{what} {mean:.4f} +- {sd:.4f} kcal/mol over {n} frames"
+            f"{which}{f'{run.label}: ' if run.label else ''}{what} {mean:.4f} +- {sd:.4f} kcal/mol over "
+            f"{counted(n, 'frame')}"
         )
         texts += [f"{name}: -T dS {of['mean']:.4f} +- {of['sd']:.4f} kcal/mol" for name, of in _entropies(run, wanted)]
     say("\n".join([*texts, f"Written: {', '.join(map(str, written))}"]))
