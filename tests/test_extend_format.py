@@ -141,7 +141,9 @@ def test_suffixes_stand_in_the_tables_alone() -> None:
         "cli/pele_run/__init__.py",
         "cli/pele_run/evaluation.py",
         "explore/trajectory.py",
-        "pb/__init__.py",  # writes PQR alone
+        "pb/__init__.py",  # writes PQR
+        "pb/result.py",
+        "interop/preparation.py",  # writes PDB
         "pb/apbs.py",  # writes what APBS would
         "ligand/cache.py",  # topologies that are kept
         "ligand/molecule.py",  # files of small molecules

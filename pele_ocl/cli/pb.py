@@ -62,8 +62,8 @@ def _constant(
     "--pqr", type=OUTPUT, metavar="FILE", help="Write the atoms with the charges and radii that count, as a .pqr file."
 )
 @spacing_options(padding=10.0)
-@_constant("solute_dielectric", "Relative permittivity inside the molecule.")
-@_constant("solvent_dielectric", "Relative permittivity of the solvent.")
+@_constant("solute_dielectric", "Relative permittivity of the solute.")
+@_constant("solvent_dielectric", "Relative permittivity of the solution.")
 @click.option(
     "--ionic-strength", type=float, default=0.0, show_default=True,
     help="Concentration of a 1:1 salt with ions of 2 Angstrom, mol/L.",

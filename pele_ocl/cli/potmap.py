@@ -76,7 +76,7 @@ _SHOWN = 20  # atoms in a table on screen
 @click.option("--dielectric", type=float, help="Relative permittivity: 1 by default; of the solvent with pb, 78.54.")
 @click.option(
     "--solute-dielectric", type=float,
-    help=f"Relative permittivity inside the molecule, of pb: {PBModel.solute_dielectric:g} by default.",
+    help=f"Relative permittivity of the inside, of pb: {PBModel.solute_dielectric:g} by default.",
 )  # fmt: skip
 @click.option("--distance-dependent", is_flag=True, help="Multiply the relative permittivity by the distance in A.")
 @click.option("--ionic-strength", type=float, help="Concentration of a 1:1 salt that screens the potential, mol/L.")

@@ -95,7 +95,7 @@ def ions(
 
         >>> import pele_ocl
         >>> solute = pele_ocl.Atoms(positions=[[0, 0, 0]], charges=[-2.0])
-        >>> pele_ocl.ions(solute, add={"NA": 1}, neutralize=True, spacing=2).net_charge
+        >>> pele_ocl.ions(solute, add={"NA": 1}, spacing=2).net_charge
         -1.0
     """
     if neutralize and concentration is not None:

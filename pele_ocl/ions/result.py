@@ -41,6 +41,7 @@ class IonsResult:
         "total", with everything around
     source : the file of the structure, None where atoms were given; model : the number of its model, None for the first
     settings : constants of the potential by name
+    heard : sentences that were noted while it was computed; call : gives facts of the call, for files
     """
 
     atoms: Atoms

@@ -182,6 +182,7 @@ class Samples:
 
     positions : (n, 3) A; values : (n,) in the map's unit, NaN of points outside the map
     labels : of the points if they are atoms; source, points : the files of the map and of the points, None without
+    call : gives facts of the call, for files
     """
 
     map: Map

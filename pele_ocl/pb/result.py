@@ -98,6 +98,7 @@ class PBResult:
         from if `reaction` is False; None where it was not computed
     source : the file of the structure, None where atoms were given; findings : about the structure
     with_residues : whether `to_json` has the residues' shares
+    heard : sentences that were noted while it was computed; call : gives facts of the call, for files
     """
 
     atoms: Atoms

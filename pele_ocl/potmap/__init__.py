@@ -196,7 +196,7 @@ def potmap(
         >>> ion = pele_ocl.Atoms(positions=[[0, 0, 0]], charges=[1.0])
         >>> map_ = pele_ocl.potmap(ion, spacing=2, padding=4, min_distance=0.1).map
         >>> map_.grid.shape
-        (5, 5, 5)
+        (6, 6, 6)
     """
     arguments.callback("progress", progress)
     arguments.choice("models", models, ("one", "all"))

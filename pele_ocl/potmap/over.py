@@ -126,6 +126,7 @@ class FramePotentials:
     molecule : the Atoms; source : their file, None where atoms were given
     settings : all constants by name; seconds : "total"
     notes : sentences about the frames, of the Trajectory
+    heard : sentences that were noted while it was computed; call : gives facts of the call, for files
     """
 
     frames: NDArray[np.int64]

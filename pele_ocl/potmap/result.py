@@ -55,7 +55,7 @@ class PotmapResult:
     numbers : of the models, empty where one was asked for; errors : why models or frames have no map, by number
     frames : FrameMaps of a trajectory, else None; n_models : models that count, 1 of one structure
     file_unit : unit of files, None for their formats' own: hartree/e of cube files, else the map's
-    heard : sentences noted while the file was read
+    heard : sentences that were noted while it was computed; call : gives facts of the call, for files
     """
 
     map: Map

@@ -65,7 +65,7 @@ class View:
     shown : Painted, all that a page or a picture shows
     source : the file of the structure, None where atoms were given; inputs : all files that were read
     settings : of a potential that was computed, by name; empty without one
-    result : PotmapResult of it, else None
+    result : PotmapResult of it, else None; heard : sentences that were noted while it was made
     """
 
     shown: Painted
