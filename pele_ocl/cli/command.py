@@ -96,7 +96,7 @@ GROUPS = {
     "forcefield allow_scripts radii templates obc pele_data "
     "guess_radii pele_conf allow_missing_terminals",
     "Solvent": "like gb born_cutoff solute_dielectric solvent_dielectric ionic_strength temperature kappa_convention "
-    "gbn_convention coulomb_constant surface surface_tension lcpo_unknown",
+    "gbn_convention coulomb_constant surface dielectric_surface surface_tension lcpo_unknown",
     "Devices and processes": "precision device workers scheduler shard replicas_per_device",
     "Reports": "strict per_residue as_json verbose debug help help_all",
 }
@@ -109,8 +109,8 @@ ESSENTIAL = frozenset(
     "cutoff method pairs_file per_residue tolerance max_iterations restrain freeze "
     "pb mmpbsa idecomp alanine native moving_radius side_chains "
     "replicas time temperatures timestep trajectory_format exchange_every "
-    "spacing padding nonlinear surface for_surface field png charges "
-    "requests neutralize concentration map_path values_path".split()
+    "spacing padding nonlinear surface dielectric_surface for_surface field png charges "
+    "add neutralize concentration map residue_values".split()
 )
 # Names that other programs have for options, which a message suggests.
 ALIASES = {"--salt": "--ionic-strength", "--saltcon": "--ionic-strength", "--igb": "--gb", "--extdiel":
