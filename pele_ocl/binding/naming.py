@@ -14,6 +14,7 @@ from .amber import amber_name, amber_terms
 from .energies import SYSTEMS
 
 Columns = Mapping[str, NDArray[np.generic]]
+OF_AMBER = ("amber", "mmpbsa.py", "sander", "gmx")  # programs whose users know the terms by AMBER's names
 
 
 @dataclass(frozen=True)

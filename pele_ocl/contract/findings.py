@@ -270,3 +270,11 @@ def _codes(pairs: Ints, n: int) -> NDArray[np.int64]:
     low, high = np.sort(np.asarray(pairs, np.int64), axis=1).T
     codes: NDArray[np.int64] = low * n + high
     return codes
+
+
+def imaged(n_imaged: int, n_frames: int) -> list[Finding]:
+    """Give the finding that frames were imaged; none if none was."""
+    if not n_imaged:
+        return []
+    frames = f"{n_imaged:,} of {n_frames:,} frame{'' if n_frames == 1 else 's'} {'was' if n_frames == 1 else 'were'}"
+    return [Finding("repaired", f"{frames} imaged: molecules made whole and put side by side")]
