@@ -31,9 +31,10 @@ HEADERS = sorted(CL.rglob("*.clh"))
 FLOORS = [
     "common",
     "atoms opencl potential_model units",
-    "contract forcefield gb_models grid plan results",
+    "contract forcefield gb_models grid plan",
     "formats pb_model sampling tiles",
-    "interop ligand mapmath pairs",
+    "report",
+    "interop ligand mapmath pairs results",
     "reading",
     "jobs",
     "pb solvent view",

@@ -263,6 +263,7 @@ def test_workers_give_the_same_records(files, tmp_path):
     script = f"""
         import json
         from dataclasses import dataclass
+        import pele_ocl
         from pele_ocl import jobs
 
         @dataclass(frozen=True, eq=False)

@@ -42,10 +42,10 @@ BOXES: dict[str, tuple[float, float, str, str]] = {
     "view": (2, 0.9, "view", "surfaces, pages, scenes"),
     "reference": (3, 0.9, "reference", "the definitions, in NumPy"),
     "opencl": (0, 0.9, "opencl", "devices, kernels, launches"),
-    "files and jobs": (2.35, 1.9, "formats forcefield interop ligand pairs reading jobs", ""),
+    "files and jobs": (2.35, 1.9, "formats forcefield interop ligand pairs reading jobs report results", ""),
     "molecules and models": (
         2.15, 2.7,
-        "atoms contract grid results sampling mapmath gb_models potential_model pb_model units", "",
+        "atoms contract grid sampling mapmath gb_models potential_model pb_model units", "",
     ),
     "common": (1.5, 3.9, "common", "errors, checks of arguments, text files, small helpers"),
 }  # fmt: skip

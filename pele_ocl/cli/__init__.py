@@ -12,12 +12,12 @@ from typing import Any
 
 import click
 
-from ..common.errors import INTERRUPTED, KernelBuildError, PeleError, printable, shortened
+from ..common.errors import INTERRUPTED, KernelBuildError, PeleError, printable, shortened, worded
 from ..common.installation import installed_version
-from ..jobs.notes import heard_notes
+from ..common.notes import heard_notes
 from .clock import process_start
-from .command import DEBUG, HEARD
-from .terminal import compiling_said_once, note, one_line, open_standard_streams, warnings_as_notes
+from .command import DEBUG, HEARD, spelling
+from .terminal import compiling_said_once, note, notes_on_stderr, one_line, open_standard_streams, warnings_as_notes
 
 # Each command is loaded when it is called; its module and the command have one name.
 COMMANDS = {
@@ -89,7 +89,7 @@ class Commands(click.Group):
 def errors_as_sentences(ctx: click.Context) -> Iterator[None]:
     """Turn what a command raises into one line on stderr and exit code 1, and warnings into notes."""
     try:
-        with warnings_as_notes(), compiling_said_once(), heard_notes() as heard:
+        with notes_on_stderr(spelling(ctx)), warnings_as_notes(), compiling_said_once(), heard_notes() as heard:
             ctx.meta[HEARD] = heard
             yield
     except click.ClickException as error:
@@ -100,9 +100,10 @@ def errors_as_sentences(ctx: click.Context) -> Iterator[None]:
     except Exception as error:
         if ctx.meta.get(DEBUG) or getattr(error, "errno", None) == errno.EPIPE:  # the reader, `head` say, has gone
             raise
-        raise click.ClickException(_sentence(error)) from error
+        raise click.ClickException(worded(_sentence(error), spelling(ctx))) from error
     except KeyboardInterrupt:
-        note("Interrupted")
+        with notes_on_stderr(spelling(ctx)):
+            note("Interrupted")
         ctx.exit(INTERRUPTED)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,25 @@ def coordinates_read() -> InputFile | Path | None:
     context = click.get_current_context(silent=True)
     found: InputFile | Path | None = (_elsewhere if context is None else context.meta).get(_COORDINATES)
     return found
+
+
+def spelling(group: click.Context) -> Callable[[str, str | None], str | None]:
+    """Make the spelling of keywords as options of the command that runs within a context of the group."""
+
+    def spell(name: str, value: str | None) -> str | None:
+        running = click.get_current_context(silent=True) or group
+        command = running.command
+        if isinstance(command, click.Group) and running.invoked_subcommand is not None:
+            command = command.get_command(running, running.invoked_subcommand) or command
+        option = next((of for of in command.params if isinstance(of, click.Option) and of.name == name), None)
+        if option is None:
+            return None
+        word = next((opt for opt in option.opts if opt.startswith("--")), option.opts[0])
+        if value == "False":
+            return option.secondary_opts[0] if option.secondary_opts else None
+        return word if value in (None, "True") else f"{word} {value.strip(chr(34) + chr(39))}"
+
+    return spell
 
 
 class _File(click.Path):

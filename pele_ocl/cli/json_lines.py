@@ -11,8 +11,8 @@ import click
 
 from ..common.errors import PeleError
 from ..common.inputfile import InputFile
+from ..common.notes import with_notes
 from ..jobs import SCHEMA, Record
-from ..jobs.notes import with_notes
 from ..jobs.spec import sha256_of_file
 from .clock import elapsed
 from .command import HEARD

@@ -4,17 +4,48 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import click
 
-from ..common.errors import printable
-from ..jobs.notes import note as note
-from ..jobs.notes import one_line as one_line
-from ..jobs.notes import warnings_as_notes as warnings_as_notes
+from ..common.errors import printable, worded
+from ..common.notes import LOG, Note
+from ..common.notes import note as note
+from ..common.notes import one_line as one_line
+from ..common.notes import warnings_as_notes as warnings_as_notes
+
+Spelling = Callable[[str, str | None], str | None]
+
+
+class _ToStderr(logging.Handler):
+    """Shows notes on stderr, one line each, with the words of a command for keywords."""
+
+    def __init__(self, spell: Spelling) -> None:
+        super().__init__()
+        self._spell = spell
+
+    def emit(self, record: logging.LogRecord) -> None:
+        told = getattr(record, "note", None)
+        text = f"{told.head}{told}" if isinstance(told, Note) else record.getMessage()
+        print(one_line(worded(text, self._spell)), file=sys.stderr, flush=True)
+
+
+@contextmanager
+def notes_on_stderr(spell: Spelling) -> Iterator[None]:
+    """Show what the library tells within the block on stderr, keywords spelled as options."""
+    handler, before = _ToStderr(spell), (LOG.level, LOG.propagate)
+    LOG.addHandler(handler)
+    LOG.setLevel(logging.INFO)
+    LOG.propagate = False
+    try:
+        yield
+    finally:
+        LOG.removeHandler(handler)
+        LOG.level, LOG.propagate = before
 
 
 def say(text: str) -> None:

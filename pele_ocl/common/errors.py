@@ -6,6 +6,10 @@ after ``Error:`` and exits with 1.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from typing import Any
+
 INTERRUPTED = 130  # the exit code after Ctrl-C, as shells have it
 _LONGEST = 4_000  # characters of a sentence
 
@@ -27,8 +31,39 @@ def shortened(text: str) -> str:
     return f"{text[: _LONGEST // 2]} ... {len(text) - _LONGEST:,} more characters ... {text[-_LONGEST // 2 :]}"
 
 
+_KEYWORD = re.compile(r"`([a-z][a-z0-9_]*)(?:=([^`]+))?`")
+
+
+def worded(text: str, spell: Callable[[str, str | None], str | None]) -> str:
+    """Write the keywords of a sentence as a front end spells them.
+
+    text : with keywords in backquotes, also with a value: "choose one with `model`", "give `models='all'`"
+    spell : gives the words for a keyword and its value (None where it has none), or None to leave them as they are
+
+        >>> worded("go on with `resume=True`", lambda name, value: f"--{name}")
+        'go on with --resume'
+    """
+    return _KEYWORD.sub(lambda found: spell(found[1], found[2]) or found[0], text)
+
+
 class PeleError(Exception):
-    """Base of every error that a user can cause or mend. Its text is safe to show on a terminal, and not endless."""
+    """Base of every error that a user can cause or mend. Its text is safe to show on a terminal, and not endless.
+
+    message : one sentence; keywords of functions are in backquotes, which `worded` replaces
+    code : word by which programs tell the error from others; by default that of its class (docs/records.md)
+    fields : what the sentence is about, by name: a file, an atom, a number
+
+        >>> InputError("there is no atom", code="no_atoms", place="a.pdb").code
+        'no_atoms'
+    """
+
+    code = "error"
+
+    def __init__(self, message: object = "", *, code: str | None = None, **fields: Any) -> None:
+        super().__init__(message)
+        self.fields = fields
+        if code is not None:
+            self.code = code
 
     def __str__(self) -> str:
         return shortened(printable(super().__str__()))
@@ -37,25 +72,37 @@ class PeleError(Exception):
 class InputError(PeleError):
     """Values that cannot be computed with: wrong shapes, infinite coordinates, coincident atoms."""
 
+    code = "input"
+
 
 class FormatError(PeleError):
     """A file that does not hold what its format promises."""
+
+    code = "format"
 
 
 class ParameterError(PeleError):
     """An atom or residue for which the force field or the solvent table has no parameters."""
 
+    code = "parameter"
+
 
 class DeviceError(PeleError):
     """No OpenCL device, a choice that matches none, or a device without what the work needs."""
+
+    code = "device"
 
 
 class DeviceMemoryError(DeviceError):
     """A device without room for the work, or without room beside what else is on it."""
 
+    code = "device_memory"
+
 
 class KernelBuildError(PeleError):
     """A kernel that the device's compiler refused, whose lines the text has."""
+
+    code = "kernel_build"
 
     def __str__(self) -> str:
         return printable(Exception.__str__(self))

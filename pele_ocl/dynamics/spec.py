@@ -19,11 +19,11 @@ from ..atoms import Atoms
 from ..common.errors import FormatError, InputError
 from ..common.hashing import sha256_of
 from ..common.inputfile import InputFile, read_file
+from ..common.notes import note
 from ..common.writing import refuse_overwriting, replacing
 from ..contract import of_structure, require
 from ..ensemble import Ensemble
 from ..gb_models.solvent_model import SolventModel
-from ..jobs.notes import note
 from ..jobs.reading import Reading, Reads
 from ..jobs.spec import Spec
 from ..opencl.device import get_device

@@ -11,9 +11,9 @@ import numpy as np
 
 from ..atoms import Atoms
 from ..common.inputfile import InputFile
+from ..common.notes import note
 from ..jobs.evaluation import Evaluation, EvaluationSpec, Progress
 from ..jobs.facts import accuracy_facts, area_facts, gradient_facts, radii_facts, residue_facts, settings
-from ..jobs.notes import note
 from ..jobs.reading import require_lennard_jones
 from . import Energy, EnergyBatch, EnergyResult, summary
 from .term_set import has_radii

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from ..atoms import Atoms
 from ..common.errors import InputError
+from ..common.notes import note
 from ..contract import Finding, of_energy, of_structure, require
-from .notes import note
 from .reading import MoleculeRead
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..common.errors import InputError
-from .notes import one_line
+from ..common.notes import one_line
 
 SCHEMA = 2  # the version of the records' shape: docs/records.md
 MORE = "journal"  # of a journal's line: what belongs to no record

@@ -12,8 +12,8 @@ from secrets import token_hex
 from typing import Any, Generic, Protocol, TypeVar
 
 from ..common.errors import InputError
+from ..common.notes import Note, collected_notes, note, warnings_as_notes
 from ..formats.tables import flat_texts
-from .notes import collected_notes, note, warnings_as_notes
 from .tasks import WorkersDiedError, in_order, on_each_worker
 from .workers import connected
 
@@ -91,7 +91,7 @@ def shared(
             note("The cluster has no workers yet; the work begins with the first")
         sent = _Sent.of(work)
         first = on_each_worker(client, _facts_of, sent)
-        found, told = first.result, set(first.notes)  # which this process had, too
+        found, told = first.result, set[str](first.notes)  # which this process had, too
 
         def results(items: Iterable[Item]) -> Iterator[Result]:
             unfinished = None if died is None else lambda item, error: _Answer(died(item, error), [])
@@ -121,7 +121,7 @@ class _Answer(Generic[Result]):
     """A worker's result, and the notes that it had for the user."""
 
     result: Result
-    notes: list[str]
+    notes: list[Note]
 
 
 def _told(answer: _Answer[Result], told: set[str]) -> Result:

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from ..common.errors import PeleError
 from ..common.inputfile import InputFile, read_file
-from .notes import heard_notes, with_notes
+from ..common.notes import heard_notes, with_notes
 from .records import Record
 
 Item = TypeVar("Item")

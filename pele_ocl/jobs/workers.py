@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ..common.errors import InputError
 from ..common.extras import extra
-from .notes import note
+from ..common.notes import note
 from .places import own_cores
 from .tasks import GONE, RESOURCE
 

@@ -11,6 +11,7 @@ from ..atoms import Atoms
 from ..common.errors import InputError, PeleError
 from ..common.hashing import sha256_of
 from ..common.inputfile import InputFile, read_file
+from ..common.notes import with_notes
 from ..common.writing import replacing
 from ..contract import of_energy, of_structure, require
 from ..formats.b_factors import read_b_factors
@@ -24,7 +25,6 @@ from ..formats.conformation_files import (
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.facts import composition_as_json, notes_of, settings
 from ..jobs.journal import make_folder
-from ..jobs.notes import with_notes
 from ..jobs.outputs import OutputNames
 from ..jobs.reading import Reading, Reads
 from ..jobs.records import Record

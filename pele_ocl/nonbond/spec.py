@@ -11,9 +11,9 @@ from typing import Any, Literal
 from ..atoms import Atoms, Floats
 from ..common.errors import InputError
 from ..common.inputfile import InputFile
+from ..common.notes import note
 from ..jobs.evaluation import Evaluation, EvaluationSpec, Progress
 from ..jobs.facts import gradient_facts, settings
-from ..jobs.notes import note
 from ..jobs.reading import MoleculeRead, require_lennard_jones
 from ..pairs import (
     Pairs,

@@ -20,7 +20,7 @@ from ..gb_models.solvent_model import SolventModel
 from ..jobs import Place, Shard
 from ..jobs.facts import settings
 from ..jobs.journal import JOURNAL_SUFFIX
-from ..jobs.notes import heard_notes, note
+from ..common.notes import heard_notes, note
 from ..jobs.reading import Reading
 from ..jobs.running import run_with
 from .files import PeleRun, Walker, find_run, read_report

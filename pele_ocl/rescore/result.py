@@ -21,7 +21,7 @@ from ..formats import JsonText, write_table
 from ..gb_models.solvent_model import SolventModel
 from ..jobs import Journal, Record, Shard
 from ..jobs.facts import settings
-from ..jobs.notes import with_notes
+from ..common.notes import with_notes
 from .files import PeleRun, Walker, read_report
 from .spec import ENERGIES, WalkerPoses
 

@@ -11,21 +11,24 @@ from typing import Any
 
 import numpy as np
 
+<<<<<<< HEAD:pele_ocl/rescore/spec.py
 from ..atoms import Floats
 from ..binding import Binding
 from ..binding.pele import PoseEnergies, PoseEvaluator
 from ..common.errors import InputError
 from ..common.inputfile import read_file
+from ..common.notes import note
 from ..explore.control import read_simulation
 from ..explore.control.building import constraint_terms
 from ..formats import model_numbers
 from ..gb_models.solvent_model import SolventModel
 from ..jobs import Record, Spec
-from ..jobs.notes import note
+from ..common.notes import note
 from ..jobs.reading import Chosen, Reads
 from ..trajectories import Trajectory
 from ..trajectories.fingerprints import fingerprint
 from .files import BINDING, TOTAL, Report, Walker, read_report
+
 
 ENERGIES = ("total", "binding", "pele_total", "pele_binding")
 

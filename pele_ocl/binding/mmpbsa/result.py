@@ -18,7 +18,7 @@ from ...common.inputfile import InputFile
 from ...common.installation import installed_version
 from ...common.writing import replacing
 from ...jobs import Record
-from ...jobs.notes import with_notes
+from ...common.notes import with_notes
 from .decomposition import decomposition_text, frame_shares_csv
 from .namelists import MmpbsaInput
 from .systems import Systems

@@ -19,7 +19,7 @@ from ...common.installation import software
 from ...common.variant import Progress
 from ...formats import read_topology
 from ...jobs import Place
-from ...jobs.notes import heard_notes, note
+from ...common.notes import heard_notes, note
 from ...trajectories.energies import recorded
 from ...trajectories.sharing import FramesSpec, OpenedFrames, shared_frames
 from ..alanine import Mutant, to_alanine

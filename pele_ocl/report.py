@@ -1,0 +1,185 @@
+"""Report: facts and typed columns of a result, which print and are saved the same way everywhere."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from os import PathLike
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .common.errors import InputError
+from .common.notes import one_line
+from .formats.tables import write_table
+
+__all__ = ["Column", "Report", "Reported", "text_table"]
+
+_MOST_ROWS = 24  # that a repr shows: the first and the last ones
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """Column of a report.
+
+    values : (n,) numbers or texts, or (n, k) numbers, which files have and tables for people leave out; masked
+        numbers are not known
+    unit : "" for texts and plain numbers; form : of a number for people, ".3f" say; head : for people, by default the
+        name with blanks
+    """
+
+    values: ArrayLike
+    unit: str = ""
+    form: str = ",.3f"
+    head: str = ""
+
+
+class Report:
+    """Table of a result with what it depends on.
+
+    title : for people
+    columns : Column or plain values by name, all of n rows
+    facts : what the table depends on, as JSON has it: program, device, settings, sums; by name
+
+    `report["coulomb"]` is a column's values; `dict(report)` goes into `pandas.DataFrame`. `print(report)` shows the
+    table; `save` writes all columns and facts.
+
+        >>> report = Report("Terms", {"term": ["bond", "angle"], "energy": Column([1.5, 2.25], "kcal/mol")})
+        >>> print(report)
+        Terms
+        term   energy [kcal/mol]
+        bond               1.500
+        angle              2.250
+        >>> report["energy"].sum()
+        np.float64(3.75)
+    """
+
+    def __init__(
+        self,
+        title: str,
+        columns: Mapping[str, Column | ArrayLike],
+        facts: Mapping[str, object] = {},  # never written to
+    ) -> None:
+        self.title, self.facts = title, dict(facts)
+        self.columns = {name: of if isinstance(of, Column) else Column(of) for name, of in columns.items()}
+        self._arrays = {name: np.asanyarray(of.values) for name, of in self.columns.items()}
+        lengths = {name: len(values) for name, values in self._arrays.items()}
+        if len(set(lengths.values())) > 1:
+            raise InputError(f"columns of one report have different lengths: {lengths}")
+
+    def keys(self) -> Iterator[str]:
+        """Names of the columns."""
+        return iter(self.columns)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """Values (n,) or (n, k) of a column."""
+        return self._arrays[name]
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return next((len(values) for values in self._arrays.values()), 0)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return facts, units and columns as JSON has them; NaN and what is not known become None."""
+        return {**self.facts, "units": self._units, "columns": {name: _plain(self[name]) for name in self.keys()}}
+
+    def save(self, path: str | PathLike[str], inputs: Sequence[str | PathLike[str]] = ()) -> None:
+        """Write the table as HDF5, CSV or JSON; the suffix of path says which. inputs : files that path must not be
+
+        Raises FormatError for an unknown suffix or a file that cannot be written.
+        """
+        write_table(path, self._arrays, self._units, self.facts, inputs)
+
+    @property
+    def _units(self) -> dict[str, str]:
+        return {name: of.unit for name, of in self.columns.items() if of.unit}
+
+    def _cells(self) -> tuple[list[str], list[list[str]], str]:
+        """Heads, rows and alignment of the table for people."""
+        shown = [name for name in self.keys() if self[name].ndim == 1]
+        n = len(self)
+        rows = range(n) if n <= _MOST_ROWS else [*range(_MOST_ROWS - 4), -1, *range(n - 3, n)]
+        heads = [self._head(name) for name in shown]
+        cells = [["..." if k < 0 else self._cell(name, k) for name in shown] for k in rows]
+        align = "".join("<" if self[name].dtype.kind in "UO" else ">" for name in shown)
+        return heads, cells, align
+
+    def _head(self, name: str) -> str:
+        of = self.columns[name]
+        head = of.head or name.replace("_", " ")
+        return f"{head} [{of.unit}]" if of.unit else head
+
+    def _cell(self, name: str, k: int) -> str:
+        value = self[name][k]
+        if value is np.ma.masked:
+            return ""
+        if isinstance(value, float | np.floating):
+            return format(float(value), self.columns[name].form)
+        return one_line(str(value))
+
+    def __str__(self) -> str:
+        heads, cells, align = self._cells()
+        return f"{self.title}\n{text_table(heads, cells, align)}"
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        heads, cells, align = self._cells()
+        sides = ["left" if side == "<" else "right" for side in align]
+
+        def line(tag: str, texts: Sequence[str]) -> str:
+            parts = (
+                f'<{tag} style="text-align:{side}">{escape(text)}</{tag}>'
+                for text, side in zip(texts, sides, strict=True)
+            )
+            return f"<tr>{''.join(parts)}</tr>"
+
+        body = "".join(line("td", cell) for cell in cells)
+        return f"<table><caption>{escape(self.title)}</caption><thead>{line('th', heads)}</thead>{body}</table>"
+
+
+class Reported(Protocol):
+    """Form of the results of all public functions.
+
+    The object of `to_json` is what the command prints as JSON, and the file of `save` what it writes.
+    """
+
+    @abstractmethod
+    def table(self) -> Report:
+        """Return the result as a table for people."""
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """Return the result as JSON has it; docs/records.md."""
+
+    @abstractmethod
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the result to a file, whose suffix says the format."""
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
+
+def text_table(heads: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> str:
+    """Lay out a table for people: columns under heads; align : < or > for each column."""
+    lines = [tuple(heads), *map(tuple, rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(heads))]
+    return "\n".join(
+        "  ".join(f"{cell:{side}{width}}" for cell, side, width in zip(line, align, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+def _plain(values: NDArray[Any]) -> list[Any]:
+    """Values as JSON has them."""
+    found: list[Any] = values.tolist()
+    return [_number(of) for of in found]
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_number(of) for of in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value

@@ -1,0 +1,100 @@
+"""Reports, the sentences of errors and notes, and groups of options."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import logging
+import pickle
+from dataclasses import dataclass
+from typing import Literal
+
+import click
+import h5py
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from pele_ocl import InputError, SolventModel, report
+from pele_ocl.cli.groups import keywords, option, options
+from pele_ocl.common import errors, notes
+from pele_ocl.common.errors import worded
+from pele_ocl.report import Column, Report
+
+
+@pytest.mark.parametrize("module", [errors, notes, report], ids=lambda module: module.__name__)
+def test_examples_run(module):
+    assert doctest.testmod(module).failed == 0
+
+
+def test_a_report_prints_and_is_saved(tmp_path):
+    columns = {"name": ["a<b", "c"], "energy": Column([1.0, np.nan], "kcal/mol"), "at": np.zeros((2, 3))}
+    of = Report("Energies", columns, {"n": 2})
+    assert [line.split() for line in str(of).split("\n")] == [
+        ["Energies"], ["name", "energy", "[kcal/mol]"], ["a<b", "1.000"], ["c", "nan"],
+    ]  # fmt: skip
+    assert "a&lt;b" in of._repr_html_()
+    assert json.loads(json.dumps(of.to_json(), allow_nan=False))["columns"]["energy"] == [1.0, None]
+    for suffix in (".csv", ".h5", ".json"):
+        of.save(tmp_path / f"table{suffix}")
+    with h5py.File(tmp_path / "table.h5") as file:
+        assert file["at"].shape == (2, 3)
+        assert file["energy"].attrs["unit"] == "kcal/mol"
+        assert file.attrs["n"] == 2
+    with pytest.raises(InputError, match="different lengths"):
+        Report("", {"a": [1], "b": [1, 2]})
+
+
+def test_a_long_report_shows_its_first_and_last_rows():
+    lines = str(Report("Many", {"n": np.arange(1000)})).split("\n")
+    assert len(lines) < 30
+    assert lines[-1].strip() == "999"
+
+
+def test_errors_and_notes_keep_code_and_fields_between_processes():
+    error = pickle.loads(pickle.dumps(InputError("no `ligand`", code="no_ligand", place="a.pdb")))
+    assert (error.code, error.fields, str(error)) == ("no_ligand", {"place": "a.pdb"}, "no `ligand`")
+    told = pickle.loads(pickle.dumps(notes.Note("taken", code="selected", n=3)))
+    assert (told, told.kind, told.code, told.fields) == ("taken", "note", "selected", {"n": 3})
+
+
+def test_keywords_are_spelled_by_the_front_end():
+    spell = {"models": "--models", "resume": "--resume"}.get
+    shown = worded("give `models='all'` or `resume`, not `other`", lambda name, value: spell(name))
+    assert shown == "give --models or --resume, not `other`"
+
+
+def test_notes_are_logged(caplog):
+    with caplog.at_level(logging.INFO, "pele_ocl"), notes.heard_notes() as heard:
+        notes.note("Note: 3 atoms were taken", code="selected")
+        notes.note("Compiling")
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("WARNING", "3 atoms were taken"),
+        ("INFO", "Compiling"),
+    ]
+    assert [(each, each.code) for each in heard] == [("3 atoms were taken", "selected")]
+
+
+@dataclass(frozen=True)
+class Solvent:
+    gb: str = option("Model.", like=SolventModel, choices=["obc2", "gbn2"])
+    kind: Literal["first", "second"] = option("Kind.", default="first", former=("--sort",))
+    is_fast: bool = option("Fast.", "-f")
+    numbers: tuple[int, ...] = option("Numbers.", default=())
+
+
+@click.command()
+@options(Solvent)
+def shown(solvent: Solvent) -> None:
+    click.echo(json.dumps(keywords(solvent)))
+
+
+def test_a_group_makes_options_of_its_fields():
+    assert json.loads(CliRunner().invoke(shown).output) == {
+        "gb": SolventModel().gb, "kind": "first", "is_fast": False, "numbers": [],
+    }  # fmt: skip
+    given = CliRunner().invoke(shown, ["--sort", "second", "-f", "--numbers", "1", "--numbers", "2"])
+    assert json.loads(given.output) == {"gb": SolventModel().gb, "kind": "second", "is_fast": True, "numbers": [1, 2]}
+    text = CliRunner().invoke(shown, ["--help"]).output
+    assert "--sort" not in text
+    assert "[default: first]" in text
