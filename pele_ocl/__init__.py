@@ -26,7 +26,12 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .atoms.atoms import selection as selection
     from .binding import Binding as Binding
     from .binding import BindingEnergies as BindingEnergies
+    from .binding import BindingResult as BindingResult
+    from .binding import BindingSpec as BindingSpec
     from .binding import PBSolvent as PBSolvent
+    from .binding import binding as binding
+    from .binding.mmpbsa import MmpbsaResult as MmpbsaResult
+    from .binding.mmpbsa import mmpbsa as mmpbsa
     from .checking import CheckResult as CheckResult
     from .checking import check_kernel as check_kernel
     from .common.errors import DeviceError as DeviceError
@@ -106,6 +111,8 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .relax import RelaxResult as RelaxResult
     from .relax import relax as relax
     from .relax.spec import RelaxSpec as RelaxSpec
+    from .rescore import RescoreResult as RescoreResult
+    from .rescore import rescore as rescore
     from .sampling import sample as sample
     from .solvent import Solvent as Solvent
     from .solvent import SolventBatch as SolventBatch
@@ -126,7 +133,9 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
 _HOMES = {
     "atoms": ("Atoms", "Labels", "Structure"),
     "atoms.atoms": ("selection",),
-    "binding": ("Binding", "BindingEnergies", "PBSolvent"),
+    "binding": ("Binding", "BindingEnergies", "BindingResult", "BindingSpec", "PBSolvent"),
+    "binding.mmpbsa": ("MmpbsaResult", "mmpbsa"),
+    "rescore": ("RescoreResult",),
     "checking": ("CheckResult", "check_kernel"),
     "dynamics": ("Simulation",),
     "energy": ("Energy", "EnergyBatch", "EnergyResult"),
@@ -168,7 +177,17 @@ _HOMES = {
     "view": ("draw_surface", "write_page"),
 }  # fmt: skip
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
-_CALLED = ("energy", "minimize", "nonbond", "pb", "potmap", "relax", "solvent")  # packages that are functions, too
+_CALLED = (
+    "binding",
+    "energy",
+    "minimize",
+    "nonbond",
+    "pb",
+    "potmap",
+    "relax",
+    "rescore",
+    "solvent",
+)  # packages that are functions, too
 
 __all__ = sorted([*_MODULES, *_CALLED])
 

@@ -42,6 +42,7 @@ FLOORS = [
     "ase checking ions jax kernels minimize torch trajectories",
     "bench binding ensemble relax",
     "dynamics explore",
+    "rescore",
     "__init__",
     "cli",
     "__main__",

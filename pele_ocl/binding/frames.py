@@ -18,8 +18,8 @@ from ..common.installation import software
 from ..common.notes import note
 from ..common.variant import Progress
 from ..jobs import Place, Shard
+from ..jobs.reading import MoleculeRead, Reading
 from ..jobs.sharing import HERE
-from ..reading import MoleculeRead, Reading
 from ..trajectories import Trajectory
 from ..trajectories.choice import FrameChoice
 from ..trajectories.fingerprints import settings_of_frames
@@ -46,6 +46,13 @@ class Way:
     place: Place = HERE
     shard: Shard | None = None
     progress: Progress | None = None
+
+    def refuse_sharing(self, reason: str) -> None:
+        """Raise InputError if other processes share the work; reason : why there is none to share."""
+        of = {"workers": self.place.workers, "scheduler": self.place.scheduler, "shard": self.shard}
+        for name, value in of.items():
+            if value is not None:
+                raise InputError(f"`{name}` shares the work on several structures, or on frames; {reason}")
 
 
 @dataclass(frozen=True)

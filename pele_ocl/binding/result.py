@@ -19,9 +19,10 @@ from ..contract.findings import imaged
 from ..formats import write_table
 from ..jobs import Record
 from ..jobs.facts import composition_as_json, settings
+from ..jobs.reading import MoleculeRead
 from ..jobs.records import Kind, entries
-from ..reading import MoleculeRead
 from ..report import Column, Report, Reported
+from ..results import Terms
 from ..trajectories import Trajectory
 from ..trajectories.recording import Settings, recorder_for
 from ..trajectories.streaming import FrameResults
@@ -115,6 +116,17 @@ class BindingResult(Reported):
         of its programs, as in files."""
         return amber_statistics(self.energies) if self.naming.is_amber else self.energies.statistics()
 
+    def differing_terms(self) -> dict[str, Floats]:
+        """Terms of poses (m,), kcal/mol, as far as any of them is not 0; by AMBER's names as `statistics`."""
+        assert self.poses is not None
+        terms = Terms.of(amber_terms(self.poses.delta)) if self.naming.is_amber else self.poses.delta
+        return {name: values for name, values in terms.columns().items() if np.nanmax(np.abs(values), initial=0) > 5e-4}
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences about the energies."""
+        return notes_about(self)
+
     @property
     def failures(self) -> list[str]:
         """Sentences that count the frames that failed, of each system if these have frames of their own."""
@@ -153,6 +165,11 @@ class BindingResult(Reported):
         table = {"frame": energies.frames, **columns, **rmsd, "error": errors}
         units = dict.fromkeys(columns, UNIT) | dict.fromkeys(rmsd, "angstrom")
         write_table(path, table, units, self.provenance)
+
+    @property
+    def is_recorded(self) -> bool:
+        """True if results went to a file as they came."""
+        return self.frames is not None
 
     @property
     def provenance(self) -> dict[str, object]:
@@ -199,7 +216,7 @@ class BindingResult(Reported):
         delta = statistics[DELTA]
         n = delta["total" if "total" in delta else "TOTAL"].n
         spread = ("sd", "sem", "sem_blocked") if n > 1 else ()
-        columns = {
+        columns: dict[str, Any] = {
             "term": np.array([*delta]),
             **{name: Column([of.mean for of in statistics[name].values()], UNIT) for name in SYSTEMS},
             **{name: Column([getattr(of, name) for of in delta.values()], UNIT) for name in spread},
@@ -277,7 +294,7 @@ def record_of(molecule: MoleculeRead, result: Mapping[str, Any], heard: Sequence
 
 def provenance_of(molecule: MoleculeRead) -> dict[str, object]:
     """Tell what was read: the structure, and the file of its positions."""
-    places = molecule.coordinates
+    places = getattr(molecule, "coordinates", None)
     return {
         "input": str(molecule.source),
         "input_sha256": molecule.source.sha256,
@@ -364,8 +381,8 @@ def notes_about(found: BindingResult) -> list[str]:
         return notes
     if found.like == "mmpbsa.py" and found.binding.idecomp is not None:
         notes.append(
-            "MMPBSA.py decomposes by sander, whose dielectric constant of water is 80 in place of 78.3; --like sander "
-            "has the constants of its decompositions"
+            "MMPBSA.py decomposes by sander, whose dielectric constant of water is 80 in place of 78.3; "
+            "`like='sander'` has the constants of its decompositions"
         )
     n = int(np.count_nonzero(is_large(energies.complex)))
     if not n:

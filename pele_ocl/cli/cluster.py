@@ -65,6 +65,11 @@ def cluster_options_of(context: click.Context) -> ClusterOptions:
     return found
 
 
+def cluster_given() -> ClusterOptions:
+    """Give the options of the command that runs."""
+    return cluster_options_of(click.get_current_context())
+
+
 def _remember(context: click.Context, option: click.Parameter, value: object) -> None:
     if value is not None and not context.resilient_parsing:
         given = Shard.of(value) if option.name == "shard" and isinstance(value, str) else value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import click
 
@@ -17,6 +17,13 @@ from ..jobs.spec import sha256_of_file
 from .clock import elapsed
 from .command import HEARD
 from .terminal import note, one_line, say_json
+
+
+class Result(Protocol):
+    """Result of a public function."""
+
+    def to_json(self) -> dict[str, Any]: ...
+
 
 NAMED = 3  # failures that are told one by one
 
@@ -31,6 +38,12 @@ def say_record(source: InputFile, result: Mapping[str, Any]) -> None:
     """Print the record of the only structure as JSON, with what was noted and the seconds since the command began."""
     heard = click.get_current_context().meta.get(HEARD, [])
     say_records([Record(str(source), source.sha256, timed(with_notes(result, heard)))])
+
+
+def say_result(result: Result) -> None:
+    """Print the record of a result as JSON, with what was noted and the seconds since the command began."""
+    heard = click.get_current_context().meta.get(HEARD, [])
+    say_json(timed(with_notes(result.to_json(), heard)))
 
 
 def say_map(source: InputFile, result: Mapping[str, Any]) -> None:

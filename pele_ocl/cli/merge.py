@@ -13,6 +13,8 @@ from ..formats import JsonText, require_table_suffix
 from ..jobs import Record, Shard
 from ..jobs.journal import is_journal, merged, read_journal
 from ..jobs.shards import require_all
+from ..rescore.result import POSES, Poses, attributes_in, save_poses
+from ..rescore.spec import WalkerPoses
 from ..trajectories.recording import RECORDERS, Settings, require_record_suffix
 from ..trajectories.recording.merging import SHARD, frames_in, parts_of_shards
 from .command import INPUT, OUTPUT, EachOnce
@@ -21,9 +23,8 @@ from .json_lines import say_records, timed
 from .minimize.report import save as save_minimized
 from .minimize.work import MINIMIZED
 from .options import debug_option, json_option
-from .pele_run.evaluation import WalkerPoses
-from .pele_run.poses import POSES, Poses, attributes_in, save_poses
 from .report import counted
+from .rescore import exit_for_poses, pose_lines
 from .several import STRUCTURES, report, save
 from .terminal import say
 
@@ -99,10 +100,10 @@ def _merge_poses(shards: tuple[Path, ...], output: Path, as_json: bool) -> None:
     _remove(shards)
     if as_json:
         facts = attributes_in(whole.settings)
-        say_records([Record(str(facts["input"]), str(facts["input_sha256"]), timed(poses.as_json()))])
+        say_records([Record(str(facts["input"]), str(facts["input_sha256"]), timed(poses.to_json()))])
     else:
-        say("\n".join(poses.lines()))
-    poses.exit_with_failures()
+        say("\n".join(pose_lines(poses)))
+    exit_for_poses(poses)
 
 
 def _merge_minimized(shards: tuple[Path, ...], output: Path, as_json: bool) -> None:

@@ -67,6 +67,12 @@ def given_options(*names: str) -> tuple[str, ...]:
     return tuple(name for name in names if context.get_parameter_source(name) not in absent)
 
 
+def like_given() -> str | None:
+    """Program of --like of the command that runs."""
+    found: str | None = click.get_current_context().params["like"]
+    return found
+
+
 def structure_options(command: Command) -> Command:
     """Options about structure and parameters; the command gets `read_atoms`, which reads a file by them.
 

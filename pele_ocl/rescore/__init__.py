@@ -12,6 +12,7 @@ from ..common.errors import FormatError, InputError
 from ..common.inputfile import read_file
 from ..common.installation import software
 from ..common.modules import lazy_names, make_callable
+from ..common.notes import heard_notes, note
 from ..common.variant import Progress
 from ..forcefield import read_control
 from ..formats import require_table_suffix
@@ -20,7 +21,6 @@ from ..gb_models.solvent_model import SolventModel
 from ..jobs import Place, Shard
 from ..jobs.facts import settings
 from ..jobs.journal import JOURNAL_SUFFIX
-from ..common.notes import heard_notes, note
 from ..jobs.reading import Reading
 from ..jobs.running import run_with
 from .files import PeleRun, Walker, find_run, read_report

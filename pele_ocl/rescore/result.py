@@ -16,12 +16,12 @@ from ..atoms import Atoms, Floats
 from ..binding.energies import LARGEST_LJ
 from ..common.errors import FormatError, PeleError
 from ..common.inputfile import InputFile
+from ..common.notes import with_notes
 from ..common.writing import replacing
 from ..formats import JsonText, write_table
 from ..gb_models.solvent_model import SolventModel
 from ..jobs import Journal, Record, Shard
 from ..jobs.facts import settings
-from ..common.notes import with_notes
 from .files import PeleRun, Walker, read_report
 from .spec import ENERGIES, WalkerPoses
 
@@ -107,6 +107,11 @@ class Poses:
         """Pair PELE's columns with ours by name, as far as PELE's reports have them."""
         both = {"total energy": (self.pele_total, self.total), "binding energy": (self.pele_binding, self.binding)}
         return {name: pair for name, pair in both.items() if np.isfinite(pair[0]).any()}
+
+    def best(self, n: int) -> list[int]:
+        """Rows of the n best poses by our binding energy, or fewer."""
+        order = np.argsort(np.where(self.rank, self.rank, len(self.rank) + 1), kind="stable")[:n]
+        return [int(k) for k in order if self.rank[k]]
 
     def agreement(self) -> list[str]:
         """How far our columns agree with PELE's, a line each."""

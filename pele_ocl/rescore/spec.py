@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-<<<<<<< HEAD:pele_ocl/rescore/spec.py
 from ..atoms import Floats
 from ..binding import Binding
 from ..binding.pele import PoseEnergies, PoseEvaluator
@@ -23,12 +22,10 @@ from ..explore.control.building import constraint_terms
 from ..formats import model_numbers
 from ..gb_models.solvent_model import SolventModel
 from ..jobs import Record, Spec
-from ..common.notes import note
 from ..jobs.reading import Chosen, Reads
 from ..trajectories import Trajectory
 from ..trajectories.fingerprints import fingerprint
 from .files import BINDING, TOTAL, Report, Walker, read_report
-
 
 ENERGIES = ("total", "binding", "pele_total", "pele_binding")
 
@@ -80,7 +77,7 @@ class PosesSpec(Spec[Walker]):
     ligand: str
     model: SolventModel
     precision: str
-    device: str | None
+    device: Any
     group_cutoffs: bool
     own: Path | None = None
 
@@ -89,6 +86,11 @@ class PosesSpec(Spec[Walker]):
         source = read_file(self.path)
         numbers = model_numbers(source) if source.suffix == ".pdb" else []
         return self.reading.chosen(source, numbers[0] if numbers else None)
+
+    @property
+    def coordinates(self) -> dict[str, object]:
+        """Facts of the file of a topology's positions; empty if the structure has its own."""
+        return {}
 
     @cached_property
     def evaluator(self) -> PoseEvaluator:

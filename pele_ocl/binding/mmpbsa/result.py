@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from ...common.errors import InputError
 from ...common.inputfile import InputFile
 from ...common.installation import installed_version
+from ...common.notes import with_notes
 from ...common.writing import replacing
 from ...jobs import Record
-from ...common.notes import with_notes
 from .decomposition import decomposition_text, frame_shares_csv
 from .namelists import MmpbsaInput
 from .systems import Systems

@@ -16,10 +16,10 @@ from ...common.arguments import file_path, file_paths
 from ...common.errors import InputError
 from ...common.inputfile import read_file
 from ...common.installation import software
+from ...common.notes import heard_notes, note
 from ...common.variant import Progress
 from ...formats import read_topology
 from ...jobs import Place
-from ...common.notes import heard_notes, note
 from ...trajectories.energies import recorded
 from ...trajectories.sharing import FramesSpec, OpenedFrames, shared_frames
 from ..alanine import Mutant, to_alanine
@@ -89,7 +89,7 @@ def mmpbsa(
     """
     paths = _files("trajectory", trajectory)
     if not paths:
-        raise InputError("frames of the complex are missing: name their files by `trajectory`")
+        raise InputError("frames are missing: name the files of the complex's by `trajectory`")
     _require_pairs({"index": index, "groups": groups}, {"receptor_index": receptor_index, "receptor_group":
                    receptor_group}, {"ligand_index": ligand_index, "ligand_group": ligand_group})  # fmt: skip
     topologies = _given(complex=complex_topology, receptor=receptor_topology, ligand=ligand_topology)
