@@ -69,7 +69,7 @@ HELD = {
     "pele_ocl/binding/amber.py": "_NAMES = {",
     "pele_ocl/binding/plan.py": "def evaluate_binding_with(",
     "pele_ocl/cli/__init__.py": "COMMANDS",
-    "pele_ocl/cli/binding/report.py": "def _conformations(",
+    "pele_ocl/binding/result.py": "def _conformations(",
     "pele_ocl/cli/command.py": "GROUPS = {",
     "pele_ocl/cli/energy.py": "def _models_as_text(",
     "pele_ocl/cli/options.py": "def device_option(",

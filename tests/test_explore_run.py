@@ -25,7 +25,6 @@ from test_records import CHECK
 
 import pele_ocl
 from pele_ocl.__main__ import run_as_explore
-from pele_ocl.binding.pele import find_run, read_report
 from pele_ocl.cli.explore import ExploreLine, PartsLine
 from pele_ocl.cli.explore_page import write_pages
 from pele_ocl.cli.launchers import device_of_rank, launched, local_rank, local_size
@@ -46,6 +45,7 @@ from pele_ocl.explore import (
 from pele_ocl.explore.control import read_simulation
 from pele_ocl.formats import model_numbers, read_structure
 from pele_ocl.jobs import Shard, explore_files
+from pele_ocl.rescore import find_run, read_report
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 

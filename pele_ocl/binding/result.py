@@ -206,8 +206,8 @@ class BindingResult(Reported):
     def table(self) -> Report:
         """Return the terms of all systems with the spread of the difference, or of poses a row for each."""
         if self.poses is not None:
-            columns = Naming(self.binding.names, self.naming.is_amber).of(self.poses.delta)
-            numbers = {name: Column(values, UNIT) for name, values in columns.items()}
+            of_files = self.naming.of(self.poses.delta)
+            numbers = {name: Column(values, UNIT) for name, values in of_files.items()}
             errors = np.array([self.poses.errors.get(k, "") for k in range(len(self.poses))])
             rmsd = Column(np.array(self.poses.rmsd), "A", ".2f")
             return Report("Binding energy of poses", {"pose": np.arange(len(errors)), **numbers, "rmsd": rmsd,

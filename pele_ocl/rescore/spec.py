@@ -15,7 +15,7 @@ from ..atoms import Floats
 from ..binding import Binding
 from ..binding.pele import PoseEnergies, PoseEvaluator
 from ..common.errors import InputError
-from ..common.inputfile import read_file
+from ..common.inputfile import InputFile, read_file
 from ..common.notes import note
 from ..explore.control import read_simulation
 from ..explore.control.building import constraint_terms
@@ -90,7 +90,12 @@ class PosesSpec(Spec[Walker]):
     @property
     def coordinates(self) -> dict[str, object]:
         """Facts of the file of a topology's positions; empty if the structure has its own."""
-        return {}
+        opened = getattr(self.reading, "coordinates_of", None)
+        places = None if opened is None else opened(self.path)
+        return {
+            **({} if places is None else {"coordinates": str(places)}),
+            **({"coordinates_sha256": places.sha256} if isinstance(places, InputFile) else {}),
+        }
 
     @cached_property
     def evaluator(self) -> PoseEvaluator:
