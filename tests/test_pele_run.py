@@ -134,6 +134,24 @@ def test_poses_stand_beside_pele_s_own(folder, tmp_path):
     assert "Binding energy  correlation" in text
 
 
+def test_the_function_gives_what_the_command_prints_and_writes(folder, tmp_path):
+    report = binding(folder, "-o", tmp_path / "a.csv")
+    result = pele_ocl.rescore(folder, ligand=LIGAND, precision="float64")
+    found = result.to_json()
+    del report["seconds"]
+    assert found == report
+    result.save(tmp_path / "b.csv")
+    tables = (
+        [line for line in (tmp_path / name).read_text().splitlines() if line[0] != "#"] for name in ("a.csv", "b.csv")
+    )
+    assert len(set(map(tuple, tables))) == 1
+    assert result.poses.best(1) == [report["poses"].index(next(of for of in report["poses"] if of["rank"] == 1))]
+    assert "6 poses" in repr(result)
+    assert "binding energy" in result.table().title.lower()
+    former = json.loads(run("binding", "--pele", folder, "--ligand", LIGAND, "--precision=float64", "--json").stdout)
+    assert former["poses"] == report["poses"]
+
+
 def test_water_is_in_the_receptor(folder):
     """PELE's binding energy divides a complex into the ligand and the rest."""
     positions = pele_ocl.read(HEXAPEPTIDE).positions[np.newaxis].astype(np.float64).round(3)

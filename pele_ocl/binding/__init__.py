@@ -157,9 +157,14 @@ def binding(
     in `energies.errors`. Raises InputError for parts that hold no atom or share one and for wishes that do not go
     together, and FormatError for files that cannot be read or written.
 
-        >>> atoms = pele_ocl.read(pele_ocl.example("hexapeptide.pdb"))
-        >>> pele_ocl.binding(atoms, "resid 3").energies.delta.names
-        ('lennard_jones', 'coulomb', 'gb_pair', 'gb_self', 'nonpolar')
+        >>> import pele_ocl
+        >>> from pele_ocl.common.installation import shipped
+        >>> path = shipped("data") / "structures" / "trialanine.pdb"
+        >>> result = pele_ocl.binding(path, "resid 3")
+        >>> round(result.total)
+        -71
+        >>> result.table()["term"][-2:].tolist()
+        ['nonpolar', 'total']
     """
     files = BindingFiles(*map(_path, (decomposition, residue_plot, heat_map, running_mean, bfactor_pdb)))
     spec = binding_spec(

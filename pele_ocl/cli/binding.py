@@ -147,7 +147,9 @@ class Former(EachOnce):
             if given.get(name):
                 if len(given[name]) > 1:
                     raise click.UsageError(f"--{name} is given twice; give it once")
-                return command.make_context(info_name, [*head, *given[name], *left], parent, **extra)
+                if parent is not None:
+                    parent.invoked_subcommand = command.name  # by whose options errors are worded
+                return command.make_context(command.name, [*head, *given[name], *left], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
 

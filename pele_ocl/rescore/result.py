@@ -22,6 +22,7 @@ from ..formats import JsonText, write_table
 from ..gb_models.solvent_model import SolventModel
 from ..jobs import Journal, Record, Shard
 from ..jobs.facts import settings
+from ..report import Column, Report, Reported
 from .files import PeleRun, Walker, read_report
 from .spec import ENERGIES, WalkerPoses
 
@@ -167,7 +168,7 @@ _PARAMETERS = "parameters"  # the attribute that is JSON by itself
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RescoreResult:
+class RescoreResult(Reported):
     """Energies of all poses of a PELE run.
 
     poses : Poses; run : its files; source : the structure; atoms : of it; model : SolventModel
@@ -214,6 +215,16 @@ class RescoreResult:
     def draw(self, path: str | PathLike[str]) -> None:
         """Draw our energies over PELE's: .png or .svg. Needs matplotlib."""
         draw_against(path, self.poses.pairs(), [self.source.path])
+
+    def table(self) -> Report:
+        """Return a row for each pose, the best by our binding energy first, failed ones last."""
+        poses = self.poses
+        order = [*poses.best(len(poses.rows)), *np.flatnonzero(poses.rank == 0).tolist()]
+        columns = {
+            name: Column(values[order], UNIT, ",.4f") if name in ENERGIES else values[order]
+            for name, values in poses.columns().items()
+        }
+        return Report("Poses by binding energy", columns, self.attributes)
 
     def to_json(self) -> dict[str, Any]:
         """Give the record of the run, as the command prints it with its option for JSON, less times."""

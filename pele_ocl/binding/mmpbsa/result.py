@@ -19,6 +19,7 @@ from ...common.installation import installed_version
 from ...common.notes import with_notes
 from ...common.writing import replacing
 from ...jobs import Record
+from ...report import Column, Report, Reported
 from .decomposition import decomposition_text, frame_shares_csv
 from .namelists import MmpbsaInput
 from .systems import Systems
@@ -53,7 +54,7 @@ class OutputFiles:
     ) -> OutputFiles:  # fmt: skip
         """Files that were named. Raises InputError for shares of a run without a decomposition."""
         if frame_shares is not None and wanted.decomp is None:
-            raise InputError("`frame_shares` are of a decomposition, and mmpbsa.in has no &decomp")
+            raise InputError("`frame_shares` is of a decomposition, and mmpbsa.in has no &decomp")
         given = (output, decomposition if wanted.decomp else None, frames_output, frame_shares)
         return cls(*(None if path is None else Path(path) for path in given))
 
@@ -69,8 +70,8 @@ class OutputFiles:
                 raise InputError(f"{path} is there already; `overwrite` writes over it")
 
 
-@dataclass(frozen=True, eq=False)
-class MmpbsaResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class MmpbsaResult(Reported):
     """Energies of a run of MMPBSA.py or gmx_MMPBSA.
 
     source : the input file; wanted : what it asks for; systems : atoms and frames
@@ -163,6 +164,19 @@ class MmpbsaResult:
             *(f"Note: {sentence}" for sentence in self.notes), "", "All units are reported in kcal/mole.",
         ]  # fmt: skip
         return Heading(tuple(lines))
+
+    def table(self) -> Report:
+        """Return mean and spread of each term, of all runs; of a complex alone its energy."""
+        rows = [(run, name, *of) for run in self.runs for name, of in _rows(run).items()]
+        runs, names, means, spreads = zip(*rows, strict=True)
+        columns: dict[str, Any] = {
+            "method": np.array([run.method for run in runs]),
+            "mutant": np.array([run.label for run in runs]),
+            "term": np.array(names),
+            "delta" if self.runs[0].has_parts else "complex": Column(means, "kcal/mol", ",.4f"),
+            "sd": Column(spreads, "kcal/mol", ",.4f"),
+        }
+        return Report(f"Run of {self.source}", columns, {"notes": list(self.notes)})
 
     def to_json(self) -> dict[str, Any]:
         """Give the run as the command prints it with its option for JSON, less times."""

@@ -173,7 +173,7 @@ class OpenedWork:
             size = len(self.frames) * len(kept) ** 2 * len(GROUPS) * 8 * 2 * n_splits
             if size > _MOST_BYTES:
                 raise InputError(
-                    f"-deo of pairs would need {size / 2**30:.1f} GiB for {len(self.frames):,} frames of "
+                    f"`frame_shares` of pairs would need {size / 2**30:.1f} GiB for {len(self.frames):,} frames of "
                     f"{len(kept):,} residues; name fewer in print_res"
                 )
         return plan, Decomposer(plan.plans["complex"], plan.parts, decomp.idecomp, is_backbone, kept)
