@@ -51,19 +51,17 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
     __getattr__ = lazy_names(
         __name__,
         {
-            "alanine": "CH alanines_of mutable_residues to_alanine unbonded",
-            "amber": "amber_terms",
-            "decomposition": "Decomposition GROUPS Shares",
-            "decomposition_files": "write_decomposition",
+            "alanine": "CH alanine_scan alanines_of interface_residues mutable_residues to_alanine unbonded",
+            "decomposition": "Decomposition GROUPS Shares write_decomposition",
             "energies": "is_close",
-            "entropy": "MOST_SIGMA entropy_of interaction_entropy",
+            "naming": "amber_terms",
             "pele": "AtomGroups PoseEvaluator",
             "pictures": "draw_pairs draw_residues draw_running_mean write_coloured",
-            "plan": "binding_trajectory",
+            "plan": "binding_trajectory grid_errors",
             "poisson_boltzmann": "PBEnergy PBSolvent default_model",
             "poses": "Poses evaluate_poses pose_rmsd read_poses",
-            "scan": "alanine_scan interface_residues",
             "separate": "separate_energies",
+            "statistics": "MOST_SIGMA entropy_of interaction_entropy",
         },
     )
 
@@ -162,7 +160,7 @@ def binding(
         >>> path = shipped("data") / "structures" / "trialanine.pdb"
         >>> result = pele_ocl.binding(path, "resid 3")
         >>> round(result.total)
-        -71
+        -2
         >>> result.table()["term"][-2:].tolist()
         ['nonpolar', 'total']
     """

@@ -12,7 +12,7 @@ from ..atoms import Atoms, Floats
 from ..energy import Energy, Term
 from ..pairs.dielectric import inverse_dielectrics
 from ..tiles.tables import scaled_charges
-from .pairs import definitions, excluded_entries, packed_model, wells
+from .decomposing import definitions, excluded_entries, packed_model, wells
 from .plan import Binding
 
 NEUTRAL, MIXED, CHARGED = 15.0, 20.0, 30.0  # A: of two neutral groups, a neutral and a charged one, two charged ones

@@ -26,18 +26,14 @@ from ..results import Terms
 from ..trajectories import Trajectory
 from ..trajectories.recording import Settings, recorder_for
 from ..trajectories.streaming import FrameResults
-from .amber import amber_terms
-from .comparing import Difference
-from .decomposition import GROUPS, Decomposition, Shares
-from .decomposition_files import write_decomposition
+from .alanine import AlanineScan
+from .decomposition import GROUPS, Decomposition, Shares, write_decomposition
 from .energies import DELTA, SYSTEMS, BindingEnergies, is_large
-from .entropy import Entropy
-from .naming import Naming
+from .naming import Naming, amber_terms
 from .pictures import draw_pairs, draw_residues, draw_running_mean, write_coloured
 from .plan import Binding
-from .scan import AlanineScan
 from .separate import SeparateEnergies
-from .statistics import Spread, spread_of
+from .statistics import Difference, Entropy, Spread, spread_of
 
 UNIT = "kcal/mol"
 Statistics = Mapping[str, Mapping[str, Spread]]

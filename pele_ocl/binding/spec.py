@@ -24,11 +24,9 @@ from ..jobs.spec import StructurePath, StructureSpec
 from ..trajectories.choice import FrameChoice
 from ..trajectories.recording import require_record_suffix
 from ..trajectories.sharing import OpenedFrames
-from .amber import interaction
-from .comparing import compare, read_binding_report
-from .decomposition_files import require_decomposition_suffix
+from .alanine import AlanineScan, alanine_scan
+from .decomposition import require_decomposition_suffix
 from .energies import BindingEnergies
-from .entropy import entropy_of
 from .frames import (
     PartFrames,
     Way,
@@ -38,13 +36,12 @@ from .frames import (
     opened_frames,
     separate_energies_of,
 )
-from .grid_errors import grid_errors
-from .naming import OF_AMBER, Naming
+from .naming import OF_AMBER, Naming, interaction
 from .parts import Chosen, Parts, mask_of
-from .plan import Binding
+from .plan import Binding, grid_errors
 from .poisson_boltzmann import PBSolvent
 from .result import BindingResult
-from .scan import AlanineScan, alanine_scan
+from .statistics import compare, entropy_of, read_binding_report
 
 DEFAULT_IDECOMP = 2
 

@@ -11,10 +11,10 @@ import click
 
 from ..binding import Binding, BindingEnergies, BindingResult, PBSolvent, Spread, binding_spec
 from ..binding import binding as binding_of
+from ..binding.alanine import AlanineScan
 from ..binding.decomposition import GROUPS, Decomposition
 from ..binding.energies import DELTA, PARTS
-from ..binding.entropy import Entropy
-from ..binding.scan import AlanineScan
+from ..binding.statistics import Entropy
 from ..energy import VARIANTS
 from ..gb_models.solvent_model import SolventModel
 from ..pb_model import SURFACES as PB_SURFACES

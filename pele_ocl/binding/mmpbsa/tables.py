@@ -12,9 +12,9 @@ import numpy as np
 
 from ...atoms import Floats
 from ...common.errors import printable
-from ..amber import OF_BONDS, OF_SOLVENT
 from ..energies import PARTS
-from ..entropy import MOST_SIGMA, entropy_of
+from ..naming import OF_BONDS, OF_SOLVENT
+from ..statistics import MOST_SIGMA, entropy_of
 from .namelists import Entropies
 from .work import METHODS, Results
 

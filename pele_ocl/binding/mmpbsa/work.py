@@ -21,10 +21,10 @@ from ...trajectories.files import Positions
 from ...trajectories.fingerprints import settings_of_frames
 from ...trajectories.streaming import Evaluate, FrameResults
 from ..alanine import Mutant
-from ..amber import amber_terms
 from ..decomposing import Decomposer
 from ..decomposition import GROUPS, SPLITS, Decomposition, grouping
 from ..energies import PARTS, TOO_LARGE, aligned, is_close, is_large
+from ..naming import amber_terms
 from ..plan import Binding, binding_settings
 from ..poisson_boltzmann import plan_in
 from ..systems import with_rows
