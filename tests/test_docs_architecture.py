@@ -66,7 +66,7 @@ HELD = {
     "cl/physics/gb_radius.clh": "#elif defined(GB_RADIUS_",
     "cl/energy/chain.clh": "near_slope(",
     "cl/solvent/hct_rows.clh": "near_term(",
-    "pele_ocl/binding/amber.py": "_NAMES = {",
+    "pele_ocl/binding/naming.py": "_NAMES = {",
     "pele_ocl/binding/plan.py": "def evaluate_binding_with(",
     "pele_ocl/cli/__init__.py": "COMMANDS",
     "pele_ocl/binding/result.py": "def _conformations(",

@@ -120,7 +120,7 @@ def test_a_run_is_one_of_pele_s(whole):
 
 
 def test_rows_are_the_energies_of_their_models(whole, control):
-    """`binding --pele` computes them anew, with the control file that stands beside the reports."""
+    """`rescore` computes them anew, with the control file that stands beside the reports."""
     table = json.loads(run("binding", "--pele", whole, "--precision", "float64", "--json").stdout)
     poses = [pose for pose in table["poses"] if pose["report"] == "report_2"]
     assert len(poses) == len(read_report(whole / "report_2"))

@@ -80,7 +80,7 @@ class Parts:
 
 @dataclass(frozen=True)
 class Analysis:
-    """What is reported beside the energies."""
+    """Reports beside the energies."""
 
     idecomp: int | None = option(
         "Decomposition as in AMBER: 1, 2 by residue, 3, 4 by pairs of residues; 1-4 pairs are internal with 1 and "
