@@ -104,8 +104,7 @@ class BindingSpec(StructureSpec):
     compare : JSON of another run, whose terms are subtracted
     pb : PBSolvent of MM/PBSA, None for Generalized Born; like : the program whose constants the model has
     strict : True to refuse what is noted otherwise
-
-    The other fields are options of pele_ocl.Binding.
+    idecomp, one_four, cutoff, variant, precision, device, model : as of Binding
     """
 
     ligands: tuple[Chosen, ...]

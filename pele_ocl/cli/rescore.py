@@ -44,7 +44,7 @@ class PeleCommand(EachOnce):
         given = self.make_parser(ctx).parse_args(list(args))[0]
         named = {name for name, value in given.items() if isinstance(value, str)}  # others are not given
         if not ctx.resilient_parsing and not HELP & set(args) and "folder" in named:
-            self._refuse_repeated(ctx, args)  # before anything is read
+            self._refuse_repeated(ctx, list(args))  # before anything is read
             run = find_run(str(given["folder"]), given["pele_conf"] if "pele_conf" in named else None)
             args = [*args, *([] if "pele_conf" in named else [OPTION, str(run.control)])]
             args += [] if given.get("pele_data") else [word for path in run.data for word in ("--pele-data", str(path))]

@@ -174,7 +174,7 @@ class RescoreResult(Reported):
     poses : Poses; run : its files; source : the structure; atoms : of it; model : SolventModel
     ligand : a selection; group_cutoffs : True if nonbonded energies end at PELE's long cutoffs
     walkers : the poses by report; device, variant, precision : how they were computed
-    notes : sentences about the complex and the poses; attributes : further ones of the table
+    notes : sentences about the complex and the poses; heard : all that were told; attributes : of the table
     """
 
     poses: Poses

@@ -77,7 +77,7 @@ class MmpbsaResult(Reported):
     source : the input file; wanted : what it asks for; systems : atoms and frames
     runs : Results of the wild type and of mutants, by one method after the other
     notes : sentences about the run; of_gromacs : True for gmx_MMPBSA's layouts
-    topology, trajectory : files of the complex; files : that were written
+    topology, trajectory : files of the complex; files : that were written; heard : notes that were told
     """
 
     source: InputFile
