@@ -16,6 +16,7 @@ from .atoms.selection import Selection
 from .common import arguments
 from .common.errors import InputError
 from .common.inputfile import read_file
+from .common.notes import Note
 from .forcefield import ForceField
 from .formats import brings_parameters, read_structure_or_atoms, structure_format
 from .ligand import ATOM_TYPES, CHARGES, Ligand, count_molecules, is_ligand_file, read_sdf
@@ -25,7 +26,7 @@ Ligands: TypeAlias = Iterable[LigandGiven]
 # The file of the positions of a topology, or the positions themselves.
 Coordinates: TypeAlias = str | PathLike[str] | Floats | None
 FILE = "file"  # GB radii of the structure's own
-_NO_RADII = "{}: no file brings GB radii; give an OBC table with --obc, or name a set"
+_NO_RADII = "{}: no file brings GB radii; give an OBC table with `obc`, or name a set"
 
 
 def require_model(model: object) -> None:
@@ -111,7 +112,7 @@ def _ligand_of(given: LigandGiven, forcefield: str, charges: str, radii: str | N
         others = count_molecules(given) - 1
         given = Ligand.read(given)
         if others > 0:
-            note = f"{given.source}: the first of {others + 1:,} molecules was taken"
+            note = Note(f"{given.source}: the first of {others + 1:,} molecules was taken", code="first_molecule")
             given = replace(given, notes=(*given.notes, note))
     atoms = given if isinstance(given, Atoms) else given.parametrize(forcefield, charges)
     return atoms if radii in (None, FILE) else atoms.with_radii(str(radii))
@@ -193,5 +194,5 @@ def _noted(
     """
     if mask.all():
         return replace(before, notes=(*before.notes, *unknown)), None
-    note = f"{len(taken):,} of {len(mask):,} atoms were taken"
+    note = Note(f"{len(taken):,} of {len(mask):,} atoms were taken", code="selected")
     return replace(taken, notes=(*before.notes, *unknown, note)), mask

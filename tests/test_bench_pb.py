@@ -1,4 +1,4 @@
-"""`pele-ocl bench pb`: the ladder of solvers, and APBS beside it where it is installed."""
+"""`python tests/benchmarks/table.py pb`: the ladder of solvers, and APBS beside it where it is installed."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import shutil
 from dataclasses import replace
 
 import pytest
-from test_cli import on_the_chosen_device, run
+from tables import pb
+from tables.pb import Timing
+from test_cli import on_the_chosen_device, run_table
 
-from pele_ocl.bench import pb
-from pele_ocl.bench.pb import Timing
 from pele_ocl.pb import SOLVERS
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
@@ -25,7 +25,7 @@ def without_apbs(monkeypatch):
 
 @pytest.mark.usefixtures("without_apbs")
 def test_every_rung_comes_to_one_energy():
-    rows = [json.loads(line) for line in run("bench", "pb", *SMALL, "--residual", 1e-5, "--json").stdout.splitlines()]
+    rows = [json.loads(line) for line in run_table("pb", *SMALL, "--residual", 1e-5, "--json").stdout.splitlines()]
     assert [row["solver"] for row in rows] == list(SOLVERS)
     energies = [row["energy"] for row in rows]
     assert energies == pytest.approx([energies[0]] * len(rows), rel=1e-5)
@@ -36,7 +36,7 @@ def test_every_rung_comes_to_one_energy():
 
 @pytest.mark.skipif(shutil.which("apbs") is None, reason="apbs is not installed")
 def test_apbs_solves_the_same_problem():
-    peer, own = run("bench", "pb", *SMALL, "--solver", "mgcg", "--residual", 1e-6, "--json").stdout.splitlines()
+    peer, own = run_table("pb", *SMALL, "--solver", "mgcg", "--residual", 1e-6, "--json").stdout.splitlines()
     peer, own = json.loads(peer), json.loads(own)
     assert (peer["solver"], own["solver"]) == ("apbs", "mgcg")
     assert peer["energy"] == pytest.approx(own["energy"], rel=1e-6)
@@ -47,7 +47,7 @@ def test_apbs_solves_the_same_problem():
 def test_the_chart_has_a_curve_a_solver(tmp_path):
     pytest.importorskip("matplotlib")
     words = ("--solver", "mgcg", "--residual", 1e-2, "--residual", 1e-4, "--chart", tmp_path / "pb.svg")
-    text = run("bench", "pb", *SMALL, *words).stdout
+    text = run_table("pb", *SMALL, *words).stdout
     assert "33^3 points" in text
     assert "mgcg" in text
     assert (tmp_path / "pb.svg").read_text().startswith("<?xml")
@@ -61,11 +61,11 @@ def test_the_chart_has_a_curve_a_solver(tmp_path):
 @pytest.mark.usefixtures("without_apbs")
 def test_a_wrong_energy_is_told(monkeypatch):
     monkeypatch.setattr(pb, "ERROR_OF_RESIDUAL", 1e-12)
-    result = run("bench", "pb", *SMALL, "--solver", "mgcg", "--residual", 1e-2, code=1)
+    result = run_table("pb", *SMALL, "--solver", "mgcg", "--residual", 1e-2, code=1)
     assert "wrong results: mgcg to 0.01: error " in result.output
 
 
 def test_apbs_that_prints_nothing_is_an_error(monkeypatch):
     monkeypatch.setattr(pb, "PEER", "true")
-    result = run("bench", "pb", *SMALL, "--solver", "mgcg", code=1)
+    result = run_table("pb", *SMALL, "--solver", "mgcg", code=1)
     assert "true ended with code 0 and printed no energy" in result.output

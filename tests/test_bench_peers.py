@@ -24,10 +24,10 @@ from harness.peers import MAP_PEERS, MESH_PEERS, MapPeer, apart, talk_to_stderr
 from harness.table import Group, disagreements
 from peers import peers
 from scaling import scaling as scaling_program
-from test_cli import HEXAPEPTIDE, run
+from tables import installed
+from tables.installed import AbsentError
+from test_cli import HEXAPEPTIDE, run_table
 
-from pele_ocl.bench import installed
-from pele_ocl.bench.installed import AbsentError
 from pele_ocl.bench.systems import ball_of_atoms, load
 from pele_ocl.bench.timing import call_seconds
 from pele_ocl.common.variant import PRECISIONS
@@ -391,14 +391,14 @@ def test_minimisation_beside_openmm():
     if not HAS_OPENMM:
         pytest.skip("OpenMM is not installed")
     arguments = ("--system", "hexapeptide", "--starts", 1, "--tolerance", 20, "--json", *DEVICE)
-    rows = [json.loads(line) for line in run("bench", "minimize", *arguments).stdout.splitlines()]
+    rows = [json.loads(line) for line in run_table("minimize", *arguments).stdout.splitlines()]
     codes = [row["code"] for row in rows]
     assert codes[0] == "OpenMM CPU"
     assert codes[-1] == "lbfgs"
     assert all(row["rms_gradient"] <= 20.5 for row in rows)  # by float64, where codes compute in float32
     assert rows[-1]["speedup"] == pytest.approx(rows[0]["seconds"] / rows[-1]["seconds"])
     assert abs(rows[-1]["above"]) < 0.02
-    text = run("bench", "minimize", *arguments[:-3], "--no-peers", *DEVICE).stdout
+    text = run_table("minimize", *arguments[:-3], "--no-peers", *DEVICE).stdout
     assert "kJ/mol/nm" in text
     assert "OpenMM" not in text.splitlines()[-1]
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 from conftest import DEVICES
-from test_cli import on_the_chosen_device, run
+from tables import energy as energy_bench
+from tables import ions
+from test_cli import on_the_chosen_device, run, run_table
 
-from pele_ocl.bench import bounds, ions, nonbond, potmap, solvent
-from pele_ocl.bench import energy as energy_bench
+from pele_ocl.bench import bounds, nonbond, potmap, solvent
 from pele_ocl.common.variant import Variant
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 
 QUICK = ("--system", "hexapeptide", "--runs", 3, "--precision", "float32")
-LIST = ("--order", "sorted", "--no-peers")
+LIST = ("--order", "sorted")
 
 
 def wrong(text: str, command: str, variant: str) -> str:
@@ -68,7 +70,7 @@ def test_a_wrong_energy_kernel(monkeypatch):
         return replace(result, gradient=off * result.gradient)
 
     monkeypatch.setattr(energy_bench.Energy, "evaluate", one_percent_off)
-    done = run("bench", "energy", *QUICK, "--no-peers", "--json", code=1)
+    done = run_table("energy", *QUICK, "--no-peers", "--json", code=1)
     assert "gradient error 1.0e-02" in done.stderr
 
 
@@ -83,7 +85,8 @@ def test_a_wrong_map_kernel(monkeypatch, command):
     monkeypatch.setattr({"potmap": potmap, "ions": ions}[command], "potmap", one_percent_off)
     options = ("--points", 40, "--runs", 3, "--precision", "float32")
     more = ("--atoms", 50, "--variant", "gather") if command == "potmap" else ("--ions", 4, "--system", "hexapeptide")
-    done = run("bench", command, *options, *more, code=1)
+    timed = partial(run, "bench") if command == "potmap" else run_table
+    done = timed(command, *options, *more, code=1)
     assert done.stdout.rstrip().endswith("wrong")
     assert "error 1.0e-02" in done.stderr
 
@@ -107,7 +110,7 @@ def test_a_variant_is_exact_unless_it_says_otherwise():
     ],
 )
 def test_what_cannot_be_timed_is_refused_first(words, reason):
-    done = run("bench", *words, code=2)
+    done = run_table(*words, code=2)
     assert done.stdout == ""
     assert reason in done.stderr
 

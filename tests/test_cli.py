@@ -39,6 +39,15 @@ def run(*arguments: object, code: int = 0):
     return result
 
 
+def run_table(*arguments: object, code: int = 0):
+    """Run tests/benchmarks/table.py."""
+    from table import tables
+
+    result = CliRunner().invoke(tables, [str(argument) for argument in arguments])
+    assert result.exit_code == code, result.output
+    return result
+
+
 def error_of(*arguments: object) -> str:
     """Return the sentence of a failing command; nothing else may be printed, and no traceback."""
     result = run(*arguments, code=1)

@@ -1,4 +1,4 @@
-"""`pele-ocl energy` and `pele-ocl bench energy` as a user meets them, and PDB files with several models."""
+"""`pele-ocl energy` as a user meets it, its timing table, and PDB files with several models."""
 
 from __future__ import annotations
 
@@ -12,7 +12,15 @@ import h5py
 import numpy as np
 import pytest
 from conftest import DEVICES, load_system
-from test_cli import HEXAPEPTIDE, STRUCTURES, assert_numbers_stand_under_heads, error_of, on_the_chosen_device, run
+from test_cli import (
+    HEXAPEPTIDE,
+    STRUCTURES,
+    assert_numbers_stand_under_heads,
+    error_of,
+    on_the_chosen_device,
+    run,
+    run_table,
+)
 from tolerance import ENERGY, GRADIENT
 
 from pele_ocl import FormatError, InputError, read, read_conformations
@@ -277,9 +285,9 @@ def test_errors_are_sentences(tmp_path):
     run("energy", HEXAPEPTIDE, "--no-gradient", "--fixed-radii", code=2)
 
 
-@pytest.mark.parametrize("command", [("energy",), ("bench", "energy")])
+@pytest.mark.parametrize("command", [run, run_table])
 def test_help(command):
-    text = run(*command, "--help-all").stdout
+    text = command("energy", "--help-all").stdout
     for word in ("Usage:", "--variant", "--precision", "--device"):
         assert word in text
 
@@ -288,9 +296,9 @@ def test_help(command):
 
 
 def test_bench_has_honest_rows():
-    command = "bench", "energy", "--system", "hexapeptide", "--runs", 3, "--conformations", 4, "--no-peers"
+    command = "energy", "--system", "hexapeptide", "--runs", 3, "--conformations", 4, "--no-peers"
     every = [word for variant in VARIANTS for word in ("--variant", variant)]
-    rows = [json.loads(line) for line in run(*command, "--json", *every).stdout.splitlines()]
+    rows = [json.loads(line) for line in run_table(*command, "--json", *every).stdout.splitlines()]
     precisions = 2 if DEVICES[0].has_float64 else 1
     assert len(rows) == precisions * len(VARIANTS) * 2
     for row in rows:
@@ -299,7 +307,7 @@ def test_bench_has_honest_rows():
         assert row["gradient_error"] < GRADIENT[row["precision"]]
         assert row["speedup"] is None
     assert {row["conformations"] for row in rows} == {1, 4}
-    text = run("bench", "energy", "--system", "hexapeptide", "--runs", 3, "--no-peers").stdout
+    text = run_table("energy", "--system", "hexapeptide", "--runs", 3, "--no-peers").stdout
     assert text.startswith(f"Energy and full gradient on {DEVICES[0]}\nOpenMM's CPU platform was left out: no speed-up")
     kind = "GPU" if DEVICES[0].kind == "GPU" else "CPU"
     assert all((f" {name} " in text) == (variant.made_for == kind) for name, variant in VARIANTS.items())
@@ -307,8 +315,8 @@ def test_bench_has_honest_rows():
 
 @pytest.mark.skipif(importlib.util.find_spec("openmm") is None, reason="OpenMM is not installed")
 def test_bench_times_openmm_beside_us():
-    command = "bench", "energy", "--system", "hexapeptide", "--runs", 3, "--precision", "float32", "--json"
-    rows = {row["code"]: row for row in map(json.loads, run(*command).stdout.splitlines())}
+    command = "energy", "--system", "hexapeptide", "--runs", 3, "--precision", "float32", "--json"
+    rows = {row["code"]: row for row in map(json.loads, run_table(*command).stdout.splitlines())}
     peer = rows["OpenMM CPU"]
     assert peer["speedup"] == 1
     assert peer["energy_error"] < 1e-4

@@ -1,4 +1,4 @@
-"""`pele-ocl ions` and `pele-ocl bench ions` as a user meets them."""
+"""`pele-ocl ions` and `python tests/benchmarks/table.py ions` as a user meets them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import gemmi
 import numpy as np
 import pytest
 from conftest import DEVICES
-from test_cli import HEXAPEPTIDE, STRUCTURES, error_of, on_the_chosen_device, run
+from test_cli import HEXAPEPTIDE, STRUCTURES, error_of, on_the_chosen_device, run, run_table
 
 from pele_ocl import place_ions, read, read_map
 
@@ -169,10 +169,10 @@ def test_outputs_are_checked_first(tmp_path):
 
 
 def test_bench_prints_a_row_for_each_precision():
-    command = ("bench", "ions", "--system", "hexapeptide", "--ions", 4, "--runs", 1)
-    lines = run(*command).stdout.splitlines()
+    command = ("ions", "--system", "hexapeptide", "--ions", 4, "--runs", 1)
+    lines = run_table(*command).stdout.splitlines()
     assert lines[0].startswith("hexapeptide: 96 atoms, 64 x 66 x 75 points, 4 ions, on ")
     assert [line.split()[0] for line in lines[1:]] == ["precision", "float32", "float64"]
-    found = json.loads(run(*command, "--points", 40, "--precision", "float32", "--json").stdout)
+    found = json.loads(run_table(*command, "--points", 40, "--precision", "float32", "--json").stdout)
     assert found["shape"] == [40, 40, 40]
     assert found["ratio"] == pytest.approx(found["ions_seconds"] / 4 / (found["map_seconds"] / 96))

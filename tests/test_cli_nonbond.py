@@ -13,13 +13,13 @@ import h5py
 import numpy as np
 import pytest
 from conftest import DEVICES, has_native_atomics, load_system
+from tables.openmm import OpenMM, pairs_within_cutoff
 from test_cli import HEXAPEPTIDE, STRUCTURES, error_of, on_the_chosen_device, run
 from tolerance import ENERGY, GRADIENT
 
 import pele_ocl
 from pele_ocl import SolventModel, read
 from pele_ocl.bench import nonbond as bench_nonbond
-from pele_ocl.bench.openmm import OpenMM, pairs_within_cutoff
 from pele_ocl.nonbond import VARIANTS, choose_variant, nonbond
 from pele_ocl.pairs import all_pairs, internal_dielectrics, pairs_split, pairs_within, read_pairs
 from pele_ocl.pairs import write_pairs as save_pairs
@@ -373,7 +373,7 @@ def test_usage_errors_exit_with_2():
 
 # Bench
 
-BENCH = ("bench", "nonbond", "--system", "hexapeptide", "--runs", 3, "--no-peers")
+BENCH = ("bench", "nonbond", "--system", "hexapeptide", "--runs", 3)
 
 
 def test_bench_prints_a_row_for_each_variant():
@@ -410,25 +410,6 @@ def test_bench_computes_the_reference_once(monkeypatch):
     monkeypatch.setattr(bench_nonbond, "definition", lambda *a, **k: (calls.append(a), definition(*a, **k))[1])
     run(*BENCH, "--variant", "rows")
     assert len(calls) == 1
-
-
-WITH_PEERS = ("bench", "nonbond", "--system", "ubiquitin", "--variant", "tiled", "--runs", 3, "--json")
-
-
-@pytest.mark.skipif(importlib.util.find_spec("openmm") is None, reason="OpenMM is not installed")
-def test_bench_times_openmm_beside_us():
-    rows = [json.loads(line) for line in run(*WITH_PEERS, "--cutoff", 10).stdout.splitlines()]
-    peers = [row for row in rows if row["variant"] != "tiled"]
-    assert [row["variant"] for row in peers] == ["OpenMM", "OpenMM+OBC"]
-    for row in peers:
-        assert row["n_pairs"] == rows[0]["n_pairs"]
-        assert 0 < row["seconds"] < row["prepare_seconds"]
-
-
-def test_bench_leaves_openmm_out_where_it_is_not_installed(monkeypatch):
-    monkeypatch.setattr("pele_ocl.bench.installed.find_spec", lambda name: None)
-    rows = [json.loads(line) for line in run(*WITH_PEERS).stdout.splitlines()]
-    assert {row["variant"] for row in rows} == {"tiled"}
 
 
 @pytest.mark.skipif(importlib.util.find_spec("openmm") is None, reason="OpenMM is not installed")

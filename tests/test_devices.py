@@ -255,7 +255,7 @@ def test_a_map_chooses_its_method_without_a_clock(device, monkeypatch):
 
 def test_float64_on_a_device_without_it(some_devices):
     with pytest.raises(
-        DeviceError, match="Test GPU has no float64; choose --precision float32, or choose --device 'cpu'"
+        DeviceError, match="Test GPU has no float64; choose `precision='float32'`, or choose `device='cpu'`"
     ):
         some_devices[0].require_precision("float64")
 
@@ -293,7 +293,7 @@ def test_float_atomics_are_asked_for_by_precision(monkeypatch):
     device = Device(0, FakeHandle(platform_name="Intel(R) OpenCL", extensions="cl_khr_fp64 cl_ext_float_atomics"))
     assert device.has_float_atomics("float32")
     assert not device.has_float_atomics("float64")
-    with pytest.raises(DeviceError, match="no atomic addition of float64 numbers; choose --variant atomic"):
+    with pytest.raises(DeviceError, match="no atomic addition of float64 numbers; choose `variant='atomic'`"):
         device.require_float_atomics("float64")
     without = Device(0, FakeHandle(platform_name="Intel(R) OpenCL"))
     assert not without.has_float_atomics("float32")

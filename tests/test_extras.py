@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 from harness import charts
-from test_cli import run
+from tables import installed
+from tables.installed import AbsentError
+from test_cli import run_table
 
 from pele_ocl import PeleError
-from pele_ocl.bench import installed
-from pele_ocl.bench.installed import AbsentError
 from pele_ocl.common.extras import extra
 from pele_ocl.jobs import connected
 
@@ -51,7 +51,7 @@ def test_a_missing_peer_names_what_to_install(monkeypatch):
     for module, package in (("openmm", "'pele-ocl[bench]'"), ("numba", "'pele-ocl[bench]'"), ("torch", "torch")):
         with pytest.raises(AbsentError, match=re.escape(f"not installed: pip install {package}")):
             installed.load(module)
-    text = run("bench", "energy", "--system", "hexapeptide", "--runs", 3, "--precision", "float32").stdout
+    text = run_table("energy", "--system", "hexapeptide", "--runs", 3, "--precision", "float32").stdout
     assert "OpenMM's CPU platform is not installed (pip install 'pele-ocl[bench]'): no speed-up against it" in text
 
 
@@ -82,6 +82,7 @@ def test_extras_that_sentences_name_exist():
     extras = re.search(
         r"^\[project.optional-dependencies\]\n(.*?)^\[", (ROOT / "pyproject.toml").read_text(), re.DOTALL | re.MULTILINE
     )[1]
-    named = {name for path in MODULES for name in re.findall(r"pele-ocl\[(\w+)\]", path.read_text())}
+    paths = [*MODULES, *(ROOT / "tests" / "benchmarks").rglob("*.py")]
+    named = {name for path in paths for name in re.findall(r"pele-ocl\[(\w+)\]", path.read_text())}
     assert named <= set(re.findall(r"^(\w+) = ", extras, re.MULTILINE))
     assert {"bench", "plot", "openmm", "mdanalysis", "parmed", "trajectories", "ase", "rdkit", "torch", "jax"} <= named

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from test_cli import on_the_chosen_device, run
+from tables import fft as bench
+from test_cli import on_the_chosen_device, run_table
 
 from pele_ocl import InputError
-from pele_ocl.bench import fft as bench
 from pele_ocl.potmap.mesh import FFT_ENGINE, FFT_VARIANTS
 from pele_ocl.potmap.mesh.fft import fft
 
@@ -61,10 +61,10 @@ def rows_of(name, table):
 
 
 def test_bench_has_honest_rows(monkeypatch):
-    command = "bench", "fft", "--points", 16, "--runs", 3, "--variant", FFT_ENGINE
-    assert len(rows_of(FFT_ENGINE, run(*command).stdout)) == 1
+    command = "fft", "--points", 16, "--runs", 3, "--variant", FFT_ENGINE
+    assert len(rows_of(FFT_ENGINE, run_table(*command).stdout)) == 1
     monkeypatch.setattr(bench, "fft", lambda values, **options: 1.01 * np.fft.fftn(values))
-    done = run(*command, code=1)
+    done = run_table(*command, code=1)
     assert "more than 1e-05" in done.stderr
     (row,) = rows_of(FFT_ENGINE, done.stdout)
     assert row.endswith("1.0e-02  wrong")

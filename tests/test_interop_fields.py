@@ -145,7 +145,7 @@ def test_python_in_files_runs_where_it_is_allowed_alone(app, tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     for name in ("inner.xml", "outer.xml"):
         given = f"ff14SB,{tmp_path / name}"
-        with pytest.raises(InputError, match=rf"inner.xml: holds Python code in <{kind}>.* --allow-scripts"):
+        with pytest.raises(InputError, match=rf"inner.xml: holds Python code in <{kind}>.* `allow_scripts=True`"):
             read(HEXAPEPTIDE, ForceField.load(given))
         assert "holds Python code" in error_of("energy", HEXAPEPTIDE, "--forcefield", given)
         assert not ran.exists()

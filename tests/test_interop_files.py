@@ -405,7 +405,7 @@ def test_charmm_faults_are_sentences(charmm):
     with pytest.raises(FormatError, match=r"f.psf: no file of the parameters defines the atom type 'C|H|N|O|F'.*\.rtf"):
         read(psf, coordinates=pdb, parameters=[prm])
     prm.write_text(whole)
-    with pytest.raises(InputError, match="a PSF has no parameters; name CHARMM's files of them: --parameters FILE"):
+    with pytest.raises(InputError, match="a PSF has no parameters; name CHARMM's files of them: `parameters`"):
         read(psf, coordinates=pdb)
     with pytest.raises(InputError, match=r"parameter files go with a .psf and a file of coordinates"):
         read(psf, parameters=[prm])

@@ -430,7 +430,7 @@ def test_naive_says_that_it_is_wrong(device, precision):
 
 def test_atomic_native_needs_the_device(device, precision, monkeypatch):
     monkeypatch.setattr(Device, "has_float_atomics", lambda self, which: which != precision)
-    with pytest.raises(DeviceError, match=f"no atomic addition of {precision} numbers; choose --variant atomic"):
+    with pytest.raises(DeviceError, match=f"no atomic addition of {precision} numbers; choose `variant='atomic'`"):
         nonbond(random_atoms(5), random_pairs(5, 4), variant="atomic-native", precision=precision, device=device)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import time
 from pathlib import Path
@@ -258,3 +259,29 @@ def test_records_of_python_are_those_of_the_commands(tmp_path):
 def test_the_schema_refuses_another_form(change, tmp_path):
     (record,) = records_of(tmp_path, "solvent", HEXAPEPTIDE)
     assert not CHECK.is_valid({**record, **change})
+
+
+def test_codes_are_listed():
+    """Every code that the library gives to errors, notes and findings is in the table of docs/records.md."""
+    package = Path(__file__).parent.parent / "pele_ocl"
+    given = r'\bcode(?:: str)? ?= ?"([a-z_0-9]+)"'
+    codes = {code for path in package.rglob("*.py") for code in re.findall(given, path.read_text())}
+    table = (package.parent / "docs" / "records.md").read_text().partition("## Codes")[2].partition("\n## ")[0]
+    assert codes - {"exit"} <= set(re.findall(r"`([a-z_0-9]+)`", table))
+
+
+def test_an_error_has_its_code_in_json_and_in_python(tmp_path):
+    (tmp_path / "torn.pdb").write_text("nothing\n")
+    with pytest.raises(pele_ocl.FormatError) as error:
+        pele_ocl.read(tmp_path / "torn.pdb")
+    result = CliRunner().invoke(main, ["energy", str(tmp_path / "torn.pdb"), "--json"])
+    record = json.loads(result.stdout)
+    assert (record["error"], record["code"]) == (str(error.value), error.value.code)
+
+
+def test_notes_have_codes_in_json_and_in_python():
+    atoms = pele_ocl.read(HEXAPEPTIDE, select="resid 1 to 2")
+    (note,) = [note for note in atoms.notes if getattr(note, "code", "") == "selected"]
+    result = CliRunner().invoke(main, ["energy", str(HEXAPEPTIDE), "--select", "resid 1 to 2", "--json"])
+    record = json.loads(result.stdout)
+    assert dict(zip(record["notes"], record["note_codes"], strict=True))[note] == "selected"

@@ -93,13 +93,13 @@ def test_atoms_are_selected_by_name_and_by_index(tmp_path, atoms):
     peptide = pele_ocl.read(HEXAPEPTIDE)
     wet = np.concatenate([moving(peptide.positions, 3), np.zeros((3, 60, 3), np.float32)], axis=1)
     path = write_trajectory(tmp_path / "wet.nc", wet)
-    with pytest.raises(FormatError, match=r"wet.nc: its frames have 156 atoms, the structure 96; .* by --select"):
+    with pytest.raises(FormatError, match=r"wet.nc: its frames have 156 atoms, the structure 96; .* by `select`"):
         trajectory(path, peptide)
     for select in ("index < 96", "index 0:95", np.arange(156) < 96, slice(96)):
         assert np.array_equal(next(iter(trajectory(path, peptide, select=select))), wet[:, :96])
     with pytest.raises(InputError, match="names 10 of 156 atoms; the structure has 96"):
         trajectory(path, peptide, select="index < 10")
-    with pytest.raises(InputError, match="--topology"):
+    with pytest.raises(InputError, match="`topology`"):
         trajectory(path, peptide, select="protein")
     with pytest.raises(InputError, match="ends behind '<', where a number"):
         trajectory(path, peptide, select="index <")
@@ -161,7 +161,7 @@ def test_files_that_were_cut_off(suffix, files, tmp_path, atoms, frames):
         with pytest.raises(FormatError, match=r"model 23 has 3\d atoms, model 1 40"):
             list(trajectory(cut, atoms))
         return
-    with pytest.raises(FormatError, match=r"in the middle of a frame, behind 22 whole ones; .* by --frames :22"):
+    with pytest.raises(FormatError, match=r"in the middle of a frame, behind 22 whole ones; .* by `frames=':22'`"):
         trajectory(cut, atoms)
     assert np.abs(np.concatenate(list(trajectory(cut, atoms, frames=":22"))) - frames[:22]).max() <= DIGITS[suffix]
     cut.write_bytes(data[:50])

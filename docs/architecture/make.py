@@ -21,8 +21,7 @@ FIGURE = ROOT / "docs" / "figures" / "architecture.svg"
 BOXES: dict[str, tuple[float, float, str, str]] = {
     "command line": (2.5, 1.9, "cli __main__", "commands, options, reports"),
     "public names": (0.5, 0.9, "__init__", "import pele_ocl"),
-    "bench": (3, 0.9, "bench", "timing, tuning"),
-    "checking": (3, 0.9, "checking kernels", "kernels of others, and plain"),
+    "checking": (3, 0.9, "checking kernels bench", "kernels: check, plain, timing"),
     "binding": (0, 0.9, "binding", "complex less its parts"),
     "trajectories": (0, 0.9, "trajectories", "frames in pieces, records"),
     "energy": (0, 0.9, "energy", "all terms and the gradient"),

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..common import arguments
 from ..common.errors import InputError, ParameterError
 from ..common.modules import present
+from ..common.notes import Note
 from ..common.readonly import ReadOnlyArrays, read_only
 from .bonded import Bonded
 from .close_pairs import close_pair
@@ -180,7 +181,7 @@ class Atoms(ReadOnlyArrays):
             virtual_sites=None if self.virtual_sites is None else self.virtual_sites.of_atoms(places),
             undone_pairs=None if self.undone_pairs is None else self.undone_pairs.of_atoms(indices.astype(np.int32)),
             rigid_pairs=rigid[(rigid >= 0).all(axis=1)],
-            notes=(*self.notes, f"{len(indices):,} of {len(self):,} atoms were taken"),
+            notes=(*self.notes, Note(f"{len(indices):,} of {len(self):,} atoms were taken", code="selected")),
         )
 
     def __add__(self, other: Atoms) -> Atoms:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..common.errors import InputError
+from ..common.notes import Note
 from .bonded import LennardJonesPairs, OneFourPairs, pair_codes
 from .labels import Floats, Ints
 
@@ -92,4 +93,9 @@ def pairs_note(pairs: LennardJonesPairs) -> tuple[str, ...]:
     """A sentence about pairs that have parameters of their own; none where there are none."""
     if not len(pairs):
         return ()
-    return (f"{len(pairs):,} pairs of atoms have Lennard-Jones parameters of their own (NBFIX), which are used",)
+    return (
+        Note(
+            f"{len(pairs):,} pairs of atoms have Lennard-Jones parameters of their own (NBFIX), which are used",
+            code="pair_parameters",
+        ),
+    )

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..common.errors import InputError
+from ..common.notes import Note
 from .chemistry import AMINO_ACIDS, is_nucleotide, is_polymer, is_water, tidy_element
 from .labels import Labels
 from .names import SPELLINGS, capitals, differences, digit_last, residue_names
@@ -313,8 +314,11 @@ def _order_notes(order: NDArray[np.intp], sides: _Sides) -> tuple[str, ...]:
         return ()
     i = int(moved[0])
     return (
-        f"{sides.source}: {len(moved):,} atoms are in another order than in {sides.reference_source}, the first is "
-        f"{sides.theirs(int(order[i]))}, there {sides.mine(i)}; they were matched by name",
+        Note(
+            f"{sides.source}: {len(moved):,} atoms are in another order than in {sides.reference_source}, the first is "
+            f"{sides.theirs(int(order[i]))}, there {sides.mine(i)}; they were matched by name",
+            code="order",
+        ),
     )
 
 
@@ -326,8 +330,11 @@ def _name_notes(mine: Residues, theirs: Residues, pairs: Pairs, sides: _Sides) -
         return ()
     i, j = other
     return (
-        f"{sides.source}: residue numbers differ from {sides.reference_source}, the first are those of "
-        f"{sides.theirs(theirs[j].atoms[0])}, there {sides.mine(mine[i].atoms[0])}; residues were matched in order",
+        Note(
+            f"{sides.source}: residue numbers differ from {sides.reference_source}, the first are those of "
+            f"{sides.theirs(theirs[j].atoms[0])}, there {sides.mine(mine[i].atoms[0])}; residues were matched in order",
+            code="numbers",
+        ),
     )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..common.errors import InputError
+from ..common.notes import Note
 from .labels import Floats, Ints
 from .radii import bonds_both_ways, elements_of
 
@@ -86,8 +87,11 @@ def lcpo_notes(atoms: Atoms, rule: str = "chemistry") -> tuple[str, ...]:
     named = ", ".join(f"{atoms.labels.atom(i)} ({what})" for i, what in absent[:_NAMED])
     more = f" and {len(absent) - _NAMED:,} more" if len(absent) > _NAMED else ""
     return (
-        f"LCPO has no parameters for {named}{more}: those of carbon are taken, as AMBER's programs do; refuse such "
-        "atoms with --lcpo-unknown refuse",
+        Note(
+            f"LCPO has no parameters for {named}{more}: those of carbon are taken, as AMBER's programs do; refuse such "
+            "atoms with `lcpo_unknown='refuse'`",
+            code="lcpo_carbon",
+        ),
     )
 
 

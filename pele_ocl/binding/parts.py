@@ -13,6 +13,7 @@ from ..atoms import Atoms, Floats, require_atoms
 from ..atoms.selection import residue_kinds
 from ..common.arguments import array
 from ..common.errors import InputError
+from ..common.notes import Note
 from ..energy import EnergyBatch
 from ..trajectories.files import Positions
 
@@ -227,7 +228,7 @@ def left_out_notes(atoms: Atoms, is_left_out: Bools) -> list[str]:
     """Say which atoms, (n,) True, are in neither part."""
     if not is_left_out.any():
         return []
-    told = f"{_atoms_of(atoms, is_left_out)} in neither receptor nor ligand, and left out"
+    told = Note(f"{_atoms_of(atoms, is_left_out)} in neither receptor nor ligand, and left out", code="left_out")
     return [told, *_structural_note(atoms, is_left_out)]
 
 

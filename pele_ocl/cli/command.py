@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from .control_file import with_control_file
 if TYPE_CHECKING:
     from ..common.inputfile import InputFile  # which NumPy comes with
 
+_QUOTES = "\"'"
 # Keys of click's context.
 DEBUG = "pele_ocl.debug"
 HEARD = "pele_ocl.heard"  # sentences of the notes that were told since the command began
@@ -49,7 +51,7 @@ def spelling(group: click.Context) -> Callable[[str, str | None], str | None]:
         word = next((opt for opt in option.opts if opt.startswith("--")), option.opts[0])
         if value == "False":
             return option.secondary_opts[0] if option.secondary_opts else None
-        return word if value in (None, "True") else f"{word} {value.strip(chr(34) + chr(39))}"
+        return word if value in (None, "True") else f"{word} {shlex.quote(value.strip(_QUOTES))}"
 
     return spell
 

@@ -19,6 +19,7 @@ from ..common.notes import one_line as one_line
 from ..common.notes import warnings_as_notes as warnings_as_notes
 
 Spelling = Callable[[str, str | None], str | None]
+_spellings: list[Spelling] = []  # of the commands that run, the innermost last
 
 
 class _ToStderr(logging.Handler):
@@ -38,6 +39,7 @@ class _ToStderr(logging.Handler):
 def notes_on_stderr(spell: Spelling) -> Iterator[None]:
     """Show what the library tells within the block on stderr, keywords spelled as options."""
     handler, before = _ToStderr(spell), (LOG.level, LOG.propagate)
+    _spellings.append(spell)
     LOG.addHandler(handler)
     LOG.setLevel(logging.INFO)
     LOG.propagate = False
@@ -46,11 +48,12 @@ def notes_on_stderr(spell: Spelling) -> Iterator[None]:
     finally:
         LOG.removeHandler(handler)
         LOG.level, LOG.propagate = before
+        _spellings.pop()
 
 
 def say(text: str) -> None:
-    """Print a result on stdout."""
-    click.echo(printable(text))
+    """Print a result on stdout, keywords in the sentences of errors and notes spelled as options."""
+    click.echo(printable(worded(text, _spellings[-1]) if _spellings else text))
 
 
 def say_json(report: object) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -82,7 +82,20 @@ def with_notes(result: Mapping[str, Any], heard: Sequence[str]) -> dict[str, Any
     """Add sentences that were told to the `notes` of a result, each once, also one that was told with its file."""
     own = list(result.get("notes", ()))
     told = [*own, *(each for each in heard if not any(each.endswith(f": {note}") for note in own))]
-    return {**result, "notes": list(dict.fromkeys(told))} if told else dict(result)
+    codes = dict(zip(own, result.get("note_codes", ()), strict=False))
+    return {**result, **as_json(dict.fromkeys(told), codes)} if told or "notes" in result else dict(result)
+
+
+def as_json(told: Iterable[str], codes: Mapping[str, str] = {}) -> dict[str, list[str]]:  # never written to
+    """Give the notes for a report in JSON: `notes`, the sentences, and `note_codes`, a word for each.
+
+    codes : of sentences that are no Notes
+    """
+    every = list(told)
+    return {
+        "notes": every,
+        "note_codes": [each.code if isinstance(each, Note) else codes.get(each, "note") for each in every],
+    }
 
 
 def note(text: str, heard: bool = True, *, kind: Kind | None = None, code: str = "note", **fields: Any) -> None:

@@ -33,22 +33,24 @@ class Finding:
     """A finding of the contract.
 
     action : "repaired", "refused" or "noted"; text : a sentence; atoms : indices of the atoms concerned
+    code : word by which programs know it: docs/records.md
     """
 
     action: Action
     text: str
     atoms: tuple[int, ...] = ()
+    code: str = "finding"
 
     def as_json(self) -> dict[str, object]:
         """Return the finding for a report in JSON."""
-        return {"action": self.action, "text": self.text, "atoms": list(self.atoms)}
+        return {"action": self.action, "code": self.code, "text": self.text, "atoms": list(self.atoms)}
 
 
 def require(findings: Iterable[Finding], strict: bool = False, file: Path | None = None) -> None:
     """Raise InputError for the first finding that is refused; strict : or noted. file : to name before it"""
     for finding in findings:
         if finding.action == "refused" or (strict and finding.action == "noted"):
-            raise InputError(finding.text if file is None else f"{file}: {finding.text}")
+            raise InputError(finding.text if file is None else f"{file}: {finding.text}", code=finding.code)
 
 
 def of_structure(atoms: Atoms, torn: Action = "refused") -> list[Finding]:
@@ -108,7 +110,7 @@ def _torn(atoms: Atoms, action: Action) -> list[Finding]:
     more = f", and {len(wrong) - 1:,} more cannot be" if len(wrong) > 1 else ""
     remedy = "mend the structure, or make its molecules whole in their cell (gmx trjconv -pbc whole, cpptraj autoimage)"
     text = f"{bond_text(atoms, i, j, float(lengths.max()))}{more}; {remedy}"
-    return [Finding(action, text, tuple(np.unique(atoms.bonds[wrong]).tolist()))]
+    return [Finding(action, text, tuple(np.unique(atoms.bonds[wrong]).tolist()), "torn")]
 
 
 def _on_top(atoms: Atoms) -> list[Finding]:
@@ -116,7 +118,7 @@ def _on_top(atoms: Atoms) -> list[Finding]:
     if pair is not None:
         i, j = sorted(pair)
         text = f"{atoms.describe(i)} and {atoms.describe(j)} stand at the same place; remove one of them"
-        return [Finding("refused", text, (i, j))]
+        return [Finding("refused", text, (i, j), "same_place")]
     there, is_site = np.arange(len(atoms)), atoms.is_site
     if is_site.any():  # whose places in other atoms are their own
         there = np.flatnonzero(~is_site)
@@ -128,7 +130,7 @@ def _on_top(atoms: Atoms) -> list[Finding]:
     text = (
         f"{atoms.describe(i)} and {atoms.describe(j)} are {apart:.2g} A apart, on top of each other; {_remedy(atoms)}"
     )
-    return [Finding("noted", text, (i, j))]
+    return [Finding("noted", text, (i, j), "on_top")]
 
 
 def _open_disulphides(atoms: Atoms) -> list[Finding]:
@@ -153,12 +155,12 @@ def _open_disulphides(atoms: Atoms) -> list[Finding]:
                 remedy = "name both residues as half cystines (CYX)"
                 if taken:
                     remedy = f"{atoms.describe(taken[0])} has its disulphide bond to a nearer SG"
-                found.append(Finding("noted", f"{text}; {remedy}", (i, j)))
+                found.append(Finding("noted", f"{text}; {remedy}", (i, j), "disulphide"))
     if any("half of a disulphide" in note for note in atoms.notes):  # the force field said it already
         return found
     for i in sulphurs[(labels.residue_names[sulphurs] == "CYX") & ~np.isin(sulphurs, bonded)].tolist():
         text = f"{atoms.describe(i)} is half of a disulphide without a partner; name the residue CYS or add the bond"
-        found.append(Finding("noted", text, (i,)))
+        found.append(Finding("noted", text, (i,), "disulphide"))
     return found
 
 
@@ -196,7 +198,7 @@ def _of_one_bond(atoms: Atoms, table: TermTable, lengths: Floats, energies: Floa
     more = np.count_nonzero(energies > MOST_ONE_BOND) - 1
     others = f", and {more:,} more such bonds" if more else ""
     text = f"bond energy of {energies[worst]:,.0f} kcal/mol from {atoms.describe(i)} and {atoms.describe(j)} at"
-    return Finding("noted", f"{text} {lengths[worst]:.2f} A{others}: {_remedy(atoms)}", (i, j))
+    return Finding("noted", f"{text} {lengths[worst]:.2f} A{others}: {_remedy(atoms)}", (i, j), "long_bond")
 
 
 def _of_angles(atoms: Atoms, energy: Mapping[str, float]) -> Finding | None:
@@ -215,8 +217,12 @@ def _of_lennard_jones(atoms: Atoms, energy: Mapping[str, float], positions: Floa
         i, j = pair
         apart = float(np.linalg.norm(positions[i] - positions[j]))
         text = f", from {atoms.describe(i)} and {atoms.describe(j)} {apart:.2f} A apart"
-        return Finding("noted", f"Lennard-Jones energy of {value:+,.0f} kcal/mol{text}: {_remedy(atoms)}", pair)
-    return Finding("noted", f"Lennard-Jones energy of {value:+,.0f} kcal/mol, which clashes make: {_remedy(atoms)}")
+        return Finding(
+            "noted", f"Lennard-Jones energy of {value:+,.0f} kcal/mol{text}: {_remedy(atoms)}", pair, "clashes"
+        )
+    return Finding(
+        "noted", f"Lennard-Jones energy of {value:+,.0f} kcal/mol, which clashes make: {_remedy(atoms)}", code="clashes"
+    )
 
 
 def _clash(atoms: Atoms, positions: Floats) -> tuple[int, int] | None:
@@ -251,6 +257,7 @@ def _beyond(atoms: Atoms, term: str, value: float, table: TermTable, cause: str,
         "noted",
         f"{term} energy of {mean:,.0f} kcal/mol a {unit}{source}: {_remedy(atoms)}",
         tuple(np.unique(own).tolist()),
+        "strained",
     )
 
 

@@ -85,7 +85,7 @@ class FrameContract:
             if not has_cell:
                 why = "the frame has no cell by which the molecule could be made whole"
             elif self.image == "none":
-                why = "take --image auto"
+                why = "take `image='auto'`"
             else:
                 why = "no image of the atoms joins them"
             text = bond_text(self.atoms, int(i[worst]), int(j[worst]), float(np.sqrt(squares[row, worst])))

@@ -8,13 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Ints
+from ..common.notes import Note
 from .cells import Floats, reduced, usable_cells, widths_of
 from .findings import impossible_bonds
 
 Indices = NDArray[np.intp]
 Reals = NDArray[np.floating]
 
-CUT_NOTE = "molecules were cut by the faces of the cell; they were made whole and put beside the largest"
+CUT_NOTE = Note(
+    "molecules were cut by the faces of the cell; they were made whole and put beside the largest", code="imaged"
+)
 TOUCH = 3.0  # A: a molecule with an atom so near to another molecule stays where it is
 _SMALL = 5  # atoms of water and ions, which are placed last and beside which nothing is placed
 _MOST_LARGE = 64  # other molecules that are placed one by one; the smallest of more are placed as water is

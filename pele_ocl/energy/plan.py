@@ -80,8 +80,8 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         chain = gradient and not fixed_radii and not model.gb_model.vacuum
         if chain and model.gb_model.holds_radii:
             raise InputError(
-                f"the gradient of {model.gb} holds Born radii and surface, as PELE does: give --fixed-radii "
-                "(fixed_radii=True), or leave the gradient out"
+                f"the gradient of {model.gb} holds Born radii and surface, as PELE does: give "
+                "`fixed_radii=True`, or leave the gradient out"
             )
         options = Options(gradient, chain, per_atom, cutoff, one_four, flag("rebuild_sites", rebuild_sites))
         if rebuild_sites:

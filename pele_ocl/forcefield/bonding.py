@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Ints, Structure
+from ..common.notes import Note
 from .matching import Match, disulphides
 
 # Peptide C-N is 1.33 A, O3'-P 1.61 A; the next nearest pair of residues in a chain is above 2.2 A.
@@ -67,8 +68,11 @@ def _polymer_bonds(
     if len(waiting):
         more = f" and {len(waiting) - 1} more" if len(waiting) > 1 else ""
         notes.append(
-            f"{structure.where(int(waiting[0]))}{more}: a chain ends without the atoms of a terminal residue, "
-            "so the template of a residue within a chain was taken"
+            Note(
+                f"{structure.where(int(waiting[0]))}{more}: a chain ends without the atoms of a terminal residue, "
+                "so the template of a residue within a chain was taken",
+                code="chain_end",
+            )
         )
     return bonds, tuple(notes)
 
@@ -84,9 +88,10 @@ def _neighbours(segments: Ints) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 def _gap_note(structure: Structure, i: int, j: int) -> str:
     distance = float(np.linalg.norm(structure.positions[i] - structure.positions[j]))
-    return (
+    return Note(
         f"{structure.where(i)} and {structure.labels.atom(j)} are {distance:.1f} A apart, so the chain has a gap "
-        "between them and they are not bonded"
+        "between them and they are not bonded",
+        code="gap",
     )
 
 
@@ -96,5 +101,10 @@ def _bridges(structure: Structure, matches: Sequence[Match]) -> tuple[Ints, tupl
     pairs = disulphides(structure)
     pairs = pairs[np.isin(pairs, thiols).all(axis=1)]
     half = [t for r, t in enumerate(thiols) if matches[r].template.name.startswith("CYX") and t not in pairs and t >= 0]
-    notes = [f"{structure.where(t)} is half of a disulphide by its template, but no other SG is near" for t in half]
+    notes = [
+        Note(
+            f"{structure.where(t)} is half of a disulphide by its template, but no other SG is near", code="disulphide"
+        )
+        for t in half
+    ]
     return pairs, tuple(notes)

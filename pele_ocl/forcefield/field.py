@@ -224,7 +224,7 @@ class ForceField:
             others = f" ({len(missing)} atoms in all)" if len(missing) > 1 else ""
             raise ParameterError(
                 f"{structure.where(int(missing[0]))}: the OBC tables have no row {keys[missing[0]]}{others}; "
-                "add a row with --obc or use --fallback"
+                "add a row with `obc` or use `fallback`"
             )
         guessed = np.array([element for t in used for element in t.elements])[index]
         stated = np.array([tidy_element(element) for element in structure.labels.elements])

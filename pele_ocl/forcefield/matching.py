@@ -186,8 +186,8 @@ def _explain(
     if not candidates:
         return (
             f"{where}: the force field has no template for the residue {residue.name}{others}; "
-            f"give its template with --templates (a file {residue.name.lower()}z, or the folder that holds it; "
-            "peleffy makes them for ligands) and its radii with --obc or --fallback, or, for solvent, potmap and ions, "
+            f"give its template with `templates` (a file {residue.name.lower()}z, or the folder that holds it; "
+            "peleffy makes them for ligands) and its radii with `obc` or `fallback`, or, for solvent, potmap and ions, "
             "a PQR file"
         )
     template, missing, extra = min(
@@ -225,7 +225,7 @@ def _water_problem(residue: _Residue) -> str:
     if len(residue.atoms) > 3 and len(hydrogens) == 2:
         return (
             f"the force field has no template for water of {len(residue.atoms)} sites; "
-            "delete the sites that are no atoms, or give a template with --templates"
+            "delete the sites that are no atoms, or give a template with `templates`"
         )
     return ""
 
@@ -241,7 +241,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def _advice(missing: Sequence[str]) -> str:
     if not missing:
-        return "remove them, or give a template with --templates"
+        return "remove them, or give a template with `templates`"
     if all(_is_hydrogen(name) for name in missing):
         return _PREPARE
     return "rebuild the missing atoms, with `pele-ocl prepare` or PELE's preparation"

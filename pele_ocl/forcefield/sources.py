@@ -15,6 +15,7 @@ from ..atoms.radii import BONDI_SETS, RADII_SETS, tidy_set
 from ..common import arguments
 from ..common.errors import FormatError, InputError, ParameterError
 from ..common.installation import shipped
+from ..common.notes import Note
 from ..common.textfiles import lines
 from .links import LINK_FILES, Link, LinkKey, Links, read_links
 from .obc import Key, ObcTable, is_obc, lookup, read_obc
@@ -100,7 +101,7 @@ class Origin:
             return ()
         return (
             "the force field came without a whole OBC table, so built-in radii "
-            f"({self.completed_with}) were taken; give its table with --obc, or choose with --radii",
+            f"({self.completed_with}) were taken; give its table with `obc`, or choose with `radii`",
         )
 
     def _notes(self, used: Sequence[Template], kind: Kind, radii: Mapping[Key, tuple[float, float]]) -> Iterator[str]:
@@ -111,15 +112,19 @@ class Origin:
         if self.completed_with and any(lookup(self.rows, *key) is None for key in keys if lookup(radii, *key)):
             yield from self.about_radii
         if self.without_protein and not all(template.name in self.given for template in used):
-            yield (
+            yield Note(
                 f"the folder of {self.without_protein} has no proteins, so templates of the built-in Amber99SB were "
-                "taken for what it lacks; give PELE's Data folder, too, with --pele-data"
+                "taken for what it lacks; give PELE's Data folder, too, with `pele_data`",
+                code="borrowed_templates",
             )
         undecided = sorted(template.name for template in used if template.name in self.undecided)
         if undecided:
             length = "R*" if kind == "amber" else "sigma"
             named = ", ".join(undecided)
-            yield f"nothing tells whether the lengths of {named} are R* or sigma; they were taken for {length}"
+            yield Note(
+                f"nothing tells whether the lengths of {named} are R* or sigma; they were taken for {length}",
+                code="lengths",
+            )
 
 
 EMBEDDED = "amber99sb"
@@ -366,8 +371,8 @@ def _kind(name: str | None, pele: PeleData, given: Mapping[str, Template], whole
     if name is not None and not pele.templates and name.lower() != EMBEDDED:
         raise ParameterError(
             f"there is no force field '{name}' in what was given; {EMBEDDED} is built in, "
-            f"OpenMM brings {', '.join(names())}, others come from the folders given with --templates or "
-            "--pele-data"
+            f"OpenMM brings {', '.join(names())}, others come from the folders given with `templates` or "
+            "`pele_data`"
         )
     return "amber"
 

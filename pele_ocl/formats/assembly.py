@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from ..atoms import Floats, Ints, Labels, Strings, Structure
 from ..atoms.chemistry import is_polymer, is_water
 from ..common.errors import FormatError
+from ..common.notes import Note
 from ..common.textfiles import quoted
 
 Bools = NDArray[np.bool_]
 Model = TypeVar("Model")
 
-ANOTHER_MODEL = ", and --model reads another"  # of a note, for commands that have the option
+ANOTHER_MODEL = ", and `model` reads another"  # of a note, for commands that have the option
 _NAMED = 4  # residues in a note
 
 
@@ -103,7 +104,7 @@ def labels_of_records(atoms: ListedAtoms) -> Labels:
 
 def model_note(source: str, model: str | int) -> str:
     """Write the note of a reader that took the first of several models, as none was named."""
-    return f"{source} holds several models; model {model}, the first, was read{ANOTHER_MODEL}"
+    return Note(f"{source} holds several models; model {model}, the first, was read{ANOTHER_MODEL}", code="first_model")
 
 
 def shown_models(numbers: Iterable[int]) -> str:
@@ -152,7 +153,7 @@ def _location_notes(marks: Strings, contested: Bools, labels: Labels, source: st
     if not chosen:
         return ()
     where = "; ".join(f"{mark} in {_some(list(residues))}" for mark, residues in sorted(chosen.items()))
-    return (f"{source}: of alternate locations the best occupied were read: {where}",)
+    return (Note(f"{source}: of alternate locations the best occupied were read: {where}", code="alternate_locations"),)
 
 
 def _some(names: list[str]) -> str:

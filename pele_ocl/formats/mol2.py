@@ -174,5 +174,5 @@ FORMAT = StructureFormat(
     kind="a mol2 file",
     has_lennard_jones=False,
     advice="give an AMBER topology of the ligand, its OpenMM XML file with a .pdb file "
-    "(--forcefield amber14,ligand.xml), or peleffy's template of it (--templates)",
+    "(`forcefield='amber14,ligand.xml'`), or peleffy's template of it (`templates`)",
 )

@@ -52,7 +52,7 @@ class Necks:
         if radii[0] < LEAST_RADIUS or radii[-1] > MOST_RADIUS:
             outside = (atoms.gb_radii < LEAST_RADIUS) | (atoms.gb_radii > MOST_RADIUS)
             i = int(np.argmax(outside))
-            instead = f"--gb-radii {radii_set} or atoms.with_radii('{radii_set}'), or " if radii_set else ""
+            instead = f"`radii='{radii_set}'` or atoms.with_radii('{radii_set}'), or " if radii_set else ""
             raise ParameterError(
                 f"the GB radius of {atoms.describe(i)} is {atoms.gb_radii[i]:g} A, and {model} has necks for radii "
                 f"from {LEAST_RADIUS:g} to {MOST_RADIUS:g} A only; "

@@ -32,7 +32,7 @@ _FORMS: dict[str, tuple[float, str, str | None]] = {
 _KEPT = ("CYS", "TYR", "ARG")
 NEUTRAL = 7.0  # at which OpenMM chooses a tautomer of histidine
 _NONE = 50.0  # PROPKA's 99.99 of a cysteine in a disulphide is no pKa
-_PURPOSE = "pKa of residues in their surroundings (--pka propka)"
+_PURPOSE = "pKa of residues in their surroundings (`pka='propka'`)"
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def asks_propka(source: str) -> bool:
     if source == USUAL:
         return False
     try:
-        extra("propka", _PURPOSE, "take the usual ones: --pka usual (pka='usual')")
+        extra("propka", _PURPOSE, "take the usual ones: `pka='usual'`")
     except InputError:
         if source == "propka":
             raise
@@ -113,7 +113,7 @@ def _by_propka(text: str) -> tuple[str, dict[tuple[str, ...], float]]:
             molecule = run.single("in.pdb", optargs=["--quiet"], stream=io.StringIO(text), write_pka=False)
         groups = molecule.conformations["AVR"].groups
     except (ValueError, LookupError, AttributeError, TypeError, ArithmeticError) as error:
-        raise InputError(f"PROPKA cannot take it: {error}; take the usual pKa: --pka usual (pka='usual')") from error
+        raise InputError(f"PROPKA cannot take it: {error}; take the usual pKa: `pka='usual'`") from error
     titrated = {*_FORMS, *_KEPT}
     return str(module.__version__), {
         _written((group.atom.x, group.atom.y, group.atom.z)): float(group.pka_value)

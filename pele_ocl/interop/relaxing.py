@@ -160,7 +160,7 @@ def _spheres(templates: Mapping[Residue, str]) -> str:
         residue, atom = next((of, atom) for of in templates for atom in of.atoms() if atom.element is None)
         raise InputError(
             f"atom {atom.name} of {_name(residue)} is of no known element; name it in the file, or put a standard "
-            f"residue in the place of {residue.name} with --replace (replace=)"
+            f"residue in the place of {residue.name} with `replace`"
         )
     types, sizes, residues = list[str](), list[str](), list[str]()
     for element in sorted(elements, key=lambda element: element.symbol):

@@ -73,7 +73,7 @@ def read_charmm(path: str | PathLike[str], parameters: Sequence[str | PathLike[s
     computed here.
     """
     if not parameters:
-        raise InputError(f"{path}: a PSF has no parameters; name CHARMM's files of them: --parameters FILE")
+        raise InputError(f"{path}: a PSF has no parameters; name CHARMM's files of them: `parameters`")
     app = extra("openmm.app", "a CHARMM topology")
     file = _plain(path, "a CHARMM PSF")
     files = [str(read_file(each).path) for each in parameters]

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..atoms import Atoms, Floats
 from ..atoms.selection import Composition
+from ..common.notes import as_json
 from ..gb_models.solvent_model import SolventModel, has_area, surface_area
 from ..results import TermResult
 
@@ -114,6 +115,6 @@ def gradient_facts(gradient: Floats | None) -> dict[str, float] | None:
     }
 
 
-def notes_of(atoms: Atoms) -> dict[str, list[str]]:
+def notes_of(atoms: Atoms) -> dict[str, Any]:
     """Give the notes about atoms, for a report in JSON."""
-    return {"notes": list(atoms.notes)}
+    return as_json(atoms.notes)

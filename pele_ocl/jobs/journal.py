@@ -273,7 +273,7 @@ def merged(paths: Iterable[str | PathLike[str]]) -> JournalContent:
         missing = [name for name in wanted if name not in of.records]
         if missing:
             raise FormatError(
-                f"{path}: lacks {len(missing):,} of {len(wanted):,} structures; run its shard again with --resume"
+                f"{path}: lacks {len(missing):,} of {len(wanted):,} structures; run its shard again with `resume`"
             )
         whole.records.update((name, of.records[name]) for name in wanted)
     return whole

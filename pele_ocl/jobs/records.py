@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from ..common.errors import InputError
+from ..common.errors import InputError, PeleError
 from ..common.notes import one_line
 
 SCHEMA = 2  # the version of the records' shape: docs/records.md
@@ -24,6 +24,7 @@ class Record:
     sha256 : of what it was computed from, "" if that could not be read
     result : what was computed, as JSON has it; empty if it failed
     error : reason of a failure, on one line; "" if there is none
+    code : word by which programs know the reason; docs/records.md
     more : what a journal keeps beside the record, of files that were written, say
     """
 
@@ -31,12 +32,14 @@ class Record:
     sha256: str = ""
     result: Mapping[str, Any] = field(default_factory=dict)
     error: str = ""
+    code: str = ""
     more: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def failed_by(cls, reason: object, structure: object, sha256: str = "") -> Record:
         """Make the record of an item that failed."""
-        return cls(str(structure), sha256, error=one_line(str(reason)))
+        code = reason.code if isinstance(reason, PeleError) else "error"
+        return cls(str(structure), sha256, error=one_line(str(reason)), code=code)
 
     @property
     def failed(self) -> bool:
@@ -46,7 +49,7 @@ class Record:
     def __getitem__(self, name: str) -> Any:
         """A part of the result. Raises InputError, with the reason, where the item failed."""
         if self.error:
-            raise InputError(self.error)
+            raise InputError(self.error, code=self.code or None)
         return self.result[name]
 
     def __contains__(self, name: object) -> bool:
@@ -75,7 +78,7 @@ class Record:
     def to_dict(self) -> dict[str, Any]:
         """Make the JSON object: schema, structure and sha256, then the result's own keys, or `error`."""
         head = {"schema": SCHEMA, "structure": self.structure, "sha256": self.sha256}
-        return {**head, "error": self.error} if self.error else {**head, **self.result}
+        return {**head, "error": self.error, "code": self.code} if self.error else {**head, **self.result}
 
     @classmethod
     def from_dict(cls, line: Mapping[str, Any]) -> Record:
@@ -84,7 +87,7 @@ class Record:
         if line["schema"] != SCHEMA:
             raise TypeError(f"schema {line['schema']}, not {SCHEMA}")
         if isinstance(error, str):
-            return cls(line["structure"], line["sha256"], error=error, more=more)
+            return cls(line["structure"], line["sha256"], error=error, code=line.get("code", "error"), more=more)
         return cls(
             line["structure"], line["sha256"], {k: value for k, value in line.items() if k not in _OWN}, more=more
         )

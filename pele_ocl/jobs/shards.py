@@ -58,7 +58,7 @@ def require_all(facts: Mapping[Path, Mapping[str, object]]) -> list[Path]:
     by_number, wholes, counts = dict[int, Path](), list[Mapping[str, object]](), set[int]()
     for path, of in facts.items():
         if "shard" not in of:
-            raise FormatError(f"{path}: is no shard; give the files that runs with --shard wrote")
+            raise FormatError(f"{path}: is no shard; give the files that runs with `shard` wrote")
         shard = Shard.of(str(of["shard"]))
         if shard.number in by_number:
             raise FormatError(f"{path}: is the shard {shard}, as {by_number[shard.number]} is; give each once")

@@ -23,7 +23,7 @@ RESOURCE = "ocl"  # of which each worker has one, so that one task at a time run
 _UNDER_WAY = 32
 _MOST_UNDER_WAY = 2048  # of all workers, so that neither they nor their results fill a memory
 
-GONE = "the scheduler of the cluster is gone; start it again, and give the same command with --resume"
+GONE = "the scheduler of the cluster is gone; start it again, and give the same command with `resume`"
 
 
 class WorkersDiedError(InputError):

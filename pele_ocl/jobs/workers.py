@@ -152,7 +152,7 @@ def at_scheduler(scheduler: str) -> Iterator[dict[str, object]]:
     """Find the scheduler at an address, or by a file that it wrote."""
     is_address = "://" in scheduler
     if not is_address and not Path(scheduler).is_file():
-        raise InputError(f"{scheduler}: no such file; --scheduler takes tcp://HOST:PORT or a scheduler's file")
+        raise InputError(f"{scheduler}: no such file; `scheduler` takes tcp://HOST:PORT or a scheduler's file")
     place: dict[str, object] = {"address": scheduler} if is_address else {"scheduler_file": scheduler}
     if not _address(scheduler).startswith("tls://"):
         note(

@@ -19,6 +19,7 @@ from ..common import arguments
 from ..common.errors import FormatError, InputError, ParameterError, PeleError
 from ..common.extras import extra
 from ..common.inputfile import InputFile, read_file
+from ..common.notes import Note
 from ..common.textfiles import quoted
 from ..formats.registry import open_plain
 from ..formats.structures import read_topology
@@ -237,7 +238,10 @@ class Ligand:
                 f"{self.source}: the charges of {forcefield} add up to {total:+.3f} e, not {self.charge:+d}"
             )
         how = "Gasteiger's charges by RDKit" if antechamber.is_by_rdkit(topology) else CHARGES[charges]
-        notes = (*self.notes, f"{self.source}: parameters of {forcefield.upper()} with {how}")
+        notes = (
+            *self.notes,
+            Note(f"{self.source}: parameters of {forcefield.upper()} with {how}", code="ligand_parameters"),
+        )
         named = replace(atoms, labels=self.labels, notes=notes, forcefield=f"{forcefield}, {how}")
         return given_default_radii(named, _RADII)
 
@@ -360,7 +364,11 @@ def _of_block(block: str, suffix: str, where: str, number: int, hydrogens: Hydro
         if lacking:
             _check_lengths(molecule, source)
             molecule = chem.AddHs(molecule, addCoords=True)
-            notes = (f"{source}: {lacking:,} hydrogens were added; formal charges are the file's",)
+            notes = (
+                Note(
+                    f"{source}: {lacking:,} hydrogens were added; formal charges are the file's", code="hydrogens_added"
+                ),
+            )
         _check_graph(molecule, source)
         chem.AssignStereochemistryFrom3D(molecule)
     return Ligand(molecule, name, residue_name, source, notes)

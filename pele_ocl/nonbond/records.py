@@ -129,7 +129,7 @@ def check_float32_span(span: float) -> None:
     if span > LARGEST_SPAN_FLOAT32:
         raise InputError(
             f"the atoms span {span:,.0f} A, more than the {LARGEST_SPAN_FLOAT32:,.0f} A that float32 holds; "
-            "use --precision float64"
+            "use `precision='float64'`"
         )
 
 

@@ -240,15 +240,15 @@ class Device:
         """Raise DeviceError where only compare-exchange is there to add atomically."""
         if not self.has_float_atomics(precision):
             raise DeviceError(
-                f"{self} has no atomic addition of {precision} numbers; choose --variant atomic, which does without"
+                f"{self} has no atomic addition of {precision} numbers; choose `variant='atomic'`, which does without"
             )
 
     def require_precision(self, precision: str) -> None:
         """Raise DeviceError unless the device computes in `precision`."""
         if precision == "float64" and not self.has_float64:
             others = [d.name for d in list_devices() if d.has_float64]
-            use = f"choose --device '{others[0]}'" if others else install_hint()
-            raise DeviceError(f"{self.name} has no float64; choose --precision float32, or {use}")
+            use = f"choose `device='{others[0]}'`" if others else install_hint()
+            raise DeviceError(f"{self.name} has no float64; choose `precision='float32'`, or {use}")
 
     @property
     def largest_buffer(self) -> int:
@@ -268,7 +268,7 @@ class Device:
     def require_int64_atomics(self) -> None:
         """Raise DeviceError where 64-bit numbers cannot be exchanged atomically."""
         if "cl_khr_int64_base_atomics" not in self.handle.extensions.split():
-            raise DeviceError(f"{self} has no 64-bit atomics, which --variant atomic needs in float64; choose rows")
+            raise DeviceError(f"{self} has no 64-bit atomics, which `variant='atomic'` needs in float64; choose rows")
 
     @property
     def held_bytes(self) -> int:

@@ -17,10 +17,10 @@ from itertools import cycle
 from statistics import median
 
 import numpy as np
+from tables import openmm
 
 from pele_ocl import Energy, Nonbond, Solvent, SolventModel, pairs_within
 from pele_ocl.atoms import Floats
-from pele_ocl.bench import openmm
 from pele_ocl.bench.systems import load
 
 SYSTEMS = ("ubiquitin", "src3", "ruvab")

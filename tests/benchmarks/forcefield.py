@@ -19,9 +19,9 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+from tables.openmm import OpenMM
 
 from pele_ocl import Energy, SolventModel, from_openmm
-from pele_ocl.bench.openmm import OpenMM
 from pele_ocl.common.installation import shipped
 from pele_ocl.energy.result import PASS_TERMS
 

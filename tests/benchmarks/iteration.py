@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from tables.minimize import minimizer_of, starts_of
 
-from pele_ocl.bench.minimize import minimizer_of, starts_of
 from pele_ocl.bench.systems import SYSTEMS
 from pele_ocl.common.installation import shipped
 from pele_ocl.minimize.minimizer import seated

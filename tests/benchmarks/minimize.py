@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from forcefield import openmm_system
+from tables.minimize import MODEL, Minimized, by_openmm, by_us, end_of, minimizer_of, starts_of
+from tables.openmm import NM_PER_A, STEP_PS, OpenMM
 
 from pele_ocl import Atoms, Energy, Minimizer, from_openmm
-from pele_ocl.bench.minimize import MODEL, Minimized, by_openmm, by_us, end_of, minimizer_of, starts_of
-from pele_ocl.bench.openmm import NM_PER_A, STEP_PS, OpenMM
 
 # OpenMM's two ways to OBC II: of CustomGBForce, as its manual has it, and of the older and faster GBSAOBCForce.
 FIELDS = {"implicit": ("amber99sb.xml", "implicit/obc2.xml"), "gbsaobc": ("amber99sb.xml", "amber99_obc.xml")}

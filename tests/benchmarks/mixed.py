@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 from minimize import context_of
+from tables.minimize import MODEL, MOST_ITERATIONS, by_openmm, end_of
+from tables.openmm import NM_PER_A, whole_energy
 
 from pele_ocl import Atoms, Energy, minimize_many, read
-from pele_ocl.bench.minimize import MODEL, MOST_ITERATIONS, by_openmm, end_of
-from pele_ocl.bench.openmm import NM_PER_A, whole_energy
 from pele_ocl.bench.systems import SYSTEMS
 from pele_ocl.common.installation import shipped
 from pele_ocl.units import JOULE_PER_CALORIE, KJ_PER_MOL_NM

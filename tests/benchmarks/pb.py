@@ -32,10 +32,10 @@ from unittest.mock import patch
 
 import numpy as np
 from harness.charts import new_figure, save
+from tables.pb import grid_for, write_input
 
 import pele_ocl
 from pele_ocl import Atoms, Binding, PBIon, PBModel, PBSolvent, PoissonBoltzmann, SolventModel
-from pele_ocl.bench.pb import grid_for, write_input
 from pele_ocl.bench.systems import SYSTEMS, load
 from pele_ocl.binding.poisson_boltzmann import PBEnergy
 from pele_ocl.common.inputfile import read_file

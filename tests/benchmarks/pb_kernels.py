@@ -13,8 +13,9 @@ from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
 
+from tables.pb import grid_for
+
 from pele_ocl import PBIon, PBModel, PoissonBoltzmann
-from pele_ocl.bench.pb import grid_for
 from pele_ocl.bench.systems import load
 from pele_ocl.opencl.device import Device, get_device
 from pele_ocl.opencl.queue import Queue

@@ -94,7 +94,8 @@ def run_staged() -> None:
 
 def measure(name: str, points: int) -> None:
     """Print the table of a structure."""
-    from pele_ocl.bench.pb import grid_for, write_input
+    from tables.pb import grid_for, write_input
+
     from pele_ocl.bench.systems import load
 
     with TemporaryDirectory() as folder:

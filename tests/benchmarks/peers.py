@@ -11,9 +11,9 @@ import click
 from harness.outputs import check_outputs, origin, output_options, write_outputs
 from harness.peers import MAP_PEERS, MESH_PEERS
 from harness.program import Program
+from tables.openmm import PLATFORMS
 
 from pele_ocl.atoms import Atoms
-from pele_ocl.bench.openmm import PLATFORMS
 from pele_ocl.bench.systems import SYSTEMS, load
 from pele_ocl.cli.bench.options import as_json_line
 from pele_ocl.cli.options import PATH, debug_option

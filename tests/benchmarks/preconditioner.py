@@ -16,7 +16,8 @@ from statistics import mean
 from typing import Any
 from unittest.mock import patch
 
-from pele_ocl.bench.minimize import minimizer_of, starts_of
+from tables.minimize import minimizer_of, starts_of
+
 from pele_ocl.bench.systems import SYSTEMS
 from pele_ocl.common.installation import shipped
 from pele_ocl.minimize import iteration, preconditioner

@@ -11,10 +11,10 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
+from tables.minimize import minimizer_of, starts_of
 
 import pele_ocl
 from pele_ocl import Atoms
-from pele_ocl.bench.minimize import minimizer_of, starts_of
 from pele_ocl.bench.systems import SYSTEMS
 from pele_ocl.common.installation import shipped
 

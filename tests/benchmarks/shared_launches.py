@@ -18,9 +18,9 @@ from dataclasses import replace
 
 import numpy as np
 from mixed import models_of
+from tables.minimize import MODEL
 
 from pele_ocl import Atoms, Energy
-from pele_ocl.bench.minimize import MODEL
 from pele_ocl.energy.layout import SquaresLayout
 from pele_ocl.minimize import Minimizer
 from pele_ocl.minimize.iteration import Iteration

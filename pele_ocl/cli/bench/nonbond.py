@@ -29,11 +29,10 @@ HEAD = (
     "--cutoff", type=float, default=12.0, show_default=True, help="Distance at which the pair lists end, Angstrom."
 )
 @click.option("--order", "orders", type=click.Choice(["sorted", "shuffled"]), multiple=True, help="Default: both.")
-@click.option("--no-peers", is_flag=True, help="Do not time OpenMM.")
 @group_option("the thesis' kernels that have groups of a fixed size; by default 128")
 def nonbond(
     systems: tuple[str, ...], variants: tuple[str, ...], precisions: tuple[str, ...], device: str | None, runs: int,
-    as_json: bool, cutoff: float, orders: tuple[str, ...], no_peers: bool, group: int | None,
+    as_json: bool, cutoff: float, orders: tuple[str, ...], group: int | None,
 ) -> None:  # fmt: skip
     """Energy and gradient over pair lists by every variant: the thesis' tables 4.2 to 4.9 anew.
 
@@ -42,12 +41,7 @@ def nonbond(
     averaged. Speed-ups are over the first variant of a list, `sequential` if that is timed. The last columns are errors
     against the float64 reference, of the worst energy and of the gradient by norm. One ten times larger than the tests
     allow is marked "wrong", and the exit code is 1. `naive` shows what a race costs and is "inexact" by design.
-
-    If OpenMM is installed, its CPU platform computes the same atoms with the same cutoff, on its own pair list. It is
-    timed by the clock on the wall. "OpenMM" is its NonbondedForce: Lennard-Jones and Coulomb, no GB. "OpenMM+OBC" has
-    its GBSAOBCForce, too: GB with its Born radii computed anew.
     """
-    from ...bench import openmm_nonbond
     from ...bench.groups import with_groups
     from ...bench.nonbond import Case, measure
     from ...opencl.device import get_device
@@ -71,8 +65,6 @@ def nonbond(
             for timing in measure(case, order, precision, with_gradient, chosen, variants, runs):
                 click.echo(as_json_line(timing) if as_json else _line(timing, speed_ups))
                 timings.append((f"{timing.variant}, {precision}, {name}, {order} list", timing))
-        for timing in () if no_peers else openmm_nonbond.measure(case, cutoff, runs):
-            click.echo(as_json_line(timing) if as_json else _line(timing, speed_ups))
     refuse_wrong(timings)
 
 

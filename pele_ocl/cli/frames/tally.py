@@ -178,7 +178,7 @@ def imaged(n_imaged: int, n_frames: int) -> list[Finding]:
         return []
     were = "was" if n_frames == 1 else "were"
     text = f"{n_imaged:,} of {counted(n_frames, 'frame')} {were} imaged: molecules made whole and put side by side"
-    return [Finding("repaired", text)]
+    return [Finding("repaired", text, code="imaged")]
 
 
 def _entries(part: PieceResults[FrameResults]) -> list[Entry]:

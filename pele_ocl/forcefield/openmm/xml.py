@@ -193,7 +193,7 @@ def _refuse_scripts(files: tuple[str, ...]) -> None:
             if root.find(f".//{kind}") is not None:
                 raise InputError(
                     f"{file}: holds Python code in <{kind}>, which OpenMM would run; read it, and allow it with "
-                    "--allow-scripts (allow_scripts=True) where you trust the file"
+                    "`allow_scripts=True` where you trust the file"
                 )
         included = [each.get("file", "") for each in root.iter("Include")]
         left += [str(folder / name) for name in included for folder in (Path(), Path(file).parent)]

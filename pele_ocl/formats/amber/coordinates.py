@@ -139,7 +139,7 @@ def _chosen(where: str, frame: int | None, n_frames: int) -> tuple[int, tuple[st
     number = 1 if frame is None else frame
     if not 1 <= number <= n_frames:
         raise FormatError(f"{where}: holds no frame {number}; the frames are 1 to {n_frames:,}")
-    note = f"{where} holds {n_frames:,} frames; the first was read, and --model reads another"
+    note = f"{where} holds {n_frames:,} frames; the first was read, and `model` reads another"
     return number, (note,) * (frame is None and n_frames > 1)
 
 

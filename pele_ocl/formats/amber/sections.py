@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ...atoms import Floats, Strings
 from ...common.errors import FormatError
 from ...common.inputfile import InputFile
+from ...common.notes import Note
 from ...common.textfiles import plain_bytes, quoted
 
 Bytes = NDArray[np.uint8]
@@ -374,9 +375,11 @@ def _refuse_kinds(sections: Sections, pointers: dict[str, int]) -> None:
 
 
 def _notes(file: str, pointers: dict[str, int]) -> list[str]:
-    notes = []
+    notes = list[str]()
     if pointers["IFBOX"]:
-        notes.append(f"{file}: its periodic box is left out: the molecule stands alone, without images")
+        notes.append(
+            Note(f"{file}: its periodic box is left out: the molecule stands alone, without images", code="cell")
+        )
     if pointers["IFCAP"]:
         notes.append(f"{file}: its cap of water has no force that holds it")
     return notes

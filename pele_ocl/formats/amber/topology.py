@@ -14,6 +14,7 @@ from ...atoms.chemistry import element
 from ...atoms.combining import pairs_note, pairs_of_types
 from ...common.errors import FormatError, InputError
 from ...common.inputfile import InputFile, read_file
+from ...common.notes import Note
 from .sections import SectionCounts, Sections, read_counts, read_sections
 from .sites import is_extra_point, read_sites
 from .terms import combining_rule, read_bonded, read_pair_types, read_types, read_undone
@@ -179,8 +180,11 @@ def _mass_notes(sections: Sections, counts: SectionCounts, elements: Strings) ->
     if heaviest < _HEAVY_HYDROGEN:
         return ()
     return (
-        f"{sections.file}: its hydrogens weigh up to {heaviest:.4g} Da; masses are taken of the elements, and dynamics "
-        "take heavy hydrogens by hydrogen_mass",
+        Note(
+            f"{sections.file}: its hydrogens weigh up to {heaviest:.4g} Da; masses are taken of the elements, and "
+            "dynamics take heavy hydrogens by `hydrogen_mass`",
+            code="masses",
+        ),
     )
 
 

@@ -28,7 +28,7 @@ def parts_of_shards(
             found = recorder.resume()
             if found is None or recorder.done < len(frames):
                 raise FormatError(
-                    f"{path}: holds {recorder.done:,} of {len(frames):,} frames; run its shard again with --resume"
+                    f"{path}: holds {recorder.done:,} of {len(frames):,} frames; run its shard again with `resume`"
                 )
         yield PieceResults(frames, found)
 

@@ -9,10 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from tables.openmm import PLATFORMS, OpenMM, gb_alone, pairs_within_cutoff, whole_energy
 
 from pele_ocl import SolventModel
 from pele_ocl.atoms import Atoms, Floats
-from pele_ocl.bench.openmm import PLATFORMS, OpenMM, gb_alone, pairs_within_cutoff, whole_energy
 from pele_ocl.bench.potmap import Once, time_map
 from pele_ocl.bench.timing import call_seconds, kernel_seconds, mean_of_middle, wall_seconds_of_many
 from pele_ocl.energy import Energy, energy

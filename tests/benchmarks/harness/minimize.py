@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from pele_ocl.bench.minimize import Timing, measure
-from pele_ocl.bench.openmm import PLATFORMS
+from tables.minimize import Timing, measure
+from tables.openmm import PLATFORMS
+
 from pele_ocl.bench.systems import load
 from pele_ocl.opencl import Device
 

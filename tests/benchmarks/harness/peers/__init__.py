@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tables.installed import AbsentError
+
 from pele_ocl.atoms import Atoms
-from pele_ocl.bench.installed import AbsentError
 
 from . import cupy, fmm3d, jax, keops, numba, torch
 from .apart import apart

@@ -7,9 +7,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+from tables.installed import AbsentError, load
 
 from pele_ocl.atoms import Atoms
-from pele_ocl.bench.installed import AbsentError, load
 from pele_ocl.grid import Grid
 
 from .peer import Array, MapPeer, relative_arrays

@@ -7,9 +7,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+from tables.installed import load
 
 from pele_ocl.atoms import Atoms
-from pele_ocl.bench.installed import load
 from pele_ocl.grid import Grid
 
 from .peer import Array, MapPeer, points_of, relative_arrays, version_of

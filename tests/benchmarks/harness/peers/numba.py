@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 import numpy as np
+from tables.installed import load
 
 from pele_ocl.atoms import Atoms
-from pele_ocl.bench.installed import load
 from pele_ocl.grid import Grid
 
 from .peer import Array, MapPeer, relative_arrays

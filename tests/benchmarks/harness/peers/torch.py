@@ -8,8 +8,9 @@ from functools import lru_cache
 from types import ModuleType
 from typing import TYPE_CHECKING, TypeAlias
 
+from tables.installed import AbsentError, load
+
 from pele_ocl.atoms import Atoms
-from pele_ocl.bench.installed import AbsentError, load
 from pele_ocl.grid import Grid
 
 from .peer import Array, MapPeer, points_of, relative_arrays

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..atoms import Atoms
-from ..common.errors import PeleError
-from ..common.extras import extra
-from ..grid import Grid
-from ..pb import PBIon, PBModel, PoissonBoltzmann, centre_of, grid_at
-from ..pb.plan import FINEST
-from ..pb_model import LIKE_APBS
-from .bounds import bounded
-from .roofline import INK, PAPER
+from pele_ocl.atoms import Atoms
+from pele_ocl.bench.bounds import bounded
+from pele_ocl.bench.roofline import INK, PAPER
+from pele_ocl.common.errors import PeleError
+from pele_ocl.common.extras import extra
+from pele_ocl.grid import Grid
+from pele_ocl.pb import PBIon, PBModel, PoissonBoltzmann, centre_of, grid_at
+from pele_ocl.pb.plan import FINEST
+from pele_ocl.pb_model import LIKE_APBS
 
 if TYPE_CHECKING:
-    from ..opencl.device import Device
+    from pele_ocl.opencl.device import Device
 
 PEER = "apbs"
 RESIDUALS = (1e-2, 1e-4, 1e-6)

@@ -1,4 +1,4 @@
-"""`pele-ocl bench fft`: the ladder of Fourier transforms."""
+"""`python tests/benchmarks/table.py fft`: the ladder of Fourier transforms."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ...bench.bounds import mark, refuse_wrong
-from ...potmap.mesh.fft import FFT_VARIANTS
-from ..command import EachOnce
-from ..options import debug_option, device_option, json_option, precisions_option
-from .options import as_json_line, exponent, milliseconds, runs_option, variants_option
+from pele_ocl.bench.bounds import mark, refuse_wrong
+from pele_ocl.cli.bench.options import as_json_line, exponent, milliseconds, runs_option, variants_option
+from pele_ocl.cli.command import EachOnce
+from pele_ocl.cli.options import debug_option, device_option, json_option, precisions_option
+from pele_ocl.potmap.mesh.fft import FFT_VARIANTS
 
 if TYPE_CHECKING:
-    from ...bench.fft import Timing
+    from tables.fft import Timing
 
 HEAD = f"{'points':8s}{'precision':11s}{'variant':15s}{'ms':>13s}{'G/s':>9s}{'over scipy':>12s}{'error':>9s}"
 
@@ -40,8 +40,8 @@ def fft(
     error is by norm against NumPy in float64. One ten times larger than the tests allow is marked "wrong", and the exit
     code is 1. On GPUs cuFFT is timed, too, if torch or cupy is installed.
     """
-    from ...bench.fft import measure
-    from ...opencl.device import get_device
+    from pele_ocl.opencl.device import get_device
+    from tables.fft import measure
 
     chosen = get_device(device)
     if not as_json:

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..atoms import Atoms, Floats
-from ..energy import VARIANTS, Energy, energy
-from ..gb_models.solvent_model import SolventModel
-from ..opencl.device import Device, get_cpu_device
-from .accuracy import ENERGY, GRADIENT
-from .bounds import bounded
-from .installed import AbsentError
-from .openmm import PLATFORMS, OpenMM, whole_energy
-from .timing import mean_of_middle, wall_seconds, wall_seconds_of_many
+from pele_ocl.atoms import Atoms, Floats
+from pele_ocl.bench.accuracy import ENERGY, GRADIENT
+from pele_ocl.bench.bounds import bounded
+from pele_ocl.bench.timing import mean_of_middle, wall_seconds, wall_seconds_of_many
+from pele_ocl.energy import VARIANTS, Energy, energy
+from pele_ocl.gb_models.solvent_model import SolventModel
+from pele_ocl.opencl.device import Device, get_cpu_device
+from tables.installed import AbsentError
+from tables.openmm import PLATFORMS, OpenMM, whole_energy
 
 SHAKE = 0.01  # A, by which the conformations of a batch differ
 SEED = 1

@@ -1,4 +1,4 @@
-"""`pele-ocl bench pb`: the ladder of solvers of the Poisson-Boltzmann equation, and APBS."""
+"""`python tests/benchmarks/table.py pb`: the ladder of solvers of the Poisson-Boltzmann equation, and APBS."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ...bench.bounds import mark, refuse_wrong
-from ...bench.systems import SYSTEMS, load
-from ...pb import SOLVERS
-from ...pb_model import lowered_shape
-from ..command import OUTPUT, EachOnce
-from ..options import debug_option, device_option, json_option
-from .options import as_json_line, best_run_option, exponent, milliseconds
+from pele_ocl.bench.bounds import mark, refuse_wrong
+from pele_ocl.bench.systems import SYSTEMS, load
+from pele_ocl.cli.bench.options import as_json_line, best_run_option, exponent, milliseconds
+from pele_ocl.cli.command import OUTPUT, EachOnce
+from pele_ocl.cli.options import debug_option, device_option, json_option
+from pele_ocl.pb import SOLVERS
+from pele_ocl.pb_model import lowered_shape
 
 if TYPE_CHECKING:
-    from ...bench.pb import Timing
+    from tables.pb import Timing
 
 HEAD = f"{'solver':12s}{'asked':>9s}{'residual':>10s}{'iterations':>12s}{'ms':>13s}{'over apbs':>11s}{'error':>9s}"
 
@@ -54,8 +54,8 @@ def pb(
     is of the energy, relative, against mgcg at a smaller residual. If one is too large, the row says "wrong" and the
     exit code is 1.
     """
-    from ...bench.pb import RESIDUALS, draw, measure
-    from ...opencl.device import get_device
+    from pele_ocl.opencl.device import get_device
+    from tables.pb import RESIDUALS, draw, measure
 
     chosen = get_device(device)
     n, _, _ = lowered_shape([points] * 3)

@@ -10,14 +10,14 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from ...opencl.device import Device
-from ...opencl.queue import Queue
-from ...potmap.mesh.fft import FFT_VARIANTS, fft, transformed
-from ..accuracy import MAP
-from ..bounds import bounded
-from ..installed import AbsentError
-from ..timing import mean_of_middle
-from .libraries import GPU_PEERS, WORKERS, Peer, Values, scipy
+from pele_ocl.bench.accuracy import MAP
+from pele_ocl.bench.bounds import bounded
+from pele_ocl.bench.timing import mean_of_middle
+from pele_ocl.opencl.device import Device
+from pele_ocl.opencl.queue import Queue
+from pele_ocl.potmap.mesh.fft import FFT_VARIANTS, fft, transformed
+from tables.fft.libraries import GPU_PEERS, WORKERS, Peer, Values, scipy
+from tables.installed import AbsentError
 
 SEED = 1
 FLOPS = 5  # of a transform of N numbers, over N log2 N; the usual count

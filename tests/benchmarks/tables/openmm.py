@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atoms import Atoms, Floats
-from ..gb_models.solvent_model import SolventModel
-from ..pairs import exclusions, nonbonded_pairs, own_lj_pairs
-from ..units import JOULE_PER_CALORIE
-from .installed import AbsentError, load
+from pele_ocl.atoms import Atoms, Floats
+from pele_ocl.gb_models.solvent_model import SolventModel
+from pele_ocl.pairs import exclusions, nonbonded_pairs, own_lj_pairs
+from pele_ocl.units import JOULE_PER_CALORIE
+from tables.installed import AbsentError, load
 
 if TYPE_CHECKING:
     from openmm import Context, GBSAOBCForce, NonbondedForce, System

@@ -1,4 +1,4 @@
-"""`pele-ocl bench minimize`: minimisation beside OpenMM's."""
+"""`python tests/benchmarks/table.py minimize`: minimisation beside OpenMM's."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ...bench.systems import SYSTEMS
-from ...common.variant import PRECISIONS
-from ...minimize import METHODS
-from ..command import EachOnce
-from ..options import debug_option, device_option, json_option
-from .options import as_json_line, peers_option, times
+from pele_ocl.bench.systems import SYSTEMS
+from pele_ocl.cli.bench.options import as_json_line, peers_option, times
+from pele_ocl.cli.command import EachOnce
+from pele_ocl.cli.options import debug_option, device_option, json_option
+from pele_ocl.common.variant import PRECISIONS
+from pele_ocl.minimize import METHODS
 
 if TYPE_CHECKING:
-    from ...bench.minimize import Timing
+    from tables.minimize import Timing
 
 HEAD = (
     f"{'structure':14s}{'atoms':>7s}  {'kJ/mol/nm':>9s}  {'code':16s}{'seconds':>10s}{'speed-up':>10s}"
@@ -66,8 +66,8 @@ def minimize(
     Energies (kcal/mol) and rms gradients (kJ/mol/nm) are computed in float64 on the CPU at the ends. "above" is the
     mean energy above the ends of OpenMM's CPU platform.
     """
-    from ...bench.minimize import measure
-    from ...opencl.device import get_device
+    from pele_ocl.opencl.device import get_device
+    from tables.minimize import measure
 
     chosen = get_device(device)
     if not as_json:

@@ -9,19 +9,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..atoms import Atoms, Floats
-from ..common.installation import shipped
-from ..common.textfiles import plain_bytes
-from ..energy import Energy
-from ..gb_models.solvent_model import SolventModel
-from ..interop import from_openmm
-from ..minimize import Minimizer
-from ..opencl.device import Device, get_cpu_device
-from ..reading import read
-from ..units import KJ_PER_MOL_NM
-from .installed import AbsentError, load
-from .openmm import NM_PER_A, PLATFORMS, OpenMM
-from .systems import SYSTEMS
+from pele_ocl.atoms import Atoms, Floats
+from pele_ocl.bench.systems import SYSTEMS
+from pele_ocl.common.installation import shipped
+from pele_ocl.common.textfiles import plain_bytes
+from pele_ocl.energy import Energy
+from pele_ocl.gb_models.solvent_model import SolventModel
+from pele_ocl.interop import from_openmm
+from pele_ocl.minimize import Minimizer
+from pele_ocl.opencl.device import Device, get_cpu_device
+from pele_ocl.reading import read
+from pele_ocl.units import KJ_PER_MOL_NM
+from tables.installed import AbsentError, load
+from tables.openmm import NM_PER_A, PLATFORMS, OpenMM
 
 SEED = 1
 FIELDS = ("amber99sb.xml", "amber99_obc.xml")  # of OpenMM; its GBSAOBCForce, the faster of its two ways

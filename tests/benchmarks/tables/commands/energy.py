@@ -1,4 +1,4 @@
-"""`pele-ocl bench energy`: energy and full gradient, beside OpenMM."""
+"""`python tests/benchmarks/table.py energy`: energy and full gradient, beside OpenMM."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ...bench.bounds import mark, refuse_wrong
-from ...bench.systems import SYSTEMS, load
-from ...common.variant import PRECISIONS, made_for
-from ...energy import VARIANTS
-from ..command import EachOnce
-from .options import as_json_line, bench_options, exponent, milliseconds, peers_option, times
+from pele_ocl.bench.bounds import mark, refuse_wrong
+from pele_ocl.bench.systems import SYSTEMS, load
+from pele_ocl.cli.bench.options import as_json_line, bench_options, exponent, milliseconds, peers_option, times
+from pele_ocl.cli.command import EachOnce
+from pele_ocl.common.variant import PRECISIONS, made_for
+from pele_ocl.energy import VARIANTS
 
 if TYPE_CHECKING:
-    from ...bench.energy import Timing
+    from tables.energy import Timing
 
 HEAD = (
     f"{'structure':14s}{'atoms':>7s}  {'precision':10s}{'variant':16s}{'at once':>8s}{'ms':>12s}{'kernels ms':>12s}"
@@ -41,10 +41,10 @@ def energy(
     float64 on the CPU, of the energy and of the gradient by norm. One ten times larger than the tests allow is marked
     "wrong", and the exit code is 1. Variants for another kind of device are timed if --variant names them.
     """
-    from ...bench.energy import measure
-    from ...bench.installed import BENCH_EXTRA
-    from ...bench.openmm import platforms
-    from ...opencl.device import get_device
+    from pele_ocl.opencl.device import get_device
+    from tables.energy import measure
+    from tables.installed import BENCH_EXTRA
+    from tables.openmm import platforms
 
     chosen = get_device(device)
     chosen_precisions = [p for p in precisions or PRECISIONS if p == "float32" or chosen.has_float64]

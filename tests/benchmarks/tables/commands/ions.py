@@ -1,4 +1,4 @@
-"""`pele-ocl bench ions`: the time of placing an ion."""
+"""`python tests/benchmarks/table.py ions`: the time of placing an ion."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ...bench.bounds import mark, refuse_wrong
-from ...bench.systems import SYSTEMS, load
-from ...common.variant import PRECISIONS
-from ..command import EachOnce
-from ..options import debug_option, device_option, json_option, precisions_option
-from .options import as_json_line, best_run_option, exponent, milliseconds, times
+from pele_ocl.bench.bounds import mark, refuse_wrong
+from pele_ocl.bench.systems import SYSTEMS, load
+from pele_ocl.cli.bench.options import as_json_line, best_run_option, exponent, milliseconds, times
+from pele_ocl.cli.command import EachOnce
+from pele_ocl.cli.options import debug_option, device_option, json_option, precisions_option
+from pele_ocl.common.variant import PRECISIONS
 
 if TYPE_CHECKING:
-    from ...bench.ions import Timing
+    from tables.ions import Timing
 
 
 @click.command(cls=EachOnce)
@@ -50,8 +50,8 @@ def ions(
     potentials at ions relative to the largest. If one is ten times larger than the tests allow, the row says "wrong"
     and the exit code is 1.
     """
-    from ...bench.ions import grid_for, measure
-    from ...opencl.device import get_device
+    from pele_ocl.opencl.device import get_device
+    from tables.ions import grid_for, measure
 
     chosen = get_device(device)
     atoms = load(system)

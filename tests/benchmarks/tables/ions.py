@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..atoms import Atoms
-from ..grid import Grid
-from ..ions import IonsResult, place_ions
-from ..opencl.device import Device
-from ..potmap import potmap
-from ..reference.potmap import potmap as definition
-from ..units import COULOMB_KCAL_A
-from .accuracy import MAP
-from .bounds import bounded
-from .potmap import map_error
+from pele_ocl.atoms import Atoms
+from pele_ocl.bench.accuracy import MAP
+from pele_ocl.bench.bounds import bounded
+from pele_ocl.bench.potmap import map_error
+from pele_ocl.grid import Grid
+from pele_ocl.ions import IonsResult, place_ions
+from pele_ocl.opencl.device import Device
+from pele_ocl.potmap import potmap
+from pele_ocl.reference.potmap import potmap as definition
+from pele_ocl.units import COULOMB_KCAL_A
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,33 @@
+"""Timing tables of energies, minimisation, maps with ions, Poisson-Boltzmann and Fourier transforms, with peers.
+
+python tests/benchmarks/table.py energy|minimize|ions|pb|fft [OPTIONS]; --help lists the options of each.
+
+`pele-ocl bench` has the ladders of kernels.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+from tables.commands.energy import energy
+from tables.commands.fft import fft
+from tables.commands.ions import ions
+from tables.commands.minimize import minimize
+from tables.commands.pb import pb
+
+from pele_ocl.cli import errors_as_sentences
+
+
+class Tables(click.Group):
+    """Turns what the library raises into one sentence, as `pele-ocl` does."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with errors_as_sentences(ctx):
+            return super().invoke(ctx)
+
+
+tables = Tables("tables", commands=[energy, fft, ions, minimize, pb])
+
+if __name__ == "__main__":
+    tables()

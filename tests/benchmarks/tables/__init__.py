@@ -1,0 +1,1 @@
+"""Timing tables of what is no ladder, beside other programs where they are installed."""
