@@ -284,4 +284,4 @@ def imaged(n_imaged: int, n_frames: int) -> list[Finding]:
     if not n_imaged:
         return []
     frames = f"{n_imaged:,} of {n_frames:,} frame{'' if n_frames == 1 else 's'} {'was' if n_frames == 1 else 'were'}"
-    return [Finding("repaired", f"{frames} imaged: molecules made whole and put side by side")]
+    return [Finding("repaired", f"{frames} imaged: molecules made whole and put side by side", code="imaged")]
