@@ -6,7 +6,8 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from operator import index
-from typing import Any, Generic, TypeVar
+from os import PathLike
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from .atoms import Atoms, Floats, Labels, Residue
 from .common.errors import InputError
 from .common.readonly import ReadOnlyArrays
+from .report import Column, Report
 
 __all__ = ["Residue", "ResidueTerms", "TermBatch", "TermResult", "Terms"]
 
@@ -123,6 +125,16 @@ class ResidueTerms(Terms):
             raise InputError(f"energies have shape {self.values.shape}; there are {len(self.residues)} residues")
 
 
+class Made(Protocol):
+    """Origin of a result: the file, its job and what was found on the way."""
+
+    def to_json(self) -> dict[str, Any]: ...
+
+    def save(self, path: str | PathLike[str]) -> None: ...
+
+    def text(self, verbose: bool = False, total: float | None = None) -> str: ...
+
+
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class _Computed:
     """Common part of the results of one and of many conformations.
@@ -131,6 +143,7 @@ class _Computed:
     per_atom : Terms of each atom, a pair shared equally by its two; None where they were not asked for
     device, variant, precision : with which they were computed
     seconds : by step; "total" has everything around
+    made : what it came from, if it was computed from a file; None of Atoms
     """
 
     atoms: Atoms
@@ -140,6 +153,7 @@ class _Computed:
     variant: str
     precision: str
     seconds: Mapping[str, float]
+    made: Made | None = None
 
     @classmethod
     def _unchecked(cls: type[C], **fields: object) -> C:
@@ -190,6 +204,44 @@ class TermResult(_Computed):
         energy = f"total {self.total:.3f} kcal/mol" if self.terms.names else "no energies"
         return self._about(f"{len(self.atoms):,} atoms", energy)
 
+    def table(self) -> Report:
+        """Return the energies by term, kcal/mol."""
+        energy = self.energy if self.terms.names else {}
+        values = Column(list(energy.values()), "kcal/mol")
+        columns: dict[str, Column | ArrayLike] = {"term": np.array(list(energy), str), "energy": values}
+        return Report(f"Energy of {len(self.atoms):,} atoms", columns, self.facts())
+
+    def facts(self) -> dict[str, Any]:
+        """Return size, device, variant and precision, as JSON has them."""
+        return {
+            "n_atoms": len(self.atoms),
+            "device": self.device,
+            "variant": self.variant,
+            "precision": self.precision,
+            "forcefield": self.atoms.forcefield,
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record of the result (docs/records.md); of Atoms, which have no file, its energies and facts."""
+        if self.made is not None:
+            return self.made.to_json()
+        energy = {"energy": self.energy} if self.terms.names else {}
+        return {**self.facts(), **energy, "seconds": dict(self.seconds), "notes": list(self.atoms.notes)}
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the result as .h5, .csv or .json: of a file what the command writes, of Atoms the energies by term.
+
+        Raises FormatError for another suffix, or a file that cannot be written.
+        """
+        (self.table() if self.made is None else self.made).save(path)
+
+    def text(self, verbose: bool = False, total: float | None = None) -> str:
+        """Describe the result for people; verbose : with constants and steps; total : seconds of all, to be told"""
+        return str(self.table()) if self.made is None else self.made.text(verbose, total)
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
     @property
     def total(self) -> float:
         """Sum of all terms, kcal/mol."""
@@ -234,6 +286,15 @@ class TermBatch(_Computed, Generic[Result]):
             size += f", {len(self) - len(good):,} failed"
         energies = f"{good.min():.3f} to {good.max():.3f}" if len(good) else "nan"
         return self._about(size, f"total {energies} kcal/mol")
+
+    def table(self) -> Report:
+        """Return a row for each conformation: its energies, kcal/mol."""
+        columns: dict[str, Any] = {"conformation": np.arange(len(self))}
+        columns |= {name: Column(of, "kcal/mol") for name, of in self.terms.columns().items()} if len(self) else {}
+        return Report(f"Energy of {len(self):,} conformations", columns)
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
 
     @property
     def total(self) -> Floats:

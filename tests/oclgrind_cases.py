@@ -86,7 +86,7 @@ from pele_ocl.tiles import surface
 
 PRECISIONS = ("float32", "float64")
 SALT, LCPO = SolventModel(ionic_strength=0.1), SolventModel(surface="lcpo")
-NECKS = SolventModel(gb="gbn2", rgb_max=8.0)
+NECKS = SolventModel(gb="gbn2", born_cutoff=8.0)
 RESTRAINTS = [
     PositionalRestraint(1.0, flat=0.1), DistanceRestraint([[0, 19], [0, 3]], 1.0, 2.0, 0.1),
     TorsionRestraint([[0, 1, 2, 3], [19, 5, 2, 0]], 1.0, 2.0, 0.1),

@@ -147,9 +147,9 @@ def test_rgb_max_is_an_option():
     def energy(*options):
         return json.loads(run("solvent", HEXAPEPTIDE, "--json", *options).stdout)["energy"]["gb_pair"]
 
-    assert "rgb_max 7," in run("solvent", HEXAPEPTIDE, "-v", "--rgb-max", 7).stdout
-    assert abs(energy("--rgb-max", 7) - energy()) > 0.1
-    assert energy("--rgb-max", 100) == pytest.approx(energy(), rel=1e-6)
+    assert "born_cutoff 7," in run("solvent", HEXAPEPTIDE, "-v", "--born-cutoff", 7).stdout
+    assert abs(energy("--born-cutoff", 7) - energy()) > 0.1
+    assert energy("--born-cutoff", 100) == pytest.approx(energy(), rel=1e-6)
 
 
 def test_devices_are_listed():
@@ -235,7 +235,10 @@ ATOMS = [line for line in PDB.splitlines() if line.startswith("ATOM")]
         ("REMARK nothing here\nEND\n", "no ATOM"),
         (PDB.replace(ATOMS[5][30:38], "     nan"), r"in.pdb:10: a coordinate of atom HA MET A 1 is 'nan'"),
         (PDB[: PDB.index(ATOMS[9]) + 35], r"in.pdb:14: the line ends before the coordinates do"),
-        (PDB.replace(" PHE ", " ZZZ "), r"no template for the residue ZZZ; give its template with --templates"),
+        (
+            PDB.replace(" PHE ", " ZZZ "),
+            r"no template for the residue ZZZ; if it is a small molecule, give that as a ligand file",
+        ),
         ("\n".join(line for line in PDB.splitlines() if line[76:78].strip() != "H"), "hydrogen"),
         (PDB.replace(ATOMS[7] + "\n", ""), "the residue lacks O"),
         (PDB.replace(ATOMS[7] + "\n", 2 * (ATOMS[7] + "\n")), "already on line"),

@@ -161,7 +161,12 @@ def test_poses_of_an_sdf_file(files, tmp_path):
     assert report["frames"][1]["energy"]["total"] == pytest.approx(found.total[1], abs=1e-6)
     rows = list(csv.DictReader(line for line in out.read_text().splitlines() if not line.startswith("#")))
     assert [bool(row["error"]) for row in rows] == [True, False]
-    assert "1 pose failed, the first of them 0: molecule 1: " in done.stderr
+    assert [(row["frame"], row["pose"]) for row in rows] == [("0", "1"), ("1", "2")]
+    assert (report["frames"][1]["frame"], report["frames"][1]["pose"]) == (1, 2)
+    shown = run("binding", files[0], *options, code=1).stdout
+    assert "from 1 in the order of the file" in shown
+    assert [line.split()[0] for line in shown.split("pose", 2)[2].splitlines()[1:3]] == ["2", "1"]
+    assert "1 pose failed, the first of them 1: molecule 1: " in done.stderr
     (tmp_path / "poses.sdf").write_text("nothing\n")
     assert "is no molecule of an SDF file" in error_of("binding", files[0], *options)
 
@@ -216,8 +221,7 @@ def test_mistakes_are_sentences(files, options, reason, monkeypatch):
 )
 def test_options_that_do_not_go_together(files, options, reason, monkeypatch):
     monkeypatch.chdir(files[0].parent)
-    code = 2 if "of one structure" in reason else 1  # a mistake of the command line, or of what is asked for
-    assert reason in run("binding", files[0], "-c", files[1], "--ligand", LIGAND, *options, code=code).stderr
+    assert reason in run("binding", files[0], "-c", files[1], "--ligand", LIGAND, *options, code=2).stderr
 
 
 def test_a_frame_that_fails_is_told(files, tmp_path):
@@ -304,7 +308,7 @@ def test_what_is_stripped_is_a_choice(tmp_path):
     assert f"Note: {sentence}" in shown
     assert any("ions that may belong to the structure (1 ZN)" in of for of in notes)
     assert parts_of(wet, *words, ligand="resname NA")[:2] == ({"CL": 1, "K": 1, "HOH": 1}, 98)  # a ligand stays
-    shown = run("binding", wet, "--ligand", "resid 3", "--receptor", "chain A", "--strip", "none", code=1).stderr
+    shown = run("binding", wet, "--ligand", "resid 3", "--receptor", "chain A", "--strip", "none", code=2).stderr
     assert "choose one of --receptor and --strip" in shown
 
 

@@ -165,7 +165,7 @@ def test_vacuum_is_gb_none():
     ("options", "named"),
     [
         (("--solvent", "vacuum", "--gb", "obc1"), "--gb"),
-        (("--solvent", "vacuum", "--ionic-strength", "0.1", "--rgb-max", "9"), "--ionic-strength, --rgb-max"),
+        (("--solvent", "vacuum", "--ionic-strength", "0.1", "--born-cutoff", "9"), "--ionic-strength, --born-cutoff"),
         (("--gb", "none", "--solvent-dielectric", "60"), "--solvent-dielectric"),
         (("--gb", "none", "--solvent", "gb"), "--solvent"),
         (("--gb", "none", "--gb-radii", "mbondi3"), "--gb-radii"),
@@ -347,7 +347,7 @@ def test_the_list_is_not_left_behind_without_the_result(tmp_path, monkeypatch):
     def disk_is_full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(import_module("pele_ocl.cli.nonbond"), "write_table", disk_is_full)
+    monkeypatch.setattr(import_module("pele_ocl.jobs.evaluation"), "write_table", disk_is_full)
     run("nonbond", HEXAPEPTIDE, "-o", tmp_path / "out.h5", "--write-pairs", tmp_path / "pairs.h5", code=1)
     assert list(tmp_path.iterdir()) == []
 

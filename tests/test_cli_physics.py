@@ -20,7 +20,7 @@ TRIALANINE = HEXAPEPTIDE.with_name("trialanine.pdb")
 FEW = ("--max-iterations", "2")
 SOLVENT = "obc2, radii openmm-obc, water 80, inside 1, no salt"
 USED = {
-    "like": "mmpbsa.py", "solvent_dielectric": 78.3, "surface": "lcpo", "surface_tension": 0.0072, "rgb_max": 25.0,
+    "like": "mmpbsa.py", "solvent_dielectric": 78.3, "surface": "lcpo", "surface_tension": 0.0072, "born_cutoff": 25.0,
     "kappa_convention": "amber", "gbn_convention": "amber", "ionic_strength": 0.1,
 }  # fmt: skip
 

@@ -15,7 +15,7 @@ from conftest import DEVICES
 from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
 from trajectory_helpers import pdb_model, write_trajectory
 
-from pele_ocl import Atoms, Binding, Energy, InputError, energy_over, prepare, read
+from pele_ocl import Atoms, Binding, Energy, InputError, energy_over, prepare, read, write_conformations
 from pele_ocl.atoms import Bonded, Bonds, Labels
 from pele_ocl.contract import Imager, cells_of, dimensions_of, of_energy, of_structure, usable_cells, whole_structure
 from pele_ocl.formats import atom_lines, read_cell, read_structure
@@ -91,7 +91,7 @@ def test_energies_of_frames_across_images_are_those_of_whole_ones(cell, change, 
         assert np.abs(alone.total - found.total)[::2].min() > 1e-3
     else:
         assert alone.errors
-        assert "take --image auto" in next(iter(alone.errors.values()))
+        assert "take `image='auto'`" in next(iter(alone.errors.values()))
 
 
 def test_the_receptor_stays_and_the_ligand_comes(whole, plans, tmp_path):
@@ -578,3 +578,21 @@ def test_one_unreasonable_bond_among_many_is_told():
     assert "run pele-ocl minimize" in found[0].text
     assert set(found[0].atoms) <= set(range(len(atoms)))
     assert of_energy(atoms, {**energy, "bond": 100.0, "angle": 0.0, "lennard_jones": 0.0}) == []
+
+
+@pytest.mark.parametrize("words", [
+    ("potmap", "--spacing", "3", "-o", "map.dx"), ("ions", "--ion", "NA:1", "-o", "ions.pdb"),
+    ("minimize", "--max-iterations", "1", "-o", "minimum.pdb"),
+], ids=lambda words: words[0])  # fmt: skip
+def test_a_torn_structure_is_told_by_commands_that_refuse_none(words, tmp_path, monkeypatch):
+    """In the text and in JSON."""
+    monkeypatch.chdir(tmp_path)
+    atoms = read(HEXAPEPTIDE)
+    (oxygen,) = np.flatnonzero((atoms.labels.residue_numbers == 2) & (atoms.labels.names == "O"))
+    x = atoms.positions.copy()
+    x[oxygen] += [0.0, 0.0, 30.0]
+    write_conformations(tmp_path / "torn.pdb", atoms, x)
+    done = run(words[0], "torn.pdb", *words[1:], "--json")
+    text = f"the bond of {atoms.describe(int(np.flatnonzero(atoms.labels.names == 'C')[1]))} and"
+    assert done.stderr.count(text) == 1
+    assert text in done.stdout

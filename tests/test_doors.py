@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 import pickle
 from dataclasses import replace
 from pathlib import Path
 
+import amber_helpers
 import numpy as np
 import pytest
 from explore_run_helpers import write_run
@@ -31,6 +33,7 @@ from pele_ocl import (
     pairs_within,
 )
 from pele_ocl.binding import PBSolvent, to_alanine
+from pele_ocl.common.inputfile import read_file
 from pele_ocl.forcefield import ForceField
 from pele_ocl.gb_models import GB_MODELS
 from pele_ocl.pb_model import salt_of
@@ -357,7 +360,12 @@ def test_words_that_contradict_each_other_are_refused_by_the_library(atoms):
     grid = pele_ocl.Grid.around(atoms, 1, 4.0)
     with pytest.raises(InputError, match="a cutoff is of the method cutoff, not of direct"):
         pele_ocl.potmap(atoms, grid, cutoff=4.0)
-    for name, value in {"ionic_strength": 0.1, "solvent_dielectric": 4.0, "surface": "lcpo", "rgb_max": 9.0}.items():
+    for name, value in {
+        "ionic_strength": 0.1,
+        "solvent_dielectric": 4.0,
+        "surface": "lcpo",
+        "born_cutoff": 9.0,
+    }.items():
         with pytest.raises(InputError, match=f"{name} is .*, and gb='none' has no solvent"):
             SolventModel(gb="none", **{name: value})
     assert SolventModel(gb="none", surface="none", ionic_strength=0.0).kappa == 0
@@ -384,7 +392,8 @@ def test_findings_are_told_by_every_door(tmp_path):
     pairs.write_text("0 1\n0 20\n")
     done = run("nonbond", PEPTIDE, "--pairs", pairs, "--json")
     stderr = [line.removeprefix("Note: ") for line in done.stderr.splitlines() if line.startswith("Note: ")]
-    assert stderr == json.loads(done.stdout)["notes"]
+    notes = json.loads(done.stdout)["notes"]  # with keywords, which the terminal shows as options
+    assert stderr == [note.replace("`one_four='scale'`", "--one-four scale") for note in notes]
 
 
 def test_nonbond_names_what_its_total_lacks():
@@ -409,3 +418,116 @@ def test_reports_of_explore_come_back(tmp_path, monkeypatch):
         assert all(abs(pose[ours] - pose[theirs]) < 0.05 for pose in others)
     (tmp_path / "out" / "explore.jsonl").rename(tmp_path / "explore.jsonl")
     assert command(*words)["settings"]["own_reports"] is False
+
+
+# Functions that take files: a command calls one
+
+ROOT = Path(__file__).parent.parent
+FUNCTIONS = [
+    ("energy", ("--gb", "gbn2", "--per-residue", "--terms", "bond, gb pair"),
+     {"gb": "gbn2", "per_residue": True, "only_terms": "bond, gb pair"}),
+    ("solvent", ("--like", "openmm", "--ionic-strength", 0.1), {"like": "openmm", "ionic_strength": 0.1}),
+    ("nonbond", ("--cutoff", 6, "--one-four", "scale", "--without", "HOH"),
+     {"cutoff": 6.0, "one_four": "scale", "without": "HOH"}),
+]  # fmt: skip
+
+
+def untimed(record: dict) -> dict:
+    return {name: of for name, of in record.items() if name not in ("seconds", "frames_per_second")}
+
+
+def rows(path: Path) -> list[str]:
+    return [line for line in path.read_text().splitlines() if not line.startswith("#")]
+
+
+@pytest.mark.parametrize(("name", "words", "keywords"), FUNCTIONS, ids=[name for name, *_ in FUNCTIONS])
+def test_a_function_gives_what_its_command_does(name, words, keywords, tmp_path):
+    """One structure, models, frames and several structures: the same JSON, notes, and files."""
+    function, models = getattr(pele_ocl, name), tmp_path / "models.pdb"
+    second = pele_ocl.read(PEPTIDE).positions + np.sin(np.arange(99)).reshape(33, 3) * 0.02
+    lines = [
+        *moved(PEPTIDE, pele_ocl.read(PEPTIDE).positions),
+        "ENDMDL\nMODEL 2\n",
+        *moved(PEPTIDE, second),
+        "ENDMDL\n",
+    ]
+    models.write_text("MODEL 1\n" + "".join(lines))
+    calls = {
+        "one": ((PEPTIDE,), {}, PEPTIDE),
+        "models": ((models, "--models", "all"), {"models": "all"}, models),
+        "frames": ((PEPTIDE, "-t", models, "--frames", "0:2"), {"trajectory": models, "frames": "0:2"}, PEPTIDE),
+    }
+    for kind, (given, more, path) in calls.items():
+        by_command, by_function, saved = (tmp_path / f"{kind}{k}.csv" for k in range(3))
+        report = json.loads(run(name, *given, *words, "--json", "-o", by_command).stdout)
+        result = function(path, **keywords, **more, output=by_function)
+        assert untimed(result.to_json()) == untimed(report), kind
+        result.save(saved)
+        assert rows(by_command) == rows(by_function) == rows(saved), kind
+        assert result.table()._repr_html_()
+        assert len(repr(result).splitlines()) == 1
+        assert path.name in result.text()
+    table = tmp_path / "several.csv"
+    done = run(name, PEPTIDE, models, *words, "--json", "-o", table)
+    several = function([PEPTIDE, models], **keywords, output=tmp_path / "again.csv")
+    assert [untimed(of) for of in several.to_json()] == [untimed(json.loads(of)) for of in done.stdout.splitlines()]
+    assert rows(table) == rows(tmp_path / "again.csv")
+    assert not several.errors
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_keywords_of_functions_that_do_not_go_together(atoms, tmp_path):
+    for keywords, sentence in (
+        ({"gb": "none", "ionic_strength": 0.1}, "`gb='none'` has no solvent; leave out `ionic_strength`"),
+        ({"frames": "0:2"}, "`frames` is about a trajectory"),
+        ({"resume": True}, "`resume` is about a trajectory or several structures"),
+        ({"workers": 2}, "`workers` shares the work"),
+        ({"fixed_radii": True, "gradient": False}, "`fixed_radii` is about the gradient"),
+        ({"trajectory": PEPTIDE, "models": "all"}, "choose one of `models='all'` and `trajectory`"),
+        ({"model": SolventModel(), "gb": "hct"}, "choose one of a SolventModel and `gb`"),
+        ({"only": "protien"}, "there is no kind 'protien'"),
+    ):
+        with pytest.raises(InputError, match=sentence) as caught:
+            pele_ocl.energy(PEPTIDE, **keywords)
+        assert caught.value.code == "keywords"
+    with pytest.raises(InputError, match="`select` is about files"):
+        pele_ocl.energy(atoms, select="protein")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'ionic'"):
+        pele_ocl.energy(PEPTIDE, ionic=0.1)
+    assert pele_ocl.energy(atoms, gb="gbn2").total == pele_ocl.energy(atoms, model=SolventModel(gb="gbn2")).total
+
+
+@pytest.mark.parametrize("name", ["energy", "solvent", "nonbond"])
+def test_examples_of_docstrings(name, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    examples = doctest.DocTestFinder(recurse=False).find(getattr(pele_ocl, name)._function, name)
+    runner = doctest.DocTestRunner()
+    assert [runner.run(example).failed for example in examples if example.examples] == [0]
+
+
+def test_a_reading_pickles_and_knows_where_positions_come_from(tmp_path):
+    top, places = tmp_path / "top.parm7", tmp_path / "places.rst7"
+    top.write_text(amber_helpers.rendered(amber_helpers.content()))
+    places.write_text(amber_helpers.restart(amber_helpers.hexapeptide().positions))
+    reading = jobs.Reading(coordinates=places, only="protein", ligand_charges="gas")
+    for each in (reading, pickle.loads(pickle.dumps(reading))):
+        molecule = each.molecule(read_file(top))
+        assert (str(molecule.coordinates), molecule.chosen, len(molecule.atoms)) == (str(places), None, 96)
+    assert jobs.Reading().one(read_file(PEPTIDE)).coordinates is None
+    for keywords, sentence in (
+        ({"fallback": True}, "unexpected keyword argument"),
+        ({"guess_radii": True}, "brings its own charges and radii; leave out `guess_radii`"),
+        ({"model": 2, "models": "all"}, "choose one of `model` and `models`"),
+        ({"coordinates": [places, places]}, "`coordinates` is given 2 times for 1 topology file"),
+    ):
+        with pytest.raises((InputError, TypeError), match=sentence):
+            pele_ocl.energy(top, **{"coordinates": places, **keywords})
+    table = tmp_path / "out.csv"
+    pele_ocl.energy(top, coordinates=places, output=table)
+    assert f"# coordinates: {places}" in table.read_text().splitlines()
+
+
+def test_read_takes_the_choices_that_commands_do(atoms):
+    assert len(pele_ocl.read(PEPTIDE, only="protein", without="HOH")) == len(atoms)
+    with pytest.raises(InputError, match="takes no atom"):
+        pele_ocl.read(PEPTIDE, only="water")

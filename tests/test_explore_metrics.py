@@ -11,7 +11,7 @@ from explore_run_helpers import settings, write_complex, write_run
 from test_cli import on_the_chosen_device
 
 import pele_ocl
-from pele_ocl import Binding, Energy, SolventModel
+from pele_ocl import Binding, Energy, SolventModel, write_conformations
 from pele_ocl.common.errors import FormatError, InputError
 from pele_ocl.explore import PROBE, BindingEnergy, Rmsd, Sasa, Sensor, Sensors, States, sasa_radii
 from pele_ocl.explore.control import MetricBlock, MetricMaker, read_simulation
@@ -228,3 +228,31 @@ def test_trackers_and_columns(tmp_path, molecule, states):
     values = sensors.of(0, 2)
     assert (values["hidden"], values["currentEnergy"], values["numberOfAcceptedPeleSteps"]) == (0.0, -5.0, 1.0)
     assert 0 < values["rand"] < 1
+
+
+@pytest.mark.parametrize("kind", ["order", "spelling", "chains", "numbers", "fewer", "alone"])
+def test_native_structures_of_other_programs(kind, file, molecule, states, tmp_path):
+    """Atoms are the same by correspondence: in any order and spelling, and where either side has more."""
+    labels, order = molecule.labels, np.arange(len(molecule))
+    ligand = labels.chains == "L"
+    native = molecule
+    if kind == "order":
+        native = molecule[order[::-1]]
+    elif kind == "spelling":  # of PDB version 2, with hydrogens whose number comes first
+        names = [f"{name[-1]}{name[:-1]}" if name[0] == "H" and name[-1].isdigit() else name for name in labels.names]
+        native = replace(molecule, labels=replace(labels, names=np.array(names)))
+    elif kind == "chains":
+        chains = np.where(ligand, "X", np.where(labels.chains == "A", "R", labels.chains))
+        native = replace(molecule, labels=replace(labels, chains=chains))
+    elif kind == "numbers":
+        native = replace(molecule, labels=replace(labels, residue_numbers=labels.residue_numbers + 100))
+    elif kind == "fewer":  # a crystal's, with the ligand in another chain
+        chains = np.where(ligand, "X", labels.chains)
+        native = replace(molecule, labels=replace(labels, chains=chains))[labels.elements != "H"]
+    elif kind == "alone":
+        native = molecule[ligand]
+    path = tmp_path / "native.pdb"
+    write_conformations(path, native)
+    found, expected = (Rmsd(molecule, where, ligand) for where in (path, file))
+    assert found.n_compared == expected.n_compared == found.n_chosen
+    assert found.evaluate(states) == pytest.approx(expected.evaluate(states), abs=2e-3)

@@ -168,7 +168,7 @@ def ligand(tmp_path, text, name="metz"):
 
 
 def assigned(tmp_path, text, positions, name="metz"):
-    field = ForceField.load(templates=[ligand(tmp_path, text, name)], fallback=True)
+    field = ForceField.load(templates=[ligand(tmp_path, text, name)], guess_radii=True)
     (template,) = (t for key, t in field.templates.items() if key == name.upper())
     bare = chain([(name[:-1].upper(), " ".join(template.names))])
     return field.assign(replace(bare, positions=np.asarray(positions, float)))
@@ -398,7 +398,7 @@ def test_lines_about_proline_apply_to_proline_alone():
 def test_ligands_of_peleffy_join_the_built_in_protein(tmp_path, name):
     path = ligand(tmp_path, (SAMPLES / "peleffy" / name).read_text(), name.split("_")[-1 if "OPLS" in name else 0])
     template = read_template(path)
-    field = ForceField.load(templates=[path], fallback=True)
+    field = ForceField.load(templates=[path], guess_radii=True)
     protein = read_structure(STRUCTURES / "hexapeptide.pdb")
     alone = ForceField.load().assign(protein).bonded
     lone = chain([(template.name[:-1], " ".join(template.names))])

@@ -83,12 +83,12 @@ def test_missing_rows_are_named_in_pele_s_way(ligand):
         ForceField.load(templates=[ligand[0]]).assign(LONE_LIGAND)
     assert str(caught.value) == (
         "made.pdb:1 (A:LIG1:C1): the OBC tables have no row LIGZ_C1 (2 atoms in all); "
-        "add a row with --obc or use --fallback"
+        "add a row with `obc` or use `guess_radii`"
     )
 
 
 def test_the_fallback_fills_missing_rows_and_names_them(ligand):
-    atoms = ForceField.load(templates=[ligand[0]], fallback=True).assign(LONE_LIGAND)
+    atoms = ForceField.load(templates=[ligand[0]], guess_radii=True).assign(LONE_LIGAND)
     np.testing.assert_array_equal(atoms.gb_radii, [1.9, 1.25])
     np.testing.assert_array_equal(atoms.gb_scales, [0.72, 0.85])
     assert atoms.notes == ("OBC radius and scale of 2 atoms follow from their elements: LIGZ_C1, LIGZ_H1",)
@@ -96,7 +96,7 @@ def test_the_fallback_fills_missing_rows_and_names_them(ligand):
 
 def test_the_fallback_names_the_first_atoms_of_many(ligand, monkeypatch):
     monkeypatch.setattr("pele_ocl.forcefield.field._NAMED", 1)
-    atoms = ForceField.load(templates=[ligand[0]], fallback=True).assign(LONE_LIGAND)
+    atoms = ForceField.load(templates=[ligand[0]], guess_radii=True).assign(LONE_LIGAND)
     assert atoms.notes == ("OBC radius and scale of 2 atoms follow from their elements: LIGZ_C1 and 1 more",)
 
 
@@ -134,7 +134,7 @@ def test_a_whole_force_field_takes_pele_s_radii_and_says_so(tmp_path):
     assert atoms.gb_radii[6] == 1.7063
     assert atoms.notes == (
         "the force field came without a whole OBC table, so built-in radii (pele) were taken; "
-        "give its table with --obc, or choose with --radii",
+        "give its table with `obc`, or choose with `radii`",
     )
     asked = ForceField.load(templates=[field], radii="amber").assign(PEPTIDE)
     assert (asked.gb_radii[6], asked.notes) == (1.706, ())
@@ -147,7 +147,7 @@ def test_a_table_of_which_no_row_was_used_is_noted(ligand):
 
 def test_a_template_whose_kind_nothing_tells_is_noted(tmp_path):
     text = OPLS_LIGAND.replace("_C1_", "BR1_").replace("3.5 ", "4.0 ")
-    field = ForceField.load(templates=[write(tmp_path / "ligz", text)], fallback=True)
+    field = ForceField.load(templates=[write(tmp_path / "ligz", text)], guess_radii=True)
     notes = field.assign(chain([("LIG", "BR1 H1")])).notes
     assert notes[1:] == ("nothing tells whether the lengths of LIGZ are R* or sigma; they were taken for R*",)
 
@@ -197,7 +197,7 @@ def test_data_local_wins_over_data_in_any_order(tmp_path):
 @pytest.mark.parametrize("name", [None, "OPLS2005"])
 def test_opls_ligands_without_proteins_join_the_built_in_force_field(tmp_path, name):
     write(tmp_path / "DataLocal" / "Templates" / "OPLS2005" / "HeteroAtoms" / "ligz", OPLS_LIGAND)
-    field = ForceField.load(name, pele_data=[tmp_path], fallback=True)
+    field = ForceField.load(name, pele_data=[tmp_path], guess_radii=True)
     atoms = field.assign(COMPLEX)
     assert (field.name, atoms.lj_sigma[-2], atoms.combining) == ("amber99sb", 3.5, "arithmetic")
     (origin,) = (note for note in atoms.notes if "no proteins" in note)
@@ -210,7 +210,7 @@ def test_opls_ligands_without_proteins_join_the_built_in_force_field(tmp_path, n
 def test_opls_ligands_join_proteins_given_apart(tmp_path, ligand):
     write(tmp_path / "DataLocal" / "Templates" / "OPLS2005" / "HeteroAtoms" / "ligz", OPLS_LIGAND)
     own = opls_protein(tmp_path / "OPLS2005")
-    field = ForceField.load("OPLS2005", templates=[own], pele_data=[tmp_path / "DataLocal"], fallback=True)
+    field = ForceField.load("OPLS2005", templates=[own], pele_data=[tmp_path / "DataLocal"], guess_radii=True)
     atoms = field.assign(COMPLEX)
     assert (field.name, field.kind, atoms.combining) == ("OPLS2005", "opls", "geometric")
     assert not [note for note in atoms.notes if "Amber" in note or "kind" in note]
@@ -218,7 +218,7 @@ def test_opls_ligands_join_proteins_given_apart(tmp_path, ligand):
 
 def test_amber_data_without_proteins_are_completed(tmp_path):
     write(tmp_path / "DataLocal" / "Templates" / "AMBER99sb" / "HeteroAtoms" / "ligz", AMBER_LIGAND)
-    field = ForceField.load(pele_data=[tmp_path], fallback=True)
+    field = ForceField.load(pele_data=[tmp_path], guess_radii=True)
     assert field.assign(COMPLEX).combining == "arithmetic"
 
 
@@ -313,7 +313,7 @@ def test_a_protein_prepared_for_pele():
 
 @needs_samples
 def test_a_ligand_of_peleffy_on_its_own():
-    field = ForceField.load(templates=[SAMPLES / "peleffy" / "malz"], fallback=True)
+    field = ForceField.load(templates=[SAMPLES / "peleffy" / "malz"], guess_radii=True)
     atoms = field.assign(chain([("MAL", " ".join(field.templates["MALZ"].names))]))
     assert (atoms.combining, len(atoms.bonds)) == ("geometric", 9)
     assert (atoms.lj_sigma[0], atoms.lj_epsilon[0]) == (3.3997, 0.1094)

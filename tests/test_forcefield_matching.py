@@ -225,7 +225,7 @@ def test_half_a_disulphide_is_noted(amber):
         (
             [("GLY", GLY + " CX"), ("GLY", GLY + " CX"), ("GLY", GLY)],
             "made.pdb:1 (A:GLY1:N): against the closest template, GLY, the residue has CX too many "
-            "(1 more fails, too); remove them, or give a template with --templates",
+            "(1 more fails, too); remove them, or give a template with `templates`",
         ),
         (
             [("GLY", GLY), ("HOH", "O"), ("HOH", "O")],
@@ -234,21 +234,25 @@ def test_half_a_disulphide_is_noted(amber):
         (
             [("GLY", GLY), ("TIP4", "OW HW1 HW2 MW")],
             "made.pdb:8 (A:TIP42:OW): the force field has no template for water of 4 sites; "
-            "delete the sites that are no atoms, or give a template with --templates",
+            "delete the sites that are no atoms, or give a template with `templates`",
         ),
         (
             [("GLY", GLY), ("OH-", "O H")],
             "made.pdb:8 (A:OH-2:O): the force field has no template for the residue OH-; "
-            "give its template with --templates (a file oh-z, or the folder that holds it; "
-            "peleffy makes them for ligands) and its radii with --obc or --fallback, or, for solvent, potmap and ions, "
-            "a PQR file",
+            "if it is a small molecule, give that as a ligand file with all its hydrogens (`ligand_file=ligand.sdf`; "
+            ".mol2 and .smi, too; in Python ligands=[...], which also takes a Ligand of RDKit's Mol); or an OpenMM "
+            "force field that has it, with an XML file of your own behind a comma (`forcefield='amber14,oh-.xml'`); "
+            "or PELE's template (`templates=oh-z`) with its radii (`obc`, `guess_radii`); or, for solvent, potmap and "
+            "ions, a PQR file",
         ),
         (
             [("GLY", GLY), ("LIG", "C1 H1")],
             "made.pdb:8 (A:LIG2:C1): the force field has no template for the residue LIG; "
-            "give its template with --templates (a file ligz, or the folder that holds it; "
-            "peleffy makes them for ligands) and its radii with --obc or --fallback, or, for solvent, potmap and ions, "
-            "a PQR file",
+            "if it is a small molecule, give that as a ligand file with all its hydrogens (`ligand_file=ligand.sdf`; "
+            ".mol2 and .smi, too; in Python ligands=[...], which also takes a Ligand of RDKit's Mol); or an OpenMM "
+            "force field that has it, with an XML file of your own behind a comma (`forcefield='amber14,lig.xml'`); "
+            "or PELE's template (`templates=ligz`) with its radii (`obc`, `guess_radii`); or, for solvent, potmap and "
+            "ions, a PQR file",
         ),
     ],
     ids=["no hydrogens", "a hydrogen", "a heavy atom", "too many", "oxygen", "4-point", "hydroxide", "unknown"],

@@ -58,7 +58,7 @@ def test_netcdf(topology, version):
     first = placed(topology, whole, "x.nc")
     np.testing.assert_allclose(first.positions, FRAMES[0], rtol=1e-7)
     assert first.notes == (
-        f"{topology.with_name('x.nc')} holds 3 frames; the first was read, and --model reads another",
+        f"{topology.with_name('x.nc')} holds 3 frames; the first was read, and `model` reads another",
     )
     last = placed(topology, whole, "x.rst7", model=3)
     np.testing.assert_allclose(last.positions, FRAMES[2], rtol=1e-7)
@@ -232,12 +232,12 @@ def test_python_of_the_page_runs(topology, tmp_path, monkeypatch):
 
 
 def test_errors_of_commands(topology, tmp_path):
-    sentence = f"{topology}: a topology has no coordinates; name a file of them: -c on the command line, coordinates="
+    sentence = f"{topology}: a topology has no coordinates; name a file of them as --coordinates"
     assert error_of("energy", topology).startswith(sentence)
     pdb = Path(__file__).parent.parent / "data" / "structures" / "hexapeptide.pdb"
     assert "those of another file are for topologies, .prmtop, .parm7, .top" in error_of("solvent", pdb, "-c", pdb)
     radii = error_of("solvent", topology, "-c", pdb, "--fallback")
-    assert radii == f"{topology}: an AMBER topology brings its own charges and radii; leave out --fallback"
+    assert radii == f"{topology}: an AMBER topology brings its own charges and radii; leave out --guess-radii"
     assert "models" in error_of("energy", topology, "-c", pdb, "--models", "all")
     same = tmp_path / "same.json"
     same.write_text("x")

@@ -72,7 +72,7 @@ def test_label_names_where_the_author_gave_none(tmp_path: Path) -> None:
 
 def test_choices_are_told(tmp_path: Path) -> None:
     model, location = read(tmp_path, cif()).notes
-    assert model.endswith("p.cif holds several models; model 1, the first, was read, and --model reads another")
+    assert model.endswith("p.cif holds several models; model 1, the first, was read, and `model` reads another")
     assert location.endswith("p.cif: of alternate locations the best occupied were read: B in X:ALA10")
     assert read(tmp_path, cif(), 2).notes == ()
 

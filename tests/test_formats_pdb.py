@@ -284,7 +284,7 @@ def test_choice_of_a_model_is_told(read: Read) -> None:
     for content, number in ((MODELS, 3), (N + "ENDMDL\n" + N, 1)):
         (note,) = read(content).notes
         assert note.endswith(
-            f"p.pdb holds several models; model {number}, the first, was read, and --model reads another"
+            f"p.pdb holds several models; model {number}, the first, was read, and `model` reads another"
         )
     for content, model in ((MODELS, 3), ("MODEL        1\n" + N + "ENDMDL\nEND\n", None), (N, None)):
         assert read(content, model).notes == ()

@@ -159,7 +159,7 @@ def test_models(tmp_path: Path) -> None:
     first, second = read(tmp_path, *content), read_pqr(tmp_path / "p.pqr", 7)
     assert (first.positions[0, 0], second.positions[0, 0]) == (12.345, 2.345)
     (note,) = first.notes
-    assert note.endswith("p.pqr holds several models; model 4, the first, was read, and --model reads another")
+    assert note.endswith("p.pqr holds several models; model 4, the first, was read, and `model` reads another")
     assert second.notes == read(tmp_path, LINE).notes == ()
     read(tmp_path, *content)
     with pytest.raises(FormatError, match="has no model 2; it has 4, 7"):
@@ -183,7 +183,7 @@ def test_parameters_with_a_file_that_brings_its_own(tmp_path: Path) -> None:
     assert runner.invoke(command, [], standalone_mode=False).return_value == 1
     failed = runner.invoke(command, ["--fallback", "--radii", "pele"], standalone_mode=False)
     assert str(failed.exception) == (
-        f"{file}: a PQR file brings its own charges and radii; leave out --radii, --fallback"
+        f"{file}: a PQR file brings its own charges and radii; leave out `radii`, `guess_radii`"
     )
 
 

@@ -38,9 +38,9 @@ def molecule(n: int = 150, seed: int = 3, names: tuple[str, ...] = ("ALA", "MET"
 
 MODELS = {
     "gbn2": SolventModel(gb="gbn2", solvent_dielectric=78.5, ionic_strength=0.1),
-    "gbn2-rgb": SolventModel(gb="gbn2", rgb_max=9.0),
-    "gbn2-amber-rgb": SolventModel(gb="gbn2", gbn_convention="amber", rgb_max=9.0),
-    "obc2-rgb": SolventModel(gb="obc2", rgb_max=11.0),
+    "gbn2-rgb": SolventModel(gb="gbn2", born_cutoff=9.0),
+    "gbn2-amber-rgb": SolventModel(gb="gbn2", gbn_convention="amber", born_cutoff=9.0),
+    "obc2-rgb": SolventModel(gb="obc2", born_cutoff=11.0),
 }
 ATOMS = molecule()
 
@@ -165,7 +165,7 @@ def test_central_differences(pair, gb, convention, device):
     device.require_precision("float64")
     r, radii, elements = PAIRS[pair]
     atoms = few([[0, 0, 0], [0.6 * r, 0, 0.8 * r], [1.5, 2.5, -3.0]], [*radii, 1.4], [*elements, "N"])
-    model = SolventModel(gb=gb, rgb_max=9.0, gbn_convention=convention)
+    model = SolventModel(gb=gb, born_cutoff=9.0, gbn_convention=convention)
     plan = Energy(atoms, precision="float64", device=device, model=model)
     result, step = plan.evaluate(), 1e-4
     moves = step * np.eye(9).reshape(9, 3, 3)
@@ -280,7 +280,7 @@ def test_what_gbn2_needs(changes, error, words, device):
 def test_models_say_what_they_cannot_take():
     with pytest.raises(InputError, match="alpha is 1, and gbn2 has its own by element; leave it out"):
         SolventModel(gb="gbn2", alpha=1.0)
-    with pytest.raises(InputError, match="rgb_max is 0; it must be positive"):
-        SolventModel(rgb_max=0)
+    with pytest.raises(InputError, match="born_cutoff is 0; it must be positive"):
+        SolventModel(born_cutoff=0)
     many = replace(ATOMS, positions=np.arange(3000.0).reshape(-1, 3)[:150], gb_radii=np.linspace(1, 2, 150))
     assert Necks.of(many, 1.0, "gbn").reach == pytest.approx(10.8)

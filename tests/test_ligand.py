@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,18 @@ pytest.importorskip("rdkit")
 
 from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
 
-from pele_ocl import Energy, FormatError, InputError, Ligand, SolventModel, read, read_ligands
+from pele_ocl import (
+    Energy,
+    FormatError,
+    InputError,
+    Ligand,
+    ParameterError,
+    SolventModel,
+    jobs,
+    read,
+    read_ligands,
+    write_conformations,
+)
 from pele_ocl.ligand import antechamber, cache
 
 __all__ = ["on_the_chosen_device"]
@@ -253,3 +265,233 @@ def test_the_doors_agree(tmp_path):
     binding = run("binding", HEXAPEPTIDE, "--ligand-file", path, "--ligand", "resname LIG", "--json")
     assert json.loads(binding.stdout)["n_atoms"] == len(atoms)
     assert "no such file" in error_of("energy", HEXAPEPTIDE, "--ligand-file", tmp_path / "none.sdf")
+
+
+# Residues that are ligands
+
+
+@pytest.fixture(scope="module")
+def parametrized(tmp_path_factory):
+    """Benzamidinium with parameters, which are made once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PELE_OCL_LIGANDS", str(tmp_path_factory.mktemp("parameters")))
+        return Ligand.from_smiles(BENZAMIDINIUM).parametrize()
+
+
+def complex_with(parametrized, path, order=None, names=None, where=(30.0, 0.0, 0.0)):
+    """Write the hexapeptide with the ligand behind it, its atoms in an order and with names."""
+    ligand = parametrized.moved(parametrized.positions + where)
+    ligand = ligand if order is None else ligand[order]
+    if names is not None:
+        ligand = replace(ligand, labels=replace(ligand.labels, names=np.array(names)))
+    whole = read(HEXAPEPTIDE) + ligand
+    write_conformations(path, whole)
+    return whole
+
+
+@needs_programs
+@pytest.mark.parametrize("kind", ["as it was", "reversed", "other names", "before the protein"])
+def test_a_complex_is_read_again_with_its_ligand_file(kind, parametrized, tmp_path):
+    """The molecule of the file is the template of the residue, which keeps its place, its order and its names."""
+    path, n = tmp_path / "complex.pdb", len(parametrized)
+    names = [f"X{k}" for k in range(n)] if kind == "other names" else None
+    whole = complex_with(parametrized, path, range(n)[::-1] if kind != "as it was" else None, names)
+    if kind == "before the protein":
+        whole = whole[np.r_[len(whole) - n : len(whole), : len(whole) - n]]
+        write_conformations(path, whole)
+    with pytest.raises(ParameterError, match="no template for the residue LIG; if it is a small molecule, give that"):
+        read(path)
+    found = read(path, ligands=[parametrized])
+    assert found.labels.names.tolist() == whole.labels.names.tolist()
+    assert found.labels.chains.tolist() == whole.labels.chains.tolist()
+    assert np.allclose(found.positions, whole.positions, atol=1e-3)
+    assert np.allclose(found.charges, whole.charges)
+    assert any("has the parameters of the ligand that was given" in note for note in found.notes)
+    energy, expected = (Energy(each.moved(whole.positions)).evaluate() for each in (found, whole))
+    assert energy.total == pytest.approx(expected.total, abs=1e-3)
+    chosen = read(path, ligands=[parametrized], select="resname LIG")
+    assert len(chosen) == n
+    assert len(read(path, ligands=[parametrized], select="not resname LIG")) == len(whole) - n
+
+
+@needs_programs
+def test_two_residues_of_one_molecule_and_another_that_is_added(parametrized, tmp_path):
+    path = tmp_path / "complex.pdb"
+    write_conformations(path, complex_with(parametrized, path) + parametrized.moved(parametrized.positions + 60))
+    other = Ligand.from_smiles(ETHANOL).parametrize()
+    found = read(path, ligands=[parametrized, other])
+    assert len(found) == len(read(HEXAPEPTIDE)) + 2 * len(parametrized) + len(other)
+    alone = tmp_path / "alone.pdb"
+    write_conformations(alone, parametrized)
+    assert np.allclose(read(alone, ligands=[parametrized]).charges, parametrized.charges)
+
+
+@needs_programs
+def test_a_residue_that_is_another_molecule_says_why(parametrized, tmp_path):
+    path = tmp_path / "complex.pdb"
+    whole = complex_with(parametrized, path)
+    with pytest.raises(ParameterError, match=r"LIG1:.*it is not the molecule of the ligand that was given: it has .*C"):
+        read(path, ligands=[Ligand.from_smiles(ETHANOL).parametrize()])
+    heavy = whole.selected("not resname LIG") | (whole.labels.elements != "H")
+    write_conformations(path, whole[heavy])
+    with pytest.raises(ParameterError, match="hydrogens are missing: it has 9 of the 18 atoms"):
+        read(path, ligands=[parametrized])
+
+
+@needs_programs
+def test_commands_read_what_they_wrote(tmp_path):
+    """minimize, relax and simulate write complexes that all commands read again with the same ligand file."""
+    ligand, path, source = Ligand.from_smiles(ETHANOL), tmp_path / "l.sdf", tmp_path / "peptide.pdb"
+    path.write_text(sdf(ligand.moved(ligand.positions + np.array([25.0, 0.0, 0.0]))))
+    source.write_bytes(HEXAPEPTIDE.read_bytes())
+    out = tmp_path / "complex.pdb"
+    report = json.loads(
+        run("minimize", source, "--ligand-file", path, "--max-iterations", 5, "-o", out, "--json").stdout
+    )
+    record = json.loads(run("energy", out, "--ligand-file", path, "--json").stdout)
+    assert record["n_atoms"] == report["n_atoms"]
+    assert record["energy"]["total"] == pytest.approx(report["energy_after"]["total"], abs=0.5)
+    run("binding", out, "--ligand-file", path, "--ligand", "resname LIG", "--json")
+    assert "--ligand-file ligand.sdf" in error_of("energy", out)
+
+
+# Molecules that are hard to read
+
+HARD = {
+    "CS(=O)(=O)[N-]c1ccccc1": -1, "COS(=O)(=O)[O-]": -1, "COP(=O)([O-])[O-]": -2, "CP(=O)(O)[O-]": -1,
+    "FC(F)(F)c1cc(Cl)c(Br)cc1I": 0, "[NH3+]CC(=O)[O-]": 0, "O=[N+]([O-])c1ccccc1": 0, "C[N+](C)(C)CCO": 1,
+    "C[n+]1ccccc1": 1, "CNC(=[NH2+])N": 1, "CN=[N+]=[N-]": 0, "[O-][n+]1ccccc1": 0, "N#[N+]c1ccccc1": 1,
+    "C[S+](C)C": 1, "C[P+](C)(C)C": 1, "C[n+]1cc[nH]c1": 1, "C1CCCCCCCCCCCOC(=O)CC1": 0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("smiles", HARD)
+def test_charge_hydrogens_and_names_of_hard_molecules(smiles, tmp_path):
+    """By every way that an SDF file has to say them: charges by property lines and by column, aromatic bonds."""
+    from rdkit import Chem
+
+    made = Ligand.from_smiles(smiles)
+    block = Chem.MolToMolBlock(made.molecule)
+    aromatic = Chem.MolToMolBlock(made.molecule, kekulize=False)
+    lines = [line for line in block.split("\n") if not line.startswith("M  CHG")]
+    for atom in made.molecule.GetAtoms():
+        row, figure = lines[4 + atom.GetIdx()], {0: 0, 1: 3, -1: 5}[atom.GetFormalCharge()]
+        lines[4 + atom.GetIdx()] = f"{row[:36]}{figure:3d}{row[39:]}"
+    blocks = {
+        "properties": block, "column": "\n".join(lines), "aromatic": aromatic,
+        "v3000": Chem.MolToMolBlock(made.molecule, forceV3000=True),
+    }  # fmt: skip
+    for kind, text in blocks.items():
+        path = tmp_path / f"{kind}.sdf"
+        path.write_text(f"{text}$$$$\n")
+        found = Ligand.read(path)
+        assert (found.charge, found.formula) == (HARD[smiles], made.formula), kind
+        names = found.labels.names.tolist()
+        assert len(set(names)) == len(names)
+        assert max(map(len, names)) <= 4
+        heavy = tmp_path / "heavy.sdf"
+        heavy.write_text(Chem.MolToMolBlock(Chem.RemoveHs(found.molecule)))
+        if "H" in made.elements:
+            assert Ligand.read(heavy, hydrogens="add").formula == made.formula
+            with pytest.raises(InputError, match=r"lacks .* hydrogens"):
+                Ligand.read(heavy)
+
+
+@needs_programs
+@pytest.mark.parametrize("smiles", ["CS(=O)(=O)[N-]C", "COP(=O)([O-])[O-]", "C[N+](=O)[O-]", "[NH3+]CC(=O)[O-]"])
+def test_parameters_of_hard_molecules_have_their_charge(smiles):
+    assert Ligand.from_smiles(smiles).parametrize().charges.sum() == pytest.approx(HARD.get(smiles, {
+        "CS(=O)(=O)[N-]C": -1, "C[N+](=O)[O-]": 0}.get(smiles)), abs=0.01)  # fmt: skip
+
+
+BAD = {
+    "a query": lambda block: block.replace("  1  2  1  0", "  1  2  8  0"),
+    "no element": lambda block: block.replace(" C   0", " Q   0", 1),
+    "no number": lambda block: block.replace("0.", "x.", 1),
+    "cut": lambda block: block[: len(block) // 3],
+    "a charge of no atom": lambda block: block.replace("M  END", "M  CHG  1  99   1\nM  END"),
+    "counts": lambda block: block.replace("  9  8", "  9 90", 1),
+    "impossible": lambda block: block.replace("  1  2  1  0", "  1  2  3  0"),
+    "empty": lambda _: "nothing\n\n\n  0  0  0  0  0  0  0  0  0  0999 V2000\nM  END",
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_bad_records_leave_the_others(kind, tmp_path):
+    ethanol = Ligand.from_smiles(ETHANOL)
+    good = sdf(ethanol)
+    path = tmp_path / "many.sdf"
+    path.write_text(good + BAD[kind](good.removesuffix("$$$$\n")) + "\n$$$$\n" + good)
+    failed: dict[int, str] = {}
+    assert [each.formula for each in read_ligands(path, failed=failed)] == ["C2H6O"] * 2
+    assert list(failed) == [2]
+    line = good.count("\n") + 1
+    assert failed[2].startswith(f"{path}:{line}")
+    assert Ligand.read(path, 3).smiles == ethanol.smiles
+
+
+def test_charges_that_a_mol2_file_contradicts_are_refused(tmp_path):
+    """As antechamber writes nitro groups: both oxygens of the type O.2, with single bonds."""
+    rows = ["C1 0 0 0 C.3", "N1 1.5 0 0 N.pl3", "O1 2.1 1 0 O.2", "O2 2.1 -1 0 O.2", "H1 -.4 1 0 H", "H2 -.4 -.5 .9 H",
+            "H3 -.4 -.5 -.9 H"]  # fmt: skip
+    bonds = [(1, 2), (2, 3), (2, 4), (1, 5), (1, 6), (1, 7)]
+    path = tmp_path / "nitro.mol2"
+    given = {
+        "atom 3 is of the type O.2 and has no double bond": [0.0] * 7,
+        r"partial charges add up to \+0.00 e, and": [0.0, 0.6, -0.3, -0.3, 0.0, 0.0, 0.0],
+    }
+    for message, charges in given.items():
+        atoms = [f"{k} {row} 1 LIG {q}" for k, (row, q) in enumerate(zip(rows, charges, strict=True), 1)]
+        pairs = [f"{k} {i} {j} 1" for k, (i, j) in enumerate(bonds, 1)]
+        text = ["@<TRIPOS>MOLECULE", "nitro", "7 6 1", "SMALL", "USER_CHARGES", "@<TRIPOS>ATOM", *atoms,
+                "@<TRIPOS>BOND", *pairs, ""]  # fmt: skip
+        path.write_text("\n".join(text))
+        with pytest.raises(FormatError, match=f"{message}.*give the molecule as an SDF file"):
+            Ligand.read(path)
+
+
+@needs_programs
+def test_hydrogens_are_added_by_both_doors(tmp_path):
+    """To a ligand file, and to a file of a molecule itself; the error says how."""
+    from rdkit import Chem
+
+    path = tmp_path / "heavy.sdf"
+    path.write_text(Chem.MolToMolBlock(Chem.RemoveHs(Ligand.from_smiles(ETHANOL).molecule)) + "$$$$\n")
+    with pytest.raises(InputError, match=r"lacks 6 hydrogens.*`ligand_hydrogens='add'`"):
+        read(HEXAPEPTIDE, ligands=[path])
+    whole = read(HEXAPEPTIDE, ligands=[path], ligand_hydrogens="add")
+    assert len(whole) == len(read(HEXAPEPTIDE)) + 9
+    words = ("energy", HEXAPEPTIDE, "--ligand-file", path, "--ligand-hydrogens", "add", "--json")
+    record = json.loads(run(*words).stdout)
+    assert record["n_atoms"] == len(whole)
+    assert any("6 hydrogens were added" in note for note in record["notes"])
+    assert len(read(path, ligand_hydrogens="add")) == 9
+    assert json.loads(run("energy", path, "--ligand-hydrogens", "add", "--json").stdout)["n_atoms"] == 9
+    assert "--ligand-hydrogens add" in error_of("energy", path)
+
+
+@needs_programs
+def test_models_and_jobs_take_ligand_files(tmp_path):
+    """A ligand that is added stays in all models; one that the models have moves with them."""
+    ligand, path = Ligand.from_smiles(ETHANOL), tmp_path / "l.sdf"
+    path.write_text(sdf(ligand.moved(ligand.positions + np.array([25.0, 0.0, 0.0]))))
+    peptide, whole = read(HEXAPEPTIDE), read(HEXAPEPTIDE, ligands=[path])
+    expected = Energy(whole).evaluate().total
+    for name, atoms in (("added", peptide), ("there", whole)):
+        models = tmp_path / f"{name}.pdb"
+        write_conformations(models, atoms, np.stack([atoms.positions] * 2))
+        words = ("energy", models, "--models", "all", "--ligand-file", path, "--json", "--select", "all")
+        record = json.loads(run(*words).stdout)
+        assert [row["energy"]["total"] for row in record["models"]] == pytest.approx([expected] * 2, abs=0.05)
+        spec = jobs.EnergySpec(reading=jobs.Reading(ligands=(str(path),), model=1))
+        (found,) = jobs.run(spec, [models])
+        assert found["energy"]["total"] == pytest.approx(expected, abs=0.05)
+
+
+def test_bad_lines_of_smiles_are_named_by_their_line(tmp_path):
+    path = tmp_path / "many.smi"
+    path.write_text("CCO ethanol\n# nothing\nC1CC ring\nCB(O)O acid\nCC[NH3+] amine\n")
+    failed: dict[int, str] = {}
+    assert [each.charge for each in read_ligands(path, failed=failed)] == [0, 1]
+    assert failed[2].startswith(f"{path}:3: 'C1CC' is no SMILES")
+    assert failed[3].startswith(f"{path}:4: the SMILES CB(O)O: atom 2 is B")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -659,3 +660,15 @@ def test_a_chain_ends_before_a_metal_of_its_letter(tmp_path, place_of_zinc):
     labels = read(tmp_path / "ready.pdb").labels
     assert {"H2", "H3"} <= set(labels.names[labels.residue_numbers == residue(chain[0])].tolist())
     assert "ZN" in labels.names
+
+
+def test_a_gap_in_a_file_without_a_sequence_is_told(tmp_path):
+    """In the text, in JSON and in Python; one whose residues a sequence names is told as not built, and not twice."""
+    bare = file_of(tmp_path, [line for line in HEAVY if residue(line) != 4], "bare.pdb")
+    (warning,) = prepare(bare, tmp_path / "ready.pdb").warnings
+    assert re.match(r"A:\w{3}3 and A:\w{3}5 follow each other in the file and are \d+\.\d A apart: .*SEQRES", warning)
+    done = run("prepare", bare, "-o", tmp_path / "ready.pdb")
+    assert f"Warnings      {warning}" in done.stdout
+    assert json.loads(run("prepare", bare, "-o", tmp_path / "r.pdb", "--json").stdout)["warnings"] == [warning]
+    named, _ = gapped(tmp_path)
+    assert prepare(named, tmp_path / "ready.pdb", loops=False).warnings == []

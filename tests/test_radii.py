@@ -9,11 +9,11 @@ import pytest
 from click.testing import CliRunner
 
 import pele_ocl
-from pele_ocl import InputError
+from pele_ocl import InputError, SolventModel
 from pele_ocl.atoms import BONDI_SETS, RADII_SETS, hct_scale, radii_set
 from pele_ocl.cli import main
 from pele_ocl.forcefield import ForceField
-from pele_ocl.gb_models import default_radii, radii_note
+from pele_ocl.gb_models import radii_note
 
 STRUCTURES = Path(__file__).parent.parent / "data" / "structures"
 PEPTIDE = STRUCTURES / "hexapeptide.pdb"
@@ -130,9 +130,11 @@ def test_sets_that_cannot_be(ubiquitin, make, message):
 
 
 def test_defaults_and_notes():
-    assert [default_radii(gb) for gb in ("hct", "obc2", "gbn", "gbn2", None)] == [None, None, "bondi", "mbondi3", None]
-    assert [default_radii(gb, "amber") for gb in ("hct", "obc2", "gbn2")] == ["mbondi", "mbondi2", "mbondi3"]
-    assert default_radii("obc2", "pele") == "pele"
+    models = [SolventModel(gb=gb) for gb in ("hct", "obc2", "gbn", "gbn2", "none")]
+    assert [model.radii_set for model in models] == [None, None, "bondi", "mbondi3", None]
+    models = [SolventModel.like("amber", gb=gb) for gb in ("hct", "obc2", "gbn2")]
+    assert [model.radii_set for model in models] == ["mbondi", "mbondi2", "mbondi3"]
+    assert SolventModel.like("pele", gb="obc2").radii_set == "pele"
     assert radii_note("gbn2", "ArgH and AspGluO modified Bondi2 radii (mbondi3)") == ""
     assert radii_note("gbn2", "mbondi2") == "the GB model gbn2 was made with the radii mbondi3, not with mbondi2"
     assert radii_note("gbn", "mbondi").endswith("radii bondi, not with mbondi")
@@ -155,7 +157,7 @@ def test_constants_of_programs_as_an_option():
     report = json.loads(run(PEPTIDE, "--like", "amber", "--ionic-strength", 0.1, "--json").stdout)
     settings = report["settings"]
     assert (settings["coulomb_constant"], settings["solvent_dielectric"]) == (18.2223**2, 78.5)
-    assert (settings["surface"], settings["gb_radii_set"], settings["rgb_max"]) == ("none", "mbondi2", 25.0)
+    assert (settings["surface"], settings["gb_radii_set"], settings["born_cutoff"]) == ("none", "mbondi2", 25.0)
     assert settings["kappa"] == pytest.approx(0.73 * np.sqrt(0.010806))
     changed = run(PEPTIDE, "--like", "amber", "--solvent-dielectric", 80, "--gb-radii", "mbondi", "--json")
     settings = json.loads(changed.stdout)["settings"]

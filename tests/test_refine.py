@@ -212,6 +212,9 @@ def test_the_command_and_its_files(complex_file, pose_file, tmp_path):
         "poses_2",
         "poses_3",
     ]
+    heads, *rows = [line.split(",") for line in table if not line.startswith("#")]
+    counts = [row[heads.index(f"clashes_{when}")] for row in rows for when in ("before", "after")]
+    assert all(count.isdecimal() for count in counts)  # whole, as side chains are
     written = pele_ocl.read(out / "poses_2.pdb")
     own = pele_ocl.Binding(written, LIGAND).evaluate().delta.total
     assert own == pytest.approx(pushed["after"]["binding"], abs=0.3)  # of positions of three digits

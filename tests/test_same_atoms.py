@@ -14,18 +14,23 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from amber_helpers import content, rendered
+from amber_helpers import content, rendered, restart
 from binding_helpers import complex_atoms
 from binding_helpers import frames as positions_of_frames
 from mmpbsa_helpers import GB, M, call, rows_of, write_files
 from test_cli import run
+from trajectory_helpers import write_trajectory
 
 from pele_ocl import (
     Atoms,
+    Binding,
     Energy,
+    Grid,
     PeleError,
     Solvent,
     energy_over,
+    potentials_over,
+    potmap_over,
     read,
     read_conformations,
     trajectory,
@@ -145,6 +150,41 @@ def selected(source: Path, second: Path, folder: Path) -> list[float]:
     return totals(number("solvent", one, "-t", second, "--topology", source, "--select", "chain B"))
 
 
+def selection(source: Path, second: Path, folder: Path) -> list[float]:
+    """A selection is of the structure's atoms, also one by places and distances, and frames have all of them."""
+    words = ("-t", second, "--select", "index 33:65 and within 40 of index 33")
+    return [*totals(number("solvent", source, *words)), *totals(number("energy", source, *words))]
+
+
+def selection_and_atoms(source: Path, second: Path, folder: Path) -> list[float]:
+    words = ("--select", "index 33:65", "--at-atoms", "name O", "-o", folder / "o.csv")
+    return [row["mean"] for row in number("potmap", source, "-t", second, *words)["atoms"]]
+
+
+def selection_and_parts(source: Path, second: Path, folder: Path) -> list[float]:
+    words = ("--select", "not (chain A and resid 1)", "--receptor", "chain A", "--ligand", "chain B", "-t", second)
+    return [number("binding", source, *words)["delta"]["total"]["mean"]]
+
+
+def selection_of_separate(source: Path, second: Path, folder: Path) -> list[float]:
+    """The complex's frames, from which the receptor is cut, have all atoms; those of the ligand its own."""
+    ligand = write(folder / f"ligand_{second.name}", second.stem, part=slice(N, None))
+    words = ("--select", "not (chain A and resid 1)", "--receptor", "chain A", "--ligand", "chain B", "-t", second)
+    return [number("binding", source, *words, "--ligand-trajectory", ligand)["delta"]["total"]["mean"]]
+
+
+def selection_and_minimum(source: Path, second: Path, folder: Path) -> list[float]:
+    words = ("-o", folder / "x.pdb", "--max-iterations", 0, "--select", "index 33:65", "-t", second)
+    report = number("minimize", source, *words, "--restrain", "all:1", "--reference", source)
+    return [term for frame in report["frames"] for term in frame["energy_before"].values()]
+
+
+def selection_and_reference(source: Path, second: Path, folder: Path) -> list[float]:
+    words = ("-o", folder / "x.pdb", "--max-iterations", 0, "--restrain", "all:1", "--reference", second)
+    report = number("minimize", source, *words, "--select", "index 33:65")
+    return [report["energy_before"]["restraint"]]
+
+
 def selected_without_topology(source: Path, second: Path, folder: Path) -> list[float]:
     """Names in the frames serve a selection, too."""
     one = write(folder / "one.pdb", "right", frames()[0], slice(N, None))
@@ -214,7 +254,8 @@ def mmpbsa(source: Path, second: Path, folder: Path) -> list[float]:
 
 
 EVERY: list[Callable[[Path, Path, Path], list[float]]] = [
-    solvent, nonbond, at_atoms, minimize, reference, binding, separate, separate_structure, selected,
+    solvent, nonbond, at_atoms, minimize, reference, binding, separate, separate_structure, selected, selection,
+    selection_and_atoms, selection_and_parts, selection_of_separate, selection_and_minimum, selection_and_reference,
     selected_without_topology, python_frames, conformations, mdtraj, mdtraj_file, mdanalysis, topology, mmpbsa,
 ]  # fmt: skip
 
@@ -224,15 +265,15 @@ EVERY: list[Callable[[Path, Path, Path], list[float]]] = [
 def test_every_order_gives_one_number_and_a_lost_atom_is_named(option, suffix, tmp_path):
     if option in (mdtraj, mdtraj_file, mdanalysis) and suffix != ".pdb":
         pytest.skip("read by the other library")
-    if option in (reference, separate_structure) and suffix == ".h5":
+    if option in (reference, selection_and_reference, separate_structure) and suffix == ".h5":
         pytest.skip("no structure is read of it")
     source = write(tmp_path / "source.pdb", "right", dimer().positions)
-    x = frames()[0] if option is reference else None
+    x = frames()[0] if option in (reference, selection_and_reference) else None
     second = {kind: write(tmp_path / f"{kind}{suffix}", kind, x) for kind in (*ORDERS, "dropped")}
     wanted = option(source, second["right"], tmp_path)
     for kind in ORDERS[1:]:
         np.testing.assert_allclose(option(source, second[kind], tmp_path), wanted, rtol=1e-5, err_msg=kind)
-    if option is selected_without_topology:  # of the other chain
+    if option in (selected_without_topology, selection_and_reference):  # of the other chain
         assert option(source, second["dropped"], tmp_path) == pytest.approx(wanted, rel=1e-5)
     else:
         with pytest.raises((PeleError, AssertionError), match=r":O\)"):
@@ -255,3 +296,64 @@ def test_another_order_is_told_once(tmp_path):
     write_conformations(tmp_path / "y.pdb", atoms[::-1])
     notes = read(tmp_path / "x.parm7", coordinates=tmp_path / "y.pdb").notes
     assert sum("y.pdb: 96 atoms are in another order" in note for note in notes) == 1
+
+
+def without_names(tmp_path: Path, kind: str) -> tuple[Path, Path]:
+    """A structure, and frames without names whose atoms have the order of a kind."""
+    source = write(tmp_path / "source.pdb", "right", dimer().positions)
+    return source, write_trajectory(tmp_path / f"{kind}.nc", frames()[:, order_of(kind)])
+
+
+@pytest.mark.parametrize("words", [
+    ("solvent",), ("energy",), ("nonbond",), ("potmap", "--at-atoms", "name O", "-o", "o.csv"),
+    ("potmap", "--spacing", "2", "-o", "o.dx"), ("minimize", "--max-iterations", "0", "-o", "x.pdb"),
+    ("binding", "--receptor", "chain A", "--ligand", "chain B"),
+], ids=" ".join)  # fmt: skip
+def test_frames_without_names_in_another_order_are_told(words, tmp_path, monkeypatch):
+    """By every command that reads frames, as bonds of absurd lengths, in the text and in JSON."""
+    monkeypatch.chdir(tmp_path)
+    source, torn = without_names(tmp_path, "shuffled")
+    assert "another order" in run(words[0], source, *words[1:], "-t", torn, code=1).stderr
+    source, second = without_names(tmp_path, "exchanged")
+    done = run(words[0], source, *words[1:], "-t", second, "--json")
+    text = f"{second}: frame 0: the bond of "
+    assert done.stderr.count(text) == 1
+    assert "are the atoms in another order there?" in done.stderr
+    report = json.loads(done.stdout.splitlines()[0])
+    assert sum(note.startswith(text) for note in report["notes"]) == 1
+    if words[0] in ("solvent", "energy", "nonbond", "binding"):
+        (finding,) = (of for of in report["findings"] if of["text"].startswith(text))
+        assert finding["action"] == "noted"
+        assert finding["atoms"]
+        assert "another order" in run(words[0], source, *words[1:], "-t", second, "--strict", code=1).stderr
+
+
+def test_frames_without_names_in_another_order_are_told_in_python(tmp_path):
+    source, second = without_names(tmp_path, "exchanged")
+    atoms = read(source)
+    grid = Grid.around(atoms, spacing=3.0)
+    array = frames()[:, order_of("exchanged")]
+    results = [
+        energy_over(Solvent(atoms), second), energy_over(Solvent(atoms), array),
+        potmap_over(atoms, second, grid), potentials_over(atoms, second),
+        Binding(atoms, "chain B", "chain A").over(second),
+    ]  # fmt: skip
+    for result in results:
+        (told,) = result.notes
+        assert "frame 0: the bond of" in told
+    assert trajectory(second, atoms).findings[0].atoms
+    assert energy_over(Solvent(atoms), frames()).notes == ()
+
+
+def test_coordinates_without_names_in_another_order_are_told(tmp_path):
+    """Of a topology: a restart's, and an array's."""
+    (tmp_path / "x.parm7").write_text(rendered(content(copies=1)))
+    atoms = read(TRIALANINE.parent / "hexapeptide.pdb")
+    order = order_of("exchanged", atoms)
+    (tmp_path / "x.rst7").write_text(restart(atoms.positions[order]))
+    done = run("solvent", tmp_path / "x.parm7", "-c", tmp_path / "x.rst7", "--json")
+    sentence = "are the atoms in another order there?"
+    assert done.stderr.count(sentence) == 1
+    assert sum(sentence in note for note in json.loads(done.stdout)["notes"]) == 1
+    assert sentence in read(tmp_path / "x.parm7", coordinates=atoms.positions[order]).notes[-1]
+    assert not any(sentence in note for note in read(tmp_path / "x.parm7", coordinates=atoms.positions).notes)

@@ -16,8 +16,8 @@ from pele_ocl import Atoms, InputError, Labels, ParameterError, read, selection
 from pele_ocl.atoms import selectable
 from pele_ocl.atoms.selection import Composition, Selection, near, parser, residue_kinds
 from pele_ocl.cli import main
-from pele_ocl.cli.reader import selection_of
 from pele_ocl.gb_models import is_nucleic
+from pele_ocl.reading import choosing, selection_of
 
 STRUCTURES = Path(__file__).parent.parent / "data" / "structures"
 
@@ -343,6 +343,7 @@ def test_a_selection_is_parsed_once(words: tuple[object, ...], tmp_path: Path, m
     lines = (STRUCTURES / "hexapeptide.pdb").read_text().splitlines()
     model = "\n".join(line for line in lines if line.startswith(("ATOM", "HETATM")))
     Path("models.pdb").write_text("".join(f"MODEL {k}\n{model}\nENDMDL\n" for k in (1, 2)))
+    choosing._parsed.cache_clear()
     texts, parse = [], parser.Parser.__init__
 
     def counted(self: parser.Parser, text: str) -> None:

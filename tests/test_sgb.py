@@ -184,7 +184,7 @@ def test_progesterone_receptor_has_the_energy_that_pele_prints(device):
     """1A28 of pele_platform's public run, which prints -7830.55 for the complex; docs/pele.md."""
     folder = SAMPLES / "1a28"
     data = [folder / "Data", folder / "DataLocal"]
-    field = ForceField.load("OPLS2005", pele_data=data, allow_missing_terminals=True, fallback=True)
+    field = ForceField.load("OPLS2005", pele_data=data, allow_missing_terminals=True, guess_radii=True)
     atoms = pele_ocl.read(folder / "output" / "0" / "trajectory_1.pdb", field, model=1)
     model = SolventModel.like("pele", gb="vdgbnp", ionic_strength=0.15)
     found = PoseEvaluator(Binding(atoms, "resname STR", model=model, device=device)).evaluate(atoms.positions[None])
@@ -202,7 +202,7 @@ def test_what_does_not_go_is_refused():
     model = MODELS["vdgbnp"]
     assert "holds Born radii and surface" in refusal(lambda: Energy(ATOMS, model=model))
     assert "come from the surface" in refusal(lambda: Energy(ATOMS, model=model, fixed_radii=True, born="tree"))
-    assert "leave rgb_max out" in refusal(lambda: SolventModel(gb="vdgbnp", rgb_max=25.0))
+    assert "leave born_cutoff out" in refusal(lambda: SolventModel(gb="vdgbnp", born_cutoff=25.0))
     assert "a nonpolar term of its own" in refusal(lambda: SolventModel(gb="vdgbnp", surface="lcpo"))
     assert "goes with sgbnp and vdgbnp" in refusal(lambda: SolventModel(surface="sgb"))
     assert "part of whole energies" in refusal(lambda: Solvent(ATOMS, model=model))

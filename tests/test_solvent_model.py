@@ -21,7 +21,7 @@ def test_defaults_are_those_there_were():
     assert SolventModel().surface_tension == 0.0054
     assert SolventModel(surface="lcpo").surface_tension == 0.0072
     assert SolventModel(surface="lcpo", surface_tension=0.005).surface_tension == 0.005
-    assert SolventModel().rgb_max is None
+    assert SolventModel().born_cutoff is None
 
 
 def test_kappa_as_programs_have_it():
@@ -39,14 +39,14 @@ def test_kappa_as_programs_have_it():
 
 def test_presets():
     assert SolventModel.like("amber").coulomb_constant == AMBER
-    assert (SolventModel.like("amber").surface, SolventModel.like("amber").rgb_max) == ("none", 25.0)
+    assert (SolventModel.like("amber").surface, SolventModel.like("amber").born_cutoff) == ("none", 25.0)
     assert SolventModel.like("openmm") == SolventModel(solvent_dielectric=78.5, kappa_convention="openmm")
     assert SolventModel.like("openmm", gb="gbn").beta == 1.907992938
     assert SolventModel.like("openmm", gb="gbn", beta=1.9).beta == 1.9
     assert SolventModel.like("openmm", gb="gbn2").beta is None
     assert SolventModel.like("pele") == SolventModel(coulomb_constant=332.0637, default_radii="pele")
-    changed = SolventModel.like("amber", gb="obc1", rgb_max=None, surface="lcpo")
-    assert (changed.gb, changed.rgb_max, changed.surface_tension) == ("obc1", None, 0.0072)
+    changed = SolventModel.like("amber", gb="obc1", born_cutoff=None, surface="lcpo")
+    assert (changed.gb, changed.born_cutoff, changed.surface_tension) == ("obc1", None, 0.0072)
     settings = changed.settings
     assert settings["kappa"] == 0
     assert settings["coulomb_constant"] == AMBER
@@ -60,7 +60,7 @@ def test_presets():
         (lambda: SolventModel.like("amber", gb="igb8"), r"gb is 'igb8'; choose .*, gbn2 \(igb=8\)"),
         (lambda: SolventModel(kappa_convention="sander"), "kappa_convention is 'sander'; choose 'debye' or 'amber'"),
         (lambda: SolventModel(surface="sasa"), "surface is 'sasa'; choose 'ace' or 'lcpo' or 'sgb' or 'none'"),
-        (lambda: SolventModel(rgb_max=0), "rgb_max is 0; it must be positive"),
+        (lambda: SolventModel(born_cutoff=0), "born_cutoff is 0; it must be positive"),
         (lambda: SolventModel.like("charmm"), "program is 'charmm'; choose 'amber' or 'mmpbsa.py' or 'sander' or"),
         (lambda: SolventModel.like("amber", epsilon=80), "a SolventModel has no epsilon"),
     ],

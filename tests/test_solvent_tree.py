@@ -144,9 +144,9 @@ def with_sulphur(atoms):
 MODELS = {
     "hct": ("float32", SolventModel(gb="hct")),
     "gbn2": ("float32", SolventModel(gb="gbn2")),
-    "gbn within 20 A": ("float64", SolventModel(gb="gbn", rgb_max=20.0)),
-    "within 12 A": ("float64", SolventModel(rgb_max=12.0)),
-    "within 60 A": ("float64", SolventModel(rgb_max=60.0)),
+    "gbn within 20 A": ("float64", SolventModel(gb="gbn", born_cutoff=20.0)),
+    "within 12 A": ("float64", SolventModel(born_cutoff=12.0)),
+    "within 60 A": ("float64", SolventModel(born_cutoff=60.0)),
 }
 
 
@@ -169,7 +169,11 @@ GROUPS = SolventLayout(1, 1, 32, (32, 1), 16)
 LAYOUTS = {
     "vectors": ("float64", SolventModel(), SolventLayout(4, 4, 32, (1, 1), 16, blocks=True, walks=1)),
     "groups": ("float64", SolventModel(), replace(GROUPS, walks=64)),
-    "groups of three tiles, gbn2": ("float32", SolventModel(gb="gbn2", rgb_max=25.0), replace(GROUPS, own=3, walks=2)),
+    "groups of three tiles, gbn2": (
+        "float32",
+        SolventModel(gb="gbn2", born_cutoff=25.0),
+        replace(GROUPS, own=3, walks=2),
+    ),
 }
 
 

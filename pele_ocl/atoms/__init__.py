@@ -20,11 +20,12 @@ from .bonded import (
     Torsions,
     UreyBradley,
 )
-from .correspondence import Correspondence, correspondence
+from .correspondence import Correspondence, correspondence, counterparts
 from .default_radii import DefaultRadii
 from .labels import Floats, Ints, Labels, Residue, Strings, Structure, labels_of
 from .radii import BONDI_SETS, RADII_SETS, element_rule, elements_of, hct_scale, radii_set
 from .sites import VirtualSites
+from .taken import Taken
 from .topology import Topology
 from .undone import UndonePairs
 
@@ -48,6 +49,7 @@ __all__ = [
     "Residue",
     "Strings",
     "Structure",
+    "Taken",
     "TermTable",
     "Topology",
     "Torsions",
@@ -55,6 +57,7 @@ __all__ = [
     "UreyBradley",
     "VirtualSites",
     "correspondence",
+    "counterparts",
     "element_rule",
     "elements_of",
     "exclusions",

@@ -21,7 +21,7 @@ from ..common.errors import InputError
 from ..common.notes import Note
 from .chemistry import AMINO_ACIDS, is_nucleotide, is_polymer, is_water, tidy_element
 from .labels import Labels
-from .names import SPELLINGS, capitals, differences, digit_last, residue_names
+from .names import SPELLINGS, canonical_capitals, capitals, differences, digit_last, residue_names
 
 _ATOMS, _CHAINS = "the same atoms are needed", "give chains the same names in both"
 
@@ -45,7 +45,7 @@ class Correspondence:
 
 def correspondence(
     reference: Labels | None, given: Labels | None, source: str, reference_source: str = "the structure",
-    n_atoms: tuple[int, int] | None = None, advice: str = _ATOMS,
+    n_atoms: tuple[int, int] | None = None, advice: str = _ATOMS, among: bool = False,
 ) -> Correspondence:  # fmt: skip
     """Find the given atom that is each atom of a reference, by chain, residue and atom names.
 
@@ -57,11 +57,19 @@ def correspondence(
     source, reference_source : file or object of the given labels and of the reference's, for messages
     n_atoms : numbers of atoms of the reference and given, if one of the two has no labels
     advice : what to do about atoms that differ, the end of the message
+    among : whether the given atoms may be more, which are found by `counterparts`
 
     Raises InputError, which names the first atom that differs, if an atom of one side has no counterpart on the other,
     if it may have several, or if the elements of the two differ.
     """
     sides = _Sides(source, reference_source, reference, given, advice)
+    both_named = all(of is not None and _has_names(of) for of in (reference, given))
+    if among and both_named and reference is not None and given is not None and len(given) > len(reference):
+        order = counterparts(reference, given, source)
+        if (order < 0).any():
+            raise InputError(f"{source}: lacks {sides.mine(int((order < 0).argmax()))} of {reference_source}; {advice}")
+        _require_elements(reference, given, order, sides)
+        return Correspondence(order)
     if reference is None or given is None or not _has_names(reference) or not _has_names(given):
         n, n_given = n_atoms or tuple(0 if of is None else len(of) for of in (reference, given))
         if n != n_given:
@@ -82,6 +90,71 @@ OTHER_ATOMS = "other_atoms"  # code of errors about atoms that are not those of 
 def _other_atoms(what: str, advice: str) -> InputError:
     """Make the error about atoms that differ; who knows better what to do takes `what` without the advice."""
     return InputError(f"{what}; {advice}", code=OTHER_ATOMS, what=what)
+
+
+def counterparts(reference: Labels, given: Labels, source: str) -> NDArray[np.intp]:
+    """Find the given atom that is each atom of a reference, (n,) indices, -1 for atoms that the given ones lack.
+
+    Either side may have atoms and residues that the other lacks. Residues are the same by chain and number, by number
+    alone where the sides have no chain in common, and a ligand by its name where each side has one of it.
+
+    source : file or object of the given labels, for messages
+
+    Raises InputError where several given residues may be one of the reference's.
+    """
+    with_codes = all((labels.insertion_codes != "").any() for labels in (reference, given))
+    mine, theirs = _residues(reference, with_codes), _residues(given, with_codes)
+    found = np.full(len(reference), -1, np.intp)
+    for i, j in _shared_residues(mine, theirs, source, given):
+        places = np.array(_shared_places(mine[i], theirs[j]), np.intp)
+        found[mine[i].atoms] = np.where(places < 0, -1, np.array(theirs[j].atoms, np.intp)[places])
+    return found
+
+
+def _shared_residues(mine: Residues, theirs: Residues, source: str, given: Labels) -> Pairs:
+    """Match residues of which either side may have more."""
+    chains, others = ({of.chain for of in side} - {""} for side in (mine, theirs))
+    key: Key = (lambda of: of.key) if chains & others else (lambda of: of.number)
+    found, left = Pairs(), list[int]()
+    known = defaultdict[Hashable, list[int]](list)
+    for j, of in enumerate(theirs):
+        known[key(of)].append(j)
+    for i, of in enumerate(mine):
+        same = [j for j in known[key(of)] if _same_kind(of.name, theirs[j].name, len(of.atoms))]
+        if len(same) > 1:
+            raise InputError(
+                f"{source}: has several residues like {given.residue(theirs[same[0]].atoms[0])}, so it is not clear "
+                "which is compared; give the copies chains or numbers of their own"
+            )
+        if same:
+            found.append((i, same[0]))
+        else:
+            left.append(i)
+    taken = {j for _, j in found}
+    free = [j for j in range(len(theirs)) if j not in taken]
+    for i in left:
+        name = mine[i].name
+        if not (is_polymer(name) or is_water(name)):
+            alike = [j for j in free if theirs[j].name == name]
+            if len(alike) == 1 and sum(mine[k].name == name for k in left) == 1:
+                found.append((i, alike[0]))
+    return found
+
+
+def _shared_places(mine: _Residue, theirs: _Residue) -> tuple[int, ...]:
+    """Place in one residue of each atom of another, -1 for atoms that it lacks."""
+    fit = _fit(mine, theirs)
+    if fit is not None:
+        return fit
+    own, other = _plain(mine.names), _plain(theirs.names)
+    keys, others = _with_shared_names(canonical_capitals(mine.names), own, canonical_capitals(theirs.names), other)
+    sites, there = (Counter(key.partition("#")[0] for key in of if "#" in key) for of in (keys, others))
+    places = {key: k for k, key in enumerate(others)} | {name: k for k, name in enumerate(other)}
+    odd = {site for site in sites if sites[site] != there[site]}  # which of its hydrogens is which cannot be told
+    return tuple(
+        places.get(name, -1 if key.partition("#")[0] in odd else places.get(key, -1))
+        for name, key in zip(own, keys, strict=True)
+    )
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from itertools import chain
 from string import ascii_uppercase
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 from ..common.errors import InputError
 from .bonded import Bonded, CMaps, TermTable
 from .default_radii import DefaultRadii
-from .labels import Labels
+from .labels import Labels, labels_together
 from .sites import VirtualSites
 
 
@@ -105,10 +105,7 @@ def _labels(first: Any, second: Any) -> Labels | None:
     for name in dict.fromkeys(chains.tolist()):
         if name in set(one.chains.tolist()) or (has_chains and not name):
             chains = np.where(chains == name, next(free, name), chains)
-    columns = {f.name: np.concatenate([getattr(one, f.name), getattr(other, f.name)]) for f in fields(Labels)}
-    columns["chains"] = np.concatenate([one.chains, chains])
-    columns["residue_index"] = np.concatenate([one.residue_index, other.residue_index + one.residue_index[-1] + 1])
-    return Labels(**columns)
+    return labels_together(one, replace(other, chains=chains))
 
 
 def _bonded(one: Bonded, other: Bonded, n: int) -> Bonded:

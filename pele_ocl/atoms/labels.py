@@ -102,6 +102,14 @@ def labels_of(labels: Labels, indices: NDArray[np.intp]) -> Labels:
     return Labels(**columns)
 
 
+def labels_together(one: Labels, other: Labels) -> Labels:
+    """Put the labels of further atoms, in residues of their own, behind others."""
+    columns = {f.name: np.concatenate([getattr(one, f.name), getattr(other, f.name)]) for f in fields(one)}
+    shift = int(one.residue_index[-1]) + 1 if len(one) else 0
+    columns["residue_index"] = np.concatenate([one.residue_index, other.residue_index + shift])
+    return Labels(**columns)
+
+
 def labels_of_rows(rows: Iterable[tuple[str, str, str, int, str, str, int]]) -> Labels:
     """Labels of rows, one an atom: name, element, residue's name, number and insertion code, chain, residue's index."""
     names, elements, residues, numbers, codes, chains, index = zip(*rows, strict=True)

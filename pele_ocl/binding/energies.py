@@ -36,6 +36,7 @@ class BindingEnergies:
     n_imaged : how many of this run's frames were imaged
     rmsd : (m,) A of poses: of the ligand's heavy atoms from where the complex has them, equivalent
         atoms exchanged in ligands of up to 1,000 atoms; None for frames, which are an ensemble
+    notes : sentences about the frames, of the Trajectory
     """
 
     complex: Terms
@@ -48,6 +49,7 @@ class BindingEnergies:
     decomposition: Decomposition | None = None
     n_imaged: int = 0
     rmsd: Floats | None = None
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(

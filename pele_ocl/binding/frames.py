@@ -14,45 +14,22 @@ from ..atoms.correspondence import OTHER_ATOMS
 from ..atoms.selection import Selection
 from ..common.errors import FormatError, InputError
 from ..common.inputfile import read_file
-from ..common.installation import software
-from ..common.notes import note
 from ..common.variant import Progress
-from ..jobs import Place, Shard
-from ..jobs.reading import MoleculeRead, Reading
-from ..jobs.sharing import HERE
+from ..jobs.structures import Run
+from ..jobs.texts import software
+from ..reading import MoleculeRead, Reading
 from ..trajectories import Trajectory
-from ..trajectories.choice import FrameChoice
 from ..trajectories.fingerprints import settings_of_frames
+from ..trajectories.given import FrameOptions, noted
 from ..trajectories.recording import Settings
 from ..trajectories.sharing import FramesSpec, OpenedFrames, shared_frames
+from ..trajectories.working import CountsFrames
 from .energies import PARTS, BindingEnergies
 from .naming import Naming
 from .parts import Chosen, solute
 from .plan import Binding, binding_settings, binding_trajectory, energies_over, evaluate_binding_with
 from .poses import evaluate_poses, read_poses
 from .separate import SeparateEnergies, separate_energies
-
-
-@dataclass(frozen=True)
-class Way:
-    """Way through the frames.
-
-    output : file of their results, as they come; resume : True to go on with it
-    place : where they are computed; shard : the part of them that is; progress : called with the share that is done
-    """
-
-    output: Path | None = None
-    resume: bool = False
-    place: Place = HERE
-    shard: Shard | None = None
-    progress: Progress | None = None
-
-    def refuse_sharing(self, reason: str) -> None:
-        """Raise InputError if other processes share the work; reason : why there is none to share."""
-        of = {"workers": self.place.workers, "scheduler": self.place.scheduler, "shard": self.shard}
-        for name, value in of.items():
-            if value is not None:
-                raise InputError(f"`{name}` shares the work on several structures, or on frames; {reason}")
 
 
 @dataclass(frozen=True)
@@ -70,7 +47,7 @@ class SoluteFrame:
     choice : of the frames; strip : as of Binding; like : whose ions are stripped
     """
 
-    choice: FrameChoice
+    choice: FrameOptions
     strip: Chosen | None
     like: str | None
 
@@ -88,7 +65,7 @@ class SoluteFrame:
             if selection is not None or not 0 < len(chosen) < len(atoms):
                 raise
             try:
-                frames = Trajectory(choice.paths, atoms[chosen], choice.frames, image=choice.image)
+                frames = Trajectory(choice.paths, atoms[chosen], choice.words, image=choice.imaging)
             except (FormatError, InputError):
                 frames = None
             if frames is None or frames.n_file_atoms != len(chosen):
@@ -112,8 +89,8 @@ class FramesOfComplex:
 
 
 def energies_of(
-    binding: Binding, molecule: MoleculeRead, choice: FrameChoice, poses: Path | None, naming: Naming,
-    elsewhere: Callable[[], OpenedFrames], way: Way,
+    binding: Binding, molecule: MoleculeRead, choice: FrameOptions, poses: Path | None, naming: Naming,
+    elsewhere: Callable[[], OpenedFrames], run: Run,
 ) -> FramesOfComplex:  # fmt: skip
     """Compute the energies of all frames, models or poses, or of the structure alone.
 
@@ -122,12 +99,12 @@ def energies_of(
     if choice.paths:
         opened = opened_frames(binding, molecule, choice, naming)
         tell(binding, opened.frames)
-        return _of_trajectory(binding, FramesSpec(elsewhere, opened), naming, way)
+        return _of_trajectory(binding, FramesSpec(elsewhere, opened), naming, run)
     if poses is not None:
-        energies = evaluate_poses(binding, read_poses(poses, binding.plans["ligand"].atoms), way.progress)
+        energies = evaluate_poses(binding, read_poses(poses, binding.plans["ligand"].atoms), run.progress)
         numbers = np.arange(len(energies), dtype=np.int64)
     elif molecule.conformations is not None:
-        energies = binding.evaluate_batch(molecule.conformations, way.progress, errors="record")
+        energies = binding.evaluate_batch(molecule.conformations, run.progress, errors="record")
         energies = replace(energies, errors={**energies.errors, **molecule.failed})
         numbers = np.array(molecule.numbers, np.int64)
     else:
@@ -137,14 +114,13 @@ def energies_of(
 
 
 def tell(binding: Binding, *trajectories: Trajectory) -> None:
-    """Tell the notes about frames, and keep them for the report."""
+    """Tell the notes about frames, and keep them and the findings for the report."""
     for frames in trajectories:
-        for sentence in frames.notes:
-            note(f"Note: {sentence}")
-        binding.notes = (*binding.notes, *frames.notes)
+        binding.notes = (*binding.notes, *noted(frames).notes)
+        binding.findings = (*binding.findings, *frames.findings)
 
 
-def opened_frames(binding: Binding, molecule: MoleculeRead, choice: FrameChoice, naming: Naming) -> OpenedFrames:
+def opened_frames(binding: Binding, molecule: MoleculeRead, choice: FrameOptions, naming: Naming) -> OpenedFrames:
     """Open the frames of a complex, and the way to evaluate them."""
     settings = {"software": software(), **binding_settings(binding), **naming.settings}
     frames = binding_trajectory(binding, choice.opened(binding.given, molecule.chosen))
@@ -153,16 +129,18 @@ def opened_frames(binding: Binding, molecule: MoleculeRead, choice: FrameChoice,
     )  # fmt: skip
 
 
-def _of_trajectory(binding: Binding, spec: FramesSpec, naming: Naming, way: Way) -> FramesOfComplex:
-    with shared_frames(spec, way.output, way.resume, way.place, way.shard) as shared:
+def _of_trajectory(binding: Binding, spec: FramesSpec, naming: Naming, run: Run) -> FramesOfComplex:
+    with shared_frames(spec, run.output, run.resume, run.place, run.shard) as shared:
+        if isinstance(run.progress, CountsFrames):
+            run.progress.begin(len(shared.frames), 0)
         energies = energies_over(
-            binding, shared.frames, output=shared.output, resume=way.resume, progress=way.progress,
+            binding, shared.frames, output=shared.output, resume=run.resume, progress=run.progress,
             settings=shared.record, stream=shared.stream, naming=naming,
         )  # fmt: skip
         return FramesOfComplex(energies, shared.record, shared.frames)
 
 
-def conformations_of(binding: Binding, molecule: MoleculeRead, choice: FrameChoice) -> Trajectory | Floats | None:
+def conformations_of(binding: Binding, molecule: MoleculeRead, choice: FrameOptions) -> Trajectory | Floats | None:
     """All frames or models, as conformations of the atoms that were given; None for the structure alone."""
     if choice.paths:
         return binding_trajectory(binding, choice.opened(binding.given, molecule.chosen))
@@ -170,7 +148,7 @@ def conformations_of(binding: Binding, molecule: MoleculeRead, choice: FrameChoi
 
 
 def separate_energies_of(
-    binding: Binding, molecule: MoleculeRead, choice: FrameChoice, parts: Mapping[str, PartFrames], reading: Reading,
+    binding: Binding, molecule: MoleculeRead, choice: FrameOptions, parts: Mapping[str, PartFrames], reading: Reading,
     strip: Chosen | None, like: str | None, progress: Progress | None,
 ) -> SeparateEnergies:  # fmt: skip
     """Compute the energies of trajectories of all three; a part without one is cut from the complex's frames.
@@ -180,7 +158,7 @@ def separate_energies_of(
     atoms, trajectories = dict[str, Atoms](), {"complex": _of_complex(binding, "complex", molecule, choice)}
     for name in PARTS[1:]:
         part = parts[name]
-        own = choice.of_files(part.paths)
+        own = FrameOptions(part.paths, choice.words, None, None, image=choice.image)
         if not part.paths:
             trajectories[name] = _of_complex(binding, name, molecule, choice)
         elif part.structure is None:
@@ -195,23 +173,20 @@ def separate_energies_of(
     return separate_energies(binding, trajectories, atoms, progress)
 
 
-def _of_complex(binding: Binding, name: str, molecule: MoleculeRead, choice: FrameChoice) -> Trajectory:
+def _of_complex(binding: Binding, name: str, molecule: MoleculeRead, choice: FrameOptions) -> Trajectory:
     """Frames of a system, cut from the complex's, which have all atoms of the structure or the complex's alone."""
     own = np.arange(len(binding.atoms)) if name == "complex" else getattr(binding.parts, name)
-    taken = choice.indices(binding.n_atoms, molecule.chosen)
-    # Frames of an .mdcrd file do not tell how many atoms they have: a structure of all of them does.
     whole = binding.given if choice.topology is None and molecule.chosen is None else None
-    topology = choice.topology or (None if molecule.chosen is None else molecule.source.path)
-    chosen = taken[binding.parts.complex[own]]
+    chosen = choice.part(molecule.taken, binding.parts.complex[own])
     try:
-        frames = Trajectory(choice.paths, whole, choice.frames, chosen, topology, image=choice.image)
+        frames = Trajectory(choice.paths, whole, choice.words, chosen, choice.topology, image=choice.imaging)
         if whole is None or frames.n_file_atoms == len(whole):
             return frames
     except (FormatError, InputError):
         if len(binding.atoms) == binding.n_atoms or choice.topology is not None:
             raise
     picked = None if name == "complex" else own  # of stripped frames; others are refused
-    return Trajectory(choice.paths, binding.atoms, choice.frames, picked, image=choice.image)
+    return Trajectory(choice.paths, binding.atoms, choice.words, picked, image=choice.imaging)
 
 
 def _chosen_of(
@@ -221,7 +196,7 @@ def _chosen_of(
 
     n : atoms of the part in the complex
 
-    Raises InputError where there are as many neither way.
+    Raises InputError where there are as many neither run.
     """
     chosen = np.arange(len(whole))
     if len(whole) != n:
@@ -234,11 +209,11 @@ def _chosen_of(
     return chosen
 
 
-def _of_part(name: str, choice: FrameChoice, whole: Atoms, chosen: NDArray[np.intp]) -> Trajectory:
+def _of_part(name: str, choice: FrameOptions, whole: Atoms, chosen: NDArray[np.intp]) -> Trajectory:
     """Frames of a part, which are of all atoms of its structure, or of the chosen ones alone."""
     try:
         picked = None if len(chosen) == len(whole) else chosen
-        frames = Trajectory(choice.paths, whole, choice.frames, picked, image=choice.image)
+        frames = Trajectory(choice.paths, whole, choice.words, picked, image=choice.imaging)
         if frames.n_file_atoms == len(whole):
             return frames
     except (FormatError, InputError) as error:
@@ -249,10 +224,10 @@ def _of_part(name: str, choice: FrameChoice, whole: Atoms, chosen: NDArray[np.in
             raise FormatError(
                 f"{what}; frames with further atoms need `{name}_structure`, a topology of all of them"
             ) from None
-    return Trajectory(choice.paths, whole[chosen], choice.frames, image=choice.image)
+    return Trajectory(choice.paths, whole[chosen], choice.words, image=choice.imaging)
 
 
-def is_stripped(binding: Binding, molecule: MoleculeRead, choice: FrameChoice) -> bool:
+def is_stripped(binding: Binding, molecule: MoleculeRead, choice: FrameOptions) -> bool:
     """True if the frames are of the complex alone, without atoms of the structure that are in neither part."""
     if len(binding.atoms) == binding.n_atoms or choice.topology is not None:
         return False
@@ -260,7 +235,7 @@ def is_stripped(binding: Binding, molecule: MoleculeRead, choice: FrameChoice) -
         choice.opened(binding.given, molecule.chosen)
     except (FormatError, InputError):
         try:
-            return Trajectory(choice.paths, binding.atoms, choice.frames).n_file_atoms == len(binding.atoms)
+            return Trajectory(choice.paths, binding.atoms, choice.words).n_file_atoms == len(binding.atoms)
         except (FormatError, InputError):
             return False
     return False

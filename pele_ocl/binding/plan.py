@@ -20,7 +20,7 @@ from ..common.arguments import callback, file_path, flag, instance, numbers
 from ..common.errors import InputError
 from ..common.hashing import sha256_of
 from ..common.variant import Progress
-from ..contract import FrameContract, Image
+from ..contract import Finding, FrameContract, Image
 from ..gb_models.solvent_model import SolventModel
 from ..plan.conformations import as_conformations
 from ..trajectories import Trajectory
@@ -51,6 +51,7 @@ class Binding:
 
     atoms : of the complex, chosen among the Atoms that were `given`, whose positions are evaluated
     parts : Parts, which atoms these are; notes : sentences about the choice
+    findings : about frames that a command read, of the contract
     plans : the Energy of each part, by name; "receptor" and "ligand" take their atoms of the complex
     systems : Systems, which evaluates these plans together
     names : of the terms; n_atoms : of `given`; idecomp : of the decomposition, None without
@@ -119,6 +120,7 @@ class Binding:
         self.given, self.n_atoms, self.idecomp = atoms, len(atoms), idecomp
         self.parts = Parts.of(atoms, ligand, receptor, strip, strip_like or like)
         self.notes = self.parts.notes
+        self.findings: tuple[Finding, ...] = ()  # about frames
         whole = len(self.parts.complex) == len(atoms)
         self.atoms = atoms if whole else atoms[self.parts.complex]
         if self.model.surface == "lcpo" and self.model.lcpo_unknown == "carbon":
@@ -285,7 +287,7 @@ def energies_over(
     numbers = np.concatenate([np.array(part.frames, np.int64) for part in parts])
     energies = BindingEnergies.of(named.systems(results.columns), numbers, results.errors)
     decomposition = None if decomposer is None else decomposer.result()
-    return replace(energies, decomposition=decomposition, n_imaged=results.n_imaged)
+    return replace(energies, decomposition=decomposition, n_imaged=results.n_imaged, notes=over.notes)
 
 
 def grid_errors(binding: Binding, energies: BindingEnergies | None = None) -> dict[str, float]:

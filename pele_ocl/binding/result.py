@@ -11,21 +11,20 @@ import numpy as np
 
 from ..atoms import Floats
 from ..common.errors import InputError
-from ..common.inputfile import InputFile
-from ..common.installation import software
 from ..common.notes import with_notes
 from ..contract import Finding
-from ..contract.findings import imaged
 from ..formats import write_table
 from ..jobs import Record
 from ..jobs.facts import composition_as_json, settings
-from ..jobs.reading import MoleculeRead
 from ..jobs.records import Kind, entries
+from ..jobs.texts import UNIT, counted, duration, headline, lines_of, origin_of
+from ..reading import MoleculeRead
 from ..report import Column, Report, Reported
 from ..results import Terms
 from ..trajectories import Trajectory
 from ..trajectories.recording import Settings, recorder_for
 from ..trajectories.streaming import FrameResults
+from ..trajectories.tally import imaged
 from .alanine import AlanineScan
 from .decomposition import GROUPS, Decomposition, Shares, write_decomposition
 from .energies import DELTA, SYSTEMS, BindingEnergies, is_large
@@ -34,8 +33,16 @@ from .pictures import draw_pairs, draw_residues, draw_running_mean, write_colour
 from .plan import Binding
 from .separate import SeparateEnergies
 from .statistics import Difference, Entropy, Spread, spread_of
+from .texts import (
+    alanine_lines,
+    comparison_lines,
+    energy_lines,
+    entropy_lines,
+    independence,
+    pose_lines,
+    residue_lines,
+)
 
-UNIT = "kcal/mol"
 Statistics = Mapping[str, Mapping[str, Spread]]
 
 
@@ -50,7 +57,7 @@ class BindingResult(Reported):
     grid_errors : of Poisson-Boltzmann energies, kcal/mol by system; None with Generalized Born, and of frames
     molecule : as it was read; findings : about structure and energies, as JSON has them
     record, frames : settings of the file of frames' results, and their trajectory
-    heard : notes that were told; attributes : of files
+    heard : notes that were told; call : facts of the call, for files
     """
 
     binding: Binding
@@ -69,7 +76,8 @@ class BindingResult(Reported):
     record: Settings | None = None
     frames: Trajectory | None = None
     heard: tuple[str, ...] = ()
-    attributes: Mapping[str, object] | None = None
+    call: Mapping[str, object] | None = None
+    seconds: float = 0.0
 
     def imaged(self) -> list[Finding]:
         """Give the finding that frames were imaged."""
@@ -129,15 +137,16 @@ class BindingResult(Reported):
         energies = self.energies
         if isinstance(energies, SeparateEnergies):
             return [
-                f"{name}: {_counted(len(of.errors), 'frame')} failed, the first of them {frame}: {reason}"
+                f"{name}: {counted(len(of.errors), 'frame')} failed, the first of them {frame}: {reason}"
                 for name, of in energies.systems.items()
                 for frame, reason in list(of.errors.items())[:1]
             ]
         found = list[str]()
         for place, reason in list(energies.errors.items())[:1]:
-            frame = place if energies.frames is None else int(energies.frames[place])
-            kind = "pose" if self.poses is not None else self.kind or "frame"
-            found.append(f"{_counted(len(energies.errors), kind)} failed, the first of them {frame}: {reason}")
+            is_pose = self.poses is not None
+            frame = place + 1 if is_pose else place if energies.frames is None else int(energies.frames[place])
+            kind = "pose" if is_pose else self.kind or "frame"
+            found.append(f"{counted(len(energies.errors), kind)} failed, the first of them {frame}: {reason}")
         return found
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -158,7 +167,8 @@ class BindingResult(Reported):
         assert energies.frames is not None
         errors = np.array([energies.errors.get(k, "") for k in range(len(energies))])
         rmsd = {} if energies.rmsd is None else {"rmsd": energies.rmsd}
-        table = {"frame": energies.frames, **columns, **rmsd, "error": errors}
+        pose = {} if energies.rmsd is None else {"pose": energies.frames + 1}
+        table = {"frame": energies.frames, **pose, **columns, **rmsd, "error": errors}
         units = dict.fromkeys(columns, UNIT) | dict.fromkeys(rmsd, "angstrom")
         write_table(path, table, units, self.provenance)
 
@@ -170,7 +180,7 @@ class BindingResult(Reported):
     @property
     def provenance(self) -> dict[str, object]:
         """Attributes of files: what was read, and by what program."""
-        return {**provenance_of(self.molecule), **(self.attributes or {"software": software()})}
+        return origin_of(self.molecule.source, self.molecule.coordinates, self.call)
 
     def save_decomposition(self, path: str | PathLike[str]) -> None:
         """Write the decomposition: .csv in the layout of gmx_MMPBSA, or .h5."""
@@ -206,7 +216,7 @@ class BindingResult(Reported):
             numbers = {name: Column(values, UNIT) for name, values in of_files.items()}
             errors = np.array([self.poses.errors.get(k, "") for k in range(len(self.poses))])
             rmsd = Column(np.array(self.poses.rmsd), "A", ".2f")
-            return Report("Binding energy of poses", {"pose": np.arange(len(errors)), **numbers, "rmsd": rmsd,
+            return Report("Binding energy of poses", {"pose": 1 + np.arange(len(errors)), **numbers, "rmsd": rmsd,
                           "error": errors}, self._facts())  # fmt: skip
         statistics = self.statistics
         delta = statistics[DELTA]
@@ -225,6 +235,38 @@ class BindingResult(Reported):
             **self.provenance, **_settings(self), "device": str(binding.device), "variant": binding.variant,
             "precision": binding.precision,
         }  # fmt: skip
+
+    def text(self, verbose: bool = False, total: float | None = None) -> str:
+        """Describe the result for people; total : seconds of all, to be told"""
+        binding = self.binding
+        sizes = f"receptor {len(binding.parts.receptor):,} atoms, ligand {len(binding.parts.ligand):,}: {self.ligand}"
+        facts = {**settings(binding.model, binding.atoms), "cutoff": binding.options.cutoff, "pb": binding.pb}
+        lines = [headline(self.molecule.source.path.name, binding.atoms), sizes, *lines_of(facts, binding.names), ""]
+        lines += self._terms_text() if self.poses is None else pose_lines(self.poses, self.differing_terms())
+        seconds = self.seconds if total is None else total
+        how = f"{binding.variant}, {binding.precision}, on {binding.device}: in all {duration(seconds)}"
+        return "\n".join([*lines, "", how])
+
+    def _terms_text(self) -> list[str]:
+        """Describe means, and all that was asked for beside them."""
+        energies, total = self.energies, self.energies.statistics()[DELTA]["total"]
+        lines = energy_lines(self.statistics, total.n)
+        if self.grid_errors is not None:
+            of = self.grid_errors
+            lines += [f"Twice the spacing changes the Poisson-Boltzmann energy of the complex by {of['complex']:,.3f}, "
+                      f"the difference by {of[DELTA]:,.3f} kcal/mol (first positions)"]  # fmt: skip
+        lines += [finding.text for finding in self.imaged()]
+        if isinstance(energies, BindingEnergies) and len(energies) > 1:
+            lines += ["", independence(total, len(energies), len(energies.errors))]
+        if self.entropy is not None:
+            lines += ["", *entropy_lines(self.entropy, total.mean)]
+        if self.decomposition is not None:
+            lines += ["", residue_lines(self.decomposition)]
+        if self.scan is not None:
+            lines += ["", alanine_lines(self.scan)]
+        if self.comparison is not None:
+            lines += ["", *comparison_lines(self.comparison)]
+        return lines
 
     def to_json(self) -> dict[str, Any]:
         """Return the record that the command prints as JSON, but for the command's seconds."""
@@ -272,6 +314,15 @@ class BindingResults(Sequence[BindingResult]):
         """Return the record that the command prints as JSON, but for the command's seconds."""
         return record_of(self.molecule, {"ligands": [of.facts() for of in self.ligands]}, self.heard)
 
+    @property
+    def n_failed(self) -> int:
+        """Frames that failed, of all ligands."""
+        return sum(of.n_failed for of in self.ligands)
+
+    def text(self, verbose: bool = False, total: float | None = None) -> str:
+        """Describe all for people; total : seconds of all, to be told"""
+        return "\n\n".join(of.text(verbose, total) for of in self.ligands)
+
     def save(self, path: str | PathLike[str]) -> None:
         """Write a row for each ligand: .h5, .csv or .json."""
         self.table().save(path)
@@ -288,17 +339,6 @@ def record_of(molecule: MoleculeRead, result: Mapping[str, Any], heard: Sequence
     return Record(str(molecule.source), molecule.source.sha256, with_notes(result, heard)).to_dict()
 
 
-def provenance_of(molecule: MoleculeRead) -> dict[str, object]:
-    """Tell what was read: the structure, and the file of its positions."""
-    places = getattr(molecule, "coordinates", None)
-    return {
-        "input": str(molecule.source),
-        "input_sha256": molecule.source.sha256,
-        **({} if places is None else {"coordinates": str(places)}),
-        **({"coordinates_sha256": places.sha256} if isinstance(places, InputFile) else {}),
-    }
-
-
 def _rows(energies: SeparateEnergies, naming: Naming) -> dict[str, Any]:
     """A row for each frame of each of the three, which may have different numbers of frames."""
     columns = [naming.of(of.terms) for of in energies.systems.values()]
@@ -309,11 +349,6 @@ def _rows(energies: SeparateEnergies, naming: Naming) -> dict[str, Any]:
         **{name: np.concatenate([of[name] for of in columns]) for name in columns[0]},
         "error": np.array(errors),
     }
-
-
-def _counted(n: int, what: str) -> str:
-    """`1 frame`, `2 frames`."""
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def amber_statistics(energies: BindingEnergies | SeparateEnergies) -> Statistics:
@@ -385,7 +420,7 @@ def notes_about(found: BindingResult) -> list[str]:
         return notes
     kind = "frame" if found.poses is None else "pose"
     how = "; they were computed in float64" if found.binding.precision == "float32" else ""
-    return [*notes, f"atoms are on top of each other in {_counted(n, kind)}, with energies to match{how}"]
+    return [*notes, f"atoms are on top of each other in {counted(n, kind)}, with energies to match{how}"]
 
 
 def _of_system(terms: Mapping[str, Spread]) -> dict[str, dict[str, float | None]]:
@@ -399,7 +434,7 @@ def _conformations(energies: BindingEnergies) -> Iterator[tuple[int, Mapping[str
     for k, number in enumerate(numbers):
         reason = energies.errors.get(k)
         rmsd = None if energies.rmsd is None else float(energies.rmsd[k])
-        more = {} if rmsd is None else {"rmsd": rmsd if np.isfinite(rmsd) else None}
+        more = {} if rmsd is None else {"pose": k + 1, "rmsd": rmsd if np.isfinite(rmsd) else None}
         of = {"energy": {term: values[k] for term, values in columns.items()}, **more}
         yield number, of if reason is None else reason
 

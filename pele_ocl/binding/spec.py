@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -11,17 +11,18 @@ from typing import Any, Literal
 import numpy as np
 
 from ..atoms import Atoms
-from ..common.errors import InputError
+from ..common.errors import InputError, KeywordError
 from ..common.inputfile import InputFile, read_file
 from ..common.notes import note
 from ..formats import brings_parameters, is_structure, require_table_suffix
 from ..formats.maps.pictures import require_png
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.checks import Checks
-from ..jobs.reading import Models, MoleculeRead, Reading, molecule_of, require_lennard_jones
 from ..jobs.records import Kind
 from ..jobs.spec import StructurePath, StructureSpec
-from ..trajectories.choice import FrameChoice
+from ..jobs.structures import Run
+from ..reading import Models, MoleculeRead, Reading, molecule_of, require_lennard_jones
+from ..trajectories.given import FrameOptions
 from ..trajectories.recording import require_record_suffix
 from ..trajectories.sharing import OpenedFrames
 from .alanine import AlanineScan, alanine_scan
@@ -29,7 +30,6 @@ from .decomposition import require_decomposition_suffix
 from .energies import BindingEnergies
 from .frames import (
     PartFrames,
-    Way,
     conformations_of,
     energies_of,
     is_stripped,
@@ -44,6 +44,7 @@ from .result import BindingResult
 from .statistics import compare, entropy_of, read_binding_report
 
 DEFAULT_IDECOMP = 2
+NO_FRAMES = FrameOptions((), None, None, None)
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ class BindingSpec(StructureSpec):
     strip: Chosen | None = None
     reading: Reading = field(default_factory=Reading)
     models: Models = "one"
-    frames: FrameChoice = field(default_factory=FrameChoice)
+    frames: FrameOptions = NO_FRAMES
     receptor_frames: PartFrames = field(default_factory=PartFrames)
     ligand_frames: PartFrames = field(default_factory=PartFrames)
     poses: Path | None = None
@@ -135,49 +136,47 @@ class BindingSpec(StructureSpec):
         """True if the parts have trajectories of their own."""
         return bool(self.receptor_frames.paths or self.ligand_frames.paths)
 
-    def check(self, way: Way, files: BindingFiles) -> None:
+    def check(self, run: Run, files: BindingFiles) -> None:
         """Raise InputError for wishes that do not go together, and for files that could not be written."""
         if self.receptor is not None and self.strip is not None:
-            raise InputError("choose one of `receptor` and `strip`; a receptor that is named has all its atoms")
-        if len(self.ligands) > 1 and (way.output is not None or files.given):
-            raise InputError("files are of one ligand; give one `ligand`, or take JSON for several")
+            raise KeywordError("choose one of `receptor` and `strip`; a receptor that is named has all its atoms")
+        if len(self.ligands) > 1 and (run.output is not None or files.given):
+            raise KeywordError("files are of one ligand; give one `ligand`, or take JSON for several")
         if self.frames.paths and len(self.ligands) > 1:
-            way.refuse_sharing("several ligands are done one after the other; give one `ligand`")
+            run.refuse_sharing("several ligands are done one after the other; give one `ligand`")
         if self.is_separate:
-            self._check_separate(way, files)
+            self._check_separate(run, files)
         for part, own in (("receptor", self.receptor_frames), ("ligand", self.ligand_frames)):
             if own.structure is not None and not own.paths:
-                raise InputError(f"`{part}_structure` is for its own trajectory; give `{part}_trajectory`, too")
+                raise KeywordError(f"`{part}_structure` is for its own trajectory; give `{part}_trajectory`, too")
         if self.poses is not None:
-            if self.frames.paths:
-                raise InputError("choose one of `poses` and `trajectory`")
+            self.frames.require_alone(poses=self.poses)
             if self.alanine is not None:
-                raise InputError("choose one of `poses` and `alanine`; a scan is of the structure, or of frames")
+                raise KeywordError("choose one of `poses` and `alanine`; a scan is of the structure, or of frames")
             of_frames = {"entropy": self.entropy, "running_mean": files.running_mean, "compare": self.compare,
                          "idecomp": self.idecomp}  # fmt: skip
             for name, value in of_frames.items():
                 if value:
-                    raise InputError(f"`{name}` is about means over frames; different poses have none")
-        if self.frames.paths and self.models == "all":
-            raise InputError("choose one of `models='all'` and `trajectory`")
+                    raise KeywordError(f"`{name}` is about means over frames; different poses have none")
+        self.frames.require_alone(models_all=self.models == "all")
         files.check(self.idecomp)
         if self.idecomp is not None and self.frames.paths:
-            way.refuse_sharing("a decomposition is summed up in one process")
-        if way.output is not None:
-            (require_record_suffix if self.frames.paths and not self.is_separate else require_table_suffix)(way.output)
+            run.refuse_sharing("a decomposition is summed up in one process")
+        if run.output is not None:
+            (require_record_suffix if self.frames.paths and not self.is_separate else require_table_suffix)(run.output)
 
-    def _check_separate(self, way: Way, files: BindingFiles) -> None:
+    def _check_separate(self, run: Run, files: BindingFiles) -> None:
         """Raise InputError for what needs receptor and ligand from the frames of the complex."""
         if not self.frames.paths:
-            raise InputError("separate trajectories of the parts need that of the complex, too: `trajectory`")
-        way.refuse_sharing("separate trajectories of the parts are read in one process")
-        if way.resume:
-            raise InputError("separate trajectories of the parts are read in one go; leave out `resume`")
+            raise KeywordError("separate trajectories of the parts need that of the complex, too: `trajectory`")
+        run.refuse_sharing("separate trajectories of the parts are read in one process")
+        if run.resume:
+            raise KeywordError("separate trajectories of the parts are read in one go; leave out `resume`")
         given = {"idecomp": self.idecomp, "entropy": self.entropy or None, "alanine": self.alanine,
                  "running_mean": files.running_mean}  # fmt: skip
         for name, value in given.items():
             if value is not None:
-                raise InputError(f"`{name}` needs receptor and ligand from the frames of the complex")
+                raise KeywordError(f"`{name}` needs receptor and ligand from the frames of the complex")
 
     def compute(self, item: StructurePath) -> dict[str, Any]:
         """Compute the binding energies of a file, as JSON has them."""
@@ -189,11 +188,9 @@ class BindingSpec(StructureSpec):
         require_lennard_jones(source)
         return molecule_of(source, self.reading, self.models)
 
-    def evaluate(
-        self, molecule: MoleculeRead, way: Way | None = None, attributes: Mapping[str, object] | None = None
-    ) -> list[BindingResult]:
-        """Compute all that is asked for of each ligand, and tell notes and failures; attributes : of files"""
-        way = way or Way()
+    def evaluate(self, molecule: MoleculeRead, run: Run | None = None) -> list[BindingResult]:
+        """Compute all that is asked for of each ligand, and tell notes and failures."""
+        run = run or Run()
         checks = Checks(molecule.source, self.strict, heard=False)
         if not self.frames.paths:
             molecule = checks.structure(molecule)
@@ -202,7 +199,8 @@ class BindingSpec(StructureSpec):
             plan, frames_of = self.planned(molecule, ligand)
             for sentence in plan.notes:
                 note(f"Note: {sentence}")
-            found = replace(self._found(plan, frames_of, ligand, way), attributes=attributes)
+            found = replace(self._found(plan, frames_of, ligand, run), call=run.call)
+            checks.told(plan.findings)
             _judge(found, checks, bool(self.frames.paths))
             found = replace(found, findings=checks.as_json())
             for sentence in found.notes:
@@ -218,9 +216,7 @@ class BindingSpec(StructureSpec):
         plan = self._plan(molecule.atoms, ligand, self.receptor, strip)
         if not self.frames.paths or self.is_separate or not is_stripped(plan, molecule, self.frames):
             return plan, molecule
-        taken = np.arange(plan.n_atoms) if molecule.chosen is None else np.flatnonzero(molecule.chosen)
-        chosen = np.zeros(plan.n_atoms if molecule.chosen is None else len(molecule.chosen), bool)
-        chosen[taken[plan.parts.complex]] = True
+        chosen = molecule.taken.part(plan.parts.complex)
         own = self._plan(plan.atoms, plan.parts.ligand, plan.parts.receptor, None)
         own.parts = replace(own.parts, left_out=plan.parts.left_out)
         own.notes = (*plan.notes, "the frames have the atoms of receptor and ligand alone")
@@ -248,7 +244,7 @@ class BindingSpec(StructureSpec):
         """Name the terms in files: by AMBER's names with the constants of its programs, as on the screen."""
         return Naming(plan.names, self.like in OF_AMBER)
 
-    def _found(self, plan: Binding, molecule: MoleculeRead, ligand: Chosen, way: Way) -> BindingResult:
+    def _found(self, plan: Binding, molecule: MoleculeRead, ligand: Chosen, run: Run) -> BindingResult:
         """Compute all that is asked for of one ligand."""
         naming = self.naming(plan)
         found = partial(
@@ -257,17 +253,17 @@ class BindingSpec(StructureSpec):
         if self.is_separate:
             parts = {"receptor": self.receptor_frames, "ligand": self.ligand_frames}
             separate = separate_energies_of(
-                plan, molecule, self.frames, parts, self.reading, self.strip, self.like, way.progress
+                plan, molecule, self.frames, parts, self.reading, self.strip, self.like, run.progress
             )
             return self._compared(found(separate))
         has_file = is_structure(molecule.source.path)  # Atoms have none
         elsewhere = partial(_opened_elsewhere, self, molecule.source.path if has_file else molecule, ligand)
-        frames = energies_of(plan, molecule, self.frames, self.poses, naming, elsewhere, way)
+        frames = energies_of(plan, molecule, self.frames, self.poses, naming, elsewhere, run)
         energies = frames.energies
         entropy = entropy_of(interaction(energies.delta), plan.model.temperature) if self.entropy else None
         if entropy is not None and entropy.warning:
             note(f"Warning: {entropy.warning}")
-        scan = None if self.alanine is None else self._scan(plan, molecule, self.alanine, way)
+        scan = None if self.alanine is None else self._scan(plan, molecule, self.alanine, run)
         several = bool(self.frames.paths) or self.poses is not None
         kind: Kind | None = "model" if molecule.numbers else "frame" if several else None
         errors = None if plan.pb is None else grid_errors(plan, energies[0] if kind is None else None)
@@ -278,13 +274,13 @@ class BindingSpec(StructureSpec):
             )
         )  # fmt: skip
 
-    def _scan(self, plan: Binding, molecule: MoleculeRead, sites: str | Sequence[int], way: Way) -> AlanineScan:
+    def _scan(self, plan: Binding, molecule: MoleculeRead, sites: str | Sequence[int], run: Run) -> AlanineScan:
         """Scan all frames or models by alanine of the force field of files that bring no parameters."""
         wanted = None if isinstance(sites, str) and sites.strip() == "interface" else sites
         path = molecule.source.path
         forcefield = self.reading.loaded_forcefield if is_structure(path) and not brings_parameters(path) else None
         conformations = conformations_of(plan, molecule, self.frames)
-        return alanine_scan(plan, conformations, wanted, way.progress, forcefield=forcefield)
+        return alanine_scan(plan, conformations, wanted, run.progress, forcefield=forcefield)
 
     def _compared(self, found: BindingResult) -> BindingResult:
         if self.compare is None:

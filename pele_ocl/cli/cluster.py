@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from ..common.errors import KeywordError
 from ..jobs import Place, Shard
 
 Command = Callable[..., Any]
@@ -61,13 +62,8 @@ def cluster_options_of(context: click.Context) -> ClusterOptions:
     """Give the options that a command was given."""
     found = ClusterOptions(**context.meta.get(LASTING, {}))
     if found.workers is not None and found.scheduler is not None:
-        raise click.UsageError("choose one of --workers and --scheduler")
+        raise KeywordError("choose one of `workers` and `scheduler`")
     return found
-
-
-def cluster_given() -> ClusterOptions:
-    """Give the options of the command that runs."""
-    return cluster_options_of(click.get_current_context())
 
 
 def _remember(context: click.Context, option: click.Parameter, value: object) -> None:

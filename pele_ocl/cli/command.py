@@ -6,41 +6,40 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+from click.core import ParameterSource
 
+from ..common.errors import KeywordError, worded
 from .control_file import with_control_file
-
-if TYPE_CHECKING:
-    from ..common.inputfile import InputFile  # which NumPy comes with
 
 _QUOTES = "\"'"
 # Keys of click's context.
 DEBUG = "pele_ocl.debug"
 HEARD = "pele_ocl.heard"  # sentences of the notes that were told since the command began
 CONSTANTS = "pele_ocl.constants"  # the SolventModel that a command computes with
-_COORDINATES = "pele_ocl.coordinates"  # the InputFile, or the path, with the positions of a topology
-_elsewhere: dict[str, Any] = {}  # the same in a worker, which has no command
 
 
-def remember_coordinates(found: InputFile | Path | None) -> None:
-    """Remember where the positions of the structure that was read are from, None where it has its own."""
-    context = click.get_current_context(silent=True)
-    (_elsewhere if context is None else context.meta)[_COORDINATES] = found
+# Keywords of functions whose option has another name.
+_OPTION_OF = {"only_terms": "terms", "ligands": "ligand_file", "pairs": "pairs_file"}
 
 
-def coordinates_read() -> InputFile | Path | None:
-    """Give the source of the positions of the structure that was read last."""
-    context = click.get_current_context(silent=True)
-    found: InputFile | Path | None = (_elsewhere if context is None else context.meta).get(_COORDINATES)
-    return found
+def current() -> click.Context:
+    """Context of the command that runs."""
+    return click.get_current_context()
+
+
+def is_given(context: click.Context, name: str) -> bool:
+    """True for a parameter whose value the user gave, or a control file: it is no default."""
+    return context.get_parameter_source(name) not in (None, ParameterSource.DEFAULT)
 
 
 def spelling(group: click.Context) -> Callable[[str, str | None], str | None]:
     """Make the spelling of keywords as options of the command that runs within a context of the group."""
 
     def spell(name: str, value: str | None) -> str | None:
+        name = _OPTION_OF.get(name, name)
         running = click.get_current_context(silent=True) or group
         command = running.command
         if isinstance(command, click.Group) and running.invoked_subcommand is not None:
@@ -92,10 +91,10 @@ GROUPS = {
     "born accuracy",
     "Models and trajectories": "models resume trajectory frames topology image combine align at_atoms",
     "Choosing atoms": "model select without only",
-    "Structure and force field": "coordinates ligand_file ligand_forcefield ligand_charges parameters "
+    "Structure and force field": "coordinates ligand_file ligand_forcefield ligand_charges ligand_hydrogens parameters "
     "forcefield allow_scripts radii templates obc pele_data "
-    "fallback pele_conf allow_missing_terminals",
-    "Solvent": "like gb rgb_max solute_dielectric solvent_dielectric ionic_strength temperature kappa_convention "
+    "guess_radii pele_conf allow_missing_terminals",
+    "Solvent": "like gb born_cutoff solute_dielectric solvent_dielectric ionic_strength temperature kappa_convention "
     "gbn_convention coulomb_constant surface surface_tension lcpo_unknown",
     "Devices and processes": "precision device workers scheduler shard",
     "Reports": "strict per_residue as_json verbose debug help help_all",
@@ -171,6 +170,13 @@ class EachOnce(click.Command):
             if error.option_name == "--igb":
                 ours = f"{ours} {_model_of_igb(args)}".strip()
             raise click.UsageError(f"No such option {error.option_name!r}. (Did you mean {ours!r}?)", ctx) from None
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; keywords that do not go together are a mistake in its usage."""
+        try:
+            return super().invoke(ctx)
+        except KeywordError as error:
+            raise click.UsageError(worded(str(error), spelling(ctx)), ctx) from error
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """List arguments and options, with --help-all, which help texts of few options leave out."""

@@ -62,7 +62,7 @@ def _defaults(control: ControlFile) -> dict[str, object]:
         "allow_missing_terminals": control.allow_missing_terminals,
         "like": "pele",
         "gb": control.gb,
-        "fallback": "sgb" in GB_MODELS[control.gb].parameters,  # which needs no rows of OBC tables
+        "guess_radii": "sgb" in GB_MODELS[control.gb].parameters,  # which needs no rows of OBC tables
         "ionic_strength": control.ionic_strength,
     }
 

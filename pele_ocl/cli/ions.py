@@ -17,6 +17,7 @@ from ..common.writing import replacing
 from ..formats import is_pdb, require_map_suffix, write_map
 from ..formats.pdb_writing import Ion, write_pdb_with_ions
 from ..ions import SPECIES, IonsResult, Requests, place_ions
+from ..jobs.checks import Checks
 from ..jobs.facts import notes_of
 from ..potmap import VARIANTS
 from .clock import elapsed
@@ -106,7 +107,9 @@ def ions(
         require_map_suffix(map_file)
     with failing_as_record(path, as_json):
         source = read_file(path)
-        atoms = read_atoms(source)
+        read = read_atoms.one(source)
+        atoms = read.atoms
+        Checks(source).noted(atoms)
     if there := _ions_of(atoms):
         held = ", ".join(f"{count} {name}" for name, count in there.items())
         what = "they stay as atoms of the molecule, which count for --neutralize and not for --concentration"
@@ -123,7 +126,7 @@ def ions(
         write_pdb_with_ions(temporary, source, atoms, _written(result), click.get_current_context().params["model"])
         if map_file is not None and result.map is not None:
             with ProgressLine(f"Writing {map_file}") as progress:
-                attributes = origin(source, atoms, result)
+                attributes = origin(read, atoms, result)
                 write_map(map_file, result.map, atoms=atoms, attributes=attributes, progress=progress)
     facts = medium_facts(atoms, {"dielectric": dielectric})
     if as_json:

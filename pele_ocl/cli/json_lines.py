@@ -5,25 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import click
 
-from ..common.errors import PeleError
+from ..common.errors import KeywordError, PeleError
 from ..common.inputfile import InputFile
 from ..common.notes import with_notes
 from ..jobs import SCHEMA, Record
 from ..jobs.spec import sha256_of_file
 from .clock import elapsed
-from .command import HEARD
+from .command import HEARD, current
 from .terminal import note, one_line, say_json
-
-
-class Result(Protocol):
-    """Result of a public function."""
-
-    def to_json(self) -> dict[str, Any]: ...
-
 
 NAMED = 3  # failures that are told one by one
 
@@ -36,14 +29,8 @@ def say_records(records: Iterable[Record]) -> None:
 
 def say_record(source: InputFile, result: Mapping[str, Any]) -> None:
     """Print the record of the only structure as JSON, with what was noted and the seconds since the command began."""
-    heard = click.get_current_context().meta.get(HEARD, [])
+    heard = current().meta.get(HEARD, [])
     say_records([Record(str(source), source.sha256, timed(with_notes(result, heard)))])
-
-
-def say_result(result: Result) -> None:
-    """Print the record of a result as JSON, with what was noted and the seconds since the command began."""
-    heard = click.get_current_context().meta.get(HEARD, [])
-    say_json(timed(with_notes(result.to_json(), heard)))
 
 
 def say_map(source: InputFile, result: Mapping[str, Any]) -> None:
@@ -62,7 +49,7 @@ def failing_as_record(path: Path, as_json: bool) -> Iterator[None]:
     try:
         yield
     except PeleError as error:
-        if as_json:
+        if as_json and not isinstance(error, KeywordError):
             say_records([Record.failed_by(error, path, sha256_of_file(path))])
         raise
 
@@ -70,7 +57,7 @@ def failing_as_record(path: Path, as_json: bool) -> Iterator[None]:
 def exit_for_records(records: Iterable[Record]) -> None:
     """End the command with exit code 1 if a structure failed, or a model or frame of one."""
     if any(record.failed or _has_failures(record.result) for record in records):
-        click.get_current_context().exit(1)
+        raise click.exceptions.Exit(1)
 
 
 def _has_failures(result: Mapping[str, Any]) -> bool:
@@ -95,4 +82,4 @@ def exit_for_failed(what: str, reasons: Mapping[int, str], n_failed: int, n: int
         rest = f"; and {n_failed - len(named):,} more" if n_failed > len(named) else ""
         plural = "" if n_failed == 1 else "s"
         note(f"Error: {n_failed:,} {what}{plural} of {n:,} failed: {shown}{rest}")
-        click.get_current_context().exit(1)
+        raise click.exceptions.Exit(1)

@@ -17,14 +17,15 @@ from ..rescore.result import POSES, Poses, attributes_in, save_poses
 from ..rescore.spec import WalkerPoses
 from ..trajectories.recording import RECORDERS, Settings, require_record_suffix
 from ..trajectories.recording.merging import SHARD, frames_in, parts_of_shards
+from ..trajectories.tally import Tally
+from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
-from .frames.tally import Tally
-from .json_lines import say_records, timed
+from .json_lines import exit_for_failed, say_records, timed
 from .minimize.report import save as save_minimized
 from .minimize.work import MINIMIZED
 from .options import debug_option, json_option
 from .report import counted
-from .rescore import exit_for_poses, pose_lines
+from .rescore import exit_for_poses
 from .several import STRUCTURES, report, save
 from .terminal import say
 
@@ -77,8 +78,8 @@ def _merge_frames(shards: tuple[Path, ...], output: Path, as_json: bool) -> None
         record = Record(str(settings["input"]), str(settings["input_sha256"]), timed(tally.as_json()))
         say_records([record])
     else:
-        say("\n".join(tally.lines(f"{len(shards):,} shards")).lstrip("\n"))
-    tally.exit_with_failures()
+        say("\n".join(tally.lines(f"{len(shards):,} shards", elapsed())).lstrip("\n"))
+    exit_for_failed("frame", tally.failed, tally.n_failed, tally.n)
 
 
 def _merge_structures(shards: tuple[Path, ...], output: Path, as_json: bool) -> None:
@@ -102,7 +103,7 @@ def _merge_poses(shards: tuple[Path, ...], output: Path, as_json: bool) -> None:
         facts = attributes_in(whole.settings)
         say_records([Record(str(facts["input"]), str(facts["input_sha256"]), timed(poses.to_json()))])
     else:
-        say("\n".join(pose_lines(poses)))
+        say("\n".join(poses.lines()))
     exit_for_poses(poses)
 
 

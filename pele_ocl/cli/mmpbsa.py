@@ -9,12 +9,11 @@ from typing import Any
 import click
 
 from ..binding.mmpbsa import mmpbsa as run_of
-from .cluster import cluster_given, place_options
+from .cluster import place_options
 from .command import INPUT, OUTPUT, EachOnce
-from .json_lines import say_result
-from .options import report_options, run_options
+from .options import report_options, run_options, words_of
 from .progress import ProgressLine
-from .terminal import say
+from .showing import show
 
 _SEVERAL = ("-y", "-yr", "-yl", "-ct", "-rt", "-lt")  # options that take several files behind one another
 
@@ -128,10 +127,11 @@ def _refused(command: Callable[..., object]) -> Callable[..., object]:
 @run_options
 @_refused
 @report_options
+@words_of
 def mmpbsa(
     gromacs_trajectory: tuple[Path, ...], receptor_frames: tuple[Path, ...], ligand_frames: tuple[Path, ...],
     receptor_structure: Path | None, ligand_structure: Path | None, ligand_molecule: Path | None,
-    system_name: str | None, no_gui: bool, as_json: bool, verbose: bool, **given: Any,
+    system_name: str | None, no_gui: bool, as_json: bool, verbose: bool, words: dict[str, Any], **given: Any,
 ) -> None:  # fmt: skip
     """Run an mmpbsa.in of MMPBSA.py or gmx_MMPBSA with the options of these programs.
 
@@ -145,11 +145,7 @@ def mmpbsa(
     if given["groups"] is not None and any(given[name] for name in parts):
         raise click.UsageError("-yr and -yl are of AMBER's files; with -cg frames of the parts are -rt and -lt")
     given |= {name: paths for name, paths in parts.items() if paths}
-    given["trajectory"] = gromacs_trajectory or given["trajectory"]
-    place = cluster_given()
+    given["trajectory"] = gromacs_trajectory or words.pop("trajectory", ())
     with ProgressLine("Energy of frames") as progress:
-        result = run_of(**given, workers=place.workers, scheduler=place.scheduler, progress=progress)
-    if as_json:
-        say_result(result)
-    else:
-        say("\n".join([*result.lines(), f"Written: {', '.join(map(str, result.files))}"]))
+        result = run_of(**given, **words, progress=progress)
+    show(result, as_json, verbose)

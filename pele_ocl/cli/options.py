@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -11,31 +11,30 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from ..atoms.radii import RADII_SETS
 from ..common.variant import PRECISIONS
-from ..gb_models import GB_MODELS, models_listed
-from ..gb_models.solvent_model import GBN_CONVENTIONS, IN_VACUUM, KAPPAS, LCPO_UNKNOWN, PRESETS, SURFACES, SolventModel
-from ..jobs.reading import require_lennard_jones as require_lennard_jones
-from ..ligand import ATOM_TYPES, CHARGES
-from ..reading import FILE
+from ..gb_models.solvent_model import IN_VACUUM, SolventModel
+from ..jobs.doors import solvent_of
+from ..reading import FirstFrame, Reading
+from ..reading import require_lennard_jones as require_lennard_jones
 from ..units import POTENTIAL_UNITS
-from .command import CONSTANTS, DEBUG, INPUT, OUTPUT
+from .cluster import NAMES as CLUSTER
+from .cluster import cluster_options_of
+from .command import CONSTANTS, DEBUG, INPUT, OUTPUT, current, is_given
 from .control_file import OPTION
-from .reader import StructureReader, choice_options, selection_of
+from .groups import click_options, former
+from .option_groups import FramesGroup, RunGroup, SolventGroup, StructureGroup, SurfaceGroup
 
 Command = Callable[..., Any]
 Options = Sequence[Callable[[Command], Any]]
-ReadAtoms = StructureReader
+ReadAtoms = Reading
 
 PATH = click.Path(path_type=Path)
 DEFAULTS = SolventModel()
 VACUUM, NO_GB = "vacuum", "none"  # of --solvent and of --gb: no solvent
 _WITHOUT_SOLVENT = {"surface": "none", "ionic_strength": 0.0}  # values that say the same once more
 MODEL_FIELDS = [f.name for f in fields(SolventModel)]
-_STRUCTURE_NAMES = (
-    "coordinates", "parameters", "model", "forcefield", "radii", "templates", "obc", "pele_data", "fallback",
-    "allow_missing_terminals", "allow_scripts", "ligand_file", "ligand_forcefield", "ligand_charges",
-)  # fmt: skip
+_CHOICE = ("select", "without", "only")
+_STRUCTURE_NAMES = tuple(of.name for of in fields(StructureGroup) if of.name not in _CHOICE)
 
 
 def _add(command: Command, options: Options) -> Command:
@@ -45,19 +44,27 @@ def _add(command: Command, options: Options) -> Command:
     return command
 
 
-def _takes_carbon(options: Mapping[str, object]) -> str:
-    """Rule of LCPO if a command has such surfaces of all that it reads, and takes carbon's parameters for others.
+def _solvent_given(options: Mapping[str, object]) -> SolventModel | None:
+    """Solvent of a command, None if it has none: atoms get its radii and notes as they are read.
 
-    `binding` says so itself, because it passes over waters and ions.
+    `binding` notes atoms without LCPO parameters itself, because it passes over waters and ions.
     """
-    context = click.get_current_context()
-    if context.command.name == "binding" or options.get("lcpo_unknown") != "carbon":
-        return ""
-    surface, like = options["surface"], options.get("like")
-    if isinstance(like, str) and context.get_parameter_source("surface") == ParameterSource.DEFAULT:
-        surface = PRESETS[like].get("surface", surface)
-    rule = str(PRESETS[like].get("lcpo_rule", DEFAULTS.lcpo_rule)) if isinstance(like, str) else DEFAULTS.lcpo_rule
-    return rule if surface == "lcpo" else ""
+    if "gb" not in options:
+        return None
+    model = _constants(options)
+    return replace(model, lcpo_unknown="refuse") if click.get_current_context().command.name == "binding" else model
+
+
+def _constants(options: Mapping[str, Any]) -> SolventModel:
+    """Make the solvent of the options that were given."""
+    context, like = click.get_current_context(), options.get("like")
+    given = {
+        name: options[name] for name in MODEL_FIELDS
+        if name in options and context.get_parameter_source(name) != ParameterSource.DEFAULT
+    }  # fmt: skip
+    if options.get("solvent") == VACUUM or options["gb"] == NO_GB:
+        given = {name: value for name, value in given.items() if name in IN_VACUUM} | {"gb": NO_GB}
+    return SolventModel(**given) if like is None else SolventModel.like(like, **given)
 
 
 def given_options(*names: str) -> tuple[str, ...]:
@@ -67,10 +74,48 @@ def given_options(*names: str) -> tuple[str, ...]:
     return tuple(name for name in names if context.get_parameter_source(name) not in absent)
 
 
-def like_given() -> str | None:
-    """Program of --like of the command that runs."""
-    found: str | None = click.get_current_context().params["like"]
-    return found
+WORDS = frozenset(
+    of.name for group in (StructureGroup, SolventGroup, SurfaceGroup, FramesGroup) for of in fields(group)
+)
+WORDS |= {"resume", "solvent"}
+
+
+def words_of(command: Command) -> Command:
+    """Gather what was given about files, the solvent, trajectories and processes as `words`: keywords of a function."""
+
+    @wraps(command)
+    def gathered(**options: Any) -> Any:
+        context, cluster = current(), cluster_options_of(current())
+        words = {name: options.pop(name) for name in list(options) if name in WORDS}
+        words = {name: value for name, value in words.items() if is_given(context, name)}
+        if words.get("gb") == NO_GB or words.get("solvent") == VACUUM:  # a control file's have no part then
+            words = {name: of for name, of in words.items() if not _is_of_file(context, name) or name in IN_VACUUM}
+        if "ligand_file" in words:
+            words["ligands"] = words.pop("ligand_file")
+        shared = {name: getattr(cluster, name) for name in CLUSTER}
+        words |= {name: value for name, value in shared.items() if value is not None}
+        vacuum = {"gb": NO_GB} if words.get("solvent") == VACUUM else {}
+        if "gb" in context.params:  # which files name
+            own = {name: of for name, of in words.items() if name == "like" or name in MODEL_FIELDS}
+            context.meta[CONSTANTS] = solvent_of({**own, **vacuum}, "solvent='vacuum'" if vacuum else "gb='none'")
+        return command(words=words, **options)
+
+    return gathered
+
+
+def _is_of_file(context: click.Context, name: str) -> bool:
+    """True for an option about the solvent whose value is of a control file."""
+    return context.get_parameter_source(name) == ParameterSource.DEFAULT_MAP and name in (*MODEL_FIELDS, "radii")
+
+
+def structure_flags(command: Command) -> Command:
+    """Options about structure and parameters, which the command gets as they are."""
+    return _add(command, _STRUCTURE_OPTIONS)
+
+
+def solvent_flags(command: Command) -> Command:
+    """Options about the solvent, which the command gets as they are."""
+    return _add(command, _MODEL_OPTIONS)
 
 
 def structure_options(command: Command) -> Command:
@@ -82,13 +127,14 @@ def structure_options(command: Command) -> Command:
     @wraps(command)
     def gathered(*, select: str | None, without: str | None, only: str | None, **others: Any) -> Any:
         given = {name: others.pop(name) for name in _STRUCTURE_NAMES}
-        given |= {name: others.get(name) for name in ("gb", "like", "trajectory")}  # which the command gets, too
-        if others.get("solvent") == VACUUM:
-            given["gb"] = NO_GB
-        given["lcpo"] = _takes_carbon(others)
         path = others.get("path") or others.get("paths") or ()
         structures = path if isinstance(path, tuple) else (path,)
-        read_atoms = StructureReader(structures=structures, selection=selection_of(select, without, only), **given)
+        trajectory = others.get("trajectory")
+        read_atoms = Reading(
+            structures=structures, select=select, without=without, only=only, ligands=given.pop("ligand_file"),
+            solvent=_solvent_given(others), trajectory=trajectory if isinstance(trajectory, FirstFrame) else None,
+            **given,
+        )  # fmt: skip
         return command(read_atoms=read_atoms, **others)
 
     return _add(gathered, _STRUCTURE_OPTIONS)
@@ -98,15 +144,14 @@ def model_options(command: Command) -> Command:
     """Options about the solvent; the command gets them as `constants`, a SolventModel."""
 
     @wraps(command)
-    def gathered(*, like: str | None, **others: Any) -> Any:
+    def gathered(**options: Any) -> Any:
         context = click.get_current_context()
-        values = {name: others.pop(name) for name in MODEL_FIELDS if name in others}
-        given = {name: v for name, v in values.items() if context.get_parameter_source(name) != ParameterSource.DEFAULT}
-        solvent = others.pop("solvent", None)  # of `nonbond` alone
+        values = {name: options[name] for name in MODEL_FIELDS if name in options}
+        solvent = options.get("solvent")  # of `nonbond` alone
         if solvent == VACUUM or values["gb"] == NO_GB:
             _refuse_solvent(context, values, solvent)
-            given = {name: value for name, value in given.items() if name in IN_VACUUM} | {"gb": NO_GB}
-        constants = SolventModel(**given) if like is None else SolventModel.like(like, **given)
+        constants = _constants(options)
+        others = {name: of for name, of in options.items() if name not in (*values, "like", "solvent")}
         context.meta[CONSTANTS] = constants  # which files name
         return command(constants=constants, **others)
 
@@ -133,40 +178,12 @@ def _refuse_solvent(context: click.Context, values: Mapping[str, object], solven
 
 def surface_options(command: Command) -> Command:
     """Options about the nonpolar term, for commands that have it; `model_options` takes them, so it comes before."""
-    tension = click.option(
-        "--surface-tension",
-        type=float,
-        help="Surface tension of the nonpolar term, kcal/mol/A^2; by default 0.0054 for ace, 0.0072 for lcpo.",
-    )
-    unknown = click.option(
-        "--lcpo-unknown",
-        type=click.Choice(LCPO_UNKNOWN),
-        default=DEFAULTS.lcpo_unknown,
-        show_default=True,
-        help="For atoms without LCPO parameters (Zn, Ca, Br, I): use carbon's, as AMBER does, with a note, or refuse.",
-    )
-    return click.option(
-        "--surface",
-        type=click.Choice(list(SURFACES)),
-        default=DEFAULTS.surface,
-        show_default=True,
-        help="Nonpolar term: ace from Born radii, lcpo from the surface area.",
-    )(tension(unknown(command)))
+    return _add(command, click_options(SurfaceGroup))
 
 
 def run_options(command: Command) -> Command:
     """Options `precision` and `device`."""
-    options: Options = [
-        click.option(
-            "--precision",
-            type=click.Choice(PRECISIONS),
-            default="float32",
-            show_default=True,
-            help="Working precision.",
-        ),
-        device_option(),
-    ]
-    return _add(command, options)
+    return _add(command, click_options(RunGroup))
 
 
 def device_option(name: str = "device", *, multiple: bool = False, more: str = "") -> Callable[[Command], Command]:
@@ -238,15 +255,6 @@ def _number(name: str, default: float | None, help_text: str) -> Callable[[Comma
     return click.option(name, type=float, default=default, show_default=default is not None, help=help_text)
 
 
-class GBModelName(click.Choice):  # type: ignore[type-arg]  # which click 8.1 has none of
-    """Read the name of a GB model; who gives AMBER's number in its place is told the name."""
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if value not in self.choices:
-            self.fail(f"{value!r} is not one of {models_listed()}", param, ctx)
-        return value
-
-
 def pele_data_option(where: str = "") -> Callable[[Command], Command]:
     """Add --pele-data; where : folders that count besides."""
     text = f"PELE Data or DataLocal folder{where}."
@@ -260,90 +268,19 @@ templates_option = click.option(
     "--templates", type=INPUT, multiple=True, metavar="PATH", help="PELE template, or a folder of templates."
 )
 obc_option = click.option("--obc", type=INPUT, multiple=True, metavar="FILE", help="OBC table, text or JSON.")
-fallback_option = click.option(
-    "--fallback", is_flag=True, help="Take radii by element and bonds for atoms without an OBC row."
-)
+_GUESS_HELP = "Take radii by element and bonds for atoms without an OBC row."
+guess_radii_option = click.option("--guess-radii", is_flag=True, **former("--fallback"), help=_GUESS_HELP)
+fallback_option = click.option("--guess-radii", "fallback", is_flag=True, **former("--fallback"), help=_GUESS_HELP)
 png_option = click.option("--png", type=OUTPUT, metavar="FILE", help="Draw the three central slices; needs matplotlib.")
 
+_CONTROL = click.option(
+    OPTION, type=INPUT, metavar="FILE", expose_value=False,
+    help="PELE control file; IN can also be one. Options override its force field, solvent, constants and structure.",
+)  # fmt: skip
+_ENDS = [of.name for of in fields(StructureGroup)].index("allow_missing_terminals")  # before which --help lists it
 _STRUCTURE_OPTIONS: Options = (
-    click.option(
-        "-c",
-        "--coordinates",
-        type=INPUT,
-        multiple=True,
-        metavar="FILE",
-        help="Coordinates for a topology of AMBER, GROMACS or CHARMM: .rst7, .inpcrd, .ncrst, .nc, .gro or "
-        "another structure. For several topologies give one for all, or one for each in their order.",
-    ),
-    click.option(
-        "--parameters",
-        type=INPUT,
-        multiple=True,
-        metavar="FILE",
-        help="CHARMM parameter file for a .psf: .prm, .str.",
-    ),
-    model_option,
-    click.option(
-        "--forcefield",
-        metavar="NAME",
-        help="Force field: amber99sb (default), or a folder of PELE's Templates such as OPLS2005. Through OpenMM also "
-        "amber14, ff14SB, ff19SB, charmm36 or XML files with commas between them.",
-    ),
-    click.option(
-        "--allow-scripts", is_flag=True, help="Run the Python scripts that an XML file of a force field may hold."
-    ),
-    click.option(
-        "--gb-radii",
-        "--radii",
-        "radii",
-        type=click.Choice([*RADII_SETS, FILE, "amber"]),
-        help="Set of GB radii. openmm-obc (once named amber) and pele serve atoms that no OBC table names; "
-        "AMBER's sets serve all atoms; file takes the radii in the structure's files. Default: file if "
-        "it has radii, else mbondi3 with gbn2, bondi with gbn, pele with PELE's force fields, openmm-"
-        "obc with Amber99SB.",
-    ),
-    click.option(
-        "--ligand-file",
-        type=INPUT,
-        multiple=True,
-        metavar="FILE",
-        help="Add the first molecule of a file of small molecules: .sdf, .mol2 or .smi. Can be given several times.",
-    ),
-    click.option(
-        "--ligand-forcefield",
-        type=click.Choice(ATOM_TYPES),
-        default=ATOM_TYPES[0],
-        show_default=True,
-        help="Force field of ligands without parameters; needs AmberTools' antechamber.",
-    ),
-    click.option(
-        "--ligand-charges",
-        type=click.Choice(list(CHARGES)),
-        default="gas",
-        show_default=True,
-        help="Charges of ligands without parameters: Gasteiger's, AM1-BCC or ABCG2.",
-    ),
-    templates_option,
-    obc_option,
-    pele_data_option(),
-    fallback_option,
-    click.option(
-        OPTION,
-        type=INPUT,
-        metavar="FILE",
-        expose_value=False,
-        help="PELE control file; IN can also be one. Options override its force field, solvent, constants and"
-        " structure.",
-    ),
-    click.option(
-        "--allow-missing-terminals/--no-allow-missing-terminals",
-        default=True,
-        show_default=True,
-        help="Treat incomplete chain ends as inner residues, as PELE does; otherwise the end's template is "
-        "used without the missing atoms.",
-    ),
-    *choice_options(),
-)
+    *click_options(StructureGroup)[:_ENDS], _CONTROL, *click_options(StructureGroup)[_ENDS:],
+)  # fmt: skip
 
 
 def dielectric_options(solute: float, solvent: float) -> Callable[[Command], Command]:
@@ -364,51 +301,7 @@ def spacing_options(command: Command) -> Command:
     return _add(command, options)
 
 
-_MODEL_OPTIONS: Options = (
-    click.option(
-        "--like",
-        type=click.Choice(list(PRESETS)),
-        help="Use another program's constants: dielectrics, Coulomb's constant, kappa, nonpolar term, end of the Born "
-        "integrals. Other options override them. amber: sander and pmemd (water 78.5, no surface). With LCPO surfaces "
-        "mmpbsa.py: MMPBSA.py without decomposition (78.3); sander: MMPBSA.py with decomposition or use_sander=1 (80); "
-        "gmx: gmx_MMPBSA (78.5). openmm: its applications. exact: CODATA's constants, as without it. pele: PELE.",
-    ),
-    click.option(
-        "--gb",
-        type=GBModelName(list(GB_MODELS)),
-        default=DEFAULTS.gb,
-        show_default=True,
-        help="Generalized Born model; `none` for no solvent.",
-    ),
-    click.option(
-        "--rgb-max",
-        type=float,
-        metavar="A",
-        help="Ignore atoms beyond this distance when computing Born radii, as AMBER's rgbmax does, Angstrom; "
-        "by default none.",
-    ),
-    dielectric_options(DEFAULTS.solute_dielectric, DEFAULTS.solvent_dielectric),
-    _number("--ionic-strength", DEFAULTS.ionic_strength, "Concentration of a 1:1 salt, mol/L; PELE's default is 0.15."),
-    _number("--temperature", DEFAULTS.temperature, "Temperature, K; matters only with salt."),
-    click.option(
-        "--kappa-convention",
-        type=click.Choice(list(KAPPAS)),
-        default=DEFAULTS.kappa_convention,
-        show_default=True,
-        help="How ionic strength becomes screening: by Debye and Hueckel, as in sander, or as in OpenMM.",
-    ),
-    click.option(
-        "--gbn-convention",
-        type=click.Choice(list(GBN_CONVENTIONS)),
-        default=DEFAULTS.gbn_convention,
-        show_default=True,
-        help="Take necks between table steps, and GBn2's sulphur and nucleic oxygen, as OpenMM or as sander does.",
-    ),
-    _number(
-        "--coulomb-constant", DEFAULTS.coulomb_constant,
-        "Coulomb's constant, kcal A/(mol e^2): Amber's is 332.0522173, PELE's 332.0637.",
-    ),
-)  # fmt: skip
+_MODEL_OPTIONS: Options = click_options(SolventGroup)
 
 
 def range_option(default: str = "") -> Callable[[Command], Command]:

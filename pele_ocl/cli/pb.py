@@ -200,7 +200,8 @@ def pb(
     model = PBModel(ions=ions, equation="nonlinear" if nonlinear else "linear", **constants)
     with failing_as_record(path, as_json), ProgressLine("Poisson-Boltzmann") as progress:
         checks = Checks(path, strict)
-        atoms = read_atoms(source)
+        read = read_atoms.one(source)
+        atoms = read.atoms
         checks.add(*_findings(atoms))
         if pqr is not None:
             refuse_target(pqr, [path])
@@ -217,7 +218,7 @@ def pb(
         write_pqr(pqr, plan.atoms)
     if output is not None and result.map is not None:
         with ProgressLine(f"Writing {output}") as progress:
-            write_map(output, result.map, atoms=atoms, attributes=provenance(source), progress=progress)
+            write_map(output, result.map, atoms=atoms, attributes=provenance(read), progress=progress)
     if as_json:
         say_record(source, {**_as_json(result, alone, per_residue), **notes_of(atoms), "findings": checks.as_json()})
     else:

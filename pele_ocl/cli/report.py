@@ -8,23 +8,33 @@ import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
-from ..atoms import Atoms, Labels
-from ..atoms.selection import Composition
+from ..atoms import Atoms
 from ..common.inputfile import InputFile
-from ..common.installation import installed_version
 from ..formats import JsonText
 from ..gb_models.solvent_model import SolventModel
 from ..grid import Map
+from ..jobs import texts
 from ..jobs.facts import area_facts as area_facts
 from ..jobs.facts import composition_as_json as composition_as_json
 from ..jobs.facts import settings as settings
+from ..jobs.texts import Computation as Computation
+from ..jobs.texts import area_lines as area_lines
+from ..jobs.texts import choice_line as choice_line
+from ..jobs.texts import columns_of as columns_of
+from ..jobs.texts import counted as counted
+from ..jobs.texts import duration as duration
+from ..jobs.texts import energy_lines as energy_lines
+from ..jobs.texts import label_columns as label_columns
+from ..jobs.texts import model_line as model_line
+from ..jobs.texts import software as software
+from ..reading import MoleculeRead
 from .clock import elapsed
-from .command import CONSTANTS, coordinates_read
+from .command import CONSTANTS
 from .terminal import one_line
 
 if TYPE_CHECKING:
@@ -33,113 +43,41 @@ if TYPE_CHECKING:
 _PASSING = {"--resume": False, "--workers": True, "--scheduler": True, "--shard": True}  # and whether a value follows
 
 
-class Computation(Protocol):
-    """Any result: its device, variant and precision."""
-
-    @property
-    def device(self) -> str: ...
-
-    @property
-    def variant(self) -> str | None: ...
-
-    @property
-    def precision(self) -> str: ...
-
-
-def duration(seconds: float) -> str:
-    """Seconds for reading: `1.52 ms`, `12.30 s`, `7.5 minutes`, `2.3 hours`."""
-    for unit, length in (("hours", 3600.0), ("minutes", 60.0)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:,.1f} {unit}"
-    return f"{seconds:.2f} s" if seconds >= 1 else f"{1e3 * seconds:.3g} ms"
-
-
 def binary_size(n_bytes: float) -> str:
     """Bytes for reading: `24.6 KiB`, `1.5 GiB`."""
     unit, power = next((u, p) for u, p in (("GiB", 30), ("MiB", 20), ("KiB", 10)) if n_bytes >= 2**p or p == 10)
     return f"{n_bytes / 2**power:,.1f} {unit}"
 
 
-def counted(n: int, what: str) -> str:
-    """`1 atom`, `2 atoms`."""
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
-
-
-def choice_line(devices: str) -> str:
-    """Tell by what variants and layouts were chosen on the devices of a result."""
-    from ..opencl.device import list_devices
-    from ..plan.tuning import describe
-
-    first = next(device for device in list_devices() if str(device) in devices)
-    return f"Choice: {describe(first)}"
-
-
 def headline(source: InputFile, atoms: Atoms) -> str:
     """Describe the molecule in one line."""
-    parts = [counted(len(atoms), "atom")]
-    if atoms.labels is not None:
-        composition = Composition.of(atoms.labels)
-        is_mixed = composition.protein < len(atoms.labels.residue_starts)
-        parts += composition.parts() if is_mixed else [counted(composition.protein, "residue")]
-    charge = round(float(atoms.charges.sum()), 3) + 0.0  # never -0.000
-    return f"{one_line(source.path.name)}: {', '.join(parts)}, net charge {charge:+.3f} e"
+    return texts.headline(source.path.name, atoms)
 
 
 def ending(how: Computation, kernel_seconds: float) -> str:
     """Tell how a result was computed and how long the command took, from its start to this line."""
-    times = f"kernels {duration(kernel_seconds)}, in all {duration(elapsed())}"
-    return f"{how.variant}, {how.precision}, on {how.device}: {times}"
+    return texts.ending(how, kernel_seconds, elapsed())
 
 
-def model_line(facts: Mapping[str, object]) -> str:
-    """List the settings of a result."""
-    texts = {
-        name: f"{value:.10g}" if isinstance(value, float | int) else value
-        for name, value in facts.items()
-        if value not in (None, "") and not isinstance(value, list)
-    }
-    return "Solvent model: " + ", ".join(f"{name} {text}" for name, text in texts.items())
-
-
-def area_lines(model: SolventModel, energy: dict[str, float]) -> list[str]:
-    """Tell the surface area, if there is one."""
-    return [f"Surface area  {area:,.1f} A^2 (LCPO)" for area in area_facts(model, energy).values()]
-
-
-def energy_lines(energy: dict[str, float]) -> list[str]:
-    """Energies under a head, kcal/mol."""
-    return [
-        "Energy        kcal/mol",
-        *(f"  {name.replace('_', ' '):17s}{value:13,.3f}" for name, value in energy.items()),
-    ]
-
-
-def origin(source: InputFile, atoms: Atoms, how: Computation, call: Mapping[str, str] | None = None) -> dict[str, Any]:
+def origin(
+    read: InputFile | MoleculeRead, atoms: Atoms, how: Computation, call: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """Tell how a result was computed, for its file: the provenance, device, and what the reader noted."""
-    return {
-        **provenance(source, call),
-        "device": how.device,
-        "variant": how.variant,
-        "precision": how.precision,
-        "notes": list(atoms.notes) or "",
-    }
+    return {**provenance(read, call), **texts.how_computed(atoms, how)}
 
 
-def provenance(source: InputFile, call: Mapping[str, str] | None = None) -> dict[str, Any]:
+def provenance(
+    read: InputFile | MoleculeRead, call: Mapping[str, str] | None = None, coordinates: InputFile | Path | None = None
+) -> dict[str, Any]:
     """Tell a file's provenance: the input and the SHA-256 of what was read, program, command, parameters.
 
-    call : facts of the call, by default of the one that is under way
-
-    A trajectory that was not read whole has no SHA-256.
+    read : the molecule, or its file; call : facts of the call, by default of the one that is under way
+    coordinates : file with the positions of a topology, by default the molecule's
     """
-    places = coordinates_read()
-    return {
-        "input": str(source),
-        "input_sha256": source.sha256,
-        **({} if places is None else {"coordinates": str(places)}),
-        **({"coordinates_sha256": places.sha256} if isinstance(places, InputFile) else {}),
-        **(call_facts() if call is None else call),
-    }
+    facts = call_facts() if call is None else call
+    if isinstance(read, MoleculeRead):
+        return texts.origin_of(read.source, read.coordinates, facts)
+    return texts.origin_of(read, coordinates, facts)
 
 
 @dataclass(frozen=True)
@@ -188,11 +126,6 @@ def parameters_used(context: click.Context) -> dict[str, Any]:
     constants: SolventModel | None = context.meta.get(CONSTANTS)
     used = {} if constants is None else constants.settings
     return {name: used.get(name, value) for name, value in context.params.items()}
-
-
-def software() -> str:
-    """Name the program and its version."""
-    return f"pele-ocl {installed_version()}"
 
 
 def command_line(without: Collection[str] = ()) -> str:
@@ -257,22 +190,3 @@ def error_lines(result: PotmapResult) -> list[str]:
 
 def _three(numbers: list[float], form: str) -> str:
     return ", ".join(f"{value:{form}}" for value in numbers)
-
-
-def label_columns(atoms: Atoms) -> dict[str, Any]:
-    """Give the atoms' labels as columns of a table; none if there are no labels."""
-    return {} if atoms.labels is None else columns_of(atoms.labels)
-
-
-def columns_of(labels: Labels) -> dict[str, Any]:
-    """Labels as columns of a table."""
-    return {
-        "chain": labels.chains,
-        "residue_name": labels.residue_names,
-        "residue_number": labels.residue_numbers,
-        "insertion_code": labels.insertion_codes,
-        "atom_name": labels.names,
-        "element": labels.elements,
-        "residue_index": labels.residue_index,
-        "atom_index": np.arange(len(labels), dtype=np.int32),
-    }

@@ -53,8 +53,8 @@ class PeleError(Exception):
     code : word by which programs tell the error from others; by default that of its class (docs/records.md)
     fields : what the sentence is about, by name: a file, an atom, a number
 
-        >>> InputError("there is no atom", code="no_atoms", place="a.pdb").code
-        'no_atoms'
+        >>> InputError("two atoms stand at one place", code="same_place", place="a.pdb").code
+        'same_place'
     """
 
     code = "error"
@@ -73,6 +73,12 @@ class InputError(PeleError):
     """Values that cannot be computed with: wrong shapes, infinite coordinates, coincident atoms."""
 
     code = "input"
+
+
+class KeywordError(InputError):
+    """Keywords of a function that do not go together, or of which one lacks another."""
+
+    code = "keywords"
 
 
 class FormatError(PeleError):

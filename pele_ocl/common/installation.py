@@ -41,8 +41,3 @@ def installed_version() -> str:
         return version("pele-ocl")
     except PackageNotFoundError:
         return "unknown"
-
-
-def software() -> str:
-    """Name the program and its version, as files of results do."""
-    return f"pele-ocl {installed_version()}"

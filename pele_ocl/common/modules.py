@@ -5,12 +5,16 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Mapping
+from functools import wraps
 from importlib import import_module
+from operator import attrgetter
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     import inspect
+
+T = TypeVar("T")
 
 
 def lazy_names(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
@@ -65,6 +69,51 @@ _public: list[Callable[[str], Any]] = []
 def find_public_names_by(find: Callable[[str], Any]) -> None:
     """Register the function that returns the object of a public name, so that a lower room imports no higher one."""
     _public[:] = [find]
+
+
+def public(name: str) -> Any:
+    """Return the object of a public name, or a room, for a lower room that hands work to it.
+
+    name : without "pele_ocl."; a function over trajectories, say, which a function of a quantity calls
+    """
+    (find,) = _public or [_of_package]
+    return find(name)
+
+
+def _of_package(name: str) -> Any:
+    return getattr(import_module(__package__.partition(".")[0]), name)
+
+
+def accept_former(cls: type[T], **names: str) -> type[T]:
+    """Let a class's constructor take former names of keywords, with a warning, and its objects have them to read.
+
+    names : the present name by the former one; they end with the next release
+    """
+    made = cls.__init__
+
+    @wraps(made)
+    def init(self: Any, *values: Any, **keywords: Any) -> None:
+        for old, new in names.items():
+            if old in keywords:
+                _warn_of(f"{cls.__name__}({old}=...)", f"{new}=")
+                keywords[new] = keywords.pop(old)
+        made(self, *values, **keywords)
+
+    cls.__init__ = init  # type: ignore[method-assign]
+    for old, new in names.items():
+        setattr(cls, old, property(attrgetter(new)))
+    return cls
+
+
+def renamed(former: str, name: str, value: T) -> T:
+    """Return the value of a keyword under its former name, with a warning; both as the warning is to name them."""
+    _warn_of(former, name, 4)
+    return value
+
+
+def _warn_of(former: str, name: str, level: int = 3) -> None:
+    text = f"{former} is now {name}; the former name ends with the next release"
+    warnings.warn(text, DeprecationWarning, stacklevel=level)
 
 
 def present(former: str, name: str) -> Any:

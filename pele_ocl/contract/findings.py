@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats, Ints, TermTable
 from ..atoms.bond_paths import exclusions
+from ..atoms.chemistry import covalent_radius
 from ..atoms.close_pairs import close_pair, close_pairs
 from ..common.errors import InputError
 
@@ -19,6 +20,7 @@ Action = Literal["repaired", "refused", "noted"]
 
 TOO_LONG = 3.0  # A that a bond may be longer than its length in any structure that was ever whole
 USUAL_BOND = 1.5  # A, of bonds whose length no force field tells
+_MOST_LONGER, _SHORTEST = 0.6, 0.5  # A longer, and as a part: bonds of frames whose atoms have another order
 _SAME_PLACE = 1e-4  # A, at which no energy is defined
 ON_TOP = 0.5  # A: no two atoms of a molecule are so close
 _DISULPHIDE = 2.5  # A between SG atoms that are bonded
@@ -81,14 +83,47 @@ def limits_of(atoms: Atoms, bonds: Ints) -> Floats:
 
     They are 3 A more than the force field's, or than 1.5 A.
     """
-    limits = np.full(len(bonds), USUAL_BOND)
+    return _usual_lengths(atoms, bonds, np.full(len(bonds), USUAL_BOND)) + TOO_LONG
+
+
+def _usual_lengths(atoms: Atoms, bonds: Ints, others: Floats) -> Floats:
+    """Lengths (m,) A of bonds (m, 2) in the force field; others : (m,) of those that it has not"""
+    lengths = others.copy()
     if atoms.bonded is not None and len(atoms.bonded.bonds) and len(bonds):
         codes, known = _codes(bonds, len(atoms)), _codes(atoms.bonded.bonds.atoms, len(atoms))
         order = np.argsort(known, kind="stable")
         places = np.searchsorted(known[order], codes).clip(max=len(known) - 1)
         has = known[order][places] == codes
-        limits[has] = atoms.bonded.bonds.parameters[order[places], 1][has]
-    return limits + TOO_LONG
+        lengths[has] = atoms.bonded.bonds.parameters[order[places], 1][has]
+    return lengths
+
+
+def of_order(atoms: Atoms, bonds: Ints, positions: Floats) -> list[Finding]:
+    """Findings about positions (n, 3) A that may be of the atoms in another order: bonds of absurd lengths.
+
+    A bond is that if it is 0.6 A longer than the force field's and than the sum of two covalent radii, or shorter than
+    half of each. Simulations and crystals have no such bonds.
+
+    bonds : (m, 2) pairs of atoms to look at; those of virtual sites, which have places of their own, are passed over
+    """
+    bonds = bonds[~atoms.is_site[bonds].any(axis=1)]
+    elements = ["X"] * len(atoms) if atoms.labels is None else atoms.labels.elements.tolist()
+    radii = np.array([covalent_radius(element) if element not in ("", "X") else np.nan for element in elements])
+    sums = radii[bonds].sum(axis=1)
+    sums = np.where(np.isfinite(sums), sums, USUAL_BOND)
+    usual, lengths = _usual_lengths(atoms, bonds, sums), _lengths(positions, bonds)
+    is_long, is_short = lengths > np.maximum(usual, sums) + _MOST_LONGER, lengths < _SHORTEST * np.minimum(usual, sums)
+    wrong = np.flatnonzero(is_long | is_short)
+    if not len(wrong):
+        return []
+    worst = int(wrong[np.abs(lengths - usual)[wrong].argmax()])
+    i, j = bonds[worst].tolist()
+    more = f", and {len(wrong) - 1:,} more of {len(lengths):,} cannot be" if len(wrong) > 1 else ""
+    text = (
+        f"the bond of {atoms.describe(i)} and {atoms.describe(j)} is {lengths[worst]:,.2f} A long{more}; are the atoms "
+        "in another order there?"
+    )
+    return [Finding("noted", text, tuple(np.unique(bonds[wrong]).tolist()))]
 
 
 def impossible_bonds(atoms: Atoms) -> NDArray[np.intp]:
@@ -277,11 +312,3 @@ def _codes(pairs: Ints, n: int) -> NDArray[np.int64]:
     low, high = np.sort(np.asarray(pairs, np.int64), axis=1).T
     codes: NDArray[np.int64] = low * n + high
     return codes
-
-
-def imaged(n_imaged: int, n_frames: int) -> list[Finding]:
-    """Give the finding that frames were imaged; none if none was."""
-    if not n_imaged:
-        return []
-    frames = f"{n_imaged:,} of {n_frames:,} frame{'' if n_frames == 1 else 's'} {'was' if n_frames == 1 else 'were'}"
-    return [Finding("repaired", f"{frames} imaged: molecules made whole and put side by side", code="imaged")]

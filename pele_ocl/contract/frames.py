@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms
 from .cells import Floats
-from .findings import bond_text, limits_of
+from .findings import Finding, bond_text, limits_of, of_order
 from .imaging import Imager, Indices, Reals, apart_along, farther_than
 
 Image = Literal["auto", "none"]
@@ -59,6 +59,10 @@ class FrameContract:
             positions, imaged = self._imager(positions, cells)
         return positions, imaged, self._torn(positions, cells)
 
+    def of_order(self, positions: Reals) -> list[Finding]:
+        """Findings about a frame (n, 3) A that may have the atoms in another order, by the bonds that are looked at."""
+        return of_order(self.atoms, self._bonds, np.asarray(positions, np.float64))
+
     def _torn(self, positions: Reals, cells: Floats | None) -> dict[int, str]:
         """Say why frames with impossible bonds fail, by their place."""
         if not len(self._bonds):
@@ -83,7 +87,7 @@ class FrameContract:
             k, worst = suspect[row], int(np.where(beyond[row], squares[row] / self._most, 0).argmax())
             has_cell = cells is not None and bool(np.isfinite(cells[k]).all())
             if not has_cell:
-                why = "the frame has no cell by which the molecule could be made whole"
+                why = "the frame has no cell by which the molecule could be made whole, or its atoms have another order"
             elif self.image == "none":
                 why = "take `image='auto'`"
             else:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from numpy.typing import ArrayLike
 
 from ..atoms import Atoms
+from ..common.errors import KeywordError
 from ..common.modules import lazy_names, make_callable
 from ..gb_models.solvent_model import SolventModel
 from .born import BORN
@@ -46,8 +48,18 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
     )
 
 
+@overload
 def energy(
-    atoms: Atoms,
+    atoms: Atoms, *, gradient: bool = ..., fixed_radii: bool = ..., one_four: Literal["scale", "exclude"] = ...,
+    cutoff: float | None = ..., per_atom: bool = ..., frozen: ArrayLike | None = ..., terms: Sequence[Term] = ...,
+    only_terms: Sequence[str] | str | None = ..., precision: str = ..., variant: str = ..., born: str = ...,
+    accuracy: float | None = ..., device: Device | int | str | None = ..., model: SolventModel | None = ...,
+    **words: Any,
+) -> EnergyResult: ...  # fmt: skip
+@overload
+def energy(atoms: str | PathLike[str] | Sequence[str | PathLike[str]], **words: Any) -> Any: ...
+def energy(
+    atoms: Atoms | str | PathLike[str] | Sequence[str | PathLike[str]],
     *,
     gradient: bool = True,
     fixed_radii: bool = False,
@@ -56,19 +68,29 @@ def energy(
     per_atom: bool = False,
     frozen: ArrayLike | None = None,
     terms: Sequence[Term] = (),
-    only_terms: Sequence[str] | None = None,
+    only_terms: Sequence[str] | str | None = None,
     precision: str = "float32",
     variant: str = "auto",
     born: str = "auto",
     accuracy: float | None = None,
     device: Device | int | str | None = None,
-    model: SolventModel | None = None,
-) -> EnergyResult:
+    model: SolventModel | int | None = None,
+    models: Literal["one", "all"] = "one",
+    per_residue: bool = False,
+    strict: bool = False,
+    **words: Any,
+) -> Any:
     """Lennard-Jones, Coulomb, GB and nonpolar energy of a molecule, and its full gradient.
 
     docs/theory/energy.md has the formulas. Use Energy to evaluate many conformations of one molecule.
 
-    atoms : Atoms with charges, lj_sigma, lj_epsilon, gb_radii and gb_scales, as far as the terms take them; n >= 1
+    >>> import pele_ocl
+    >>> result = pele_ocl.energy("data/structures/trialanine.pdb", gb="obc2")
+    >>> print(f"{result.total:.1f} kcal/mol")
+    -135.5 kcal/mol
+
+    atoms : Atoms with charges, lj_sigma, lj_epsilon, gb_radii and gb_scales, as far as the terms take them; n >= 1. Or
+        the path of a file, which is read and checked as the command does; or several paths
     gradient : False for energies alone
     fixed_radii : True for the gradient at Born radii that stay as they are, as PELE has it
     one_four : "scale" 1-4 pairs of Lennard-Jones and Coulomb by atoms.one_four, or "exclude" them; pairs one or two
@@ -78,8 +100,8 @@ def energy(
     frozen : atoms that never move, a mask (n,) or indices. Their gradient is 0, and what they give each other is
         computed once if it does not change; no conformation may have them elsewhere
     terms : further terms, such as PositionalRestraint(10.0)
-    only_terms : names of the force field's terms to compute, such as ("bond", "angle"), or bonded, nonbonded and gb for
-        several; all that are there by default
+    only_terms : names of the force field's terms to compute, such as ("bond", "angle") or "bond,angle"; bonded,
+        nonbonded and gb stand for several; all that are there by default
     precision : "float32" or "float64"
     variant : key of VARIANTS, or "auto"
     born : key of BORN, "pairs" or "tree", or "auto": where the Born radii come from; pair energies and the chain rule
@@ -87,20 +109,57 @@ def energy(
         without frozen atoms in float32, in float64 if an accuracy is given
     accuracy : worst relative error of a Born radius that "tree" may make, 1e-6 to 1e-4; by default 1e-5
     device : a Device, an index of `pele-ocl devices`, or part of a name; by default PELE_OCL_DEVICE or the best
-    model : GB model, constants, ions, nonpolar term; by default SolventModel()
+    model : GB model, constants, ions, nonpolar term; by default SolventModel(). Of a file also the number of the model
+        to read
+    models : "all" to take all models of a PDB file as conformations of one molecule
+    per_residue : True for energies of residues in the record, of a trajectory for their means
+    strict : True to refuse what is noted otherwise: atoms too close, open disulphides, unreasonable energies
+    words : keywords about a file, as the options of `pele-ocl energy` with underscores. Of the reading: `forcefield`,
+        `select`, `without`, `only`, `coordinates`, `parameters`, `radii`, `templates`, `obc`, `pele_data`, `ligands`
+        and others of pele_ocl.jobs.Reading. Of the solvent: `like`, or fields of SolventModel such as `gb` and
+        `ionic_strength`. Of the run: `trajectory`, `frames`, `topology` and `image`; `output`, a file that is written;
+        `resume`, `workers`, `scheduler`, `shard`; `progress`, called with the share done, 0 to 1
 
-    Returns an EnergyResult, kcal/mol and A, with the kernels' time, and of "tree" the error that was measured. Cost
-    n^2, memory linear in n.
+    Returns an EnergyResult, kcal/mol and A, with the kernels' time, and of "tree" the error that was measured. Of all
+    models an Evaluation, `found[i]`; of a trajectory FrameEnergies; of several paths Structures. Each has `table()`,
+    `to_json()`, `text()` and `save(path)`. Cost n^2, memory linear in n.
 
     Raises InputError for coincident atoms, unknown options and energies that overflow. Raises ParameterError for a
-    radius at or below the offset, and DeviceError if the device cannot do it.
+    radius at or below the offset, and DeviceError if the device cannot do it. Files raise as pele_ocl.read does.
     """
-    plan = Energy(
-        atoms, gradient=gradient, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, per_atom=per_atom,
-        frozen=frozen, terms=terms, only_terms=only_terms, precision=precision, variant=variant, born=born,
-        accuracy=accuracy, device=device, model=model,
+    if isinstance(atoms, Atoms) and not words and not isinstance(model, int):
+        plan = Energy(
+            atoms, gradient=gradient, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, per_atom=per_atom,
+            frozen=frozen, terms=terms, only_terms=_names(only_terms), precision=precision, variant=variant, born=born,
+            accuracy=accuracy, device=device, model=model,
+        )  # fmt: skip
+        return plan.evaluate(profile=True)
+    from ..jobs.doors import Door
+    from .spec import EnergySpec
+
+    door = Door.of("energy", words, model, device)
+    if isinstance(atoms, Atoms):
+        door.require_atoms()
+        return energy(
+            atoms, gradient=gradient, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, per_atom=per_atom,
+            frozen=frozen, terms=terms, only_terms=only_terms, precision=precision, variant=variant, born=born,
+            accuracy=accuracy, device=device, model=door.model,
+        )  # fmt: skip
+    if frozen is not None or terms != ():
+        raise KeywordError("`frozen` and further `terms` need Atoms, which pele_ocl.read makes of a file")
+    names = _names(only_terms)
+    spec = EnergySpec(
+        reading=door.reading, models=models, gradient=gradient, fixed_radii=fixed_radii, one_four=one_four,
+        cutoff=cutoff, terms=None if names is None else tuple(names), precision=precision, variant=variant, born=born,
+        accuracy=accuracy, device=door.run.device, model=door.model, per_residue=per_residue, strict=strict,
+        mentioned=tuple(name for name in ("surface", "gb") if name in words), per_atom=per_atom,
     )  # fmt: skip
-    return plan.evaluate(profile=True)
+    return door.evaluated(spec, atoms, alone={"models_all": models == "all", "fixed_radii": fixed_radii})
+
+
+def _names(terms: Sequence[str] | str | None) -> Sequence[str] | None:
+    """Names of terms; of a text those between commas, where blanks may replace underscores."""
+    return ["_".join(name.split()) for name in terms.split(",")] if isinstance(terms, str) else terms
 
 
 make_callable(__name__)

@@ -10,16 +10,49 @@ from typing import Any, Literal
 import numpy as np
 
 from ..atoms import Atoms
+from ..common.errors import InputError, KeywordError
 from ..common.inputfile import InputFile
 from ..common.notes import note
-from ..jobs.evaluation import Evaluation, EvaluationSpec, Progress
-from ..jobs.facts import accuracy_facts, area_facts, gradient_facts, radii_facts, residue_facts, settings
-from ..jobs.reading import require_lennard_jones
-from . import Energy, EnergyBatch, EnergyResult, summary
-from .term_set import has_radii
+from ..grid import FARTHEST
+from ..jobs.evaluation import Evaluation, EvaluationSpec, Progress, Table
+from ..jobs.facts import (
+    accuracy_facts,
+    area_facts,
+    gradient_facts,
+    names_of_residues,
+    numbers_in,
+    radii_facts,
+    residue_facts,
+    settings,
+)
+from ..jobs.texts import (
+    UNIT,
+    Facts,
+    Model,
+    accuracy_attributes,
+    accuracy_lines,
+    area_lines,
+    choice_line,
+    ending,
+    energy_lines,
+    gradient_line,
+    headline,
+    how_computed,
+    label_columns,
+    lines_of,
+    model_columns,
+    model_line,
+    model_lines,
+    origin_of,
+    residue_table,
+)
+from .plan import Energy
+from .result import ALL_TERMS, EnergyBatch, EnergyResult
+from .term_set import GROUPS, has_radii, summary
+from .variants import VARIANTS
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class EnergyEvaluation(Evaluation[EnergyResult]):
     """Energies of a structure, or of all its models; batch : of all models, None for one structure"""
 
@@ -32,9 +65,10 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
 
     reading : how files are read; models : "one", or "all" for every model of a file
     gradient : True for its norms in the record, kcal/mol/A; per_residue : True for energies of residues
+    per_atom : True for energies of atoms in results
     terms : names of the terms to compute and to sum; by default all
     strict : True to refuse what is noted otherwise
-    mentioned : options that were given, --surface and --gb, to be told if they play no part
+    mentioned : which of "surface" and "gb" the user named, to be told if they play no part
 
     The other fields are options of pele_ocl.Energy.
 
@@ -52,11 +86,26 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
     device: str | None = None
     per_residue: bool = False
     mentioned: tuple[str, ...] = ()
+    per_atom: bool = False
+
+    needs_lennard_jones = True
+
+    def __post_init__(self) -> None:
+        if self.fixed_radii and not self.gradient:
+            raise KeywordError("`fixed_radii` is about the gradient, which is left out; leave out one of the two")
+        if self.cutoff is not None and self.cutoff > FARTHEST:
+            raise InputError(f"the cutoff is {self.cutoff:g} A; a distance of at most {FARTHEST:g} A is needed")
+        unknown = next((name for name in self.terms or () if name not in (*ALL_TERMS, *GROUPS)), None)
+        if unknown is not None:
+            raise InputError(
+                f"there is no term {unknown!r}; choose of {', '.join(ALL_TERMS)}; {', '.join(GROUPS)} stand for several"
+            )
 
     def plan(self, atoms: Atoms, gradient: bool, per_atom: bool) -> Energy:
-        """Plan the evaluation of atoms."""
+        """Plan the evaluation of atoms; a gradient holds Born radii that the model has no derivative of."""
+        fixed_radii = self.fixed_radii or (gradient and self.model.gb_model.holds_radii)
         plan = Energy(
-            atoms, gradient=gradient, fixed_radii=self.fixed_radii, one_four=self.one_four, cutoff=self.cutoff,
+            atoms, gradient=gradient, fixed_radii=fixed_radii, one_four=self.one_four, cutoff=self.cutoff,
             per_atom=per_atom, precision=self.precision, variant=self.variant, born=self.born, accuracy=self.accuracy,
             device=self.device, model=self.model, only_terms=None if self.terms is None else list(self.terms),
         )  # fmt: skip
@@ -68,9 +117,9 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
         self, source: InputFile, progress: Progress | None = None, per_atom: bool = False
     ) -> EnergyEvaluation:  # fmt: skip
         """Compute the energies of a file; per_atom : True for energies of each atom, of one model"""
-        require_lennard_jones(source)
         molecule, checks = self._read(source)
-        plan = self.plan(molecule.atoms, self.gradient, self.per_residue or (per_atom and not molecule.numbers))
+        of_atoms = self.per_atom or self.per_residue or (per_atom and not molecule.numbers)
+        plan = self.plan(molecule.atoms, self.gradient, of_atoms)
         batch: EnergyBatch | None = None
         failed: Mapping[int, str] = {}
         if molecule.conformations is None:
@@ -96,6 +145,15 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
         """Give the force field, the constants of the solvent, and the pairs."""
         return {**settings(self.model, atoms), "cutoff": self.cutoff, "one_four": self.one_four}
 
+    def plan_of_frames(self, atoms: Atoms) -> Energy:
+        """Plan the evaluation of frames, for their energies alone."""
+        return self.plan(atoms, False, self.per_residue)
+
+    @property
+    def has_residues_of_frames(self) -> bool:
+        """True if means of the energies of residues are wanted."""
+        return self.per_residue
+
     def facts_of_model(self, result: EnergyResult) -> dict[str, Any]:
         """Energies, gradient and Born radii of a structure or a model."""
         has_radii = bool(np.isfinite(result.born_radii).all())  # NaN if no term needs them
@@ -107,6 +165,59 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
             **(residue_facts(result) if self.per_residue else {}),
         }
 
+    def text_of(self, found: Evaluation[EnergyResult], verbose: bool, total: float) -> str:
+        """Describe a result for people; total : seconds of all"""
+        molecule, facts = found.molecule, self.settings_of(found.molecule.atoms)
+        result: EnergyResult | EnergyBatch = _batch_of(found) or found.first
+        names = result.terms.names
+        contents = summary(names, result.atoms, result.model)
+        lines = [f"{headline(molecule.source.path.name, result.atoms)}; {contents}", *lines_of(facts, names)]
+        if isinstance(result, EnergyBatch):
+            lines += model_lines(_rows(found))
+        else:
+            held = ", Born radii and surface held" if result.model.gb_model.holds_radii else ""
+            lines += ["", *energy_lines(result.energy), *area_lines(result.model, result.energy)]
+            lines += gradient_line(gradient_facts(result.gradient), held)
+        lines += [*accuracy_lines(result, result.born), "", ending(result, result.seconds["kernel"], total)]
+        if verbose and isinstance(result, EnergyResult):
+            variant = VARIANTS[result.variant]
+            kernel = f"Kernel: cl/{variant.file}, {variant.summary}"
+            lines += ["", model_line(facts), kernel, choice_line(result.device)]
+        if self.per_residue:
+            models: list[tuple[int | None, Any]]
+            if isinstance(result, EnergyBatch):
+                models = [
+                    (number, of.per_residue().columns()) for number, of in found.rows() if not isinstance(of, str)
+                ]
+            else:
+                models = [(None, result.per_residue().columns())]
+            lines += ["", residue_table(names_of_residues(result.atoms), models)]
+        return "\n".join(lines)
+
+    def table_of(self, found: Evaluation[EnergyResult], call: Mapping[str, object] | None, has_arrays: bool) -> Table:
+        """Columns, units and facts of a file: energies, Born radius and gradient of atoms, or energies of models."""
+        molecule, batch = found.molecule, _batch_of(found)
+        told = {**self.settings_of(molecule.atoms), **numbers_in(self.facts_of_molecule(found.first))}
+        if batch is not None:
+            columns, units = model_columns(_rows(found))
+            if has_arrays and not batch.model.gb_model.vacuum:
+                columns["born_radii"], units["born_radii"] = batch.born_radii, "angstrom"
+            if has_arrays and batch.gradients is not None:
+                columns["gradient"], units["gradient"] = batch.gradients, f"{UNIT}/angstrom"
+            return columns, units, _attributes(found, batch, told, call)
+        result = found.first
+        if result.per_atom is None:
+            result = self.plan(molecule.atoms, self.gradient, True).evaluate(profile=True)
+            assert result.per_atom is not None
+        columns = label_columns(result.atoms) | result.per_atom.columns()
+        if not result.model.gb_model.vacuum:
+            columns["born_radii"] = result.born_radii
+        if result.gradient is not None:
+            columns["gradient"] = result.gradient
+        units = dict.fromkeys(result.energy, UNIT) | {"born_radii": "angstrom", "gradient": f"{UNIT}/angstrom"}
+        energies = {f"energy_{name}": value for name, value in result.energy.items()}
+        return columns, units, {**_attributes(found, result, told, call), **energies}
+
     @cached_property
     def _told(self) -> set[str]:
         return set()
@@ -116,10 +227,32 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
         for option, used in (("surface", "nonpolar" in plan.names), ("gb", has_radii(plan.names, plan.model))):
             if option in self.mentioned and not used and not plan.model.gb_model.vacuum and option not in self._told:
                 self._told.add(option)
-                note(f"Note: --{option} plays no part, as none of its terms is among --terms")
+                note(f"Note: `{option}` plays no part, as none of its terms is among `only_terms`")
 
 
 def _gradient_facts(result: EnergyResult) -> dict[str, Any] | None:
     """Give the norms of the gradient, and tell if it holds Born radii and surface."""
     found = gradient_facts(result.gradient)
     return {**found, "holds_radii": True} if found and result.model.gb_model.holds_radii else found
+
+
+def _batch_of(found: Evaluation[EnergyResult]) -> EnergyBatch | None:
+    return found.batch if isinstance(found, EnergyEvaluation) else None
+
+
+def _rows(found: Evaluation[EnergyResult]) -> list[Model]:
+    """Give the terms and the total of each model, or why it failed."""
+    return [(number, of if isinstance(of, str) else of.energy) for number, of in found.rows()]
+
+
+def _attributes(
+    found: Evaluation[EnergyResult], result: EnergyResult | EnergyBatch, facts: Facts, call: Mapping[str, object] | None
+) -> dict[str, object]:
+    return {
+        **origin_of(found.molecule.source, found.molecule.coordinates, call),
+        **how_computed(result.atoms, result),
+        **{f"seconds_{name}": value for name, value in result.seconds.items()},
+        **facts,
+        "born": result.born,
+        **accuracy_attributes(result),
+    }

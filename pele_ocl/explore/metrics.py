@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atoms import Atoms, Floats, Labels, Residue
+from ..atoms import Atoms, Floats, Labels, Residue, correspondence, counterparts, labels_of
 from ..binding import Binding
 from ..binding.pele import PoseEvaluator
 from ..common.errors import InputError
@@ -97,7 +97,8 @@ class InternalEnergy(Metric):
 class Rmsd(Metric):
     """Root mean square distance in A from a native structure.
 
-    Atoms are found there by chain, residue and name. Without superposition the frames are taken to be the same.
+    Atoms are found there by chain, residue and name, in the spelling of any program (`correspondence`); those that the
+    native structure lacks are not compared. Without superposition the frames are taken to be the same.
 
     n_chosen, n_compared : atoms to compare, and how many of them the native structure has, which alone count
     """
@@ -107,24 +108,23 @@ class Rmsd(Metric):
     ) -> None:
         """superposed : (n,) atoms that are superposed before, None for none; hydrogens : whether they count"""
         structure = read_structure(native)
-        theirs = _keys(structure.labels)
-        places = {key: place for place, key in enumerate(theirs)}
         assert atoms.labels is not None
         keys = _keys(atoms.labels)
         compared = chosen if superposed is None else chosen | superposed
-        _refuse_copies([keys[i] for i in np.flatnonzero(compared).tolist()], keys, theirs, native)
-        there = np.array([key in places for key in keys], bool)
+        _refuse_copies([keys[i] for i in np.flatnonzero(compared).tolist()], keys, _keys(structure.labels), native)
+        places = _places(atoms.labels, structure.labels, compared, str(native))
+        there = places >= 0
         heavy = np.ones(len(atoms), bool) if hydrogens else atoms.labels.elements != "H"
         self._own = np.flatnonzero(chosen & there & heavy)
         self.n_chosen, self.n_compared = int((chosen & heavy).sum()), len(self._own)
-        self._target = structure.positions[[places[keys[i]] for i in self._own]]
+        self._target = structure.positions[places[self._own]]
         if not len(self._own):
-            raise InputError(f"{native}: has none of the atoms to compare; chain, residue and name must be equal")
+            raise InputError(f"{native}: has none of the atoms to compare; chain, residue and name must be the same")
         self._by = np.flatnonzero(superposed & there & heavy) if superposed is not None else None
         if self._by is not None:
             if len(self._by) < 3:
                 raise InputError(f"{native}: has {len(self._by)} of the atoms that are superposed; three are needed")
-            self._reference = structure.positions[[places[keys[i]] for i in self._by]]
+            self._reference = structure.positions[places[self._by]]
 
     def evaluate(self, states: States) -> Floats:
         points = states.positions[:, self._own]
@@ -271,6 +271,18 @@ def _keys(labels: Labels) -> list[Key]:
     """Name each atom by its chain, residue and name."""
     columns = labels.chains, labels.residue_names, labels.residue_numbers, labels.insertion_codes, labels.names
     return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def _places(own: Labels, native: Labels, compared: Bools, source: str) -> NDArray[np.intp]:
+    """Find the native atom of each of our atoms that are compared, (n,), -1 for all others."""
+    chosen = np.flatnonzero(compared)
+    found = np.full(len(own), -1, np.intp)
+    if len(chosen):
+        try:
+            found[chosen] = correspondence(own, native, source).order[chosen]
+        except InputError:  # there are more or less atoms than ours
+            found[chosen] = counterparts(labels_of(own, chosen), native, source)
+    return found
 
 
 def _refuse_copies(compared: Sequence[Key], own: Sequence[Key], native: Sequence[Key], path: Path) -> None:

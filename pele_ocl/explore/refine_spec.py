@@ -17,10 +17,11 @@ from ..binding.poses import PoseReader, Poses, holds_molecules, read_complexes
 from ..common.errors import FormatError, InputError, PeleError
 from ..common.hashing import sha256_of
 from ..common.inputfile import InputFile, read_file
-from ..contract import of_energy, of_structure, require
+from ..contract import of_energy, of_structure
 from ..formats import read_conformations
 from ..formats.conformation_files import Content, write_conformation
 from ..gb_models.solvent_model import SolventModel
+from ..jobs.checks import Checks
 from ..jobs.facts import composition_as_json, settings
 from ..jobs.journal import make_folder
 from ..jobs.reading import Reading, Reads
@@ -63,7 +64,7 @@ class RefineSpec(Spec[int]):
     def given(self) -> Atoms:
         """Atoms of the complex. Raises InputError for a structure that is refused."""
         atoms = self.reading.chosen(self.source)[0]
-        require(of_structure(atoms, "noted"), self.strict)
+        Checks(self.path, self.strict).add(*of_structure(atoms, "noted"))
         return atoms
 
     @cached_property
@@ -264,6 +265,8 @@ class RefineSpec(Spec[int]):
         }  # fmt: skip
 
 
-def finite(values: Mapping[str, float]) -> dict[str, float | None]:
-    """Put None in place of what is no number."""
-    return {name: value if math.isfinite(value) else None for name, value in values.items()}
+def finite(values: Mapping[str, float]) -> dict[str, float | int | None]:
+    """Put None in place of what is no number; clashes are whole."""
+    known = {name: value if math.isfinite(value) else None for name, value in values.items()}
+    clashes = known.get("clashes")
+    return known if clashes is None else {**known, "clashes": int(clashes)}

@@ -25,7 +25,7 @@ from ..forcefield.control import beside
 from ..forcefield.sources import data_folders
 from ..formats.conformation_files import ConformationFile
 from ..gb_models import GB_MODELS
-from ..gb_models.solvent_model import SolventModel, default_radii
+from ..gb_models.solvent_model import SolventModel
 from ..jobs.facts import settings
 from ..jobs.journal import Journal
 from ..jobs.records import Record
@@ -159,13 +159,15 @@ class Exploration:
 
     @cached_property
     def forcefield(self) -> ForceField:
-        """Force field of the complexes."""
+        """Force field of the complexes; rows of GB radii that a user's tables lack are of the solvent model's set."""
         control, own = self.simulation.energies, self._parameters
-        return ForceField.load(
-            control.forcefield, default_radii(control.gb, "pele"), own.templates, own.obc,
+        found = ForceField.load(
+            control.forcefield, None, own.templates, own.obc,
             self.data, own.fallback or "sgb" in GB_MODELS[control.gb].parameters,
             control.allow_missing_terminals,
         )  # fmt: skip
+        chosen = self.model.radii_set
+        return found if chosen is None or not found.origin.rows else found._with_radii(chosen)
 
     @property
     def data(self) -> tuple[Path, ...]:
@@ -280,7 +282,7 @@ class Exploration:
         groups: list[ExplorerGroup] = []
         for number, source in zip(self.numbers, self.sources, strict=True):
             if source not in known:
-                known[source] = read(read_file(source), self.forcefield)
+                known[source] = self.model.choose_radii(read(read_file(source), self.forcefield))
                 require(of_structure(known[source]), file=source)
             atoms = known[source]
             group = next((group for group in groups if _is_same_molecule(group.atoms, atoms)), None)

@@ -15,10 +15,11 @@ from ..atoms.combining import Combining
 from ..atoms.radii import BONDI_SETS, RADII_SETS, TINKER_SETS, element_rule, radii_set, tidy_set
 from ..common import arguments
 from ..common.errors import InputError, ParameterError
+from ..common.modules import renamed
 from .bonded import AtomParameters, bonded_of
 from .bonding import bonding_of
 from .links import Links
-from .matching import Match, match_residues
+from .matching import Match, match_residues, unmatched_residues
 from .obc import Key, lookup
 from .openmm.names import is_named
 from .sources import Origin, collected, embedded_radii
@@ -83,9 +84,11 @@ class ForceField:
         templates: Iterable[str | PathLike[str]] = (),
         obc: Iterable[str | PathLike[str]] = (),
         pele_data: Iterable[str | PathLike[str]] = (),
-        fallback: bool = False,
+        guess_radii: bool = False,
         allow_missing_terminals: bool = True,
         allow_scripts: bool = False,
+        *,
+        fallback: bool | None = None,
     ) -> ForceField:
         """Collect a force field from the built-in Amber99SB and a user's files; later files win over earlier ones.
 
@@ -98,8 +101,9 @@ class ForceField:
         templates : IMPACT template files, or folders that are searched through and through
         obc : OBC tables, text or JSON
         pele_data : PELE's Data and DataLocal folders, or folders that hold them
-        fallback : radii by element and bonds for atoms without a row, instead of an error
+        guess_radii : radii by element and bonds for atoms without a row, instead of an error
         allow_missing_terminals : of the ForceField
+        fallback : former name of `guess_radii`
         allow_scripts : whether Python scripts in OpenMM's XML files are run; else a file that holds one is refused
 
         The twenty amino acids or a folder Protein make a whole force field, and the built-in templates are left out.
@@ -111,15 +115,17 @@ class ForceField:
         for what, value in (("name", name), ("radii", radii)):
             if value is not None:
                 arguments.text(what, value)
-        arguments.flag("fallback", fallback)
+        if fallback is not None:
+            guess_radii = renamed("ForceField.load(fallback=...)", "guess_radii=", fallback)
+        arguments.flag("guess_radii", guess_radii)
         arguments.flag("allow_missing_terminals", allow_missing_terminals)
         arguments.flag("allow_scripts", allow_scripts)
         if name is not None and is_named(name):
             return _openmm_force_field(name, radii, [*templates, *obc, *pele_data], allow_scripts)
         found = collected(name, radii, templates, obc, pele_data)
         return cls(
-            found.name, found.kind, found.templates, found.radii, fallback, found.radii_set, found.origin, found.links,
-            allow_missing_terminals, default_radii=radii is None and not found.origin.rows,
+            found.name, found.kind, found.templates, found.radii, guess_radii, found.radii_set, found.origin,
+            found.links, allow_missing_terminals, default_radii=radii is None and not found.origin.rows,
         )  # fmt: skip
 
     def _with_radii(self, name: str) -> ForceField:
@@ -131,6 +137,10 @@ class ForceField:
         arguments.choice("radii", chosen, RADII_SETS)
         rows = self.radii if chosen in BONDI_SETS else {**embedded_radii(chosen), **self.origin.rows}
         return replace(self, radii=rows, radii_set=chosen, default_radii=False)
+
+    def _unmatched(self, structure: Structure) -> list[int]:
+        """List the places of the residues, from 0, that have no template."""
+        return unmatched_residues(structure, self.templates)
 
     def assign(self, structure: Structure) -> Atoms:
         """Parameters for every atom of a structure.
@@ -224,7 +234,7 @@ class ForceField:
             others = f" ({len(missing)} atoms in all)" if len(missing) > 1 else ""
             raise ParameterError(
                 f"{structure.where(int(missing[0]))}: the OBC tables have no row {keys[missing[0]]}{others}; "
-                "add a row with `obc` or use `fallback`"
+                "add a row with `obc` or use `guess_radii`"
             )
         guessed = np.array([element for t in used for element in t.elements])[index]
         stated = np.array([tidy_element(element) for element in structure.labels.elements])
@@ -270,6 +280,10 @@ class XmlForceField(ForceField):
         chosen = tidy_set(arguments.text("radii", name))
         arguments.choice("radii", chosen, RADII_SETS)
         return replace(self, xml=replace(self.xml, set_of_radii=chosen))
+
+    def _unmatched(self, structure: Structure) -> list[int]:
+        """List the places of the residues, from 0, that have no template."""
+        return self.xml.unmatched(structure)
 
     def _assign_known(self, structure: Structure) -> Atoms:
         """Assign as `assign` does."""

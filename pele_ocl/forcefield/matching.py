@@ -184,12 +184,7 @@ def _explain(
     if water:
         return f"{where}: {water}{others}"
     if not candidates:
-        return (
-            f"{where}: the force field has no template for the residue {residue.name}{others}; "
-            f"give its template with `templates` (a file {residue.name.lower()}z, or the folder that holds it; "
-            "peleffy makes them for ligands) and its radii with `obc` or `fallback`, or, for solvent, potmap and ions, "
-            "a PQR file"
-        )
+        return f"{where}: the force field has no template for the residue {residue.name}{others}; {_way(residue)}"
     template, missing, extra = min(
         ((t, *differences(t.names, residue.atoms)) for t in candidates), key=lambda found: len(found[1]) + len(found[2])
     )
@@ -197,6 +192,24 @@ def _explain(
     has = [f"has {_listed(extra)} too many"] if extra else []
     problem = " and ".join(lacks + has)
     return f"{where}: against the closest template, {template.name}, the residue {problem}{others}; {_advice(missing)}"
+
+
+# What to give for a small molecule that a force field does not know.
+LIGAND_WAY = (
+    "if it is a small molecule, give that as a ligand file with all its hydrogens (`ligand_file=ligand.sdf`; .mol2 and "
+    ".smi, too; in Python ligands=[...], which also takes a Ligand of RDKit's Mol)"
+)
+
+
+def _way(residue: _Residue) -> str:
+    """Say what to give for a residue of an unknown name."""
+    xml = (
+        "an OpenMM force field that has it, with an XML file of your own behind a comma ("
+        f"`forcefield='amber14,{residue.name.lower()}.xml'`)"
+    )
+    pele = f"PELE's template (`templates={residue.name.lower()}z`) with its radii (`obc`, `guess_radii`)"
+    first = f"{LIGAND_WAY}; or {xml}" if len(residue.atoms) > 1 else f"give {xml}"
+    return f"{first}; or {pele}; or, for solvent, potmap and ions, a PQR file"
 
 
 def without_hydrogens(source: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -17,7 +16,10 @@ from ..common.textfiles import number, plain_bytes, quoted
 from .mol2 import mol2_graphs
 
 _DOUBLE = "2"
-_END = re.compile(r"^\$\$\$\$.*$", re.MULTILINE)
+_END = "$$$$"
+# Formal charges of the column of old files, by its figure; 4 is a radical.
+_OLD_CHARGES = {0: 0, 1: 3, 2: 2, 3: 1, 4: 0, 5: -1, 6: -2, 7: -3}
+_UNPAIRED = {0: 0, 1: 0, 2: 1, 3: 2}  # electrons, by the figure of a radical: a singlet has none
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,12 +28,58 @@ class Molecule:
 
     graph : elements and bonds; no bonds where the file has none; positions : (n, 3) A
     double : pairs of atoms (i < j) that the file calls doubly bonded; is_drawing : whether the file says 2D
+
+    Of an SDF file also:
+
+    name : its title; orders : (i, j, kind) of each bond as the file has it, "4" an aromatic one
+    charges, radicals : (n,) formal charges, e, and unpaired electrons of the atoms
     """
 
     graph: Graph
     positions: Floats
     double: frozenset[tuple[int, int]] = frozenset()
     is_drawing: bool = False
+    name: str = ""
+    orders: tuple[tuple[int, int, str], ...] = ()
+    charges: tuple[int, ...] = ()
+    radicals: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class SdfRecord:
+    """A molecule of an SDF file that is not read yet; line : its first in the file, from 1"""
+
+    line: int
+    lines: tuple[str, ...]
+
+    def molecule(self) -> Molecule:
+        """Read the molecule, V2000 or V3000. Raises FormatError, which begins with what is wrong."""
+        lines = list(self.lines)
+        if len(lines) < 4:
+            raise FormatError("is no molecule of an SDF file")
+        is_drawing = lines[1][20:22].upper() == "2D"
+        records = (_v3000 if "V3000" in lines[3] else _v2000)(lines)
+        positions = np.array(records.positions, np.float64).reshape(-1, 3)
+        if not len(positions):
+            raise FormatError("has no atoms")
+        pairs = np.array([(i, j) for i, j, _ in records.bonds], np.int32).reshape(-1, 2)
+        double = frozenset((min(i, j), max(i, j)) for i, j, kind in records.bonds if kind == _DOUBLE)
+        return Molecule(
+            Graph.of(records.elements, pairs), positions, double, is_drawing, lines[0].strip(), tuple(records.bonds),
+            tuple(records.charges), tuple(records.radicals),
+        )  # fmt: skip
+
+
+def sdf_records(file: InputFile) -> list[SdfRecord]:
+    """Divide an SDF file, plain or packed, into its molecules, among them those that cannot be read."""
+    text = plain_bytes(file).decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n")
+    records, start, lines = list[SdfRecord](), 0, text.split("\n")
+    for k, line in enumerate([*lines, _END]):
+        if line.startswith(_END):
+            if any(each.strip() for each in lines[start:k]):
+                records.append(SdfRecord(start + 1, tuple(lines[start:k])))
+            start = k + 1
+    return records
 
 
 def molecules_of(file: InputFile, is_mol2: bool) -> Iterator[Molecule | FormatError]:
@@ -39,7 +87,7 @@ def molecules_of(file: InputFile, is_mol2: bool) -> Iterator[Molecule | FormatEr
 
     Raises FormatError for a file that holds none.
     """
-    found = _of_mol2(file) if is_mol2 else _of_sdf(file)
+    found = _of_mol2(file) if is_mol2 else [record.molecule for record in sdf_records(file)]
     if not found:
         raise FormatError(f"{file}: holds no molecule")
     for k, read in enumerate(found, 1):
@@ -64,56 +112,43 @@ def _of_mol2(file: InputFile) -> list[Callable[[], Molecule]]:
     return [reader(read) for read in mol2_graphs(file)]
 
 
-def _of_sdf(file: InputFile) -> list[Callable[[], Molecule]]:
-    text = plain_bytes(file).decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n")
-    blocks = [block for block in _END.split(text) if block.strip()]
-    # The line end after $$$$ is not the first of the next molecule, whose title may be blank.
-    blocks = [block[1:] if k and block.startswith("\n") else block for k, block in enumerate(blocks)]
-    return [_sdf_reader(block.split("\n")) for block in blocks]
-
-
-def _sdf_reader(lines: list[str]) -> Callable[[], Molecule]:
-    def molecule() -> Molecule:
-        if len(lines) < 4:
-            raise FormatError("is no molecule of an SDF file")
-        is_drawing = lines[1][20:22].upper() == "2D"
-        records = (_v3000 if "V3000" in lines[3] else _v2000)(lines)
-        positions = np.array(records.positions, np.float64).reshape(-1, 3)
-        if not len(positions):
-            raise FormatError("has no atoms")
-        graph = Graph.of(records.elements, np.array(records.bonds, np.int32).reshape(-1, 2))
-        return Molecule(graph, positions, frozenset(records.double), is_drawing)
-
-    return molecule
-
-
 @dataclass
 class _Records:
     """Atoms and bonds of a molecule as its lines come; bonds by atom numbers from 0."""
 
     elements: list[str] = field(default_factory=list)
     positions: list[list[float]] = field(default_factory=list)
-    bonds: list[tuple[int, int]] = field(default_factory=list)
-    double: list[tuple[int, int]] = field(default_factory=list)
+    bonds: list[tuple[int, int, str]] = field(default_factory=list)
+    charges: list[int] = field(default_factory=list)
+    radicals: list[int] = field(default_factory=list)
 
-    def add_atom(self, fields: list[str], element: str) -> None:
+    def add_atom(self, fields: list[str], element: str, charge: int = 0, radical: int = 0) -> None:
         values = [number(text) for text in fields]
         if len(values) != 3 or not all(value is not None and np.isfinite(value) for value in values):
             raise FormatError(f"atom {len(self.positions) + 1} has a position that is no number")
         self.elements.append(tidy_element(element))
         self.positions.append([value for value in values if value is not None])
+        self.charges.append(charge)
+        self.radicals.append(radical)
 
     def add_bond(self, i: int, j: int, kind: str) -> None:
         if i == j or not (0 <= i < len(self.positions) and 0 <= j < len(self.positions)):
             raise FormatError(f"has a bond of the atoms {i + 1} and {j + 1}, of which there are {len(self.positions)}")
-        pair = min(i, j), max(i, j)
-        self.bonds.append(pair)
-        if kind == _DOUBLE:
-            self.double.append(pair)
+        self.bonds.append((i, j, kind))
+
+    def set_property(self, values: list[int], of: str, line: str) -> None:
+        """Take pairs of an atom and its charge, or what tells its unpaired electrons."""
+        for atom, value in zip(values[::2], values[1::2], strict=True):
+            if not 1 <= atom <= len(self.positions) or (of == "RAD" and value not in _UNPAIRED):
+                raise FormatError(f"{quoted(line)} is about no atom of it")
+            if of == "CHG":
+                self.charges[atom - 1] = value
+            else:
+                self.radicals[atom - 1] = _UNPAIRED[value]
 
 
 def _v2000(lines: list[str]) -> _Records:
-    """Read the counts line and the blocks of columns behind it."""
+    """Read the counts line, the blocks of columns behind it, and the properties."""
     n_atoms, n_bonds = _count(lines[3][:3]), _count(lines[3][3:6])
     if n_atoms is None or n_bonds is None:
         raise FormatError(
@@ -123,12 +158,30 @@ def _v2000(lines: list[str]) -> _Records:
     if len(rows) < n_atoms + n_bonds or any(row.startswith("M  END") for row in rows):
         raise FormatError("ends early")
     for row in rows[:n_atoms]:
-        records.add_atom([row[c : c + 10] for c in (0, 10, 20)], row[31:34])
+        old = _count(row[36:39]) or 0
+        records.add_atom(
+            [row[c : c + 10] for c in (0, 10, 20)], row[31:34], _OLD_CHARGES.get(old, 0), int(old == 4)
+        )  # fmt: skip
     for row in rows[n_atoms:]:
         ends = [_count(row[:3]), _count(row[3:6])]
         if ends[0] is None or ends[1] is None:
             raise FormatError(f"{quoted(row)} is no bond")
         records.add_bond(ends[0] - 1, ends[1] - 1, row[6:9].strip())
+    properties = list[str]()
+    for line in lines[4 + n_atoms + n_bonds :]:
+        if line.startswith("M  END"):
+            break
+        if line.startswith(("M  CHG", "M  RAD")):
+            properties.append(line)
+    if properties:  # which stand for all charges and radicals of the atoms' lines
+        records.charges, records.radicals = [0] * n_atoms, [0] * n_atoms
+    for line in properties:
+        words = line[6:].split()
+        values = [_signed(word) for word in words]
+        known = [value for value in values if value is not None]
+        if len(known) != len(values) or not known or len(known) != 1 + 2 * known[0]:
+            raise FormatError(f"{quoted(line)} is no list of atoms and their charges or radicals")
+        records.set_property(known[1:], line[3:6], line)
     return records
 
 
@@ -152,6 +205,12 @@ def _v3000(lines: list[str]) -> _Records:
                 raise FormatError(f"{quoted(' '.join(fields))} is no atom")
             places[fields[0]] = len(records.positions)
             records.add_atom(fields[2:5], fields[1])
+            for name, _, text in (word.partition("=") for word in fields[5:]):
+                if name in ("CHG", "RAD"):
+                    value = _signed(text)
+                    if value is None:
+                        raise FormatError(f"{quoted(' '.join(fields))} is no atom")
+                    records.set_property([len(records.positions), value], name, " ".join(fields))
         elif section == "BOND":
             if len(fields) < 4 or fields[2] not in places or fields[3] not in places:
                 raise FormatError(f"{quoted(' '.join(fields))} is no bond of two of its atoms")
@@ -164,3 +223,8 @@ def _v3000(lines: list[str]) -> _Records:
 def _count(text: str) -> int | None:
     text = text.strip()
     return int(text) if text.isascii() and text.isdecimal() else None
+
+
+def _signed(text: str) -> int | None:
+    value = _count(text.removeprefix("-").removeprefix("+"))
+    return -value if value is not None and text.startswith("-") else value

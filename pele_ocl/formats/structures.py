@@ -16,7 +16,7 @@ from ..atoms import Atoms, Floats, Structure, Topology, correspondence
 from ..common.arguments import file_path, instance
 from ..common.errors import FormatError, InputError
 from ..common.inputfile import read_file
-from ..contract import impossible_bonds, made_whole, whole_structure
+from ..contract import impossible_bonds, made_whole, of_order, whole_structure
 from .cells import read_cell
 from .registry import STRUCTURES, is_structure, refuse_other_format, structure_format, structure_suffix
 
@@ -147,12 +147,12 @@ def read_topology(path: str | PathLike[str], parameters: Paths = ()) -> Topology
 def _placed(topology: Topology, coordinates: str | PathLike[str] | Floats, model: int | None) -> Atoms:
     """Place the atoms of a topology at the positions of another file."""
     if isinstance(coordinates, np.ndarray):
-        return topology.with_positions(coordinates)
+        return _ordered(topology.with_positions(coordinates), "the positions that were given")
     if not is_structure(coordinates):
         refuse_other_format(coordinates)
         from .amber import place
 
-        return _whole(place(topology, coordinates, model), coordinates, model)
+        return _ordered(_whole(place(topology, coordinates, model), coordinates, model), str(coordinates))
     found = structure_format(coordinates).read(read_file(coordinates), model)
     own, n_atoms = topology.parameters.labels, (len(topology), len(found.positions))
     try:
@@ -161,6 +161,14 @@ def _placed(topology: Topology, coordinates: str | PathLike[str] | Floats, model
     except InputError as error:
         raise FormatError(str(error)) from None
     return _whole(atoms, coordinates, model)
+
+
+def _ordered(atoms: Atoms, source: str) -> Atoms:
+    """Note on atoms that positions without names may be of another order; torn bonds are told of elsewhere."""
+    found = [] if len(impossible_bonds(atoms)) else of_order(atoms, atoms.bonds, atoms.positions)
+    if not found:
+        return atoms
+    return replace(atoms, notes=(*atoms.notes, *(f"{source}: {finding.text}" for finding in found)))
 
 
 def _whole_structure(structure: Structure, path: str | PathLike[str], model: int | None) -> Structure:

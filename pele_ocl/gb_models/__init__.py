@@ -29,7 +29,6 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
             "elements": "is_nucleic",
             "necks": "tables",
             "radii_of_models": "radii_note",
-            "solvent_model": "default_radii",
             "surface": "unit_points",
         },
     )

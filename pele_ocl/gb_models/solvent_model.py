@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, fields
 from ..atoms import RADII_SETS, Atoms, noted, require_atoms, with_default_set
 from ..common.arguments import choice, described, is_finite
 from ..common.errors import InputError, PeleError
+from ..common.modules import accept_former
 from ..units import COULOMB_KCAL_A, debye_kappa
 from . import GB_MODELS, GBModel, Spheres, models_listed
 from .radii_of_models import is_radii_note, radii_note
@@ -56,12 +57,12 @@ MMGBSA_DIELECTRICS = {"mmpbsa.py": 78.3, "sander": 80.0, "gmx": 78.5}
 PRESETS: Mapping[str, Mapping[str, float | str]] = {
     "amber": {
         "solvent_dielectric": 78.5, "coulomb_constant": 18.2223**2, "kappa_convention": "amber", "surface": "none",
-        "rgb_max": 25.0, "gbn_convention": "amber", "default_radii": "model", "lcpo_rule": "amber",
+        "born_cutoff": 25.0, "gbn_convention": "amber", "default_radii": "model", "lcpo_rule": "amber",
     },
     **{
         program: {
             "solvent_dielectric": dielectric, "coulomb_constant": 18.2223**2, "kappa_convention": "amber",
-            "surface": "lcpo", "rgb_max": 25.0, "gbn_convention": "amber", "default_radii": "model",
+            "surface": "lcpo", "born_cutoff": 25.0, "gbn_convention": "amber", "default_radii": "model",
             "lcpo_rule": "amber",
         }
         for program, dielectric in MMGBSA_DIELECTRICS.items()
@@ -95,7 +96,7 @@ class SolventModel:
     alpha, beta, gamma : of the tanh polynomial of OBC and GBn; None for the model's own, which gbn2 has by element
     surface_tension : kcal/mol/A^2 of the nonpolar term, >= 0; None for the surface's own: ACE 0.0054, LCPO 0.0072
     probe_radius : A, > 0
-    rgb_max : A, > 0; spheres count in Born radii as far as they are this near to an atom, as in sander. None for all
+    born_cutoff : A, > 0; spheres count in Born radii if they are this near to an atom, as in sander. None for all
     gbn_convention : how programs read gbn and gbn2 if the papers leave it open. "openmm" interpolates necks by straight
         lines between the steps of their tables (1 to 2 A by 0.05 A), and takes the closed form for every sphere.
         "amber" takes the nearest step. Beyond 4 scaled radii it takes sander's series of 5 terms for overlaps, too.
@@ -128,7 +129,7 @@ class SolventModel:
     gamma: float = None  # type: ignore[assignment]
     surface_tension: float = None  # type: ignore[assignment]
     probe_radius: float = 1.4
-    rgb_max: float | None = None
+    born_cutoff: float | None = None
     gbn_convention: str = "openmm"
     gb: str = "obc2"
     coulomb_constant: float = COULOMB_KCAL_A
@@ -162,7 +163,7 @@ class SolventModel:
             if self._may_be_none(f.name):
                 if value is None:
                     continue
-                if f.name != "rgb_max":
+                if f.name != "born_cutoff":
                     raise InputError(
                         f"{f.name} is {described(value)}, and {self.gb} has its own by element; leave it out"
                     )
@@ -170,7 +171,7 @@ class SolventModel:
                 raise InputError(f"{f.name} is {described(value)}; a finite number is needed, at most 1,000,000")
             if f.name in ("solute_dielectric", "solvent_dielectric", "temperature") and not 1e-3 <= value <= 1e6:
                 raise InputError(f"{f.name} is {value:g}; it must be positive, 0.001 to 1,000,000")
-            if f.name in ("probe_radius", "coulomb_constant", "rgb_max") and value <= 0:
+            if f.name in ("probe_radius", "coulomb_constant", "born_cutoff") and value <= 0:
                 raise InputError(f"{f.name} is {value:g}; it must be positive")
             if f.name in ("ionic_strength", "offset", "surface_tension") and value < 0:
                 raise InputError(f"{f.name} is {value:g}; it cannot be negative")
@@ -195,8 +196,8 @@ class SolventModel:
     def _fit_surface(self) -> None:
         """Take the nonpolar term that goes with the GB model; raise InputError for what does not go with it."""
         if (nonpolar := self.gb_model.nonpolar) is not None:
-            if self.rgb_max is not None:
-                raise InputError(f"{self.gb} has Born radii of the whole surface; leave rgb_max out")
+            if self.born_cutoff is not None:
+                raise InputError(f"{self.gb} has Born radii of the whole surface; leave born_cutoff out")
             if self.surface == "lcpo" or self.surface_tension:
                 raise InputError(f"{self.gb} has a nonpolar term of its own; leave surface and surface_tension out")
             if self.surface != "none":
@@ -209,7 +210,7 @@ class SolventModel:
 
     def _may_be_none(self, name: str) -> bool:
         """Tell if a value may be left out for good."""
-        return name == "rgb_max" or (self.gb_model.by_atom and name in ("alpha", "beta", "gamma"))
+        return name == "born_cutoff" or (self.gb_model.by_atom and name in ("alpha", "beta", "gamma"))
 
     @classmethod
     def or_default(cls, model: SolventModel | None) -> SolventModel:
@@ -230,6 +231,8 @@ class SolventModel:
         Raises InputError for another program, or fields that do not exist.
         """
         choice("program", program, tuple(PRESETS))
+        if "rgb_max" in changes:
+            changes = {"born_cutoff" if name == "rgb_max" else name: of for name, of in changes.items()}
         unknown = set(changes) - {f.name for f in fields(cls)}
         if unknown:
             raise InputError(f"a SolventModel has no {', '.join(sorted(unknown))}; see help(SolventModel)")
@@ -293,7 +296,7 @@ class SolventModel:
     def integral_definitions(self) -> dict[str, int]:
         """Build definitions of kernels that compute Born integrals or their slopes."""
         chosen = {
-            "NECK": self.gb_model.neck_scale > 0, "RGB_MAX": self.rgb_max is not None,
+            "NECK": self.gb_model.neck_scale > 0, "RGB_MAX": self.born_cutoff is not None,
             "SERIES_FIRST": self.series_first,
         }  # fmt: skip
         return {name: 1 for name, is_on in chosen.items() if is_on}
@@ -335,7 +338,7 @@ class SolventModel:
     def settings(self) -> dict[str, float | str | None]:
         """Every constant by name, kappa (1/A) among them; None for each that plays no part.
 
-        Without a limit rgb_max is None. Without solvent only the constants of the Coulomb energy are set.
+        Without a limit born_cutoff is None. Without solvent only the constants of the Coulomb energy are set.
         """
         values = {**asdict(self), "kappa": self.kappa}
         del values["default_radii"]  # which sets of molecules tell
@@ -344,6 +347,9 @@ class SolventModel:
         if self.gb_model.vacuum:
             return {name: value if name in IN_VACUUM else None for name, value in values.items()}
         return values
+
+
+accept_former(SolventModel, rgb_max="born_cutoff")
 
 
 def choose_radii_of(model: SolventModel, molecules: Iterable[Atoms]) -> list[Atoms]:
@@ -357,14 +363,6 @@ def choose_radii_of(model: SolventModel, molecules: Iterable[Atoms]) -> list[Ato
             except PeleError:  # which the plan of this molecule says again
                 found[id(atoms)] = atoms
     return [found[id(atoms)] for atoms in given]
-
-
-def default_radii(gb: str | None, like: str | None = None) -> str | None:
-    """Name the set of GB radii for structures that bring none; None for the force field's.
-
-    gb : name of the model, None where there is none; like : program whose constants are wanted, as in SolventModel.like
-    """
-    return SolventModel.like("exact" if like is None else like, gb="none" if gb is None else gb).radii_set
 
 
 def has_area(model: SolventModel, terms: Container[str]) -> bool:

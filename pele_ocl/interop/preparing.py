@@ -25,6 +25,7 @@ from ..common.writing import replacing
 from ..forcefield import ForceField
 from ..forcefield.bonding import POLYMER_BOND_A
 from ..forcefield.matching import unmatched_residues
+from ..forcefield.openmm.topologies import gaps
 from ..formats import is_pdb, read_structure
 from ..formats.assembly import ANOTHER_MODEL
 from .building import LINKS, SEED, Gap, Tell, build_atoms, build_loops, delete, key_of, positions_nm, tidy_bonds
@@ -258,10 +259,22 @@ class _Work:
         self.moved = stretch(fixer, self.there)
         self.strangers = relax(fixer, self.there, lambda share: self.tell("relaxing built atoms", 0.7 + 0.3 * share))
 
+    def _tell_gaps(self, written: Structure) -> None:
+        """Warn of gaps that are left, less those whose missing residues the file names."""
+        labels = written.labels
+        for i, j, apart in gaps(written):
+            if labels.residue(i) not in self.missing:
+                self.warnings.append(
+                    f"{labels.residue(i)} and {labels.residue(j)} follow each other in the file and are {apart:.1f} A "
+                    "apart: the chain has a gap there, which stays, as the file has no sequence of what is missing; "
+                    "give a file with one (SEQRES, as of the Protein Data Bank) to have it built"
+                )
+
     def changes(self, ready: Path) -> Preparation:
         """All that was changed. ready : the file that was written"""
         residues = list(self.fixer.topology.residues())
         written = read_structure(ready)
+        self._tell_gaps(written)
         residues_written = written.labels.residues
         without = [residues_written[k] for k in unmatched_residues(written, ForceField.load().templates)]
         for kind in dict.fromkeys(residue.name for residue in without):

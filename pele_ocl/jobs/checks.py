@@ -44,6 +44,15 @@ class Checks:
             failed |= {} if reason is None else {place: reason}
         return molecule.without(failed)
 
+    def noted(self, atoms: Atoms) -> None:
+        """Tell all findings about a structure that has no energy to be refused for: a map of it, say."""
+        self.add(*(replace(finding, action="noted") for finding in of_structure(atoms, "noted")))
+
+    def told(self, findings: Sequence[Finding]) -> None:
+        """Take findings that were told before. Raises InputError for one that is noted if the job is strict."""
+        require(findings, self.strict)
+        self.findings += findings
+
     def of_model(self, number: int, findings: Sequence[Finding]) -> str | None:
         """Tell the findings about one of several models, or give why it is refused."""
         try:

@@ -5,30 +5,41 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from operator import index
+from os import PathLike
 from typing import Any, Generic, TypeVar
 
-from ..atoms import Atoms
+import numpy as np
+
+from ..atoms import Atoms, Floats
 from ..common.inputfile import InputFile, read_file
+from ..common.notes import with_notes
+from ..formats import require_table_suffix, write_table
 from ..gb_models.solvent_model import SolventModel
+from ..reading import Models, MoleculeRead, Reading, require_lennard_jones
+from ..report import Column, Report
 from ..results import TermResult
 from .checks import Checks
 from .facts import facts_of_plan, notes_of
-from .reading import Models, MoleculeRead, Reading, Reads, molecule_of
-from .records import entries
+from .records import Record, entries
 from .spec import StructurePath, StructureSpec
+from .texts import UNIT
 
 R = TypeVar("R", bound=TermResult)
 Progress = Callable[[float], None]
+Table = tuple[Mapping[str, Any], Mapping[str, str], Mapping[str, object]]  # columns, units and facts of a file
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(Generic[R]):
-    """Results of a structure, or of all its models.
+    """Results of a structure, or of all its models: `found[i]` is the result of model `found.numbers[i]`.
 
     molecule : as it was read
-    results : of the structure, or of each of `molecule.numbers`; None for a model that failed
+    results : of the structure, or of each of `numbers`; None for a model that failed
     failed : why models failed, by their place from 0
     seconds : of each step; findings : as JSON has them
+    spec : what was computed; heard : notes that were told meanwhile
     """
 
     molecule: MoleculeRead
@@ -36,6 +47,87 @@ class Evaluation(Generic[R]):
     failed: Mapping[int, str]
     seconds: Mapping[str, float]
     findings: list[dict[str, object]]
+    spec: EvaluationSpec[R] | None = None
+    heard: tuple[str, ...] = ()
+
+    @property
+    def numbers(self) -> list[int]:
+        """Numbers of the models, in the order of the file; empty for one structure."""
+        return self.molecule.numbers
+
+    @property
+    def errors(self) -> Mapping[int, str]:
+        """Why models failed, by their place from 0; their energies are NaN."""
+        return self.failed
+
+    @property
+    def total(self) -> Floats:
+        """Total energy of each model, (m,) kcal/mol; NaN for one that failed."""
+        return np.array([np.nan if of is None else of.total for of in self.results])
+
+    @property
+    def energies(self) -> Floats:
+        """Energies of each model, (m, n_terms) kcal/mol, in the order of `first.terms.names`."""
+        missing = np.full(len(self.first.terms.names), np.nan)
+        return np.array([missing if of is None else of.energies for of in self.results])
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __iter__(self) -> Iterator[R | None]:
+        return iter(self.results)
+
+    def __getitem__(self, i: int) -> R | None:
+        """Return the result of a model, None if it failed."""
+        return self.results[index(i)]
+
+    def __repr__(self) -> str:
+        failed = f", {len(self.failed):,} failed" if self.failed else ""
+        total = self.total if self.first.terms.names else np.zeros(0)
+        some = f", total {np.nanmin(total):.3f} to {np.nanmax(total):.3f} {UNIT}" if len(total) else ""
+        return f"{type(self).__name__}({self.molecule.source}: {len(self):,} models{failed}{some})"
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
+    def table(self) -> Report:
+        """Return a row for each model: its energies, kcal/mol, or why it failed."""
+        rows = [(number, of) for number, of in self.rows()] if self.numbers else [(1, self.first)]
+        names = list(self.first.energy) if self.first.terms.names else []
+        columns: dict[str, Any] = {"model": np.array([number for number, _ in rows])}
+        for name in names:
+            columns[name] = Column([np.nan if isinstance(of, str) else of.energy[name] for _, of in rows], UNIT)
+        columns["error"] = np.array([of if isinstance(of, str) else "" for _, of in rows], str)
+        return Report(f"Energy of {self.molecule.source}", columns, self._spec.facts_of_molecule(self.first))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record, which the command prints as JSON but for seconds; docs/records.md."""
+        source = self.molecule.source
+        return Record(str(source), source.sha256, with_notes(self._spec.as_json(self), self.heard)).to_dict()
+
+    def save(self, path: str | PathLike[str], call: Mapping[str, object] | None = None) -> None:
+        """Write the result as .h5, .csv or .json: of one structure each atom, of models a row each.
+
+        call : facts of the program and the call, for the file; by default the program and its version
+
+        Raises FormatError for another suffix, or a file that cannot be written.
+        """
+        require_table_suffix(path)
+        write_table(path, *self._spec.table_of(self, call, str(path).lower().endswith(".h5")))
+
+    def text(self, verbose: bool = False, total: float | None = None) -> str:
+        """Describe the result for people; verbose : with constants and steps; total : seconds of all, to be told"""
+        seconds = self.seconds.get("total", sum(self.seconds.values()))
+        return self._spec.text_of(self, verbose, seconds if total is None else total)
+
+    def one(self) -> R:
+        """Return the result of the only structure, which knows what it came from."""
+        return replace(self.first, made=self)
+
+    @property
+    def _spec(self) -> EvaluationSpec[R]:
+        assert self.spec is not None
+        return self.spec
 
     @property
     def first(self) -> R:
@@ -57,7 +149,7 @@ class EvaluationSpec(StructureSpec, Generic[R]):
     strict : True to refuse what is noted otherwise
     """
 
-    reading: Reads = field(default_factory=Reading)
+    reading: Reading = field(default_factory=Reading)
     models: Models = "one"
     precision: str = "float32"
     model: SolventModel = field(default_factory=SolventModel)
@@ -75,8 +167,46 @@ class EvaluationSpec(StructureSpec, Generic[R]):
         """Facts that each model has, such as its energies, or the one structure; as JSON has them."""
 
     @abstractmethod
-    def evaluate(self, source: InputFile, progress: Progress | None = None) -> Evaluation[R]:
-        """Evaluate a file. Raises PeleError if the file, or each of its models, fails."""
+    def evaluate(self, source: InputFile, progress: Progress | None = None, per_atom: bool = False) -> Evaluation[R]:
+        """Evaluate a file; per_atom : True to have all that a file of one structure is to have of each atom
+
+        Raises PeleError if the file, or each of its models, fails.
+        """
+
+    @abstractmethod
+    def plan_of_frames(self, atoms: Atoms) -> Any:
+        """Plan the evaluation of frames, for their energies alone."""
+
+    def words_of_frames(self) -> Mapping[str, object]:
+        """Settings of the results of frames that their plan does not have."""
+        return {}
+
+    @property
+    def has_residues_of_frames(self) -> bool:
+        """True if means of the energies of residues are wanted."""
+        return False
+
+    @abstractmethod
+    def table_of(self, found: Evaluation[R], call: Mapping[str, object] | None, has_arrays: bool) -> Table:
+        """Columns, units and facts of the file of a result; has_arrays : True if models may have arrays of atoms"""
+
+    @abstractmethod
+    def text_of(self, found: Evaluation[R], verbose: bool, total: float) -> str:
+        """Describe a result for people; total : seconds of all"""
+
+    def molecule(self, source: InputFile) -> MoleculeRead:
+        """Read the structure of a file, or its models, with the radii of the solvent. Raises PeleError."""
+        if self.needs_lennard_jones:
+            require_lennard_jones(source)
+        found = self._reading.molecule(source, self.models)
+        return replace(found, atoms=self.model.choose_radii(found.atoms))
+
+    needs_lennard_jones = False  # whether a format without these parameters is refused
+
+    @cached_property
+    def _reading(self) -> Reading:
+        """Way to read files, which tells what the solvent makes of them."""
+        return self.reading if self.reading.solvent is not None else replace(self.reading, solvent=self.model)
 
     def compute(self, item: StructurePath) -> dict[str, Any]:
         """Evaluate a file, for its record."""
@@ -102,8 +232,7 @@ class EvaluationSpec(StructureSpec, Generic[R]):
     def _read(self, source: InputFile) -> tuple[MoleculeRead, Checks]:
         """Read and check a file. Raises PeleError if it, or each of its models, is refused."""
         checks = Checks(source, self.strict)
-        molecule = molecule_of(source, self.reading, self.models)
-        return checks.structure(replace(molecule, atoms=self.model.choose_radii(molecule.atoms))), checks
+        return checks.structure(self.molecule(source)), checks
 
     def _checked(
         self, molecule: MoleculeRead, checks: Checks, results: Sequence[R | None], failed: Mapping[int, str],
@@ -119,7 +248,7 @@ class EvaluationSpec(StructureSpec, Generic[R]):
         if molecule.conformations is None:
             if energy is not None and results[0] is not None:
                 checks.energy(*energy(results[0]))
-            return Evaluation(molecule, results, {}, seconds, checks.as_json())
+            return Evaluation(molecule, results, {}, seconds, checks.as_json(), self)
         reasons = {**failed, **molecule.failed}
         for place, (number, result) in enumerate(zip(molecule.numbers, results, strict=True)):
             if place not in reasons and result is not None and energy is not None:
@@ -127,4 +256,4 @@ class EvaluationSpec(StructureSpec, Generic[R]):
                 reasons |= {} if reason is None else {place: reason}
         molecule = molecule.without(reasons)
         kept = [None if place in reasons else result for place, result in enumerate(results)]
-        return Evaluation(molecule, kept, molecule.failed, seconds, checks.as_json())
+        return Evaluation(molecule, kept, molecule.failed, seconds, checks.as_json(), self)

@@ -18,7 +18,6 @@ from ..common.writing import appending, replacing
 from .records import MORE, SCHEMA, Record
 from .shards import Shard, require_all
 
-JOURNAL_SUFFIX = ".part"  # behind the name of a table, of the file that records are kept in until it has them all
 SHARD = "shard"  # of a head: which one a file is of
 _KIND, _SETTINGS, _ITEMS = "journal", "settings", "structures"
 

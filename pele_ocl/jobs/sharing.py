@@ -11,7 +11,7 @@ from functools import partial
 from secrets import token_hex
 from typing import Any, Generic, Protocol, TypeVar
 
-from ..common.errors import InputError
+from ..common.errors import InputError, KeywordError
 from ..common.notes import Note, collected_notes, note, warnings_as_notes
 from ..formats.tables import flat_texts
 from .tasks import WorkersDiedError, in_order, on_each_worker
@@ -46,7 +46,7 @@ class Place:
 
     def __post_init__(self) -> None:
         if self.workers is not None and self.scheduler is not None:
-            raise InputError("choose one of workers and scheduler")
+            raise KeywordError("choose one of `workers` and `scheduler`")
         if self.workers is not None and (not isinstance(self.workers, int) or self.workers < 1):
             raise InputError(f"workers is {self.workers!r}; a number from 1 on is needed")
 

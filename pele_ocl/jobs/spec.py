@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 from ..common.errors import PeleError
 from ..common.inputfile import InputFile, read_file
 from ..common.notes import heard_notes, with_notes
+from ..reading import Reading
 from .records import Record
 
 Item = TypeVar("Item")
@@ -98,6 +99,9 @@ def setting_of(value: object) -> str:
     """A value as a text; files and folders by what they hold, wherever they are."""
     from ..common.hashing import content_of
 
+    if isinstance(value, Reading):
+        texts = [f"{of.name}={setting_of(getattr(value, of.name))}" for of in fields(value) if of.repr]
+        return f"Reading({', '.join(texts)})"
     values = value if isinstance(value, tuple) else (value,)
     texts = [str(content_of(each) or each) if isinstance(each, Path) else repr(each) for each in values]
     return texts[0] if not isinstance(value, tuple) else f"[{', '.join(texts)}]"

@@ -6,11 +6,12 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import gemmi
 import numpy as np
 
 from ..atoms import Atoms, Floats, Ints, Labels, given_default_radii
@@ -20,11 +21,11 @@ from ..common.errors import FormatError, InputError, ParameterError, PeleError
 from ..common.extras import extra
 from ..common.inputfile import InputFile, read_file
 from ..common.notes import Note
-from ..common.textfiles import quoted
-from ..formats.registry import open_plain
+from ..common.textfiles import plain_bytes, quoted
+from ..formats.molecules import SdfRecord, sdf_records
 from ..formats.structures import read_topology
 from . import antechamber, cache
-from .settings import ATOM_TYPES, CHARGES
+from .settings import ATOM_TYPES, CHARGES, HYDROGENS
 
 if TYPE_CHECKING:
     from rdkit.Chem import Mol
@@ -32,10 +33,12 @@ if TYPE_CHECKING:
 ELEMENTS = ("H", "C", "N", "O", "F", "P", "S", "Cl", "Br", "I")  # which GAFF has parameters for
 SUFFIXES = (".sdf", ".mol", ".mol2", ".smi")
 Hydrogens = Literal["given", "add"]
+_SYMBOLS = {gemmi.Element(k).name for k in range(1, 119)}
 _PURPOSE = "a molecule without parameters"
 # Lengths of bonds as parts of the sum of the covalent radii, outside which positions are a drawing or wrong.
 _SHORTEST, _LONGEST = 0.6, 1.35
 _RADII = "openmm-obc"  # GB radii where nobody chose, as of the built-in force field
+_AS_SDF = "give the molecule as an SDF file, which has formal charges"
 _NAME = re.compile(r"[A-Za-z0-9]{1,3}")
 
 
@@ -313,40 +316,134 @@ def embedded(molecule: Mol, source: str) -> Mol:
 
 def _records(file: InputFile, hydrogens: Hydrogens, residue_name: str) -> Iterator[Callable[[], Ligand]]:
     """Yield a function for each molecule of a file, which makes it or says why not."""
-    arguments.choice("hydrogens", hydrogens, ("given", "add"))
+    arguments.choice("hydrogens", hydrogens, HYDROGENS)
     suffix = Path(str(file).removesuffix(".gz").removesuffix(".bz2")).suffix.lower()
     if suffix not in SUFFIXES:
         raise FormatError(f"{file}: is no file of small molecules; these are {', '.join(SUFFIXES)}")
-    try:
-        with open_plain(file) as stream:
-            text = stream.read().decode("utf-8", "replace")
-    except (OSError, EOFError) as error:
-        raise FormatError(f"{file}: cannot be unpacked: {quoted(error)}") from None
-    blocks = _SPLIT[suffix](text)
-    for number, (line, block) in enumerate(blocks, 1):
+    for number, (line, mol) in enumerate(_READERS[suffix](file), 1):
         where = f"{file}:{line}" if line > 1 else str(file)
 
-        def made(block: str = block, where: str = where, number: int = number) -> Ligand:
-            if suffix == ".smi":
-                words = block.split(None, 1)
-                name = words[1].strip() if len(words) > 1 else ""
-                found = Ligand.from_smiles(words[0], name, residue_name=residue_name)
+        def made(mol: Callable[[str], Mol | Ligand] = mol, where: str = where, number: int = number) -> Ligand:
+            try:
+                with _quiet_rdkit():
+                    found = mol(residue_name)
+            except FormatError as error:
+                raise FormatError(f"{where}: molecule {number:,} cannot be read: {error}") from None
+            except InputError as error:  # of a SMILES
+                raise InputError(f"{where}: {error}") from None
+            if isinstance(found, Ligand):
                 return replace(found, source=where)
-            return _of_block(block, suffix, where, number, hydrogens, residue_name)
+            return _of_file(found, where, number, hydrogens, residue_name)
 
         yield made
 
 
-def _of_block(block: str, suffix: str, where: str, number: int, hydrogens: Hydrogens, residue_name: str) -> Ligand:
-    """Make the molecule of a record of an SDF or mol2 file."""
+_Reader = Callable[[InputFile], Iterator[tuple[int, Callable[[str], "Mol | Ligand"]]]]
+
+
+def _of_sdf(file: InputFile) -> Iterator[tuple[int, Callable[[str], Mol | Ligand]]]:
+    """Yield the first line of each molecule of an SDF file, and a function that makes RDKit's Mol of it."""
+    for record in sdf_records(file):
+        yield record.line, partial(_mol_of, record)
+
+
+def _of_mol2(file: InputFile) -> Iterator[tuple[int, Callable[[str], Mol | Ligand]]]:
+    lines = plain_bytes(file).decode("utf-8", "replace").splitlines()
+    starts = [k for k, line in enumerate(lines) if line.startswith("@<TRIPOS>MOLECULE")]
+    for a, b in zip(starts, [*starts[1:], len(lines)], strict=True):
+        yield a + 1, partial(_mol_of_mol2, "\n".join([*lines[a:b], ""]))
+
+
+def _of_smiles(file: InputFile) -> Iterator[tuple[int, Callable[[str], Mol | Ligand]]]:
+    for k, line in enumerate(plain_bytes(file).decode("utf-8", "replace").splitlines(), 1):
+        words = line.split(None, 1)
+        if words and not line.startswith("#"):
+            name = words[1].strip() if len(words) > 1 else ""
+            yield k, partial(_of_words, words[0], name)
+
+
+_READERS: dict[str, _Reader] = {".sdf": _of_sdf, ".mol": _of_sdf, ".mol2": _of_mol2, ".smi": _of_smiles}
+
+
+def _of_words(smiles: str, name: str, residue_name: str) -> Ligand:
+    return Ligand.from_smiles(smiles, name, residue_name=residue_name)
+
+
+def _mol_of(record: SdfRecord, _: str) -> Mol:
+    """Make RDKit's Mol of what a file says: elements, charges, bonds and positions. Raises FormatError."""
+    molecule = record.molecule()
+    chem: Any = extra("rdkit.Chem", "a file of small molecules")
+    geometry: Any = extra("rdkit.Geometry", "a file of small molecules")
+    kinds = {
+        "1": chem.BondType.SINGLE, "2": chem.BondType.DOUBLE, "3": chem.BondType.TRIPLE, "4": chem.BondType.AROMATIC
+    }  # fmt: skip
+    table, made = chem.GetPeriodicTable(), chem.RWMol()
+    for k, symbol in enumerate(molecule.graph.elements):
+        if symbol not in _SYMBOLS:
+            raise FormatError(f"atom {k + 1} is {quoted(symbol)}, which is no element")
+        atom = chem.Atom(table.GetAtomicNumber(symbol))
+        atom.SetFormalCharge(molecule.charges[k])
+        atom.SetNumRadicalElectrons(molecule.radicals[k])
+        made.AddAtom(atom)
+    joined = set[tuple[int, int]]()
+    for i, j, kind in molecule.orders:
+        pair = min(i, j), max(i, j)
+        if kind not in kinds or pair in joined:
+            why = "is there twice" if pair in joined else f"is of the kind {quoted(kind)}, which is no order of a bond"
+            raise FormatError(f"the bond of its atoms {i + 1} and {j + 1} {why}")
+        joined.add(pair)
+        made.AddBond(i, j, kinds[kind])
+        if kind == "4":
+            for atom in (made.GetAtomWithIdx(i), made.GetAtomWithIdx(j), made.GetBondBetweenAtoms(i, j)):
+                atom.SetIsAromatic(True)
+    conformer = chem.Conformer(len(molecule.graph))
+    for k, (x, y, z) in enumerate(molecule.positions.tolist()):
+        conformer.SetAtomPosition(k, geometry.Point3D(x, y, z))
+    conformer.Set3D(True)
+    made.AddConformer(conformer)
+    found: Mol = made.GetMol()
+    found.SetProp("_Name", molecule.name)
+    return found
+
+
+def _mol_of_mol2(block: str, _: str) -> Mol:
+    chem: Any = extra("rdkit.Chem", "a file of small molecules")
+    found: Mol | None = chem.MolFromMol2Block(block, removeHs=False, sanitize=False)
+    if found is None or not found.GetNumAtoms():
+        raise FormatError("RDKit cannot read it as Tripos' mol2")
+    _check_charge(found)
+    return found
+
+
+def _check_charge(molecule: Mol) -> None:
+    """Raise FormatError where the formal charges that RDKit gives Tripos' types and bonds cannot be right.
+
+    A mol2 file has no formal charges. Its partial ones tell their sum; without these, the types of oxygens and
+    nitrogens must have the double bonds that they name.
+    """
+    atoms = list(molecule.GetAtoms())
+    total = sum(atom.GetFormalCharge() for atom in atoms)
+    partial = [
+        float(atom.GetProp("_TriposPartialCharge") or 0) for atom in atoms if atom.HasProp("_TriposPartialCharge")
+    ]
+    if any(partial):
+        if abs(sum(partial) - total) > 0.5:
+            raise FormatError(
+                f"its partial charges add up to {sum(partial):+.2f} e, and its types and bonds to {total:+d}; {_AS_SDF}"
+            )
+        return
+    for atom in atoms:
+        kind = atom.GetProp("_TriposAtomType") if atom.HasProp("_TriposAtomType") else ""
+        if kind in ("O.2", "N.2") and all(bond.GetBondTypeAsDouble() == 1 for bond in atom.GetBonds()):
+            raise FormatError(f"atom {atom.GetIdx() + 1} is of the type {kind} and has no double bond; {_AS_SDF}")
+        if kind in ("N.2", "C.2") and sum(bond.GetBondTypeAsDouble() == 2 for bond in atom.GetBonds()) > 1:
+            raise FormatError(f"atom {atom.GetIdx() + 1} is of the type {kind} and has two double bonds; {_AS_SDF}")
+
+
+def _of_file(molecule: Mol, where: str, number: int, hydrogens: Hydrogens, residue_name: str) -> Ligand:
+    """Make a Ligand of the molecule of a record."""
     chem: Any = extra("rdkit.Chem", "a file of small molecules")
     with _quiet_rdkit():
-        if suffix == ".mol2":
-            molecule = chem.MolFromMol2Block(block, removeHs=False, sanitize=False)
-        else:
-            molecule = chem.MolFromMolBlock(block, removeHs=False, sanitize=False, strictParsing=False)
-        if molecule is None or not molecule.GetNumAtoms():
-            raise FormatError(f"{where}: molecule {number:,} cannot be read")
         try:
             chem.SanitizeMol(molecule)
         except ValueError as error:
@@ -359,7 +456,8 @@ def _of_block(block: str, suffix: str, where: str, number: int, hydrogens: Hydro
         lacking = sum(atom.GetTotalNumHs() for atom in molecule.GetAtoms())
         if lacking and hydrogens == "given":
             raise InputError(
-                f"{source}: lacks {lacking:,} hydrogens; give the molecule with all of them, or have them added"
+                f"{source}: lacks {lacking:,} hydrogens; give the molecule with all of them and its formal charges, or "
+                "have them added, if these charges are right (`ligand_hydrogens='add'`)"
             )
         if lacking:
             _check_lengths(molecule, source)
@@ -424,33 +522,6 @@ def _check_lengths(molecule: Mol, source: str) -> None:
             what = "it is a drawing in two dimensions; give positions in three" if flat else "mend the positions"
             symbols = "-".join(molecule.GetAtomWithIdx(k).GetSymbol() for k in (i, j))
             raise InputError(f"{source}: atoms {i + 1} and {j + 1} ({symbols}) are bonded at {length:.2f} A; {what}")
-
-
-def _split_sdf(text: str) -> list[tuple[int, str]]:
-    """First line and text of each record of an SDF file."""
-    records, start = [], 0
-    lines = text.splitlines()
-    for k, line in enumerate([*lines, "$$$$"]):
-        if line.startswith("$$$$"):
-            block = lines[start:k]
-            if any(each.strip() for each in block):
-                records.append((start + 1, "\n".join(block)))
-            start = k + 1
-    return records
-
-
-def _split_mol2(text: str) -> list[tuple[int, str]]:
-    lines = text.splitlines()
-    starts = [k for k, line in enumerate(lines) if line.startswith("@<TRIPOS>MOLECULE")]
-    return [(a + 1, "\n".join(lines[a:b]) + "\n") for a, b in zip(starts, [*starts[1:], len(lines)], strict=True)]
-
-
-def _split_smiles(text: str) -> list[tuple[int, str]]:
-    lines = enumerate(text.splitlines(), 1)
-    return [(k, line) for k, line in lines if line.strip() and not line.startswith("#")]
-
-
-_SPLIT = {".sdf": _split_sdf, ".mol": _split_sdf, ".mol2": _split_mol2, ".smi": _split_smiles}
 
 
 def _tidy(message: str) -> str:

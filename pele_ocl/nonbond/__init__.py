@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..atoms import Atoms, Floats
 from ..common.modules import lazy_names, make_callable
 from ..common.variant import Progress
 from ..gb_models.solvent_model import SolventModel
-from ..pairs import Pairs
+from ..pairs import AllPairs, PairList, Pairs
 from .plan import Nonbond
 from .result import NonbondBatch, NonbondResult
 from .variants import VARIANTS, choose_variant
@@ -27,41 +29,86 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
     )
 
 
+@overload
 def nonbond(
-    atoms: Atoms,
-    pairs: Pairs,
+    atoms: Atoms, pairs: Pairs, born_radii: Floats | None = ..., *, solvent: Literal["gb", "vacuum"] | None = ...,
+    gradient: bool = ..., variant: str = ..., precision: str = ..., device: Device | int | str | None = ...,
+    model: SolventModel | None = ..., internal_dielectrics: Floats | None = ..., progress: Progress | None = ...,
+    **words: Any,
+) -> NonbondResult: ...  # fmt: skip
+@overload
+def nonbond(
+    atoms: Atoms | str | PathLike[str] | Sequence[str | PathLike[str]],
+    pairs: Pairs | str | PathLike[str] | None = ...,
+    **words: Any,
+) -> Any: ...
+def nonbond(
+    atoms: Atoms | str | PathLike[str] | Sequence[str | PathLike[str]],
+    pairs: Pairs | str | PathLike[str] | None = None,
     born_radii: Floats | None = None,
     *,
-    solvent: Literal["gb", "vacuum"] = "gb",
+    solvent: Literal["gb", "vacuum"] | None = None,
     gradient: bool = True,
     variant: str = "auto",
     precision: str = "float32",
     device: Device | int | str | None = None,
-    model: SolventModel | None = None,
+    model: SolventModel | int | None = None,
     internal_dielectrics: Floats | None = None,
     progress: Progress | None = None,
-) -> NonbondResult:
+    cutoff: float | None = None,
+    one_four: Literal["exclude", "scale"] = "exclude",
+    internal_dielectric: Literal["uniform", "vdgbnp"] = "uniform",
+    models: Literal["one", "all"] = "one",
+    strict: bool = False,
+    write_pairs: str | PathLike[str] | None = None,
+    **words: Any,
+) -> Any:
     """Lennard-Jones, Coulomb and GB energy of the pairs of a list, and the gradient with Born radii held fixed.
 
     docs/theory/nonbond.md has the formulas. Use Nonbond to evaluate one list many times.
 
-    atoms : Atoms with charges, lj_sigma and lj_epsilon
-    pairs : PairList or AllPairs, in any order
+    >>> import pele_ocl
+    >>> result = pele_ocl.nonbond("data/structures/trialanine.pdb", cutoff=8.0)
+    >>> print(result.n_pairs, "pairs")
+    297 pairs
+
+    atoms : Atoms with charges, lj_sigma and lj_epsilon. Or the path of a file, which is read and checked as the command
+        does; or several paths
+    pairs : PairList or AllPairs, in any order. Without one the pairs within `cutoff`; "all"; "split" for the distances
+        of PELE's short list; or of a file the path of a list
     born_radii : (n,) A; by default computed by `solvent`
-    solvent : "gb", or "vacuum" for no GB term
+    solvent : "gb", the default, or "vacuum" for no GB term
     variant : key of VARIANTS, or "auto"
     precision, device, model, progress : as in `solvent`
     internal_dielectrics : (n,) internal dielectric of each atom; a pair takes the larger (PELE's VDGBNP). By default
         the model's solute dielectric
+    cutoff : A, 12 by default; one_four : "exclude" pairs of atoms three bonds apart, or "scale" them
+    internal_dielectric : "vdgbnp" for PELE's dielectric of each residue
+    models, strict : as in `energy`; write_pairs : file of the list that was used, .h5, .npz or text
+    words : keywords about a file, as the options of `pele-ocl nonbond` with underscores. Of the reading: `forcefield`,
+        `select`, `without`, `only`, `coordinates`, `parameters`, `radii`, `templates`, `obc`, `pele_data`, `ligands`
+        and others of pele_ocl.jobs.Reading. Of the solvent: `like`, or fields of SolventModel such as `gb` and
+        `ionic_strength`. Of the run: `trajectory`, `frames`, `topology` and `image`; `output`, a file that is written;
+        `resume`, `workers`, `scheduler`, `shard`
 
-    Returns a NonbondResult, kcal/mol and A. Cost: pairs. Raises InputError for options or arrays that do not fit,
-    coincident atoms, and DeviceError where the device cannot do it.
+    Returns a NonbondResult, kcal/mol and A. Of all models an Evaluation, `found[i]`; of a trajectory FrameEnergies; of
+    several paths Structures. Each has `table()`, `to_json()`, `text()` and `save(path)`. Cost: pairs. Raises InputError
+    for options or arrays that do not fit, coincident atoms, and DeviceError where the device cannot do it.
     """
-    plan = Nonbond(
-        atoms, pairs, solvent=solvent, gradient=gradient, variant=variant, precision=precision, device=device,
-        model=model, internal_dielectrics=internal_dielectrics, progress=progress,
+    if isinstance(atoms, Atoms) and isinstance(pairs, PairList | AllPairs) and not words and not isinstance(model, int):
+        plan = Nonbond(
+            atoms, pairs, solvent=solvent or "gb", gradient=gradient, variant=variant, precision=precision,
+            device=device, model=model, internal_dielectrics=internal_dielectrics, progress=progress,
+        )  # fmt: skip
+        return plan.evaluate(born_radii=born_radii, profile=True)
+    from .door import evaluated
+
+    return evaluated(
+        atoms, pairs, born_radii, solvent=solvent, gradient=gradient, variant=variant, precision=precision,
+        device=device, model=model, internal_dielectrics=internal_dielectrics, progress=progress, cutoff=cutoff,
+        one_four=one_four, internal_dielectric=internal_dielectric, models=models, strict=strict,
+        write_pairs=write_pairs, words=words,
     )  # fmt: skip
-    return plan.evaluate(born_radii=born_radii, profile=True)
 
 
 make_callable(__name__)

@@ -8,13 +8,33 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from ..atoms import Atoms, Floats
 from ..common.errors import InputError
 from ..common.inputfile import InputFile
 from ..common.notes import note
-from ..jobs.evaluation import Evaluation, EvaluationSpec, Progress
-from ..jobs.facts import gradient_facts, settings
-from ..jobs.reading import MoleculeRead, require_lennard_jones
+from ..jobs.evaluation import Evaluation, EvaluationSpec, Progress, Table
+from ..jobs.facts import gradient_facts, numbers_in, settings
+from ..jobs.texts import (
+    UNIT,
+    Facts,
+    Model,
+    choice_line,
+    counted,
+    duration,
+    ending,
+    energy_lines,
+    gradient_line,
+    headline,
+    how_computed,
+    label_columns,
+    lines_of,
+    model_columns,
+    model_line,
+    model_lines,
+    origin_of,
+)
 from ..pairs import (
     Pairs,
     all_pairs,
@@ -25,19 +45,22 @@ from ..pairs import (
     read_pairs,
     without_bonded,
 )
+from ..reading import MoleculeRead
 from ..solvent import Solvent, choose_variant
-from . import Nonbond, NonbondResult
+from .plan import Nonbond
+from .result import NonbondResult
+from .variants import VARIANTS
 
 DEFAULT_CUTOFF = 12.0  # A
 GB_OF_BONDED = "gb_of_bonded_pairs"  # which exclusions leave out, and whole energies have
 _Evaluated = tuple[Sequence[NonbondResult | None], Mapping[int, str], Pairs | None, Mapping[str, float]]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NonbondEvaluation(Evaluation[NonbondResult]):
     """Energies of a structure, or of all its models; pairs : the list of the last one"""
 
-    pairs: Pairs | None
+    pairs: Pairs | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +86,8 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
     variant: str = "auto"
     device: str | None = None
 
+    needs_lennard_jones = True
+
     def pairs_of(self, atoms: Atoms) -> Pairs:
         """List the pairs of atoms."""
         if isinstance(self.pairs, Path):
@@ -82,9 +107,23 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
             internal_dielectrics=inside,
         )  # fmt: skip
 
-    def evaluate(self, source: InputFile, progress: Progress | None = None) -> NonbondEvaluation:
-        """Compute the energies of a file."""
-        require_lennard_jones(source)
+    def plan_of_frames(self, atoms: Atoms) -> Nonbond:
+        """Plan the evaluation of frames: over one list for all of them, or over the pairs within reach in each."""
+        return self.plan(atoms, self.pairs_of(atoms), gradient=False)
+
+    def words_of_frames(self) -> dict[str, object]:
+        """Settings of the results of frames that their plan does not have: how the list of each is made."""
+        if isinstance(self.pairs, Path) or self.pairs == "all":
+            return {"pairs": "of a file" if isinstance(self.pairs, Path) else "all"}
+        return {
+            "cutoff": self.cutoff, "no_cutoff": False, "split_cutoffs": self.pairs == "split",
+            "one_four": self.one_four,
+        }  # fmt: skip
+
+    def evaluate(
+        self, source: InputFile, progress: Progress | None = None, per_atom: bool = False
+    ) -> NonbondEvaluation:
+        """Compute the energies of a file; there are none of atoms."""
         molecule, checks = self._read(source)
         is_one_list = molecule.conformations is None or isinstance(self.pairs, Path) or self.pairs == "all"
         one_list, lists = self._over_one_list, self._over_lists
@@ -116,6 +155,45 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
             "energy": result.energy,
             "gradient": gradient_facts(result.gradient),
         }
+
+    def text_of(self, found: Evaluation[NonbondResult], verbose: bool, total: float) -> str:
+        """Describe a result for people; total : seconds of all"""
+        molecule, result, seconds = found.molecule, found.first, found.seconds
+        facts = self.settings_of(molecule.atoms)
+        lines = [headline(molecule.source.path.name, molecule.atoms), *lines_of(facts), *_pairs_lines(facts)]
+        if molecule.numbers:
+            lines += model_lines(_rows(found))
+        else:
+            lines += [counted(result.n_pairs, "pair"), "", *energy_lines(result.energy)]
+            lines += gradient_line(gradient_facts(result.gradient))
+        lines += ["", ending(result, seconds["kernel"], total)]
+        if verbose:
+            variant, steps = VARIANTS[result.variant], (f"{name} {duration(value)}" for name, value in seconds.items())
+            kernel = f"Kernel: cl/{variant.file}, {variant.summary}"
+            lines += ["", model_line(facts), f"Times: {', '.join(steps)}", kernel, choice_line(result.device)]
+        return "\n".join(lines)
+
+    def table_of(self, found: Evaluation[NonbondResult], call: Mapping[str, object] | None, has_arrays: bool) -> Table:
+        """Columns, units and facts of a file: the gradient of each atom, or the energies of each model."""
+        molecule, result = found.molecule, found.first
+        attributes: dict[str, object] = {
+            **origin_of(molecule.source, molecule.coordinates, call),
+            **how_computed(molecule.atoms, result),
+            "exact": result.exact,
+            **{f"seconds_{name}": value for name, value in found.seconds.items()},
+            **self.settings_of(molecule.atoms),
+            **numbers_in(self.facts_of_molecule(result)),
+        }
+        if molecule.numbers:
+            columns, units = model_columns(_rows(found))
+            columns["n_pairs"] = np.array([0 if of is None else of.n_pairs for of in found.results])
+        else:
+            columns, units = label_columns(result.atoms), {"gradient": f"{UNIT}/angstrom"}
+            if result.gradient is not None:
+                columns["gradient"] = result.gradient
+            attributes["n_pairs"] = result.n_pairs
+            attributes |= {f"energy_{name}": value for name, value in result.energy.items()}
+        return columns, units, attributes
 
     def _over_one_list(self, molecule: MoleculeRead, progress: Progress | None) -> _Evaluated:
         """Evaluate the structure, or all its models, over one pair list."""
@@ -172,13 +250,13 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
         left_out = len(listed) - len(pairs)
         if left_out:
             up_to = "two" if self.one_four == "scale" else "three"
-            keep = "" if self.one_four == "scale" else "; --one-four scale keeps those three bonds apart"
+            keep = "" if self.one_four == "scale" else "; `one_four='scale'` keeps those three bonds apart"
             what = f"{left_out:,} pair{'' if left_out == 1 else 's'}"
             note(f"Note: {path}: left out {what} of atoms up to {up_to} bonds apart{keep}")
         if pairs.one_four is not None and not pairs.one_four.any() and len(exclusions(atoms.bonds, len(atoms))[1]):
             note(
-                f"Note: {path}: holds none of the molecule's 1-4 pairs, so that --one-four scale adds nothing; write "
-                "the list with --one-four scale"
+                f"Note: {path}: holds none of the molecule's 1-4 pairs, so that `one_four='scale'` adds nothing; write "
+                "the list with `one_four='scale'`"
             )
         return pairs
 
@@ -196,3 +274,19 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
         reach = self.cutoff or DEFAULT_CUTOFF
         within = f" within {reach:g} A of each other" if self.pairs == "cutoff" else ""
         return f"bonds exclude every pair of atoms{within}"
+
+
+def _rows(found: Evaluation[NonbondResult]) -> list[Model]:
+    """Give the terms and the total of each model, or why it failed."""
+    return [(number, of if isinstance(of, str) else of.energy) for number, of in found.rows()]
+
+
+def _pairs_lines(facts: Facts) -> list[str]:
+    """Say what pairs bonds exclude, and what the total lacks."""
+    four = "left out" if facts["one_four"] == "exclude" else "scaled"
+    names = {"bonded": "bonded terms", "gb_self": "GB self energy", "nonpolar": "nonpolar term"}
+    lacks = ", ".join(names[name] for name in facts["total_lacks"] if name in names)
+    lines = [f"Exclusions    atoms one or two bonds apart; 1-4 pairs are {four}", f"Total lacks   {lacks}"]
+    up_to = "three" if facts["one_four"] == "exclude" else "two"
+    of_bonded = f"GB lacks      pairs up to {up_to} bonds apart, which whole energies have"
+    return [*lines, of_bonded] if GB_OF_BONDED in facts["total_lacks"] else lines

@@ -268,7 +268,7 @@ def _gb_self_slope(charges: Floats, born: Floats, model: SolventModel) -> Floats
 def _chain_rule(atoms: Atoms, model: SolventModel, born: Floats, by_radius: dict[str, Floats]) -> dict[str, Floats]:
     """Eq. 9: what the terms' derivatives by the Born radii add to their gradients."""
     spheres = model.spheres(atoms)
-    rho, s, necks, options = spheres.rho, spheres.scaled, spheres.necks, (model.rgb_max, model.series_first)
+    rho, s, necks, options = spheres.rho, spheres.scaled, spheres.necks, (model.born_cutoff, model.series_first)
     psi, _ = born_radii_of(atoms, model)
     by_integral = radius_slope(psi, born, spheres, model)
     gradients = {term: np.zeros((len(atoms), 3)) for term in by_radius}

@@ -138,7 +138,8 @@ def _radii_of(
         apart = np.isfinite(r)
         distances = np.where(apart, r, 1.0)
         terms = (
-            hct_term(distances, spheres.rho[rows, None], spheres.scaled[None], model.rgb_max, model.series_first) / 2
+            hct_term(distances, spheres.rho[rows, None], spheres.scaled[None], model.born_cutoff, model.series_first)
+            / 2
         )
         if spheres.necks is not None:
             kinds = spheres.necks.kinds

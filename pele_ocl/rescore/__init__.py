@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ..common.arguments import file_path
-from ..common.errors import FormatError, InputError
+from ..common.errors import FormatError
 from ..common.inputfile import read_file
-from ..common.installation import software
 from ..common.modules import lazy_names, make_callable
 from ..common.notes import heard_notes, note
-from ..common.variant import Progress
 from ..forcefield import read_control
 from ..formats import require_table_suffix
 from ..gb_models import GB_MODELS
 from ..gb_models.solvent_model import SolventModel
-from ..jobs import Place, Shard
+from ..jobs.doors import Door
 from ..jobs.facts import settings
-from ..jobs.journal import JOURNAL_SUFFIX
-from ..jobs.reading import Reading
 from ..jobs.running import run_with
+from ..jobs.structures import journal_of
+from ..jobs.texts import origin_of
+from ..trajectories.sharing import require_output
 from .files import PeleRun, Walker, find_run, read_report
 from .result import Poses, RescoreResult, journal_of_poses, require_picture
 from .spec import PosesSpec, WalkerPoses
@@ -48,20 +47,12 @@ def rescore(
     ligand: str | None = None,
     control: str | PathLike[str] | None = None,
     group_cutoffs: bool | None = None,
-    like: str | None = "pele",
-    model: SolventModel | None = None,
-    reading: Reading | None = None,
-    output: str | PathLike[str] | None = None,
     reports: str | PathLike[str] | None = None,
     plot: str | PathLike[str] | None = None,
-    resume: bool = False,
-    shard: Shard | str | None = None,
     precision: str = "float32",
     device: Device | int | str | None = None,
-    workers: int | None = None,
-    scheduler: str | None = None,
-    attributes: Mapping[str, object] | None = None,
-    progress: Progress | None = None,
+    model: SolventModel | int | None = None,
+    **words: Any,
 ) -> RescoreResult:
     """Compute total and binding energies of all poses of a PELE run, beside PELE's own, and the poses' ranks.
 
@@ -75,59 +66,48 @@ def rescore(
     control : the control file; by default the one beside the reports, else pele.conf of the folder
     group_cutoffs : True to let nonbonded energies end at PELE's long cutoffs, False for none; by default True with the
         constants of PELE
-    like : the program whose constants `model` has
-    model, reading : the solvent, and how the structure is read; by default as the control file says
-    output : a file with a row for each pose: .h5, .csv or .json; resume : True to go on with an interrupted run
     reports : a folder for the run's reports with our energies as further columns
     plot : a picture of our energies over PELE's, .png or .svg
-    shard : the K-th of N parts of the reports, "K/N", whose results `pele-ocl merge` joins
-    precision, device : as in `energy`; workers, scheduler : as in `jobs.run`
-    attributes : further ones of the output
-    progress : called with the share of the reports that is done, 0 to 1
+    precision, device : as in `energy`; model : SolventModel, or the number of the model of the structure
+    words : keywords about files, the solvent and the run, as of `energy`, which win over the control file:
+        `forcefield`, `pele_data`; `like`, `gb`, `ionic_strength`; `output`, a file with a row for each pose, .h5, .csv
+        or .json, `resume`, `workers`, `scheduler`, `shard`, `progress`
 
     Returns a RescoreResult; poses that failed have NaN and a reason in `poses.errors`. Raises FormatError for a folder
     that holds no run and files that cannot be read, and InputError for a control file that names no ligand.
     """
     run = find_run(folder, control)
-    settled = read_control(run.control)
     if plot is not None:
         require_picture(plot)
     if reports is not None and Path(reports).exists() and not Path(reports).is_dir():
         raise FormatError(f"{reports}: is no folder; name one for the reports")
-    part = Shard.of(shard) if isinstance(shard, str) else shard
-    out = None if output is None else file_path(output, "output")
-    if out is not None:
-        require_table_suffix(out)
-    elif resume or part is not None:
-        raise InputError(f"`{'resume' if resume else 'shard'}` needs a file of results; name it by `output`")
     with heard_notes() as heard:
-        if model is None:
-            model = SolventModel.like("pele", gb=settled.gb, ionic_strength=settled.ionic_strength)
+        words = _with_settings(run, model, words)
+        door = Door.of("rescore", words, model, device)
+        out, part = door.run.output, door.run.shard
+        require_output(out, door.run.resume, part)
+        if out is not None:
+            require_table_suffix(out)
+        model, reading = door.model, replace(door.reading, solvent=door.model)
         source = read_file(run.structure if structure is None else structure)
         chosen = ligand or run.ligand
-        has_cutoffs = like == "pele" if group_cutoffs is None else group_cutoffs
+        has_cutoffs = words.get("like") == "pele" if group_cutoffs is None else group_cutoffs
         own = run.control if run.own and group_cutoffs is None else None
-        spec = PosesSpec(
-            source.path, reading or _reading(run), chosen, model, precision, device, has_cutoffs, own
-        )  # fmt: skip
+        spec = PosesSpec(source.path, reading, chosen, model, precision, device, has_cutoffs, own)
         plan = spec.evaluator.binding
         computed = {"device": str(plan.device), "variant": plan.variant, "precision": precision}
         facts = {"ligand": chosen, "group_cutoffs": has_cutoffs, "own_reports": run.own, **computed}
-        places = spec.coordinates
-        told = {
-            "input": str(source), "input_sha256": source.sha256, **places,
-            **({"software": software()} if attributes is None else attributes), **facts, **settings(model, plan.given),
-        }  # fmt: skip
+        from_what = origin_of(source, reading.coordinates_of(source.path), door.run.call)
+        told = {**from_what, **facts, **settings(model, plan.given)}
         walkers = run.walkers if part is None else part.part(run.walkers, "reports")
         of_shard = out if part is None or out is None else part.path(out)
-        path = None if of_shard is None else of_shard.with_name(f"{of_shard.name}{JOURNAL_SUFFIX}")
+        path = None if of_shard is None else journal_of(of_shard)
         journal = journal_of_poses(path, told, part, run.walkers)
         found = list[WalkerPoses]()
-        place = Place(workers, scheduler, device if isinstance(device, str) else None)
-        for record in run_with(spec, walkers, journal, resume, place):
+        for record in run_with(spec, walkers, journal, door.run.resume, door.run.place):
             found.append(WalkerPoses.of(record))
-            if progress is not None:
-                progress(len(found) / len(walkers))
+            if door.run.progress is not None:
+                door.run.progress(len(found) / len(walkers))
         poses = Poses.of(found)
         notes = (*([] if own is None else [_OF_EXPLORE]), *plan.notes, *poses.notes)
         for sentence in notes:
@@ -146,15 +126,19 @@ def rescore(
     return result
 
 
-def _reading(run: PeleRun) -> Reading:
-    """Read as the control file says, with the templates of the run."""
+def _with_settings(run: PeleRun, model: SolventModel | int | None, words: Mapping[str, Any]) -> dict[str, Any]:
+    """Add the settings of the control file to keywords, which win over them, and tell what it could not say."""
     control = read_control(run.control)
     for sentence in control.notes:
         note(f"Note: {sentence}")
-    return Reading(
-        forcefield=control.forcefield, pele_data=run.data, fallback="sgb" in GB_MODELS[control.gb].parameters,
-        allow_missing_terminals=control.allow_missing_terminals,
-    )  # fmt: skip
+    of_solvent = {"like": "pele", "gb": control.gb, "ionic_strength": control.ionic_strength}
+    of_reading = {
+        "forcefield": control.forcefield, "pele_data": run.data, "fallback": "sgb" in GB_MODELS[control.gb].parameters,
+        "allow_missing_terminals": control.allow_missing_terminals,
+    }  # fmt: skip
+    if isinstance(model, SolventModel) or words.get("gb", control.gb) == "none":  # which has no salt
+        of_solvent = {} if isinstance(model, SolventModel) else {"like": "pele", "gb": "none"}
+    return {**of_solvent, **({} if "reading" in words else of_reading), **words}
 
 
 make_callable(__name__)

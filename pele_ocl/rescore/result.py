@@ -22,11 +22,12 @@ from ..formats import JsonText, write_table
 from ..gb_models.solvent_model import SolventModel
 from ..jobs import Journal, Record, Shard
 from ..jobs.facts import settings
-from ..report import Column, Report, Reported
+from ..jobs.texts import UNIT, counted, duration, headline, model_line, physics_lines
+from ..report import Column, Report, Reported, text_table
 from .files import PeleRun, Walker, read_report
 from .spec import ENERGIES, WalkerPoses
 
-UNIT = "kcal/mol"
+_SHOWN = 10  # poses of the best
 TOTAL, BINDING = "oclTotalEnergy", "oclBindingEnergy"  # columns of reports, of one word, so that tools split them alike
 
 
@@ -101,8 +102,7 @@ class Poses:
     def notes(self) -> list[str]:
         """Sentences about the poses."""
         n = int(np.count_nonzero(self.total > LARGEST_LJ))
-        poses = f"{n:,} pose{'' if n == 1 else 's'}"
-        return [f"atoms are on top of each other in {poses}, with energies to match"] if n else []
+        return [f"atoms are on top of each other in {counted(n, 'pose')}, with energies to match"] if n else []
 
     def pairs(self) -> dict[str, tuple[Floats, Floats]]:
         """Pair PELE's columns with ours by name, as far as PELE's reports have them."""
@@ -113,6 +113,18 @@ class Poses:
         """Rows of the n best poses by our binding energy, or fewer."""
         order = np.argsort(np.where(self.rank, self.rank, len(self.rank) + 1), kind="stable")[:n]
         return [int(k) for k in order if self.rank[k]]
+
+    def lines(self, whose: str = "PELE's") -> list[str]:
+        """Write the agreement and the best poses, for reading; whose : the columns beside ours"""
+        heads = ("rank", "report", "row", "binding", whose, "total", whose)
+        rows = [
+            (
+                str(self.rank[k]), self.reports[k], str(self.rows[k]),
+                *(f"{of[k]:,.4f}" for of in (self.binding, self.pele_binding, self.total, self.pele_total)),
+            )
+            for k in self.best(_SHOWN)
+        ]  # fmt: skip
+        return [*self.agreement(), "", "Best poses by binding energy, kcal/mol", text_table(heads, rows, "><>>>>>")]
 
     def agreement(self) -> list[str]:
         """How far our columns agree with PELE's, a line each."""
@@ -225,6 +237,18 @@ class RescoreResult(Reported):
             for name, values in poses.columns().items()
         }
         return Report("Poses by binding energy", columns, self.attributes)
+
+    def text(self, verbose: bool = False, total: float | None = None) -> str:
+        """Describe the run for people; verbose : with all constants; total : seconds of all, to be told"""
+        poses, seconds = self.poses, 0.0 if total is None else total
+        lines = [
+            headline(self.source.path.name, self.atoms), *physics_lines(self.model, self.atoms),
+            f"{counted(len(self.walkers), 'report')}, {counted(len(poses.rows), 'pose')}", "",
+            *poses.lines("report's" if self.run.own else "PELE's"), "",
+            *([model_line(settings(self.model, self.atoms))] if verbose else []),
+            f"{self.variant}, {self.precision}, on {self.device}: in all {duration(seconds)}",
+        ]  # fmt: skip
+        return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
         """Give the record of the run, as the command prints it with its option for JSON, less times."""

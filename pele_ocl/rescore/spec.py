@@ -15,14 +15,14 @@ from ..atoms import Floats
 from ..binding import Binding
 from ..binding.pele import PoseEnergies, PoseEvaluator
 from ..common.errors import InputError
-from ..common.inputfile import InputFile, read_file
+from ..common.inputfile import read_file
 from ..common.notes import note
 from ..explore.control import read_simulation
 from ..explore.control.building import constraint_terms
 from ..formats import model_numbers
 from ..gb_models.solvent_model import SolventModel
 from ..jobs import Record, Spec
-from ..jobs.reading import Chosen, Reads
+from ..reading import Chosen, Reading
 from ..trajectories import Trajectory
 from ..trajectories.fingerprints import fingerprint
 from .files import BINDING, TOTAL, Report, Walker, read_report
@@ -73,7 +73,7 @@ class PosesSpec(Spec[Walker]):
     """
 
     path: Path
-    reading: Reads
+    reading: Reading
     ligand: str
     model: SolventModel
     precision: str
@@ -86,16 +86,6 @@ class PosesSpec(Spec[Walker]):
         source = read_file(self.path)
         numbers = model_numbers(source) if source.suffix == ".pdb" else []
         return self.reading.chosen(source, numbers[0] if numbers else None)
-
-    @property
-    def coordinates(self) -> dict[str, object]:
-        """Facts of the file of a topology's positions; empty if the structure has its own."""
-        opened = getattr(self.reading, "coordinates_of", None)
-        places = None if opened is None else opened(self.path)
-        return {
-            **({} if places is None else {"coordinates": str(places)}),
-            **({"coordinates_sha256": places.sha256} if isinstance(places, InputFile) else {}),
-        }
 
     @cached_property
     def evaluator(self) -> PoseEvaluator:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..atoms import Atoms
 from ..common.modules import lazy_names, make_callable
@@ -42,46 +43,95 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
     )
 
 
+@overload
 def solvent(
-    atoms: Atoms,
+    atoms: Atoms, *, variant: str = ..., precision: str = ...,
+    device: Device | int | str | Sequence[Device | int | str] | None = ..., model: SolventModel | None = ...,
+    progress: Progress | None = ..., accuracy: float | None = ..., energy: bool = ..., **words: Any,
+) -> SolventResult: ...  # fmt: skip
+@overload
+def solvent(atoms: str | PathLike[str] | Sequence[str | PathLike[str]], **words: Any) -> Any: ...
+def solvent(
+    atoms: Atoms | str | PathLike[str] | Sequence[str | PathLike[str]],
     *,
     variant: str = "auto",
     precision: str = "float32",
     device: Device | int | str | Sequence[Device | int | str] | None = None,
-    model: SolventModel | None = None,
+    model: SolventModel | int | None = None,
     progress: Progress | None = None,
     accuracy: float | None = None,
     energy: bool = True,
-) -> SolventResult:
+    models: Literal["one", "all"] = "one",
+    per_residue: bool = False,
+    strict: bool = False,
+    **words: Any,
+) -> Any:
     """Born radii and implicit-solvent energy of a molecule.
 
     By default the OBC model (Onufriev, Bashford and Case, Proteins 55, 383 (2004)) over HCT integrals, with the ACE
     nonpolar term; docs/theory/solvent.md has the formulas. Use Solvent to evaluate many conformations of one molecule.
 
-    atoms : Atoms with charges, gb_radii and gb_scales; n >= 1
+    >>> import pele_ocl
+    >>> result = pele_ocl.solvent("data/structures/trialanine.pdb")
+    >>> print(f"{result.gb_pair + result.gb_self:.1f} kcal/mol")
+    -122.7 kcal/mol
+
+    atoms : Atoms with charges, gb_radii and gb_scales; n >= 1. Or the path of a file, which is read and checked as the
+        command does; or several paths
     variant : key of VARIANTS, or "auto": how the Born radii are computed
     precision : "float32" or "float64"
     device : a Device, an index of `pele-ocl devices`, or part of a name; by default PELE_OCL_DEVICE or the best. A
         sequence of several, which are alike, shares the work of "tree"
-    model : GB model, constants, ions, nonpolar term; by default SolventModel()
+    model : GB model, constants, ions, nonpolar term; by default SolventModel(). Of a file also the number of the model
+        to read
     progress : called with the share done, 0 to 1, of the step at work
     accuracy : worst relative error of a Born radius that "tree" may make, 1e-6 to 1e-4; by default 1e-5. "auto" takes
         "tree" for large molecules in float32, in float64 where an accuracy is given
     energy : False for Born radii alone; what energies would give away, atoms of a later conformation at the same place,
         may then pass unnoticed
+    models : "all" to take all models of a PDB file as conformations of one molecule
+    per_residue : True for energies of residues in the record
+    strict : True to refuse what is noted otherwise: atoms too close, open disulphides
+    words : keywords about a file, as the options of `pele-ocl solvent` with underscores. Of the reading: `forcefield`,
+        `select`, `without`, `only`, `coordinates`, `parameters`, `radii`, `templates`, `obc`, `pele_data`, `ligands`
+        and others of pele_ocl.jobs.Reading. Of the solvent: `like`, or fields of SolventModel such as `gb` and
+        `ionic_strength`. Of the run: `trajectory`, `frames`, `topology` and `image`; `output`, a file that is written;
+        `resume`, `workers`, `scheduler`, `shard`
 
-    Returns a SolventResult: radii in A, energies in kcal/mol, and of "tree" the error that was measured. Cost n^2, of
-    Born radii alone by "tree" n log n; memory linear in n.
+    Returns a SolventResult: radii in A, energies in kcal/mol, and of "tree" the error that was measured. Of all models
+    an Evaluation, `found[i]`; of a trajectory FrameEnergies; of several paths Structures. Each has `table()`,
+    `to_json()`, `text()` and `save(path)`. Cost n^2, of Born radii alone by "tree" n log n; memory linear in n.
 
     Raises InputError for coincident atoms and unknown options, and ParameterError for a radius at or below the offset.
-    Raises DeviceError if the device cannot do it.
+    Raises DeviceError if the device cannot do it. Files raise as pele_ocl.read does.
     """
-    start = time.perf_counter()
-    plan = Solvent(
-        atoms, variant=variant, precision=precision, device=device, model=model, accuracy=accuracy, energy=energy
+    if isinstance(atoms, Atoms) and not words and not isinstance(model, int):
+        start = time.perf_counter()
+        plan = Solvent(
+            atoms, variant=variant, precision=precision, device=device, model=model, accuracy=accuracy, energy=energy
+        )
+        result = plan.evaluate(profile=True, progress=progress)
+        return replace(result, seconds={**result.seconds, "total": time.perf_counter() - start})
+    from ..jobs.doors import Door
+    from .spec import SolventSpec
+
+    door = Door.of("solvent", {**words, "progress": progress}, model)
+    if isinstance(atoms, Atoms):
+        door.require_atoms()
+        return solvent(
+            atoms, variant=variant, precision=precision, device=device, model=door.model, progress=progress,
+            accuracy=accuracy, energy=energy,
+        )  # fmt: skip
+    several = tuple(map(str, device)) if isinstance(device, Sequence) and not isinstance(device, str) else None
+    chosen = several or (None if device is None else str(device))
+    spec = SolventSpec(
+        reading=door.reading, models=models, energy=energy, variant=variant, accuracy=accuracy, precision=precision,
+        device=chosen, model=door.model, per_residue=per_residue, strict=strict,
+    )  # fmt: skip
+    alone = {"energy=False": not energy, "models_all": models == "all", "per_residue": per_residue}
+    return replace(door, run=replace(door.run, device=chosen if isinstance(chosen, str) else None)).evaluated(
+        spec, atoms, alone=alone
     )
-    result = plan.evaluate(profile=True, progress=progress)
-    return replace(result, seconds={**result.seconds, "total": time.perf_counter() - start})
 
 
 make_callable(__name__)

@@ -2,14 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ..atoms import Atoms
+from ..common.errors import KeywordError
 from ..common.inputfile import InputFile
-from ..jobs.evaluation import Evaluation, EvaluationSpec, Progress
-from ..jobs.facts import accuracy_facts, area_facts, radii_facts, residue_facts, settings
-from . import Solvent, SolventResult
+from ..jobs.evaluation import Evaluation, EvaluationSpec, Progress, Table
+from ..jobs.facts import accuracy_facts, area_facts, names_of_residues, numbers_in, radii_facts, residue_facts, settings
+from ..jobs.texts import (
+    UNIT,
+    accuracy_attributes,
+    accuracy_lines,
+    area_lines,
+    choice_line,
+    duration,
+    ending,
+    energy_lines,
+    headline,
+    how_computed,
+    label_columns,
+    model_columns,
+    model_line,
+    model_lines,
+    origin_of,
+    physics_lines,
+    residue_table,
+)
+from .plan import Solvent
+from .result import SolventResult
+from .variants import VARIANTS
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +56,10 @@ class SolventSpec(EvaluationSpec[SolventResult]):
     device: str | tuple[str, ...] | None = None
     per_residue: bool = False
 
+    def __post_init__(self) -> None:
+        if self.per_residue and not self.energy:
+            raise KeywordError("`per_residue` is about energies, which are left out; leave out one of the two")
+
     def plan(self, atoms: Atoms) -> Solvent:
         """Plan the evaluation of atoms."""
         devices = list(self.device) if isinstance(self.device, tuple) else self.device
@@ -39,8 +68,14 @@ class SolventSpec(EvaluationSpec[SolventResult]):
             accuracy=self.accuracy, energy=self.energy,
         )  # fmt: skip
 
-    def evaluate(self, source: InputFile, progress: Progress | None = None) -> Evaluation[SolventResult]:
-        """Compute the radii and energies of a file."""
+    def plan_of_frames(self, atoms: Atoms) -> Solvent:
+        """Plan the evaluation of frames."""
+        return self.plan(atoms)
+
+    def evaluate(
+        self, source: InputFile, progress: Progress | None = None, per_atom: bool = False
+    ) -> Evaluation[SolventResult]:
+        """Compute the radii and energies of a file, of each atom in any case."""
         molecule, checks = self._read(source)
         plan = self.plan(molecule.atoms)
         if molecule.conformations is None:
@@ -62,7 +97,84 @@ class SolventSpec(EvaluationSpec[SolventResult]):
             **(residue_facts(result) if self.per_residue else {}),
         }
 
+    def text_of(self, found: Evaluation[SolventResult], verbose: bool, total: float) -> str:
+        """Describe a result for people; total : seconds of all"""
+        molecule, result = found.molecule, found.first
+        lines = [headline(molecule.source.path.name, molecule.atoms), *physics_lines(result.model, molecule.atoms)]
+        energy = energy_of(result)
+        if molecule.numbers:
+            about = [] if energy else ["Born radii of models, A"]
+            figures = [
+                (number, of if isinstance(of, str) else energy_of(of) or radii_facts(of.born_radii))
+                for number, of in found.rows()
+            ]
+            lines += model_lines(figures, *about)
+        else:
+            radii = radii_facts(result.born_radii)
+            lines += ["", f"Born radii    {radii['min']:.3f} to {radii['max']:.3f} A, mean {radii['mean']:.3f} A"]
+            lines += [*energy_lines(energy), *area_lines(result.model, energy)] if energy else []
+        lines += [*accuracy_lines(result, result.variant), "", ending(result, result.seconds["kernel"], total)]
+        if verbose:
+            lines += ["", *_details(result)]
+        if self.per_residue:
+            numbers: Sequence[int | None] = molecule.numbers or [None]
+            residues = [
+                (number, of.per_residue().columns())
+                for number, of in zip(numbers, found.results, strict=True)
+                if of is not None
+            ]
+            lines += ["", residue_table(names_of_residues(molecule.atoms), residues)]
+        return "\n".join(lines)
+
+    def table_of(self, found: Evaluation[SolventResult], call: Mapping[str, object] | None, has_arrays: bool) -> Table:
+        """Columns, units and facts of a file: radius and energies of each atom, or energies of each model.
+
+        Models without energies have the least, largest and mean radius, and with arrays all radii.
+        """
+        molecule, result = found.molecule, found.first
+        energy = energy_of(result)
+        attributes: dict[str, object] = {
+            **origin_of(molecule.source, molecule.coordinates, call),
+            **how_computed(molecule.atoms, result),
+            "kernel_seconds": result.seconds["kernel"],
+            **settings(result.model, result.atoms),
+            **accuracy_attributes(result),
+            **numbers_in(self.facts_of_molecule(result)),
+        }
+        if molecule.numbers and energy:
+            columns, units = model_columns(
+                [(number, of if isinstance(of, str) else of.energy) for number, of in found.rows()]
+            )
+        elif molecule.numbers:
+            columns, units = model_columns(
+                [(number, of if isinstance(of, str) else _radii(of)) for number, of in found.rows()], "angstrom"
+            )
+            if has_arrays:
+                none = np.full(len(molecule.atoms), np.nan)
+                columns["born_radii"] = np.array([none if of is None else of.born_radii for of in found.results])
+                units["born_radii"] = "angstrom"
+        else:
+            columns = label_columns(result.atoms) | {"born_radii": result.born_radii, "psi": result.psi}
+            columns |= {} if result.per_atom is None else result.per_atom.columns()
+            units = {"born_radii": "angstrom", "psi": "1"} | dict.fromkeys(energy, UNIT)
+            attributes |= {f"energy_{name}": value for name, value in energy.items()}
+        return columns, units, attributes
+
 
 def energy_of(result: SolventResult) -> dict[str, float]:
     """Give the terms and the total; nothing if they were not asked for."""
     return result.energy if result.terms.names else {}
+
+
+def _radii(result: SolventResult) -> dict[str, float]:
+    """Name the least, largest and mean Born radius as columns."""
+    return {f"born_radius_{name}": value for name, value in radii_facts(result.born_radii).items()}
+
+
+def _details(result: SolventResult) -> list[str]:
+    return [
+        model_line(settings(result.model, result.atoms)),
+        f"Kernel time: Born radii {duration(result.seconds['born'])}, energy {duration(result.seconds['energy'])}",
+        f"Kernel: cl/{VARIANTS[result.variant].file}, {VARIANTS[result.variant].summary}",
+        choice_line(result.device),
+    ]

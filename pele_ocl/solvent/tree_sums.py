@@ -93,7 +93,7 @@ class TreeSums:
 
     def sizes(self, sums: str) -> dict[str, int]:
         """Reals in each buffer, for one conformation; sums : the name of the one of the Born sums."""
-        n_boxes, middles = self.firsts[-1], 2 if self.model.rgb_max is None else 3
+        n_boxes, middles = self.firsts[-1], 2 if self.model.born_cutoff is None else 3
         return {
             sums: self.n_parts * self.tiles.n_slots, "middles": 4 * middles * n_boxes, "moments": 4 * MOMENTS * n_boxes,
         }  # fmt: skip

@@ -88,7 +88,7 @@ def packed_reaches(queue: Queue, spheres: Spheres, model: SolventModel) -> np.vo
         largest_rho=float(spheres.rho.max()),
         neck_excess=0.0 if necks is None else REACH / 2 + model.offset,
         neck=0.0 if necks is None else necks.reach,
-        rgb_max=0.0 if model.rgb_max is None else model.rgb_max,
+        rgb_max=0.0 if model.born_cutoff is None else model.born_cutoff,
     )
 
 

@@ -24,5 +24,6 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
             "statistics": "Statistics",
             "streaming": "FrameResults results_over",
             "superposing": "Superposition",
+            "tally": "Rate",
         },
     )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, is_dataclass
 from os import PathLike
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats
 from ..common.arguments import callback, described, file_path, flag
@@ -20,6 +21,7 @@ from ..contract import Image
 from ..energy import Energy, EnergyBatch
 from ..gb_models.solvent_model import has_area
 from ..nonbond import Nonbond, NonbondBatch
+from ..report import Column, Report
 from ..results import Terms
 from ..solvent import Solvent, SolventBatch
 from .files import Positions
@@ -28,13 +30,31 @@ from .frames import FrameWords
 from .fresh_lists import evaluate_with_fresh_lists, list_rule
 from .reading import Paths, Trajectory, opened
 from .recording import Settings, joined, numbers_of, recorder_for
+from .recording.recorder import AREA_UNIT
 from .selection import Selection
 from .streaming import N_PAIRS, SURFACE_AREA, Evaluate, FrameResults, PieceResults, ResultsOver, results_over
+from .tally import Tally
 
 FrameBatch = EnergyBatch | SolventBatch | NonbondBatch
 AnyPlan = Energy | Solvent | Nonbond
 _WAITING = 8  # pieces whose results wait for the disk at most, as where a file is being made
 _PAIRS = 1 << 20  # of a list that are read at a time
+
+
+class FramesMade(Protocol):
+    """How energies of frames came about."""
+
+    @property
+    def facts(self) -> Mapping[str, Any]: ...
+
+    @property
+    def tally(self) -> Tally: ...
+
+    def to_json(self) -> dict[str, Any]: ...
+
+    def text(self, total: float | None = None) -> str: ...
+
+    def save(self, path: str | PathLike[str]) -> None: ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,6 +68,7 @@ class FrameEnergies:
     n_imaged : how many of the frames that this run computed were imaged
     n_pairs : (m,) pairs of each frame's own list; None if all have the same list, or none
     notes : sentences about the frames, of the Trajectory
+    made : how they came about, for `save` and `to_json`; None of `energy_over`
     """
 
     frames: NDArray[np.int64]
@@ -57,6 +78,12 @@ class FrameEnergies:
     n_imaged: int = 0
     n_pairs: NDArray[np.int64] | None = None
     notes: tuple[str, ...] = ()
+    made: FramesMade | None = None
+
+    @classmethod
+    def none(cls, made: FramesMade) -> FrameEnergies:
+        """Energies that were not kept: statistics alone."""
+        return cls(np.zeros(0, np.int64), Terms((), np.zeros((0, 0))), made=made)
 
     def __len__(self) -> int:
         return len(self.frames)
@@ -68,6 +95,49 @@ class FrameEnergies:
     def total(self) -> Floats:
         """Sum of all terms of each frame, (m,) kcal/mol."""
         return self.terms.total
+
+    @property
+    def energies(self) -> Floats:
+        """(m, n_terms) kcal/mol, in the order of `terms.names`."""
+        return self.terms.values
+
+    def table(self) -> Report:
+        """Return a row for each frame: its energies, and why it failed."""
+        columns: dict[str, Column | ArrayLike] = {"frame": self.frames}
+        columns |= {name: Column(values, "kcal/mol") for name, values in self.terms.columns().items()}
+        columns |= {} if self.surface_area is None else {SURFACE_AREA: Column(self.surface_area, AREA_UNIT, ",.1f")}
+        columns |= {} if self.n_pairs is None else {N_PAIRS: self.n_pairs}
+        columns["error"] = np.array([self.errors.get(int(k), "") for k in self.frames], str)
+        return Report(f"Energy of {len(self):,} frames", columns, {} if self.made is None else self.made.facts)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record: facts, an entry for each frame, statistics and findings; docs/records.md."""
+        return self._made.to_json()
+
+    def text(self, verbose: bool = False, total: float | None = None) -> str:
+        """Describe the energies for people: molecule, physics and statistics; total : seconds of all, to be told"""
+        return self._made.text(total)
+
+    @property
+    def tally(self) -> Tally:
+        """Statistics and failures of the frames."""
+        return self._made.tally
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a row for each frame, as .h5, .csv or .jsonl: what `output` writes.
+
+        Raises FormatError for another suffix, or a file that cannot be written.
+        """
+        self._made.save(path)
+
+    @property
+    def _made(self) -> FramesMade:
+        if self.made is None:
+            raise InputError("these energies are of `energy_over`, whose `output` writes them; table() has them all")
+        return self.made
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
 
 
 def energy_over(
@@ -111,6 +181,13 @@ def energy_over(
             over, evaluate_with(plan), workers_of(plan), output=output, resume=resume, settings=settings, tell=tell
         )
     )
+    return energies_of_parts(parts, over.notes)
+
+
+def energies_of_parts(
+    parts: Sequence[PieceResults[FrameResults]], notes: tuple[str, ...], made: FramesMade | None = None
+) -> FrameEnergies:
+    """Join the results of neighbouring frames."""
     results = joined([part.results for part in parts])
     numbers = np.concatenate([numbers_of(part.frames) for part in parts])
     no_terms = ("total", SURFACE_AREA, N_PAIRS)
@@ -120,7 +197,7 @@ def energy_over(
     surface = None if area is None else np.asarray(area, np.float64)
     counts = results.columns.get(N_PAIRS)
     n_pairs = None if counts is None else np.asarray(counts, np.int64)
-    return FrameEnergies(numbers, terms, errors, surface, results.n_imaged, n_pairs, over.notes)
+    return FrameEnergies(numbers, terms, errors, surface, results.n_imaged, n_pairs, notes, made)
 
 
 def batches_over(

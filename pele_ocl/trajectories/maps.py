@@ -37,6 +37,7 @@ class FrameMaps:
     errors : why other frames failed, by their number
     result : PotmapResult of the mean; its `error` is all frames' maps' together
     seconds : of it all
+    notes : sentences about the frames, of the Trajectory
     """
 
     mean: Map
@@ -48,6 +49,7 @@ class FrameMaps:
     errors: Mapping[int, str]
     result: PotmapResult
     seconds: float
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.frames)
@@ -116,7 +118,7 @@ def potmap_over(
     of = found.maps
     return FrameMaps(
         of["avg"], of["stdev"], of["min"], of["max"], np.array(numbers, np.int64), rmsd, errors, found.last,
-        time.perf_counter() - start,
+        time.perf_counter() - start, over.notes,
     )  # fmt: skip
 
 

@@ -30,6 +30,7 @@ class FramePotentials:
     frames : (m,) their numbers, from 0 across all files; atoms : (k,) indices in the molecule
     values : (m, k) in `unit`; NaN where a frame failed
     errors : why frames failed, by their number; device : where they were computed
+    notes : sentences about the frames, of the Trajectory
     """
 
     frames: NDArray[np.int64]
@@ -38,6 +39,7 @@ class FramePotentials:
     unit: str
     errors: Mapping[int, str]
     device: str
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"FramePotentials({len(self.frames):,} frames of {len(self.atoms):,} atoms, {self.unit})"
@@ -82,4 +84,4 @@ def potentials_over(
         done = end
         if progress is not None:
             progress(done / len(over))
-    return FramePotentials(numbers_of(over.frames), chosen, values, plan.unit, errors, plan.device)
+    return FramePotentials(numbers_of(over.frames), chosen, values, plan.unit, errors, plan.device, over.notes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atoms import Atoms, Correspondence, Floats, Labels, correspondence, selectable
+from ..atoms import Atoms, Correspondence, Floats, Labels, Taken, correspondence, selectable
 from ..atoms.correspondence import OTHER_ATOMS
 from ..atoms.labels import labels_of
 from ..atoms.selection import SelectableAtoms
 from ..atoms.selection import Selection as Words
 from ..common.arguments import choice, file_path, file_paths, instance, whole_number
 from ..common.errors import FormatError, InputError
-from ..contract import IMAGES, FrameContract, Image
+from ..contract import IMAGES, Finding, FrameContract, Image
 from .files import AtomChoice, FrameFile, LastOpenFile, MemoryFile, Positions, held_frames, open_frames
 from .frames import FrameWords, frames_slice, parts_of
 from .selection import Selection, described_atoms, described_file, selected_atoms
@@ -64,7 +64,8 @@ class Trajectory:
     frames : the numbers of the ones to read, from 0 across all files
     n_atoms : of the positions that are handed out; n_file_atoms : of the frames in the files
     labels : of the positions that are handed out; None where neither the files nor the atoms or the topology have names
-    notes : a sentence where files have their atoms in another order, in which case they are matched by name
+    notes : a sentence where files have their atoms in another order, in which case they are matched by name; and the
+        findings
     image : "auto" where frames with a unit cell are imaged, as soon as their atoms' bonds are known, or "none"
     """
 
@@ -86,7 +87,8 @@ class Trajectory:
         self.inputs = files if topology is None else (*files, file_path(topology, "topology"))
         names = None if topology is None else described_file(self.inputs[-1])
         self._angles = None if atoms is None else atoms.cell_angles
-        self._hint = names.n_atoms if names is not None else None if atoms is None else len(atoms)
+        whole = names.n_atoms if names is not None else len(select) if isinstance(select, Taken) else None
+        self._hint = len(atoms) if whole is None and atoms is not None else whole
         self._labels = list[Labels | None]()
         self.n_file_atoms, self.counts, partial = self._counted()
         wanted = frames_slice(frames)
@@ -96,7 +98,8 @@ class Trajectory:
         if partial is not None:
             self._refuse_partial(partial, wanted)
         self.labels: Labels | None = None
-        self.notes: tuple[str, ...] = ()
+        self._notes: tuple[str, ...] = ()
+        self._found: tuple[Finding, ...] | None = None
         self._orders = list[NDArray[np.intp]]()  # of the atoms in each file
         self._places = self._chosen(select, atoms, names)  # of the atoms that are handed out, in these orders
         self.n_atoms = len(self._places)
@@ -153,7 +156,7 @@ class Trajectory:
     def of(self, contract: FrameContract) -> Trajectory:
         """Hold the frames to another contract, with its atoms and anchors and the own choice of `image`."""
         of = copy(self)
-        of._contract, of._kept = contract.with_image(self.image), None
+        of._contract, of._kept, of._found = contract.with_image(self.image), None, None
         of._angles = contract.atoms.cell_angles
         return of
 
@@ -164,9 +167,37 @@ class Trajectory:
             return self
         of = copy(self)
         of._places, of._kept, of._contract = self._places[same.order], None, FrameContract(atoms, self.image)
-        of.labels, of.notes = atoms.labels, (*self.notes, *same.notes)
+        of.labels, of._notes, of._found = atoms.labels, (*self._notes, *same.notes), None
         of._atoms = of._choices()
         return of
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return (*self._notes, *(finding.text for finding in self.findings))
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Findings about the first frame of each file, where bonds are known: one about bonds of absurd lengths.
+
+        They show that frames without names have their atoms in another order.
+        """
+        if self._found is None:
+            self._found = tuple(self._looked_at())
+        return self._found
+
+    def _looked_at(self) -> Iterator[Finding]:
+        """Look at the first frame of each file that is neither torn nor without positions."""
+        if self._contract is None:
+            return
+        for index, own in parts_of(self.frames, self.counts):
+            labels = self._labels[index]
+            if labels is not None and (labels.residue_names != "").any():
+                continue  # names told the order
+            with self._open(self.paths[index]) as file:
+                (frame,), _, torn = self._fulfilled(*self._read(file, own[:1], self._atoms[index]))
+            if not torn and np.isfinite(frame).all():
+                named = f"{self.paths[index]}: frame {sum(self.counts[:index]) + own[0]:,}: "
+                yield from (replace(found, text=f"{named}{found.text}") for found in self._contract.of_order(frame))
 
     @property
     def has_contract(self) -> bool:
@@ -216,6 +247,8 @@ class Trajectory:
                 raise FormatError(f"{source}: has {names.n_atoms:,} atoms, the frames of {self.paths[0]} have {n:,}")
         elif atoms is not None and len(atoms) == n:
             names = described_atoms(atoms)
+        elif isinstance(select, Taken) and select.labels is not None and len(select) == n:
+            names = selectable(select.labels)
         elif self._labels[0] is not None:
             names, source = selectable(self._labels[0]), str(self.paths[0])
         self.labels = None if names is None else names.names
@@ -224,12 +257,15 @@ class Trajectory:
             for path, labels in zip(self.paths, self._labels, strict=True)
         ]
         self._orders = [same.order for same in each]
-        self.notes = next((same.notes for same in each if same.notes), ())
+        self._notes = next((same.notes for same in each if same.notes), ())
         try:
             chosen = None if select is None else selected_atoms(select, n, names)
         except InputError:
-            if atoms is not None and len(atoms) != n and not isinstance(select, str | Words):
-                self._name_difference(atoms.labels, "the structure", "give the structure that the frames are of")
+            advice = "give the structure that the frames are of"
+            if isinstance(select, Taken):
+                self._name_difference(select.labels, "the structure", advice)
+            elif atoms is not None and len(atoms) != n and not isinstance(select, str | Words):
+                self._name_difference(atoms.labels, "the structure", advice)
             raise
         if atoms is not None:
             self._check_atoms(atoms, None if chosen is None else len(chosen))
@@ -239,7 +275,7 @@ class Trajectory:
         if atoms is None or len(atoms) != len(places):
             return places
         same = self._compared(atoms.labels, (len(atoms), len(places)))
-        self.labels, self.notes = atoms.labels or self.labels, (*self.notes, *same.notes)
+        self.labels, self._notes = atoms.labels or self.labels, (*self._notes, *same.notes)
         return places[same.order]
 
     def _compared(self, labels: Labels | None, n_atoms: tuple[int, int]) -> Correspondence:

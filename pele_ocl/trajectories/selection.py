@@ -8,20 +8,21 @@ from os import PathLike
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..atoms import Atoms, Structure, selectable
+from ..atoms import Atoms, Structure, Taken, selectable
 from ..atoms.selection import SelectableAtoms
 from ..atoms.selection import Selection as Words
 from ..common.arguments import atoms_chosen, described
 from ..common.errors import InputError
 from ..formats import is_topology, read_structure_or_atoms, read_topology
 
-Selection = str | Words | slice | ArrayLike
+Selection = str | Words | Taken | slice | ArrayLike
 
 
 def selected_atoms(select: Selection, n_atoms: int, names: SelectableAtoms | None) -> NDArray[np.intp]:
     """Indices (k,) of the atoms that a selection names, rising where it is a text.
 
-    select : a text, also as atoms.selection.Selection, a slice, (n_atoms,) booleans or (k,) indices
+    select : a text, also as atoms.selection.Selection, a slice, (n_atoms,) booleans, (k,) indices, or atoms that were
+        taken of a structure
     names : what is known of the atoms; without them a text may name indices alone
 
     Raises InputError for what names no atoms, and for a text that cannot be understood.
@@ -35,6 +36,10 @@ def selected_atoms(select: Selection, n_atoms: int, names: SelectableAtoms | Non
                 "its atoms by `topology`, or indices, such as 'index 0:331'"
             )
         chosen = np.flatnonzero(words.mask(SelectableAtoms(n_atoms) if names is None else names))
+    elif isinstance(select, Taken):
+        if len(select) != n_atoms:
+            raise InputError(f"the frames have {n_atoms:,} atoms, the structure {len(select):,}")
+        chosen = select.indices
     elif isinstance(select, slice):
         chosen = everyone[select]
     else:

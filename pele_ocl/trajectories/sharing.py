@@ -1,4 +1,4 @@
-"""Frames computed in this process, or distributed to others; of a shard, its own alone."""
+"""Frames that are evaluated in this process, or by workers; of a shard, its own alone."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import cast
 
-from ..common.errors import InputError
+from ..common.errors import KeywordError
 from ..jobs import Place, Shard, shared
-from ..jobs.sharing import HERE, Shared
+from ..jobs.sharing import Shared
 from .reading import PIECE_ATOMS, Trajectory
 from .recording import Settings
 from .streaming import Evaluate, FrameResults, PieceResults, ResultsOver, evaluated, results_over
@@ -21,7 +21,7 @@ _LEAST_RANGES = 64  # of a trajectory that has so many frames, so that many work
 
 @dataclass(frozen=True, eq=False)
 class OpenedFrames:
-    """Frames with the way to evaluate them.
+    """Frames of a trajectory, and how they are evaluated.
 
     evaluate : how positions are evaluated
     facts : `record`, the settings of the file of results, among what else depends on device and files
@@ -75,24 +75,30 @@ class SharedFrames:
 
 @contextmanager
 def shared_frames(
-    spec: FramesSpec, output: Path | None, resume: bool, place: Place = HERE, shard: Shard | None = None
+    spec: FramesSpec, output: Path | None, resume: bool, place: Place | None = None, shard: Shard | None = None
 ) -> Iterator[SharedFrames]:
-    """Open the way through frames: in this process, or in those of a place; of a shard, its own frames alone.
+    """Open the way through frames: here, by workers, or through a shard's alone.
 
-    resume : True to go on with the output
+    place : where they are computed, by default here; shard : the part to compute
+    resume : True if the output is gone on with
 
-    Raises InputError if a shard or `resume` has no output.
+    Raises InputError if a shard or `resume` have no output.
     """
     frames = spec.opened.frames
-    if output is None and (resume or shard is not None):
-        raise InputError(f"`{'resume' if resume else 'shard'}` needs a file of results; name it by `output`")
-    with shared(spec, place) as work:
+    require_output(output, resume, shard)
+    with shared(spec, place or Place(None, None, None)) as work:
         record, own = cast(Settings, work.facts["record"]), frames
         if shard is not None and output is not None:
             own, output = frames.part(shard.part(frames.frames, "frames")), shard.path(output)
             record = {**record, "shard": str(shard)}
         stream = cast(ResultsOver, partial(_results_by, work)) if work.is_remote else results_over
         yield SharedFrames(own, output, record, work.facts, stream, work.is_remote)
+
+
+def require_output(output: Path | None, resume: bool, shard: Shard | None) -> None:
+    """Raise InputError if a run that goes on with a file, or a shard, has none."""
+    if output is None and (resume or shard is not None):
+        raise KeywordError(f"{'`resume` goes on with' if resume else '`shard` begins'} a file; name it as `output`")
 
 
 def _results_by(

@@ -91,7 +91,7 @@ def print_systems(plan: Binding, frames: np.ndarray) -> None:
     print("; ".join(f"{name} {ms:.1f}" for name, ms in times.items()) + f": {sum(times.values()):.1f} ms a frame")
     for what, changes in (
         ("without a surface", {"surface": "none"}),
-        ("and without rgbmax", {"surface": "none", "rgb_max": None}),
+        ("and without rgbmax", {"surface": "none", "born_cutoff": None}),
         ("without solvent", {"surface": "none", "gb": "none"}),
     ):
         model = SolventModel.like("gmx", **changes)

@@ -43,7 +43,6 @@ from pele_ocl.explore.metrics import BindingEnergy, States
 from pele_ocl.explore.sensors import Sensor, Sensors, changed, changing_blocks
 from pele_ocl.explore.spawning import rmsd
 from pele_ocl.formats import read_structure
-from pele_ocl.gb_models.solvent_model import default_radii
 
 
 @dataclass
@@ -77,7 +76,7 @@ class Search:
         gb = options.gb or solvent.gb
         model = SolventModel.like("pele", gb=gb, ionic_strength=solvent.ionic_strength)
         forces = ForceField.load(
-            solvent.forcefield, default_radii(gb, "pele"), options.templates, options.obc, fallback=True,
+            solvent.forcefield, model.radii_set, options.templates, options.obc, guess_radii=True,
             allow_missing_terminals=solvent.allow_missing_terminals,
         )  # fmt: skip
         atoms = forces.assign(read_structure(options.complex))

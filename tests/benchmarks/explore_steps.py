@@ -28,7 +28,6 @@ from pele_ocl import Atoms, ForceField, SolventModel
 from pele_ocl.common.installation import shipped
 from pele_ocl.explore import ANM, Explorer, Minimization, Perturbation, Settings, SideChains
 from pele_ocl.formats import read_structure
-from pele_ocl.gb_models.solvent_model import default_radii
 
 
 class Clock:
@@ -79,9 +78,7 @@ def main() -> None:
     options = parser.parse_args()
     model = SolventModel.like("pele", gb=options.gb)
     if options.complex:
-        field = ForceField.load(
-            radii=default_radii(options.gb, "pele"), templates=options.templates, obc=options.obc, fallback=True
-        )
+        field = ForceField.load(radii=model.radii_set, templates=options.templates, obc=options.obc, guess_radii=True)
         atoms = field.assign(read_structure(options.complex))
         ligand = pele_ocl.selection(atoms, options.ligand)
     else:

@@ -46,7 +46,7 @@ def main() -> None:
     parser.add_argument("--evaluations", type=int, default=3)
     options = parser.parse_args()
     if options.complex:
-        data = dict(pele_data=options.pele_data, allow_missing_terminals=True, fallback=True)
+        data = dict(pele_data=options.pele_data, allow_missing_terminals=True, guess_radii=True)
         atoms = pele_ocl.read(Path(options.complex), ForceField.load("OPLS2005", **data))
     else:
         atoms = built_in()

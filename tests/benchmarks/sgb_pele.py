@@ -47,7 +47,7 @@ def main() -> None:
     print("run report row | total: PELE, ours, difference | binding: alike | rms of all, of 98 % | rounding's")
     for run in options.runs:
         data = [run / name for name in ("Data", "DataLocal")]
-        field = ForceField.load("OPLS2005", pele_data=data, allow_missing_terminals=True, fallback=True)
+        field = ForceField.load("OPLS2005", pele_data=data, allow_missing_terminals=True, guess_radii=True)
         seen = set[tuple[float, float]]()
         for report in sorted(run.glob("report_*")):
             totals, bindings = (read_report(report).numbers(*names) for names in (TOTAL, BINDING))

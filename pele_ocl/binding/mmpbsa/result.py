@@ -165,6 +165,11 @@ class MmpbsaResult(Reported):
         ]  # fmt: skip
         return Heading(tuple(lines))
 
+    def text(self, verbose: bool = False, total: float | None = None) -> str:
+        """Describe the run for people: its totals, and the files that were written."""
+        files = [f"Written: {', '.join(map(str, self.files))}"] if self.files else []
+        return "\n".join([*self.lines(), *files])
+
     def table(self) -> Report:
         """Return mean and spread of each term, of all runs; of a complex alone its energy."""
         rows = [(run, name, *of) for run in self.runs for name, of in _rows(run).items()]

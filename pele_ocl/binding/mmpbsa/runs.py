@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...common.arguments import file_path, file_paths
-from ...common.errors import InputError
+from ...common.errors import InputError, KeywordError
 from ...common.inputfile import read_file
-from ...common.installation import software
 from ...common.notes import heard_notes, note
 from ...common.variant import Progress
 from ...formats import read_topology
 from ...jobs import Place
+from ...jobs.texts import software
 from ...trajectories.energies import recorded
 from ...trajectories.sharing import FramesSpec, OpenedFrames, shared_frames
 from ..alanine import Mutant, to_alanine
@@ -89,7 +89,7 @@ def mmpbsa(
     """
     paths = _files("trajectory", trajectory)
     if not paths:
-        raise InputError("frames are missing: name the files of the complex's by `trajectory`")
+        raise KeywordError("frames are missing: name the files of the complex's by `trajectory`")
     _require_pairs({"index": index, "groups": groups}, {"receptor_index": receptor_index, "receptor_group":
                    receptor_group}, {"ligand_index": ligand_index, "ligand_group": ligand_group})  # fmt: skip
     topologies = _given(complex=complex_topology, receptor=receptor_topology, ligand=ligand_topology)
@@ -165,15 +165,15 @@ def _require_pairs(*pairs: Mapping[str, object]) -> None:
     for pair in pairs:
         if len({value is None for value in pair.values()}) > 1:
             first, second = pair
-            raise InputError(f"`{first}` and `{second}` go together: an index file and a group of it")
+            raise KeywordError(f"`{first}` and `{second}` go together: an index file and a group of it")
 
 
 def _refuse_sharing(wanted: MmpbsaInput, resume: bool, place: Place) -> None:
     """Raise InputError for a way through the frames that what is wanted does not have."""
     if wanted.decomp is not None and resume:
-        raise InputError("a decomposition is of all frames of one run; leave out `resume`, or &decomp")
+        raise KeywordError("a decomposition is of all frames of one run; leave out `resume`, or &decomp")
     if wanted.decomp is not None and wanted.decomp.idecomp > 2 and place.is_remote:
-        raise InputError("pairs of residues are summed up in one process; leave out `workers` and `scheduler`")
+        raise KeywordError("pairs of residues are summed up in one process; leave out `workers` and `scheduler`")
 
 
 def _with_notes(wanted: MmpbsaInput, systems: Systems) -> MmpbsaInput:

@@ -1,19 +1,19 @@
-"""Shared part of commands that go through trajectories: options, the way through the frames, reports."""
+"""Options about trajectories, and frames that commands go through."""
 
 from __future__ import annotations
 
-from .options import FrameOptions, frame_options, noted, trajectory_options
-from .run import FrameWork, report_frames
+from .options import FrameOptions, frame_options, noted, trajectory_flags, trajectory_options
+from .run import FrameLine
 from .sharing import FramesSpec, OpenedFrames, shared_frames
 
 __all__ = [
+    "FrameLine",
     "FrameOptions",
-    "FrameWork",
     "FramesSpec",
     "OpenedFrames",
     "frame_options",
     "noted",
-    "report_frames",
     "shared_frames",
+    "trajectory_flags",
     "trajectory_options",
 ]

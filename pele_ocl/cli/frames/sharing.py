@@ -1,123 +1,22 @@
-"""Frames of a command in this process, or distributed to others; of a shard, its own alone."""
+"""Frames shared as the options of the command that runs say."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cached_property, partial
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import cast
 
 import click
 
-from ...jobs import shared
-from ...jobs.sharing import Shared
-from ...trajectories import Trajectory
-from ...trajectories.reading import PIECE_ATOMS
-from ...trajectories.recording import Settings
-from ...trajectories.streaming import Evaluate, FrameResults, PieceResults, ResultsOver, evaluated, results_over
+from ...trajectories import sharing
+from ...trajectories.sharing import FramesSpec as FramesSpec
+from ...trajectories.sharing import OpenedFrames as OpenedFrames
+from ...trajectories.sharing import SharedFrames
 from ..cluster import cluster_options_of
 
-_LEAST_RANGES = 64  # of a trajectory that has so many frames, so that many workers have something to do
 
-
-@dataclass(frozen=True, eq=False)
-class OpenedFrames:
-    """Frames of a command.
-
-    evaluate : how positions are evaluated
-    facts : `record`, the settings of the file of results, among what else depends on device and files
-    """
-
-    frames: Trajectory
-    evaluate: Evaluate[FrameResults]
-    facts: Mapping[str, object]
-
-
-@dataclass(frozen=True, eq=False)
-class FramesSpec:
-    """Work on frames: how each process opens them, which pickles, and what this one has opened."""
-
-    open: Callable[[], OpenedFrames]
-    here: OpenedFrames | None = None
-
-    @cached_property
-    def opened(self) -> OpenedFrames:
-        """Frames, opened once in each process."""
-        return self.open() if self.here is None else self.here
-
-    def __getstate__(self) -> dict[str, object]:
-        return {"open": self.open, "here": None}
-
-    def facts(self) -> Mapping[str, object]:
-        """Give the facts of the frames."""
-        return self.opened.facts
-
-    def compute(self, part: range, /) -> FrameResults:
-        """Compute the results of some frames."""
-        return evaluated(self.opened.frames.piece(part), self.opened.evaluate, None)
-
-
-@dataclass(frozen=True)
-class SharedFrames:
-    """Work on frames as `recorded` takes it.
-
-    frames : to be computed; output : the file of their results
-    record : the settings of that file; facts : of the process that computes
-    stream : takes the place of `results_over`; is_remote : True if other processes compute
-    """
-
-    frames: Trajectory
-    output: Path | None
-    record: Settings
-    facts: Mapping[str, object]
-    stream: ResultsOver = results_over
-    is_remote: bool = False
-
-
-@contextmanager
-def shared_frames(spec: FramesSpec, output: Path | None, resume: bool) -> Iterator[SharedFrames]:
-    """Open the way through frames that --workers, --scheduler and --shard ask for.
-
-    resume : True if the output is gone on with
-
-    Raises UsageError if --shard or --resume have no output.
-    """
+def shared_frames(spec: FramesSpec, output: Path | None, resume: bool) -> AbstractContextManager[SharedFrames]:
+    """Open the way through frames that --workers, --scheduler and --shard ask for."""
     context = click.get_current_context()
-    cluster = cluster_options_of(context)
-    shard, frames = cluster.shard, spec.opened.frames
-    if output is None and (resume or shard is not None):
-        raise click.UsageError(f"{'--resume goes on with' if resume else '--shard begins'} a file; name it by -o")
-    device = context.params.get("device")
-    with shared(spec, cluster.place(device if isinstance(device, str) else None)) as work:
-        record, own = cast(Settings, work.facts["record"]), frames
-        if shard is not None and output is not None:
-            own, output = frames.part(shard.part(frames.frames, "frames")), shard.path(output)
-            record = {**record, "shard": str(shard)}
-        stream = cast(ResultsOver, partial(_results_by, work)) if work.is_remote else results_over
-        yield SharedFrames(own, output, record, work.facts, stream, work.is_remote)
-
-
-def _results_by(
-    work: Shared[range, FrameResults], frames: Trajectory, evaluate: Evaluate[FrameResults], *, first: int = 0,
-    workers: int = 1, tell: Callable[[float], None] | None = None,
-) -> Iterator[PieceResults[FrameResults]]:  # fmt: skip
-    """Results of frames as `results_over` has them, by workers; `evaluate` and `workers` are theirs to choose."""
-    parts = list(_ranges(frames, first))
-    done = 0
-    for part, results in zip(parts, work.results(parts), strict=True):
-        done += len(part)
-        if tell is not None:
-            tell(done)
-        yield PieceResults(part, results)
-
-
-def _ranges(frames: Trajectory, first: int) -> Iterator[range]:
-    """Divide the frames after the first so many into ranges whose bounds depend on nothing else."""
-    n = len(frames.frames)
-    size = max(1, min(-(-n // _LEAST_RANGES), PIECE_ATOMS // frames.n_atoms))
-    while first < n:
-        end = min(n, (first // size + 1) * size)
-        yield frames.frames[first:end]
-        first = end
+    cluster, device = cluster_options_of(context), context.params.get("device")
+    place = cluster.place(device if isinstance(device, str) else None)
+    return sharing.shared_frames(spec, output, resume, place, cluster.shard)

@@ -135,13 +135,13 @@ class Reference:
 
     @classmethod
     def of(cls, path: Path, read_atoms: ReadAtoms) -> Reference:
-        """Read the reference with the structures' atom selection."""
-        return cls(path, read_atoms.unparameterised(read_file(path)))
+        """Read all atoms of the reference."""
+        return cls(path, read_atoms.unparameterised(read_file(path), whole=True))
 
     def positions(self, atoms: Atoms) -> Floats:
         """Give the positions (n, 3) A of a molecule's atoms. Raises InputError if its atoms are others."""
         n_atoms = len(atoms), len(self.atoms)
-        same = correspondence(atoms.labels, self.atoms.labels, str(self.path), n_atoms=n_atoms)
+        same = correspondence(atoms.labels, self.atoms.labels, str(self.path), n_atoms=n_atoms, among=True)
         for sentence in same.notes:
             note(f"Note: {sentence}")
         return self.atoms.positions[same.order]

@@ -23,7 +23,6 @@ from ...minimize.options import Stopping, descent_of
 from ...minimize.spec import ATOMS_TOGETHER, MinimizeSpec
 from ...opencl.device import get_device
 from ..cluster import cluster_options_of
-from ..command import coordinates_read, remember_coordinates
 from ..frames import FrameOptions
 from ..options import ReadAtoms
 from ..report import Call, provenance
@@ -115,7 +114,7 @@ class MinimizeRequest:
         b_factors = None if atoms.labels is None else read_b_factors(source, atoms.labels)
         return Content(
             atoms, n, str(source), b_factors, self.options["precision"],
-            {**provenance(source, call), "notes": list(atoms.notes) or ""},
+            {**provenance(source, call, self.read_atoms.coordinates_of(source.path)), "notes": list(atoms.notes) or ""},
         )  # fmt: skip
 
 
@@ -145,10 +144,8 @@ class _Contents:
 
     def __call__(self, source: InputFile, target: Path) -> Callable[[Atoms], Content]:
         """Give the function that makes the content of atoms, for a file that was just read."""
-        coordinates = coordinates_read()
 
         def content(atoms: Atoms) -> Content:
-            remember_coordinates(coordinates)
             return self.work.content(source, atoms, 1, self.work.call.facts(source.path, output=target, table=None))
 
         return content

@@ -17,6 +17,7 @@ from ...jobs.facts import notes_of
 from ...jobs.records import entries
 from ...potmap import VARIANTS
 from ...potmap.models import COMBINATIONS
+from ...reading import MoleculeRead
 from ...trajectories import FrameMaps
 from ...view import FOR_SURFACE, PROGRAMS, about_map, painted, quantity_of, scene_path, write_scene
 from ..command import EachOnce
@@ -59,11 +60,11 @@ def _require_statistics(output: Path, has_statistics: bool) -> None:
 
 
 def write(
-    source: InputFile, outputs: tuple[Path, ...], computed: ComputedMaps, is_unit_given: bool,
+    read: MoleculeRead, outputs: tuple[Path, ...], computed: ComputedMaps, is_unit_given: bool,
     call: Mapping[str, str] | None = None,
 ) -> None:  # fmt: skip
     """Write the map to its files; call : facts of the call, by default of the one that is under way"""
-    attributes = how_made(source, computed.atoms, computed.result, call)
+    attributes = how_made(read, computed.atoms, computed.result, call)
     for prefix, error in (("error", computed.result.error), ("field_error", computed.result.field_error)):
         if error is not None:
             attributes |= {f"{prefix}_{name}": value for name, value in asdict(error).items()}

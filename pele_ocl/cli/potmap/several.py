@@ -14,8 +14,10 @@ from ...common.inputfile import InputFile, read_file
 from ...common.writing import refuse_target
 from ...grid import Grid
 from ...jobs import Journal, Record
+from ...jobs.checks import Checks
 from ...jobs.running import run_with
 from ...jobs.spec import StructurePath, StructureSpec
+from ...reading import MoleculeRead
 from ..clock import elapsed
 from ..cluster import cluster_options_of
 from ..json_lines import exit_for_records, say_records
@@ -62,6 +64,8 @@ class MapSpec(StructureSpec):
         """Compute the map of a file, of one model or of all."""
         models = None if self.models == "one" else Models.of(source, self.reading)
         every = [self.reading(source)] if models is None else list(models.atoms.values())
+        for atoms in every:
+            Checks(source).noted(atoms)
         grid = grid_of(every, *self.place)
         self.announce(every[0], len(every), grid)
         with ProgressLine("Potential map", len(every[0]) * len(grid), "atom evaluations") as progress:
@@ -78,7 +82,9 @@ class MapSpec(StructureSpec):
 
     def write(self, source: InputFile, found: ComputedMaps, call: Mapping[str, str] | None = None) -> None:
         """Write the map and draw its pictures; call : facts of the call, by default of the one under way"""
-        write(source, self.outputs, found, self.is_unit_given, call)
+        coordinates = None if found.frames is not None else self.reading.coordinates_of(source.path)
+        read = MoleculeRead(source, found.atoms, coordinates=coordinates)
+        write(read, self.outputs, found, self.is_unit_given, call)
         self.pictures.write(source, whole(self.outputs), found)
 
     def compute(self, item: StructurePath) -> dict[str, Any]:

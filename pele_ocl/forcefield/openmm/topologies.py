@@ -78,10 +78,19 @@ def open_ends(structure: Structure) -> list[int]:
 
 def gap_notes(structure: Structure) -> list[str]:
     """Write a sentence for each pair of residues that follow each other in a chain and are not bonded."""
+    return [
+        f"{structure.where(i)} and {structure.labels.atom(j)} are {apart:.1f} A apart, so the chain has a gap "
+        "between them and they are not bonded"
+        for i, j, apart in gaps(structure)
+    ]
+
+
+def gaps(structure: Structure) -> list[tuple[int, int, float]]:
+    """Find the pairs of atoms that would bond residues that follow each other in a chain, and how far apart, A."""
     labels, segments = structure.labels, structure.segments
     starts = [*labels.residue_starts.tolist(), len(labels)]
     linked = {pair for pair in _links(structure, starts)}
-    notes = []
+    found = list[tuple[int, int, float]]()
     for r in np.flatnonzero(segments[1:] == segments[:-1]).tolist():
         for tail, head in _LINKS:
             i = [starts[r] + k for k in np.flatnonzero(labels.names[starts[r] : starts[r + 1]] == tail).tolist()]
@@ -89,12 +98,8 @@ def gap_notes(structure: Structure) -> list[str]:
                 starts[r + 1] + k for k in np.flatnonzero(labels.names[starts[r + 1] : starts[r + 2]] == head).tolist()
             ]
             if i and j and (i[0], j[0]) not in linked:
-                apart = float(np.linalg.norm(structure.positions[i[0]] - structure.positions[j[0]]))
-                notes.append(
-                    f"{structure.where(i[0])} and {labels.atom(j[0])} are {apart:.1f} A apart, so the chain has a gap "
-                    "between them and they are not bonded"
-                )
-    return notes
+                found.append((i[0], j[0], float(np.linalg.norm(structure.positions[i[0]] - structure.positions[j[0]]))))
+    return found
 
 
 def _standard_bonds(structure: Structure, starts: list[int]) -> dict[int, NDArray[np.intp]]:

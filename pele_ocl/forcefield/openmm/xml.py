@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from ...atoms import Atoms, Structure
-from ...atoms.chemistry import is_water
+from ...atoms.chemistry import is_polymer, is_water
 from ...atoms.names import residue_names
 from ...atoms.radii import RADII_SETS, tidy_set
 from ...common import arguments
 from ...common.errors import InputError, ParameterError
 from ...common.extras import extra
 from ...common.textfiles import quoted
-from ..matching import disulphides, has_hydrogens, without_hydrogens
+from ..matching import LIGAND_WAY, disulphides, has_hydrogens, without_hydrogens
 from .names import files_of, names
 from .system import from_openmm
 from .topologies import gap_notes, open_ends, topology_of
@@ -78,6 +78,10 @@ class XmlFiles:
             *self._renamed(structure, self._loaded, topology),
         )
         return replace(atoms, labels=structure.labels, notes=notes, forcefield=self.name)
+
+    def unmatched(self, structure: Structure) -> list[int]:
+        """List the places of the residues, from 0, that have no template."""
+        return [residue.index for residue in self._loaded.getUnmatchedResidues(topology_of(structure))]
 
     @cached_property
     def _loaded(self) -> OpenMMForceField:
@@ -140,13 +144,14 @@ class XmlFiles:
         if not has_hydrogens(structure):
             return without_hydrogens(structure.source)
         residue = structure.labels.residues[unmatched[0]].name
+        way = "complete it with `pele-ocl prepare`, or give" if is_polymer(residue) else f"{LIGAND_WAY}; or give"
         hint = re.search(r"\)\.\s*(The set .*?|This might .*?)\.?\s+(For more information|$)", problem, re.DOTALL)
         why = f" ({' '.join(hint[1].split())})" if hint else ""
         more = f" ({len(unmatched) - 1} more {'fail' if len(unmatched) > 2 else 'fails'}, too)" if unmatched[1:] else ""
         return (
             f"{structure.where(int(structure.labels.residue_starts[unmatched[0]]))}: {self.name} has no residue "
-            f"{residue} of these atoms{why}{more}; complete it with `pele-ocl prepare`, or give an XML file that has "
-            f"it behind a comma: {self.name},residue.xml"
+            f"{residue} of these atoms{why}{more}; {way} an XML file that has it behind a comma: "
+            f"{self.name},residue.xml"
         )
 
 

@@ -217,9 +217,7 @@ def _radii(sections: Sections, counts: SectionCounts) -> tuple[Floats | None, Fl
 
 def refuse_reading_alone(file: InputFile, model: int | None) -> Atoms:
     """Raise FormatError: a topology has no positions."""
-    raise FormatError(
-        f"{file}: a topology has no coordinates; name a file of them: -c on the command line, coordinates= in Python"
-    )
+    raise FormatError(f"{file}: a topology has no coordinates; name a file of them as `coordinates`")
 
 
 def refuse_models(file: InputFile) -> list[int]:

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from os import PathLike
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .atoms import Atoms, Floats, Structure, selectable
-from .atoms.radii import RADII_SETS, tidy_set
-from .atoms.selection import Selection
-from .common import arguments
-from .common.errors import InputError
-from .common.inputfile import read_file
-from .common.notes import Note
-from .forcefield import ForceField
-from .formats import brings_parameters, read_structure_or_atoms, structure_format
-from .ligand import ATOM_TYPES, CHARGES, Ligand, count_molecules, is_ligand_file, read_sdf
+from ..atoms import Atoms, Floats, Structure, Taken, labels_of, selectable
+from ..atoms.radii import RADII_SETS, tidy_set
+from ..atoms.selection import Selection
+from ..common import arguments
+from ..common.errors import InputError
+from ..common.inputfile import read_file
+from ..common.notes import Note
+from ..forcefield import ForceField
+from ..formats import brings_parameters, read_structure_or_atoms, structure_format
+from ..ligand import (
+    ATOM_TYPES,
+    CHARGES,
+    HYDROGENS,
+    Hydrogens,
+    Ligand,
+    LigandTemplate,
+    LigandTemplates,
+    count_molecules,
+    is_ligand_file,
+    read_sdf,
+)
+from .choosing import selection_of
 
 LigandGiven: TypeAlias = str | PathLike[str] | Ligand | Atoms
 Ligands: TypeAlias = Iterable[LigandGiven]
@@ -47,6 +58,9 @@ def read(
     ligands: Ligands = (),
     ligand_forcefield: str = "gaff2",
     ligand_charges: str = "gas",
+    ligand_hydrogens: Hydrogens = "given",
+    without: str | None = None,
+    only: str | None = None,
 ) -> Atoms:
     """Read a molecule and give it parameters.
 
@@ -60,21 +74,25 @@ def read(
     parameters : CHARMM's parameter files, for a .psf
     select : the atoms to take, `protein and not resname NAP` say (docs/selection.md); by default all. Atoms that
         are left out need no template
+    without, only : residues to leave out by name or kind, and kinds to take, with commas: "HOH,NAP", "protein,ligand"
     radii : set of GB radii, as `Atoms.with_radii` has them, for any solvent; "file" for those of the file. By default
         those of the file if it has some. Else they are the force field's default, which a SolventModel replaces if its
         GB model was made with others (gbn: bondi, gbn2: mbondi3), or if its program has others (SolventModel.like)
 
     ligands : molecules to add, behind the atoms of the file: Ligands, Atoms, or files of small molecules (.sdf, .mol2,
-        .smi), each by its first molecule
+        .smi), each by its first molecule. A molecule that residues of the file are by their elements and bonds, and
+        that the force field does not know, is not added: they have its parameters, and keep their positions
     ligand_forcefield, ligand_charges : of ligands without parameters, as of `Ligand.parametrize`
+    ligand_hydrogens : "given", or "add" for files of molecules that lack some, as of `Ligand.read`
 
     Returns Atoms in the order of the file. Raises FormatError if a file cannot be read, and ParameterError if the force
     field lacks a residue or an atom. Raises InputError for a force field that the file cannot take. A selection that
     cannot be read or takes no atom is an InputError, too.
     """
+    chosen = select if without is None and only is None else selection_of(select, without, only)
     return read_chosen(
-        path, forcefield, model, coordinates, parameters, select=select, radii=radii, ligands=ligands,
-        ligand_forcefield=ligand_forcefield, ligand_charges=ligand_charges,
+        path, forcefield, model, coordinates, parameters, select=chosen, radii=radii, ligands=ligands,
+        ligand_forcefield=ligand_forcefield, ligand_charges=ligand_charges, ligand_hydrogens=ligand_hydrogens,
     )[0]  # fmt: skip
 
 
@@ -90,40 +108,54 @@ def read_chosen(
     ligands: Ligands = (),
     ligand_forcefield: str = "gaff2",
     ligand_charges: str = "gas",
-) -> tuple[Atoms, NDArray[np.bool_] | None]:
-    """Read as `read` does, and tell (n,) True for each atom taken, None if all were. Ligands are taken whole."""
+    ligand_hydrogens: Hydrogens = "given",
+) -> tuple[Atoms, Taken | None]:
+    """Read as `read` does, and tell which atoms were taken, None if all were. Ligands are taken whole."""
     if isinstance(ligands, str | PathLike | Ligand | Atoms) or not isinstance(ligands, Iterable):
         raise InputError(f"ligands are {arguments.described(ligands)}; a list of them is needed")
     arguments.choice("ligand_forcefield", ligand_forcefield, ATOM_TYPES)
     arguments.choice("ligand_charges", ligand_charges, CHARGES)
-    added = [_ligand_of(each, ligand_forcefield, ligand_charges, radii) for each in ligands]
-    kind = ligand_forcefield, ligand_charges
-    found, mask = _read_file(path, forcefield, model, coordinates, parameters, select, radii, kind)
-    for atoms in added:
-        found = found + atoms
-        mask = None if mask is None else np.concatenate([mask, np.ones(len(atoms), bool)])
-    return found, mask
+    arguments.choice("ligand_hydrogens", ligand_hydrogens, HYDROGENS)
+    kind = ligand_forcefield, ligand_charges, ligand_hydrogens
+    added = [_ligand_of(each, kind, radii) for each in ligands]
+    found, taken, known = _read_file(path, forcefield, model, coordinates, parameters, select, radii, kind, added)
+    for atoms in (each.atoms for k, each in enumerate(added) if k not in known):
+        n, found = len(found), found + atoms
+        if taken is not None:
+            labels = None if found.labels is None else labels_of(found.labels, np.arange(n, len(found)))
+            taken = taken.with_atoms(len(atoms), labels)
+    return found, taken
 
 
-def _ligand_of(given: LigandGiven, forcefield: str, charges: str, radii: str | None) -> Atoms:
+_Kind = tuple[str, str, Hydrogens]  # of ligands: force field, charges, and whether hydrogens are added
+
+
+def _ligand_of(given: LigandGiven, kind: _Kind, radii: str | None) -> LigandTemplate:
     """Give a ligand parameters, if it has none."""
+    forcefield, charges, hydrogens = kind
     if not isinstance(given, Atoms | Ligand):
         given = read_file(arguments.file_path(given, "ligands"))
         others = count_molecules(given) - 1
-        given = Ligand.read(given)
+        given = Ligand.read(given, hydrogens=hydrogens)
         if others > 0:
             note = Note(f"{given.source}: the first of {others + 1:,} molecules was taken", code="first_molecule")
             given = replace(given, notes=(*given.notes, note))
     atoms = given if isinstance(given, Atoms) else given.parametrize(forcefield, charges)
-    return atoms if radii in (None, FILE) else atoms.with_radii(str(radii))
+    source = "the ligand that was given" if isinstance(given, Atoms) else given.source
+    return LigandTemplate(atoms if radii in (None, FILE) else atoms.with_radii(str(radii)), source)
 
 
 def _read_file(
     path: str | PathLike[str], forcefield: ForceField | str | None, model: int | None, coordinates: Coordinates,
     parameters: Iterable[str | PathLike[str]], select: str | Selection | None, radii: str | None,
-    ligand: tuple[str, str],
-) -> tuple[Atoms, NDArray[np.bool_] | None]:  # fmt: skip
-    """Read the file itself; parameters as of read_chosen. ligand : force field and charges of an SDF file"""
+    ligand: _Kind, ligands: Sequence[LigandTemplate],
+) -> tuple[Atoms, Taken | None, frozenset[int]]:  # fmt: skip
+    """Read the file itself; parameters as of read_chosen.
+
+    ligand : of an SDF file; ligands : of residues that the force field does not know
+
+    Returns also which of the ligands are residues of the file.
+    """
     if radii is not None:
         arguments.choice("the set of GB radii", tidy_set(arguments.text("radii", radii)), (*RADII_SETS, FILE))
     arguments.file_path(path)
@@ -142,21 +174,22 @@ def _read_file(
         found = read_sdf(read_file(path), model, *ligand)
     else:
         found = read_structure_or_atoms(path, model, coordinates, files)
-    named = None if radii == FILE else radii
+    named, known = None if radii == FILE else radii, frozenset[int]()
     if isinstance(found, Structure):
-        field = _field_of(forcefield, named)
+        templates = LigandTemplates.of(found, _field_of(forcefield, named), ligands)
+        known = templates.used
         if selection is not None and not selection.needs_types:
-            return _chosen_first(found, field, selection, radii)
-        found = field._assign_known(found)
+            return *_chosen_first(found, templates, selection, radii), known
+        found = templates.assign(found)
     else:
         found = found if named is None else found.with_radii(named)
         found = found if found.forcefield else replace(found, forcefield="file")
     if radii == FILE and not _brings_radii(found, brings_parameters(path)):
         raise InputError(_NO_RADII.format(path))
     if selection is None:
-        return found, None
+        return found, None, known
     mask, unknown = selection.mask_and_unknown(selectable(found))
-    return _noted(found[mask], found, mask, unknown)
+    return *_noted(found[mask], found, Taken(mask, found.labels), unknown), known
 
 
 def _field_of(forcefield: ForceField | str | None, radii: str | None) -> ForceField:
@@ -174,25 +207,26 @@ def _brings_radii(atoms: Atoms, with_parameters: bool) -> bool:
 
 
 def _chosen_first(
-    structure: Structure, forcefield: ForceField, selection: Selection, radii: str | None
-) -> tuple[Atoms, NDArray[np.bool_] | None]:
+    structure: Structure, templates: LigandTemplates, selection: Selection, radii: str | None
+) -> tuple[Atoms, Taken | None]:
     """Assign parameters to the residues with a chosen atom, and leave out their other atoms afterwards."""
     mask, unknown = selection.mask_and_unknown(selectable(structure.labels, structure.positions))
     whole = selection.whole_residues(structure.labels, mask)
-    atoms = forcefield._assign_known(structure.of_residues(whole))
+    atoms = templates.assign(structure.of_residues(whole))
     if radii == FILE and not _brings_radii(atoms, False):
         raise InputError(_NO_RADII.format(structure.source))
-    return _noted(atoms if mask.sum() == whole.sum() else atoms[mask[whole]], atoms, mask, unknown)
+    taken = Taken(mask, structure.labels)
+    return _noted(atoms if mask.sum() == whole.sum() else atoms[mask[whole]], atoms, taken, unknown)
 
 
 def _noted(
-    taken: Atoms, before: Atoms, mask: NDArray[np.bool_], unknown: tuple[str, ...]
-) -> tuple[Atoms, NDArray[np.bool_] | None]:
+    atoms: Atoms, before: Atoms, taken: Taken, unknown: tuple[str, ...]
+) -> tuple[Atoms, Taken | None]:  # fmt: skip
     """Note on the atoms how many of the file's they are, in place of the note that counts them before.
 
     unknown : sentences about names that the file has not, which become notes, too
     """
-    if mask.all():
+    if taken.mask.all():
         return replace(before, notes=(*before.notes, *unknown)), None
-    note = Note(f"{len(taken):,} of {len(mask):,} atoms were taken", code="selected")
-    return replace(taken, notes=(*before.notes, *unknown, note)), mask
+    note = Note(f"{len(atoms):,} of {len(taken):,} atoms were taken", code="selected")
+    return replace(atoms, notes=(*before.notes, *unknown, note)), taken

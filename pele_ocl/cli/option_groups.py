@@ -1,0 +1,185 @@
+"""Groups of options of commands that compute: their names and defaults are those of the library's keywords."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from ..atoms.radii import RADII_SETS
+from ..common.variant import PRECISIONS
+from ..contract import IMAGES
+from ..energy import energy
+from ..gb_models import GB_MODELS, models_listed
+from ..gb_models.solvent_model import GBN_CONVENTIONS, KAPPAS, LCPO_UNKNOWN, PRESETS, SURFACES, SolventModel
+from ..ligand import ATOM_TYPES, CHARGES, HYDROGENS
+from ..reading import FILE, Reading
+from .groups import option
+
+
+class GBModelName(click.Choice):  # type: ignore[type-arg]  # which click 8.1 has none of
+    """Read the name of a GB model; who gives AMBER's number in its place is told the name."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in self.choices:
+            self.fail(f"{value!r} is not one of {models_listed()}", param, ctx)
+        return value
+
+
+@dataclass(frozen=True)
+class StructureGroup:
+    """How files are read: fields of a Reading."""
+
+    coordinates: tuple[Path, ...] = option(
+        "Coordinates for a topology of AMBER, GROMACS or CHARMM: .rst7, .inpcrd, .ncrst, .nc, .gro or another "
+        "structure. For several topologies give one for all, or one for each in their order.",
+        "-c", like=Reading, metavar="FILE",
+    )  # fmt: skip
+    parameters: tuple[Path, ...] = option("CHARMM parameter file for a .psf: .prm, .str.", like=Reading, metavar="FILE")
+    model: int | None = option(
+        "Number of the model to read, if the file has several.", like=Reading, type=click.IntRange(min=0)
+    )
+    forcefield: str | None = option(
+        "Force field: amber99sb (default), or a folder of PELE's Templates such as OPLS2005. Through OpenMM also "
+        "amber14, ff14SB, ff19SB, charmm36 or XML files with commas between them.",
+        like=Reading, metavar="NAME",
+    )  # fmt: skip
+    allow_scripts: bool = option("Run the Python scripts that an XML file of a force field may hold.", like=Reading)
+    radii: str | None = option(
+        "Set of GB radii. openmm-obc (once named amber) and pele serve atoms that no OBC table names; AMBER's sets "
+        "serve all atoms; file takes the radii in the structure's files. Default: file if it has radii, else mbondi3 "
+        "with gbn2, bondi with gbn, pele with PELE's force fields, openmm-obc with Amber99SB.",
+        "--gb-radii", "--radii", like=Reading, choices=[*RADII_SETS, FILE, "amber"],
+    )  # fmt: skip
+    ligand_file: tuple[Path, ...] = option(
+        "Parameters for a small molecule, the first of an .sdf, .mol2 or .smi file: of residues of the structure that "
+        "are this molecule and have no template, which stay where they are; else it is added. Can be given several "
+        "times.",
+        default=(), metavar="FILE",
+    )  # fmt: skip
+    ligand_forcefield: str = option(
+        "Force field of ligands without parameters; needs AmberTools' antechamber.", like=Reading, choices=ATOM_TYPES
+    )
+    ligand_charges: str = option(
+        "Charges of ligands without parameters: Gasteiger's, AM1-BCC or ABCG2.", like=Reading, choices=list(CHARGES)
+    )
+    ligand_hydrogens: str = option(
+        "Hydrogens of ligand files: all given, or add those that valences lack; formal charges stay the file's.",
+        like=Reading, choices=HYDROGENS,
+    )  # fmt: skip
+    templates: tuple[Path, ...] = option("PELE template, or a folder of templates.", like=Reading, metavar="PATH")
+    obc: tuple[Path, ...] = option("OBC table, text or JSON.", like=Reading, metavar="FILE")
+    pele_data: tuple[Path, ...] = option("PELE Data or DataLocal folder.", like=Reading, metavar="DIR")
+    guess_radii: bool = option(
+        "Take radii by element and bonds for atoms without an OBC row.", like=Reading, former=("--fallback",)
+    )
+    allow_missing_terminals: bool = option(
+        "Treat incomplete chain ends as inner residues, as PELE does; otherwise the end's template is used without "
+        "the missing atoms.",
+        "--allow-missing-terminals/--no-allow-missing-terminals", like=Reading,
+    )  # fmt: skip
+    select: str | None = option(
+        "Atoms to take, in the words of MDAnalysis and VMD: 'protein and not resname NAP', or a mask of AMBER: "
+        "':1-50@CA'. Other atoms need no parameters.",
+        like=Reading, metavar="EXPR",
+    )  # fmt: skip
+    without: str | None = option(
+        "Leave out residues by name, such as HOH,NAP, or by kind: water, ion, ligand.", like=Reading, metavar="NAMES"
+    )
+    only: str | None = option(
+        "Take only these kinds: protein, nucleic, ligand, ion, water.", like=Reading, metavar="KINDS"
+    )
+
+
+@dataclass(frozen=True)
+class SolventGroup:
+    """Solvent and constants: fields of a SolventModel."""
+
+    like: str | None = option(
+        "Use another program's constants: dielectrics, Coulomb's constant, kappa, nonpolar term, end of the Born "
+        "integrals. Other options override them. amber: sander and pmemd (water 78.5, no surface). With LCPO surfaces "
+        "mmpbsa.py: MMPBSA.py without decomposition (78.3); sander: MMPBSA.py with decomposition or use_sander=1 (80); "
+        "gmx: gmx_MMPBSA (78.5). openmm: its applications. exact: CODATA's constants, as without it. pele: PELE.",
+        choices=list(PRESETS),
+    )  # fmt: skip
+    gb: str = option(
+        "Generalized Born model; `none` for no solvent.", like=SolventModel, type=GBModelName(list(GB_MODELS))
+    )
+    born_cutoff: float | None = option(
+        "Ignore atoms beyond this distance when computing Born radii, as AMBER's rgbmax does, Angstrom; by default "
+        "none.",
+        like=SolventModel, metavar="A", former=("--rgb-max",),
+    )  # fmt: skip
+    solute_dielectric: float = option(
+        "Relative permittivity inside the molecule.", like=SolventModel, show_default=True
+    )
+    solvent_dielectric: float = option("Relative permittivity of the solvent.", like=SolventModel, show_default=True)
+    ionic_strength: float = option(
+        "Concentration of a 1:1 salt, mol/L; PELE's default is 0.15.", like=SolventModel, show_default=True
+    )
+    temperature: float = option("Temperature, K; matters only with salt.", like=SolventModel, show_default=True)
+    kappa_convention: str = option(
+        "How ionic strength becomes screening: by Debye and Hueckel, as in sander, or as in OpenMM.",
+        like=SolventModel, choices=list(KAPPAS),
+    )  # fmt: skip
+    gbn_convention: str = option(
+        "Take necks between table steps, and GBn2's sulphur and nucleic oxygen, as OpenMM or as sander does.",
+        like=SolventModel, choices=list(GBN_CONVENTIONS),
+    )  # fmt: skip
+    coulomb_constant: float = option(
+        "Coulomb's constant, kcal A/(mol e^2): Amber's is 332.0522173, PELE's 332.0637.",
+        like=SolventModel, show_default=True,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SurfaceGroup:
+    """Nonpolar term: fields of a SolventModel."""
+
+    surface: str = option(
+        "Nonpolar term: ace from Born radii, lcpo from the surface area.", default=SolventModel().surface,
+        choices=list(SURFACES),
+    )  # fmt: skip
+    surface_tension: float | None = option(
+        "Surface tension of the nonpolar term, kcal/mol/A^2; by default 0.0054 for ace, 0.0072 for lcpo."
+    )
+    lcpo_unknown: str = option(
+        "For atoms without LCPO parameters (Zn, Ca, Br, I): use carbon's, as AMBER does, with a note, or refuse.",
+        like=SolventModel, choices=LCPO_UNKNOWN,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class FramesGroup:
+    """Trajectory in place of a structure's own positions."""
+
+    trajectory: tuple[Path, ...] = option(
+        "Trajectory, used instead of the positions in IN: .nc, .dcd, .xtc, .trr, .mdcrd, .h5, .pdb or .cif. Can be "
+        "given several times.",
+        "-t", default=(), metavar="FILE",
+    )  # fmt: skip
+    frames: str | None = option(
+        "Frames to take, START:STOP:STEP, counted from 0 through all trajectories; -100: takes the last hundred.",
+        metavar="A:B:C",
+    )
+    topology: Path | None = option(
+        "Structure with all atoms of the trajectory, if IN has only some of them; --select chooses them.",
+        metavar="FILE",
+    )
+    image: str | None = option(
+        "auto makes molecules whole and puts them side by side if frames have a unit cell; none takes frames as they "
+        "are.",
+        choices=IMAGES,
+    )
+
+
+@dataclass(frozen=True)
+class RunGroup:
+    """Precision and device."""
+
+    precision: str = option("Working precision.", like=energy, choices=PRECISIONS)
+    device: str | None = option(
+        "Device by its number in `pele-ocl devices`, or by part of its name; also PELE_OCL_DEVICE.", like=energy,
+        metavar="D",
+    )  # fmt: skip

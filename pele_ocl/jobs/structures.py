@@ -1,0 +1,314 @@
+"""Many structures in one call: a record each, one table of all, resumed and distributed."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias, cast, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..common.errors import InputError, KeywordError
+from ..common.notes import one_line
+from ..formats import require_table_suffix
+from ..report import Column, Report, text_table
+from .facts import numbers_in
+from .journal import Journal
+from .records import Record
+from .running import run_with
+from .shards import Shard
+from .sharing import Place
+from .spec import StructurePath, StructureSpec
+from .texts import UNIT, counted, duration, lines_of, software
+
+Part: TypeAlias = Mapping[str, object]  # the result of a record, or a part of one
+Terms: TypeAlias = dict[str, float]
+_MOST_TERMS = 8  # columns that fit a line; those of more terms are added up
+_GROUP_OF = {
+    **dict.fromkeys(("bond", "angle", "torsion", "improper", "urey_bradley", "cmap"), "bonded"),
+    "lennard_jones_14": "lennard_jones", "coulomb_14": "coulomb", **dict.fromkeys(("gb_pair", "gb_self"), "gb"),
+}  # fmt: skip
+JOURNAL_SUFFIX = ".part"  # behind the name of the table
+STRUCTURES = "structures"  # the kind of such a journal
+
+
+class Structures(Sequence[Record]):
+    """Results of many structures, a Record each, in their order: `found[0]["energy"]`, `found.total`.
+
+    records : of the structures; call : facts of the program and the call, for files; seconds : that all took
+    """
+
+    def __init__(self, records: Sequence[Record], call: Mapping[str, object], seconds: float = 0.0) -> None:
+        self.records, self.call, self.seconds = tuple(records), dict(call), seconds
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    @overload
+    def __getitem__(self, i: int) -> Record: ...
+    @overload
+    def __getitem__(self, i: slice) -> Sequence[Record]: ...
+    def __getitem__(self, i: int | slice) -> Record | Sequence[Record]:
+        return self.records[i]
+
+    @property
+    def errors(self) -> dict[int, str]:
+        """Why structures failed, by their place from 0."""
+        return {place: of.error for place, of in enumerate(self.records) if of.failed}
+
+    @property
+    def total(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """Total energy of each structure, (m,) kcal/mol; NaN for one that failed, or with several models."""
+        return np.array([np.nan if of.failed else cast(Any, of.result.get("energy", {})).get("total", np.nan)
+                         for of in self.records])  # fmt: skip
+
+    def table(self) -> Report:
+        """Return a row for every structure, or every model of each: its numbers, or why it has none."""
+        return table_of(self.records, self.call)
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Return the records, which commands print as JSON, one a line; docs/records.md."""
+        return [record.to_dict() for record in self.records]
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the table as .h5, .csv or .json.
+
+        Raises FormatError for another suffix, or a file that cannot be written.
+        """
+        self.table().save(path)
+
+    def text(self, verbose: bool = False, total: float | None = None) -> str:
+        """Describe all for people, in one table; total : seconds of all, to be told"""
+        return as_text_of(self.records, self.seconds if total is None else total)
+
+    def __repr__(self) -> str:
+        failed = f", {len(self.errors):,} failed" if self.errors else ""
+        return f"Structures({len(self):,}{failed})"
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
+
+class Row(NamedTuple):
+    """Row of a table: a structure, or a model of one by its number, with its energies or its error.
+
+    numbers : what else is told of it by one number each, the number of its atoms first
+    """
+
+    record: Record
+    number: int | None
+    terms: Terms
+    error: str = ""
+    numbers: Mapping[str, float] = {}
+
+
+def rows_of(of: Record) -> list[Row]:
+    """Give a row for each model, with its number, energies and error; number None if one model was asked for."""
+    if of.failed:
+        return [Row(of, None, {}, of.error)]
+    if "models" not in of:
+        return [Row(of, None, _terms_of(of.result), numbers=numbers_in(of.result))]
+    return [_row_of_model(of, model) for model in cast(Sequence[Part], of["models"])]
+
+
+def _row_of_model(of: Record, model: Part) -> Row:
+    numbers = {name: number for name, number in numbers_in({**of.result, **model}).items() if name != "model"}
+    return Row(of, cast(int, model["model"]), _terms_of(model), str(model.get("error", "")), numbers)
+
+
+def _terms_of(part: Part) -> Terms:
+    """Give the energies of a structure or a model; of Born radii alone the least, the largest and the mean one, A."""
+    radii = cast(Terms, part.get("born_radius", {}))
+    return cast(Terms, part.get("energy")) or {f"born_radius_{name}": value for name, value in radii.items()}
+
+
+def _terms(rows: Sequence[Row]) -> list[str]:
+    """List the terms of all structures, each once, the total last."""
+    names = dict.fromkeys(name for row in rows for name in row.terms)
+    return [name for name in names if name != "total"] + ["total"] * ("total" in names or not names)
+
+
+def as_text_of(records: Sequence[Record], total: float) -> str:
+    """Make a table of all energies, with the reasons of structures that failed in their rows; total : s, of all"""
+    rows = [row for of in records for row in rows_of(of)]
+    names = _terms(rows)
+    are_grouped = len(names) > _MOST_TERMS
+    if are_grouped:
+        rows = [row._replace(terms=_grouped(row.terms)) for row in rows]
+        names = list(dict.fromkeys(map(_group, names)))
+    has_models = any(row.number is not None for row in rows)
+    heads = ["structure", *(["model"] if has_models else []), "atoms", *(name.replace("_", " ") for name in names)]
+    shown = _short_names(records)
+    cells = [[shown[row.record.path], *_cells(row, names, has_models)] for row in rows]
+    lines = text_table(heads, cells, "<" + ">" * (len(heads) - 1)).split("\n")
+    width = max(len(cell[0]) for cell in [heads, *cells])
+    for k, row in enumerate(rows, 1):
+        if row.record.failed:
+            lines[k] = f"{cells[k - 1][0]:{width}}  {row.record.reason}"
+        elif row.error:
+            lines[k] += f"  {row.error}"
+    n_failed = sum(of.failed for of in records)
+    counts = counted(len(records), "structure") + (f", of which {n_failed:,} failed" if n_failed else "")
+    if n_failed == len(records):
+        return "\n".join([counts, "", *lines[1:]])
+    variants, precisions, devices = map(" and ".join, _facts(records).values())
+    ending = f"{variants}, {precisions}, on {devices}: in all {duration(total)}"
+    single = ["", "Terms are added up here; files and JSON have each by itself"] if are_grouped else []
+    physics = _physics_lines(records)
+    what = f"Energy of structures, {UNIT}" if "total" in names else "Born radii of structures, A"
+    return "\n".join([counts, "", what, *lines, *single, "", *physics, ending])
+
+
+def _group(name: str) -> str:
+    """Name the group of a term in a wide table."""
+    return _GROUP_OF.get(name, name)
+
+
+def _grouped(terms: Terms) -> Terms:
+    """Terms added up by group."""
+    found: Terms = {}
+    for name, value in terms.items():
+        found[_group(name)] = found.get(_group(name), 0.0) + value
+    return found
+
+
+def _short_names(records: Sequence[Record]) -> dict[Path, str]:
+    """Name the files, with their folders if files of several folders have one name."""
+    paths = {of.path for of in records}
+    names = Counter(path.name for path in paths)
+    return {path: one_line(path.name if names[path.name] == 1 else str(path)) for path in paths}
+
+
+def _physics_lines(records: Sequence[Record]) -> list[str]:
+    """Tell the force fields, the solvent and the sets of radii."""
+    facts, terms = _settings(records), {name for of in records for row in rows_of(of) for name in row.terms}
+    return lines_of(facts, None if "born_radius_mean" in terms else sorted(terms)) if "gb" in facts else []
+
+
+def _cells(row: Row, names: Sequence[str], has_models: bool) -> list[str]:
+    if row.record.failed:
+        return [""] * (len(names) + 1 + has_models)
+    model = ["" if row.number is None else str(row.number)] if has_models else []
+    values = [f"{row.terms[name]:,.3f}" if name in row.terms else "" for name in names]
+    return [*model, f"{row.record.result.get('n_atoms', 0):,}", *values]
+
+
+def _facts(records: Sequence[Record]) -> dict[str, list[str]]:
+    """List the variants, precisions and devices that computed structures, each once."""
+    return {
+        name: list(dict.fromkeys(str(of[name]) for of in records if not of.failed))
+        for name in ("variant", "precision", "device")
+    }
+
+
+def _settings(records: Sequence[Record]) -> dict[str, object]:
+    """Give the constants, which all structures share; force fields and sets of GB radii of all, each once."""
+    there = [cast(Mapping[str, object], of.result.get("settings", {})) for of in records if not of.failed]
+    names = ("forcefield", "gb_radii_set")
+    sets = {name: dict.fromkeys(str(of[name]) for of in there if of.get(name)) for name in names}
+    return {**there[0], **{name: ", ".join(found) for name, found in sets.items()}} if there else {}
+
+
+def table_of(records: Sequence[Record], call: Mapping[str, object]) -> Report:
+    """Make a row for every structure, or every model of each: its numbers, or why it has none; call : facts of it"""
+    rows = [row for of in records for row in rows_of(of)]
+    names = _terms(rows)
+    columns: dict[str, ArrayLike] = {"structure": np.array([str(row.record.path) for row in rows])}
+    if any(row.number is not None for row in rows):
+        columns["model"] = np.array([-1 if row.number is None else row.number for row in rows])
+    columns["n_atoms"] = np.array([row.numbers.get("n_atoms", 0) for row in rows])
+    others = dict.fromkeys(name for row in rows for name in row.numbers if name != "n_atoms")
+    for name in others:
+        numbers, lacking = [row.numbers.get(name, 0) for row in rows], [name not in row.numbers for row in rows]
+        columns[name] = np.ma.array(numbers, mask=lacking)
+    columns |= {name: np.array([row.terms.get(name, np.nan) for row in rows]) for name in names}
+    columns["error"] = np.array([row.error for row in rows])
+    attributes = {
+        "inputs": [str(of.path) for of in records],
+        "inputs_sha256": [of.sha256 for of in records],
+        **call,
+        **{name: ", ".join(values) for name, values in _facts(records).items()},
+        **_settings(records),
+    }
+    units = dict.fromkeys(names, UNIT if "total" in names else "angstrom") | {"surface_area": "angstrom^2"}
+    counts = counted(len(records), "structure")
+    return Report(
+        f"Energy of {counts}", {name: Column(of, units.get(name, "")) for name, of in columns.items()}, attributes
+    )
+
+
+def journal_of(output: Path) -> Path:
+    """Name the file that records are kept in until the table of this name has them all."""
+    return output.with_name(f"{output.name}{JOURNAL_SUFFIX}")
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a computation runs, and what it writes.
+
+    output : file of the results; resume : True to go on with what an interrupted run left
+    workers : processes of this machine; scheduler : of a Dask cluster; shard : "K/N", the part of the work to do
+    device : of a process that computes; progress : called with the share done, 0 to 1
+    call : facts of the program and the call, for files; by default the program and its version
+    keep : False for a trajectory's statistics alone
+    """
+
+    output: Path | None = None
+    resume: bool = False
+    workers: int | None = None
+    scheduler: str | None = None
+    shard: Shard | None = None
+    device: str | None = None
+    progress: Callable[[float], None] | None = None
+    call: Mapping[str, object] | None = None
+    keep: bool = True
+
+    @property
+    def place(self) -> Place:
+        """Place of the computation."""
+        return Place(self.workers, self.scheduler, self.device)
+
+    def refuse_sharing(self, reason: str) -> None:
+        """Raise InputError if the work is to be shared; reason : why there is none to share"""
+        for name in ("workers", "scheduler", "shard"):
+            if getattr(self, name) is not None:
+                raise KeywordError(f"`{name}` shares the work on several structures, or on frames; {reason}")
+
+
+def structures_by(spec: StructureSpec, paths: Sequence[str | PathLike[str]], run: Run) -> Structures:
+    """Compute many structures, and write the table of all to the output once they are done.
+
+    A structure that fails is in `errors`. Raises InputError if all fail for one reason, and for a run that is gone on
+    with, or a shard, without an output. Raises FormatError as `jobs.run` does.
+    """
+    output, shard, start = run.output, run.shard, time.perf_counter()
+    if output is None and (run.resume or shard is not None):
+        raise KeywordError(f"{'`resume` goes on with' if run.resume else '`shard` begins'} a file; name it as `output`")
+    if output is not None:
+        require_table_suffix(output)
+    every = [Path(path) for path in paths]
+    own = every
+    if shard is not None and output is not None:
+        own, output = list(shard.part(every, "structures")), shard.path(output)
+    path = None if output is None else journal_of(output)
+    call = {"software": software(), **spec.settings()} if run.call is None else run.call
+    texts = {name: cast(str, of) for name, of in call.items()}
+    journal = Journal(path, texts, kind=STRUCTURES, shard=shard, items=map(str, every))
+    items: Sequence[StructurePath] = own
+    records = list[Record]()
+    for record in run_with(spec, items, journal, run.resume, run.place):
+        records.append(record)
+        if run.progress is not None:
+            run.progress(len(records) / len(items))
+    if len({record.error for record in records}) == 1 and records[0].failed:
+        raise InputError(records[0].error)  # it is about an option, not about them
+    found = Structures(records, call, time.perf_counter() - start)
+    if output is not None and path is not None and shard is None:
+        found.save(output)
+        path.unlink()
+    return found

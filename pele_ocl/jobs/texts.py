@@ -1,0 +1,335 @@
+"""Text for people that results share: headline, physics, energies, tables of models and residues, how and how long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..atoms import Atoms, Floats, Labels
+from ..atoms.selection import Composition
+from ..common.inputfile import InputFile
+from ..common.installation import installed_version
+from ..common.notes import one_line
+from ..gb_models import GB_MODELS
+from ..gb_models.radii_of_models import radii_words
+from ..gb_models.solvent_model import SolventModel
+from ..report import text_table
+from ..units import COULOMB_KCAL_A
+from .facts import Energies, area_facts, settings
+
+UNIT = "kcal/mol"
+Facts = Mapping[str, Any]  # the settings of a record
+Model = tuple[int, Energies | str]  # a model's number, with its terms or the reason of its failure
+_GB_TERMS = ("gb_pair", "gb_self", "nonpolar")
+_SURFACES = {"ace": "ACE", "lcpo": "LCPO", "sgb": "SGB/NP surface", "none": "no surface"}
+
+
+class Computation(Protocol):
+    """Any result: its device, variant and precision."""
+
+    @property
+    def device(self) -> str: ...
+
+    @property
+    def variant(self) -> str | None: ...
+
+    @property
+    def precision(self) -> str: ...
+
+
+class Approximate(Protocol):
+    """Result whose Born radii may be approximate."""
+
+    @property
+    def accuracy(self) -> float | None: ...
+
+    @property
+    def error(self) -> Any: ...
+
+
+def software() -> str:
+    """Name the program and its version."""
+    return f"pele-ocl {installed_version()}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds for reading: `1.52 ms`, `12.30 s`, `7.5 minutes`, `2.3 hours`."""
+    for unit, length in (("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:,.1f} {unit}"
+    return f"{seconds:.2f} s" if seconds >= 1 else f"{1e3 * seconds:.3g} ms"
+
+
+def counted(n: int, what: str) -> str:
+    """`1 atom`, `2 atoms`."""
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def headline(name: str, atoms: Atoms) -> str:
+    """Describe a molecule in one line; name : of its file"""
+    parts = [counted(len(atoms), "atom")]
+    if atoms.labels is not None:
+        composition = Composition.of(atoms.labels)
+        is_mixed = composition.protein < len(atoms.labels.residue_starts)
+        parts += composition.parts() if is_mixed else [counted(composition.protein, "residue")]
+    charge = round(float(atoms.charges.sum()), 3) + 0.0  # never -0.000
+    return f"{one_line(name)}: {', '.join(parts)}, net charge {charge:+.3f} e"
+
+
+def ending(how: Computation, kernel_seconds: float, total: float) -> str:
+    """Say how a result was computed, and how long it took in all, s."""
+    times = f"kernels {duration(kernel_seconds)}, in all {duration(total)}"
+    return f"{how.variant}, {how.precision}, on {how.device}: {times}"
+
+
+def choice_line(devices: str) -> str:
+    """Say by what variants and layouts were chosen on the devices of a result."""
+    from ..opencl.device import list_devices
+    from ..plan.tuning import describe
+
+    first = next(device for device in list_devices() if str(device) in devices)
+    return f"Choice: {describe(first)}"
+
+
+def model_line(facts: Mapping[str, object]) -> str:
+    """List the settings of a result."""
+    texts = {
+        name: f"{value:.10g}" if isinstance(value, float | int) else value
+        for name, value in facts.items()
+        if value not in (None, "") and not isinstance(value, list)
+    }
+    return "Solvent model: " + ", ".join(f"{name} {text}" for name, text in texts.items())
+
+
+def area_lines(model: SolventModel, energy: Energies) -> list[str]:
+    """Say the surface area, if there is one."""
+    return [f"Surface area  {area:,.1f} A^2 (LCPO)" for area in area_facts(model, energy).values()]
+
+
+def energy_lines(energy: Energies) -> list[str]:
+    """Energies under a head, kcal/mol."""
+    return [
+        "Energy        kcal/mol",
+        *(f"  {name.replace('_', ' '):17s}{value:13,.3f}" for name, value in energy.items()),
+    ]
+
+
+def physics_lines(
+    model: SolventModel, atoms: Atoms, terms: Sequence[str] | None = None, cutoff: float | None = None
+) -> list[str]:
+    """Say the force field and the solvent; terms : of the energy, None for all; cutoff : of its pairs, A"""
+    return lines_of({**settings(model, atoms), "cutoff": cutoff}, terms)
+
+
+def lines_of(facts: Facts, terms: Sequence[str] | None = None) -> list[str]:
+    """Say the force field and the solvent of settings; terms : of the energy, None for all."""
+    found = [forcefield_line(str(facts["forcefield"]))] if facts.get("forcefield") else []
+    return [*found, f"Solvent       {solvent_text(facts, terms)}; {pairs_text(facts)}"]
+
+
+def forcefield_line(name: str) -> str:
+    """Name the force field."""
+    return f"Force field   {'of the input file' if name == 'file' else one_line(name)}"
+
+
+def solvent_text(facts: Facts, terms: Sequence[str] | None = None) -> str:
+    """Say the solvent's model and constants, Coulomb's if it is not the default."""
+    inside = f"inside {_inside(facts)}"
+    coulomb = float(facts["coulomb_constant"])
+    constant = [] if coulomb == COULOMB_KCAL_A else [f"Coulomb {coulomb:.7g}"]
+    if facts.get("pb") is not None:
+        return ", ".join([*_poisson_boltzmann(facts), *constant, _surface(facts)])
+    if GB_MODELS[facts["gb"]].vacuum:
+        return ", ".join(["none (vacuum)", inside, *constant])
+    if terms is not None and not set(_GB_TERMS) & set(terms):
+        return ", ".join(["no term of it", inside, *constant])
+    parts = [facts["gb"], f"radii {radii_words(facts['gb_radii_set'] or '')}"]
+    parts += [f"water {facts['solvent_dielectric']:g}", inside, salt_text(facts)]
+    parts += [] if facts.get("born_cutoff") is None else [f"Born integrals within {facts['born_cutoff']:g} A"]
+    parts += constant
+    parts += [_surface(facts)] if terms is None or "nonpolar" in terms or facts["surface"] == "none" else []
+    return ", ".join(parts)
+
+
+def _poisson_boltzmann(facts: Facts) -> list[str]:
+    """Say a PBSolvent with its constants."""
+    pb = facts["pb"]
+    return [
+        f"Poisson-Boltzmann ({pb.equation})", f"radii {radii_words(facts['gb_radii_set'] or '')}",
+        f"water {facts['solvent_dielectric']:g}", f"inside {facts['solute_dielectric']:g}", salt_text(facts),
+        f"grid of {pb.spacing:g} A to {pb.padding:g} A around the complex", f"{pb.surface} surface",
+    ]  # fmt: skip
+
+
+def pairs_text(facts: Facts) -> str:
+    """Say what pairs count."""
+    pairs, cutoff = facts.get("pairs"), facts.get("cutoff")
+    if pairs == "split":
+        return "pairs of PELE's short list (10 A, 15 A between charged groups)"
+    if pairs not in (None, "all", "cutoff"):
+        return f"pairs of {one_line(str(pairs))}"
+    return "all pairs" if cutoff is None or pairs == "all" else f"pairs within {cutoff:g} A"
+
+
+def _inside(facts: Facts) -> str:
+    by_residue = facts.get("internal_dielectric") == "vdgbnp" or GB_MODELS[facts["gb"]].own_dielectrics
+    return "by residue" if by_residue else f"{facts['solute_dielectric']:g}"
+
+
+def salt_text(facts: Facts) -> str:
+    """Say the salt and the temperature of settings."""
+    strength = facts["ionic_strength"]
+    return f"salt {strength:g} mol/L at {facts['temperature']:g} K" if strength else "no salt"
+
+
+def _surface(facts: Facts) -> str:
+    tension = facts["surface_tension"]
+    return _SURFACES[facts["surface"]] + (f" {tension:g}" if tension else "")
+
+
+def medium_lines(facts: Facts) -> list[str]:
+    """Say what an electrostatic potential depends on; facts : the settings of its record"""
+    found = [forcefield_line(facts["forcefield"])] if facts["forcefield"] else []
+    if "solute_dielectric" in facts:  # Poisson-Boltzmann
+        dielectrics = f"dielectrics {facts['solute_dielectric']:g} and {facts['solvent_dielectric']:g}"
+        surface = f"{facts['surface']} surface, probe {facts['probe']:g} A, radii {radii_words(facts['radii_set'])}"
+        medium = f"{facts['equation']} Poisson-Boltzmann, {dielectrics}, {salt_text(facts)}; {surface}"
+        return [*found, f"Medium        {medium}"]
+    parts = [f"dielectric {facts['dielectric']:g}{' r' if facts['distance_dependent'] else ''}", salt_text(facts)]
+    parts += [f"points within {facts['min_distance']:g} A as at it"] if facts["min_distance"] else []
+    reach = "all charges" if facts["cutoff"] is None else f"charges within {facts['cutoff']:g} A"
+    smooth = ", smoothed" if facts["smooth"] else ""
+    return [*found, f"Medium        {', '.join(parts)}; {reach}{smooth}"]
+
+
+def accuracy_lines(result: Approximate, way: str) -> list[str]:
+    """Say the accuracy and the error, after an empty line; way : in which the Born radii were computed"""
+    if result.accuracy is None:
+        return []
+    error, asked = result.error, accuracy_text(way, result.accuracy)
+    if error is None:
+        return ["", f"{asked}; their error could not be measured, for which a device needs float64"]
+    missed = ", more than asked for: `precision='float64'` rounds less" if error.largest > result.accuracy else ""
+    return ["", f"{asked}; measured {error.largest:.1e} at most{missed}, {error.rms:.1e} rms", f"  ({error.about})"]
+
+
+def accuracy_text(way: str, accuracy: float) -> str:
+    """Write the accuracy that was asked for."""
+    return f"Born radii by {way} to {accuracy:.0e}"
+
+
+def accuracy_attributes(result: Approximate) -> dict[str, float]:
+    """Give the accuracy and the error for a file."""
+    if result.accuracy is None:
+        return {}
+    measured = {} if result.error is None else {"error_largest": result.error.largest, "error_rms": result.error.rms}
+    return {"accuracy": result.accuracy, **measured}
+
+
+def gradient_line(facts: Mapping[str, Any] | None, held: str = "") -> list[str]:
+    """Say a gradient in figures, as `gradient_facts` gives them; none without one. held : what it holds"""
+    if facts is None:
+        return []
+    longest = f"at most {facts['max']:,.3f} an atom, net {facts['net']:.2g} {UNIT}/A"
+    return [f"Gradient      norm {facts['norm']:,.3f}, {longest}{held}"]
+
+
+def residue_table(
+    names: Sequence[str], models: Iterable[tuple[int | None, Mapping[str, Floats]]], what: str = ""
+) -> str:
+    """Make a table of the energies of residues.
+
+    models : number of each, or None if there is one only, and its terms
+    what : they are, with a comma and a blank after it
+    """
+    lines: list[tuple[str, ...]] = []
+    heads: tuple[str, ...] = ()
+    for number, terms in models:
+        first = ("model", "residue") if number is not None else ("residue",)
+        heads = *first, *(term.replace("_", " ") for term in terms)
+        columns = [values.tolist() for values in terms.values()]
+        for name, *row in zip(names, *columns, strict=True):
+            lines.append((*([str(number)] if number is not None else []), name, *(f"{value:.3f}" for value in row)))
+    align = (">" if heads[0] == "model" else "") + "<" + ">" * (len(heads) - heads.index("residue") - 1)
+    return f"Energy of residues, {what}{UNIT}\n" + text_table(heads, lines, align)
+
+
+def model_lines(models: Sequence[Model], about: str = f"Energy of models, {UNIT}") -> list[str]:
+    """Count the models, and make a table of their energies or of why they failed; about : the table's head"""
+    names = _terms(models)
+    heads = "model", *(term.replace("_", " ") for term in names)
+    cells = [(str(number), *("" if isinstance(of, str) else f"{of[name]:.3f}" for name in names))
+             for number, of in models]  # fmt: skip
+    lines = text_table(heads, cells, ">" * len(heads)).split("\n")
+    for k, (_, of) in enumerate(models, 1):
+        lines[k] += f"  {one_line(of)}" if isinstance(of, str) else ""
+    return [counted(len(models), "model"), "", about, *lines]
+
+
+def model_columns(models: Sequence[Model], unit: str = UNIT) -> tuple[dict[str, Any], dict[str, str]]:
+    """Make a table with a row for each model, NaN and a reason for one that failed, and its units."""
+    terms = {
+        name: np.array([np.nan if isinstance(of, str) else of[name] for _, of in models]) for name in _terms(models)
+    }
+    columns = {"model": np.array([number for number, _ in models]), **terms, "error": reasons(models)}
+    return columns, dict.fromkeys(terms, unit)
+
+
+def reasons(models: Sequence[tuple[int, object]]) -> np.ndarray[Any, np.dtype[np.str_]]:
+    """List why models failed, (m,), "" for others."""
+    return np.array([one_line(of) if isinstance(of, str) else "" for _, of in models])
+
+
+def _terms(models: Sequence[Model]) -> list[str]:
+    """List the terms, of the first model that did not fail."""
+    return list(next((of for _, of in models if not isinstance(of, str)), ()))
+
+
+def label_columns(atoms: Atoms) -> dict[str, Any]:
+    """Give the atoms' labels as columns of a table; none if there are no labels."""
+    return {} if atoms.labels is None else columns_of(atoms.labels)
+
+
+def columns_of(labels: Labels) -> dict[str, Any]:
+    """Labels as columns of a table."""
+    return {
+        "chain": labels.chains,
+        "residue_name": labels.residue_names,
+        "residue_number": labels.residue_numbers,
+        "insertion_code": labels.insertion_codes,
+        "atom_name": labels.names,
+        "element": labels.elements,
+        "residue_index": labels.residue_index,
+        "atom_index": np.arange(len(labels), dtype=np.int32),
+    }
+
+
+def origin_of(
+    source: InputFile, coordinates: InputFile | Path | None = None, call: Mapping[str, object] | None = None
+) -> dict[str, Any]:
+    """Say what a file was computed from: the input, the coordinates of a topology, and the SHA-256 of both.
+
+    call : facts of the program and the call; by default the program and its version
+
+    A trajectory that was not read whole has no SHA-256.
+    """
+    return {
+        "input": str(source),
+        "input_sha256": source.sha256,
+        **({} if coordinates is None else {"coordinates": str(coordinates)}),
+        **({"coordinates_sha256": coordinates.sha256} if isinstance(coordinates, InputFile) else {}),
+        **({"software": software()} if call is None else call),
+    }
+
+
+def how_computed(atoms: Atoms, how: Computation) -> dict[str, Any]:
+    """Say how a result was computed, for its file: device, variant, precision, and what was noted."""
+    return {
+        "device": how.device,
+        "variant": how.variant,
+        "precision": how.precision,
+        "notes": list(atoms.notes) or "",
+    }

@@ -1,0 +1,164 @@
+"""Residues of a structure that are ligands: a molecule with parameters is the template of those with its graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..atoms import Atoms, Floats, Labels, Structure, correspondence, labels_of
+from ..atoms.chemistry import is_polymer, is_water
+from ..atoms.graphs import (
+    Graph,
+    Indices,
+    Matching,
+    bonds_by_distance,
+    difference,
+    lacks_hydrogens,
+    stretched_bond,
+    with_hands,
+)
+from ..common.errors import InputError, ParameterError
+from ..forcefield import ForceField
+
+_SURELY = 1.4  # of the sum of two covalent radii, up to which two atoms are bonded as the ligand's are
+_WAY = (
+    "give the molecule as it is in the structure: a file of small molecules with all its hydrogens, whose atoms may "
+    "have any order and names"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class LigandTemplate:
+    """A molecule with parameters, as the template of residues.
+
+    atoms : with elements and bonds; source : of the molecule, for messages
+    """
+
+    atoms: Atoms
+    source: str
+
+    def fit(self, labels: Labels, positions: Floats) -> tuple[Indices | None, str]:
+        """Find the residue's atom that is each atom of the molecule, (n,), or say why it is another molecule.
+
+        labels, positions : of the residue. Names decide where they are the molecule's and no bond is then stretched,
+        else elements and bonds do, which follow from distances.
+        """
+        own = self.atoms.labels
+        assert own is not None
+        graph = Graph.of(own.elements.tolist(), self.atoms.bond_pairs)
+        if len(labels) == len(own):
+            named = _by_names(own, labels)
+            if named is not None and stretched_bond(graph, positions[named], _SURELY) is None:
+                return named, ""
+        elements = labels.elements.tolist()
+        theirs = Graph.of(elements, bonds_by_distance(elements, positions))
+        found = Matching(graph, theirs).best() if len(labels) == len(own) else None
+        if found is not None:
+            return with_hands(graph, theirs, found, (self.atoms.positions, positions)), ""
+        if lacks_hydrogens(graph, theirs):
+            return None, f"hydrogens are missing: it has {len(theirs):,} of the {len(graph):,} atoms"
+        return None, difference(graph, theirs, {i: own.atom(i) for i in range(len(own))})
+
+
+@dataclass(frozen=True, eq=False)
+class LigandTemplates:
+    """Templates of the residues of a structure that a force field does not know.
+
+    given : the molecules; used : indices of those that have residues there
+    """
+
+    forcefield: ForceField
+    given: Sequence[LigandTemplate]
+    used: frozenset[int]
+
+    @classmethod
+    def of(cls, structure: Structure, forcefield: ForceField, given: Sequence[LigandTemplate]) -> LigandTemplates:
+        """Look which of the molecules are residues of the structure."""
+        usable = [k for k, each in enumerate(given) if each.atoms.labels is not None]
+        own = cls(forcefield, given, frozenset(usable))
+        return replace(own, used=frozenset(k for k, _, _ in own._fits(structure)))
+
+    def assign(self, structure: Structure) -> Atoms:
+        """Parameters for every atom, in the structure's order: of the molecules, and of the force field for the rest.
+
+        Raises ParameterError, which says why no molecule fits, for a residue without a template.
+        """
+        fits = self._fits(structure)
+        if not fits:
+            self._refuse_others(structure, ())
+            return self.forcefield._assign_known(structure)
+        self._refuse_others(structure, [residue for _, residue, _ in fits])
+        starts = structure.labels.residue_starts
+        sizes = np.diff(starts, append=len(structure.labels))
+        is_ligand = np.repeat(np.isin(np.arange(len(starts)), [residue for _, residue, _ in fits]), sizes)
+        pieces, order = list[Atoms](), list[Indices]()
+        if not is_ligand.all():
+            pieces.append(self.forcefield._assign_known(structure.of_residues(~is_ligand)))
+            order.append(np.flatnonzero(~is_ligand))
+        notes = list[str]()
+        for k, residue, places in fits:
+            own = np.arange(starts[residue], starts[residue] + sizes[residue])
+            molecule = self.given[k].atoms
+            named = labels_of(structure.labels, own[places])
+            pieces.append(replace(molecule.moved(structure.positions[own[places]]), labels=named))
+            order.append(own[places])
+            notes.append(f"{structure.labels.residue(int(own[0]))} has the parameters of {self.given[k].source}")
+        found = pieces[0]
+        for piece in pieces[1:]:
+            found = found + replace(piece, notes=tuple(note for note in piece.notes if note not in found.notes))
+        back = np.argsort(np.concatenate(order))
+        ordered = found if (back == np.arange(len(back))).all() else replace(found[back], notes=found.notes)
+        more = () if pieces[0].labels is None or not is_ligand.all() else structure.notes
+        return replace(ordered, labels=structure.labels, notes=(*more, *ordered.notes, *notes))
+
+    def _fits(self, structure: Structure) -> list[tuple[int, int, Indices]]:
+        """Find the molecules of residues: index of the molecule, the residue, and its atom for each of the molecule."""
+        found = list[tuple[int, int, Indices]]()
+        for residue in self._unknown(structure) if self.used else ():
+            for k in sorted(self.used):
+                places, _ = self.given[k].fit(*_residue(structure, residue))
+                if places is not None:
+                    found.append((k, residue, places))
+                    break
+        return found
+
+    def _unknown(self, structure: Structure) -> list[int]:
+        """List the residues without a template that may be ligands."""
+        names = structure.labels.residue_names[structure.labels.residue_starts].tolist()
+        others = [of for of, name in enumerate(names) if not (is_polymer(name) or is_water(name))]
+        return sorted(set(others) & set(self.forcefield._unmatched(structure))) if others else []
+
+    def _refuse_others(self, structure: Structure, fitting: Sequence[int]) -> None:
+        """Raise ParameterError for the first residue that may be a ligand and is no molecule that was given."""
+        usable = [each for each in self.given if each.atoms.labels is not None]
+        left = [residue for residue in self._unknown(structure) if residue not in fitting] if usable else []
+        if not left:
+            return
+        labels, positions = _residue(structure, left[0])
+        if len(labels) == 1:
+            return  # an ion, of which the force field says what is lacking
+        nearest = min(usable, key=lambda each: abs(len(each.atoms) - len(labels)))
+        why = nearest.fit(labels, positions)[1]
+        where = structure.where(int(structure.labels.residue_starts[left[0]]))
+        raise ParameterError(
+            f"{where}: the force field has no template for the residue {labels.residue_names[0]}, and it is not the "
+            f"molecule of {nearest.source}: {why}; {_WAY}"
+        )
+
+
+def _residue(structure: Structure, residue: int) -> tuple[Labels, Floats]:
+    """Labels and positions of a residue's atoms."""
+    own = np.flatnonzero(structure.labels.residue_index == structure.labels.residue_index[
+        structure.labels.residue_starts[residue]
+    ])  # fmt: skip
+    return labels_of(structure.labels, own), structure.positions[own]
+
+
+def _by_names(ours: Labels, theirs: Labels) -> Indices | None:
+    """Find the atom of theirs for each of ours by names, (n,); None where names do not tell."""
+    try:
+        return correspondence(ours, theirs, "the residue").order
+    except InputError:
+        return None

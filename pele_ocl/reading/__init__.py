@@ -1,0 +1,33 @@
+"""Reading of files to Atoms: the format's reader, then the force field, by the same words from everywhere."""
+
+from __future__ import annotations
+
+from .choosing import selection_of
+from .files import FILE, Coordinates, LigandGiven, Ligands, read, read_chosen, require_model
+from .molecules import (
+    Chosen,
+    FirstFrame,
+    Models,
+    MoleculeRead,
+    Reading,
+    molecule_of,
+    require_lennard_jones,
+)
+
+__all__ = [
+    "FILE",
+    "Chosen",
+    "Coordinates",
+    "FirstFrame",
+    "LigandGiven",
+    "Ligands",
+    "Models",
+    "MoleculeRead",
+    "Reading",
+    "molecule_of",
+    "read",
+    "read_chosen",
+    "require_lennard_jones",
+    "require_model",
+    "selection_of",
+]

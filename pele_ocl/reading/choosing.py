@@ -1,0 +1,54 @@
+"""Choice of atoms by what a user says: a selection, residues to leave out, and kinds to take."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from ..atoms.selection import Selection
+from ..common.arguments import text
+from ..common.errors import KeywordError
+
+_KINDS = {"protein": "protein", "nucleic": "nucleic", "ligand": "ligand", "ion": "ion", "ions": "ion", "water": "water"}
+
+
+def selection_of(select: str | None, without: str | None = None, only: str | None = None) -> Selection | None:
+    """One selection of the atoms that all three choose, None if none is given.
+
+    select : in the words of docs/selection.md, or an AMBER mask
+    without : residues to leave out by name, with commas, or by kind: water, ion, ligand
+    only : the kinds to take, with commas
+
+    Raises InputError, before any file is read, for a text that is no selection.
+    """
+    parts = [] if select is None else [text("select", select)]
+    if without is not None:
+        parts.append(f"not ({' or '.join(_KINDS.get(name) or _residue(name) for name in _split('without', without))})")
+    if only is not None:
+        kinds = _split("only", only)
+        unknown = next((kind for kind in kinds if kind not in _KINDS), None)
+        if unknown is not None:
+            raise KeywordError(f"`only={only!r}`: there is no kind {unknown!r}; choose of {', '.join(_KINDS)}")
+        parts.append(" or ".join(_KINDS[kind] for kind in kinds))
+    whole = " and ".join(parts if len(parts) == 1 else [f"({part})" for part in parts])
+    return _parsed(whole) if whole else None
+
+
+@lru_cache(maxsize=16)
+def _parsed(whole: str) -> Selection:
+    """Parse a selection, once for all who read by it."""
+    return Selection(whole)
+
+
+def _split(keyword: str, names: str) -> list[str]:
+    """Split the names at commas."""
+    found = [name.strip() for name in text(keyword, names).split(",")]
+    if not all(found):
+        raise KeywordError(f"`{keyword}={names!r}` lacks a name before or behind a comma")
+    return found
+
+
+def _residue(name: str) -> str:
+    """Write the selection of a residue name; * and ? match any letters."""
+    if set(name) & set('()" '):
+        raise KeywordError(f"`without={name!r}`: names of residues are needed, without blanks and parentheses")
+    return f"resname {name}" if any(c in name for c in "*?") else f'resname "{name}"'

@@ -1,0 +1,366 @@
+"""How a job or a command reads its files: one description for all of them, and what was read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+
+from ..atoms import Atoms, Floats, Taken, selectable
+from ..atoms.lcpo import lcpo_notes
+from ..atoms.selection import Composition, Selection
+from ..common import arguments
+from ..common.errors import InputError, KeywordError
+from ..common.inputfile import InputFile, read_file
+from ..common.notes import note
+from ..forcefield import ForceField
+from ..formats import (
+    brings_parameters,
+    is_structure,
+    is_topology,
+    read_conformations,
+    read_structure_or_atoms,
+    read_topology,
+    structure_format,
+    structure_suffix,
+)
+from ..formats.amber import is_netcdf
+from ..gb_models.solvent_model import SolventModel
+from ..ligand import Hydrogens
+from .choosing import selection_of
+from .files import FILE, Coordinates, LigandGiven, read_chosen
+
+Chosen: TypeAlias = tuple[Atoms, Taken | None]
+Models = Literal["one", "all"]
+Files: TypeAlias = str | PathLike[str] | tuple[str | PathLike[str], ...] | list[str | PathLike[str]] | None
+
+LARGE_FILE = 20_000_000  # bytes that take more than two seconds to read
+
+
+@runtime_checkable
+class FirstFrame(Protocol):
+    """Trajectory whose first frame has the positions of a topology; it may have no paths."""
+
+    @property
+    def paths(self) -> tuple[Path, ...]: ...
+
+    def first_positions(self, atoms: Atoms, selection: Selection | None) -> tuple[Floats, str]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class MoleculeRead:
+    """A molecule as it was read.
+
+    source : the file
+    atoms : of the only model, or of the first that can be computed
+    numbers : of the models, in the order of the file; empty if one model was asked for
+    conformations : (m, n, 3) A, a row for each of `numbers`; NaN for a model that cannot be computed
+    chosen : the atoms of the file that were taken, None if all were
+    failed : why models cannot be computed, by their place from 0
+    coordinates : file with the positions of a topology; None if `source` has them, or a trajectory
+    """
+
+    source: InputFile
+    atoms: Atoms
+    numbers: list[int] = field(default_factory=list)
+    conformations: Floats | None = None
+    chosen: Taken | None = None
+    failed: Mapping[int, str] = field(default_factory=dict)
+    coordinates: InputFile | Path | None = None
+
+    @property
+    def taken(self) -> Taken:
+        """Atoms of the file that were taken, also where all were."""
+        return self.chosen or Taken(np.ones(len(self.atoms), np.bool_), self.atoms.labels)
+
+    def models(self) -> Iterator[tuple[int, Atoms]]:
+        """Give the place and the atoms of each model that can be computed, of several."""
+        assert self.conformations is not None
+        for place, positions in enumerate(self.conformations):
+            if place not in self.failed:
+                yield place, self.atoms.moved(positions)
+
+    def without(self, failed: Mapping[int, str]) -> MoleculeRead:
+        """Leave out further models. Raises InputError if none is left."""
+        assert self.conformations is not None
+        every = dict(sorted({**self.failed, **failed}.items()))
+        left = next((place for place in range(len(self.numbers)) if place not in every), None)
+        if left is None:
+            raise InputError(
+                f"{self.source}: none of its {len(self.numbers):,} models can be computed; model {self.numbers[0]}: "
+                f"{every[0].removeprefix(f'{self.source}: ')}"
+            )
+        conformations = self.conformations.copy()
+        conformations[list(every)] = np.nan
+        atoms = self.atoms.moved(conformations[left])
+        return replace(self, atoms=atoms, conformations=conformations, failed=every)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Read molecules from files, all in the same way. It pickles; what it loads is loaded once in each process.
+
+    forcefield : a ForceField, or a name that ForceField.load knows, of files that bring no parameters; by default
+        Amber99SB. A file that brings its own takes neither this nor `templates`, `obc`, `pele_data` and `guess_radii`
+    select : the atoms to take, `protein and not resname NAP` say (docs/selection.md); by default all
+    model : number of the model in a file with several; by default the first
+    coordinates : file with the positions of a topology; of several topologies one for all, or one each in the order of
+        `structures`
+    parameters : CHARMM's parameter files, for a .psf
+    radii : set of GB radii, for any solvent; by default the file's, or those that go with the solvent
+    without, only : residues to leave out by name or kind, and kinds to take, with commas: "HOH,NAP", "protein,ligand"
+    templates, obc, pele_data, guess_radii, allow_missing_terminals, allow_scripts : as of ForceField.load
+    ligands : molecules to add, as of pele_ocl.read, with `ligand_forcefield`, `ligand_charges` and
+        `ligand_hydrogens` for those without parameters
+    solvent : a SolventModel, by which radii are chosen and notes are made; by default whoever computes does so
+    structures : all files that are read, if `coordinates` has one for each topology among them
+    trajectory : whose first frame has the positions of a topology without `coordinates`; None if there is none
+
+    Notes about what was read are told once, and are in `Atoms.notes`.
+    """
+
+    forcefield: ForceField | str | None = None
+    select: str | None = None
+    model: int | None = None
+    coordinates: Files = ()
+    parameters: Files = ()
+    radii: str | None = None
+    without: str | None = None
+    only: str | None = None
+    templates: Files = ()
+    obc: Files = ()
+    pele_data: Files = ()
+    guess_radii: bool = False
+    allow_missing_terminals: bool = True
+    allow_scripts: bool = False
+    ligands: tuple[LigandGiven, ...] = ()
+    ligand_forcefield: str = "gaff2"
+    ligand_charges: str = "gas"
+    ligand_hydrogens: Hydrogens = "given"
+    solvent: SolventModel | None = None
+    structures: tuple[Path, ...] = field(default=(), repr=False)
+    trajectory: FirstFrame | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("coordinates", "parameters", "templates", "obc", "pele_data"):
+            object.__setattr__(self, name, _paths(name, getattr(self, name)))
+        selection_of(self.select, self.without, self.only)  # refused before any file is read
+
+    def __getstate__(self) -> dict[str, object]:
+        """Give the fields: what was loaded by them is loaded anew elsewhere. Coordinates alone need all structures."""
+        structures = self.structures if self.coordinates else ()  # there may be thousands
+        return {of.name: getattr(self, of.name) for of in fields(self)} | {"structures": structures}
+
+    def __call__(self, source: InputFile, number: int | None = None, /) -> Atoms:
+        """Read the chosen atoms of a file; parameters as of `one`."""
+        return self.one(source, number).atoms
+
+    def chosen(self, source: InputFile, number: int | None = None, /) -> Chosen:
+        """Read the chosen atoms of a file, and tell which of the file they are, None if all were taken."""
+        found = self.one(source, number)
+        return found.atoms, found.chosen
+
+    def one(self, source: InputFile, number: int | None = None, /) -> MoleculeRead:
+        """Read the chosen atoms of a model of a file.
+
+        number : of the model, by default `model`
+
+        Raises FormatError and ParameterError as pele_ocl.read does, and InputError for parameters of a file that brings
+        its own.
+        """
+        if number is not None:
+            self._require_all()
+        self._tell(f"Reading {source}" if len(source.data) > LARGE_FILE else "")
+        has_own = brings_parameters(source.path)
+        if has_own:
+            self._refuse_parameters(source.path)
+        positions, file, stripped = self._positions(source)
+        atoms, taken = read_chosen(
+            source, None if has_own else self.loaded_forcefield, self.model if number is None else number, positions,
+            self._files("parameters"), select=self._selection,
+            radii=self.radii if has_own or self.radii == FILE else None, ligands=self.ligands,
+            ligand_forcefield=self.ligand_forcefield, ligand_charges=self.ligand_charges,
+            ligand_hydrogens=self.ligand_hydrogens,
+        )  # fmt: skip
+        if self.solvent is not None:
+            atoms = self.solvent.choose_radii(atoms)
+        if stripped:
+            atoms = replace(atoms, notes=(*atoms.notes, stripped))
+        if self.solvent is not None and self.solvent.surface == "lcpo" and self.solvent.lcpo_unknown == "carbon":
+            atoms = replace(atoms, notes=(*atoms.notes, *lcpo_notes(atoms, self.solvent.lcpo_rule)))
+        return MoleculeRead(source, self._noted(source, atoms), chosen=taken, coordinates=file)
+
+    def molecule(self, source: InputFile, models: str = "one") -> MoleculeRead:
+        """Read a molecule; models : "one", or "all" for all models of a PDB file as conformations
+
+        Raises as `one` does; a model that differs from the first is in `failed`.
+        """
+        arguments.choice("models", models, ("one", "all"))
+        if models == "one":
+            return self.one(source)
+        self._require_all()
+        failed = dict[int, str]()
+        numbers, conformations = read_conformations(source, failed)
+        # The first is asked for by its number, so that no note says that the others were not read.
+        first = next((number for place, number in enumerate(numbers) if place not in failed), numbers[0])
+        found = self.one(source, first)
+        atoms, chosen = found.atoms, found.chosen
+        more = (len(atoms) if chosen is None else len(chosen)) - conformations.shape[1]
+        if more > 0:  # of ligands that were added, which stay
+            there = np.repeat(atoms.positions[np.newaxis, len(atoms) - more :], len(conformations), axis=0)
+            conformations = np.concatenate([conformations, there], axis=1)
+        positions = conformations if chosen is None else conformations[:, chosen.mask]
+        return replace(found, numbers=numbers, conformations=positions, failed=failed)
+
+    def _require_all(self) -> None:
+        """Raise KeywordError for keywords that leave no room for all models of a file."""
+        if self.model is not None:
+            raise KeywordError("choose one of `model` and `models`")
+        if self.coordinates:
+            raise KeywordError("`models='all'` reads the models of a PDB file; leave out `coordinates`")
+
+    def of_frames(self, source: InputFile, trajectory: FirstFrame) -> Atoms:
+        """Read all atoms of another file; a topology takes the positions of the first of its own frames."""
+        own = replace(
+            self, structures=(source.path,), coordinates=(), model=None, select=None, without=None, only=None,
+            trajectory=trajectory,
+        )  # fmt: skip
+        return own(source)
+
+    def unparameterised(self, source: InputFile, whole: bool = False) -> Atoms:
+        """Read the chosen atoms of a file with their names and positions, and no parameters: charges are 0.
+
+        whole : whether all atoms are read, of a file that others are found in
+        """
+        positions = self.coordinates_of(source.path)
+        parameters = () if positions is None else self._files("parameters")
+        found = read_structure_or_atoms(source, self.model, positions, parameters)
+        bonds = found.bonds if isinstance(found, Atoms) else np.empty((0, 2), np.int32)
+        atoms = Atoms(found.positions, np.zeros(len(found.positions)), labels=found.labels, bonds=bonds)
+        if self._selection is not None and not whole:
+            atoms = atoms[self._selection.mask(selectable(atoms))]
+        return self._noted(source, atoms)
+
+    def coordinates_of(self, structure: Path) -> InputFile | Path | None:
+        """Open the file of the positions of a topology, None if there is none; one that all share is read once."""
+        given, topologies = self._files("coordinates"), self._topologies
+        if topologies and not is_topology(structure):
+            return None
+        if len(given) == 1 or not (topologies or is_topology(structure)):
+            return self._shared_coordinates
+        topologies = topologies or (structure,)
+        if not given:
+            return None
+        if len(given) != len(topologies):
+            files = f"{len(topologies):,} topology file{'' if len(topologies) == 1 else 's'}"
+            raise KeywordError(f"`coordinates` is given {len(given)} times for {files}; give one for all, or for each")
+        if topologies.count(structure) > 1:
+            raise KeywordError(f"{structure} is given twice; give it once, and its positions as `trajectory`")
+        return _opened(given[topologies.index(structure)])
+
+    def require_forcefield(self) -> None:
+        """Load the force field where a structure needs one. Raises as ForceField.load."""
+        structures = (path for path in self.structures if is_structure(path) and not path.is_dir())
+        if not all(map(brings_parameters, structures)):
+            assert self.loaded_forcefield is not None
+
+    @cached_property
+    def loaded_forcefield(self) -> ForceField:
+        """Force field of files that bring no parameters."""
+        radii = None if self.radii == FILE else self.radii
+        if isinstance(self.forcefield, ForceField):
+            return self.forcefield if radii is None else self.forcefield._with_radii(radii)
+        return ForceField.load(
+            self.forcefield, radii, self._files("templates"), self._files("obc"), self._files("pele_data"),
+            self.guess_radii, self.allow_missing_terminals, self.allow_scripts,
+        )  # fmt: skip
+
+    def _files(self, name: str) -> tuple[Path, ...]:
+        found: tuple[Path, ...] = getattr(self, name)
+        return found
+
+    @cached_property
+    def _selection(self) -> Selection | None:
+        return selection_of(self.select, self.without, self.only)
+
+    def _refuse_parameters(self, path: Path) -> None:
+        """Raise InputError for parameters that a file which brings its own has no use for."""
+        form = structure_format(path)
+        follow_from_bonds = self.radii in (None, FILE, "bondi") or form.has_bonds
+        names = [
+            "forcefield",
+            *([] if follow_from_bonds else ["radii"]),
+            "templates",
+            "obc",
+            "pele_data",
+            "guess_radii",
+        ]
+        given = [f"`{name}`" for name in names if getattr(self, name)]
+        if given:
+            raise InputError(f"{path}: {form.kind} brings its own charges and radii; leave out {', '.join(given)}")
+
+    def _positions(self, source: InputFile) -> tuple[Coordinates, InputFile | Path | None, str]:
+        """Find the positions of a topology: the file, or the first frame with a sentence about it, "" if none."""
+        if not self.coordinates and self.trajectory is not None and self.trajectory.paths and is_topology(source.path):
+            whole = read_topology(source, self._files("parameters")).parameters
+            positions, stripped = self.trajectory.first_positions(whole, self._selection)
+            return positions, None, stripped
+        file = self.coordinates_of(source.path)
+        return file, file, ""
+
+    @cached_property
+    def _topologies(self) -> tuple[Path, ...]:
+        """Structures without positions of their own."""
+        return tuple(path for path in self.structures if not path.is_dir() and is_topology(path))
+
+    @cached_property
+    def _shared_coordinates(self) -> InputFile | Path | None:
+        given = self._files("coordinates")
+        return _opened(given[0]) if given else None
+
+    def _noted(self, source: InputFile, atoms: Atoms) -> Atoms:
+        """Add all sentences about atoms to their notes, and tell them."""
+        held = Composition.of(atoms.labels).solvent_sentence()
+        more = [f"{source}: {held}"] if held else []
+        for sentence in (*atoms.notes, *more):
+            self._tell(f"Note: {sentence}")
+        return replace(atoms, notes=(*atoms.notes, *more)) if more else atoms
+
+    @cached_property
+    def _told(self) -> set[str]:
+        return set()
+
+    def _tell(self, sentence: str) -> None:
+        """Tell it once."""
+        if sentence and sentence not in self._told:
+            self._told.add(sentence)
+            note(sentence)
+
+
+def molecule_of(source: InputFile, reading: Reading, models: str = "one") -> MoleculeRead:
+    """Read a molecule, as `Reading.molecule` does."""
+    return reading.molecule(source, models)
+
+
+def require_lennard_jones(path: str | PathLike[str]) -> None:
+    """Raise InputError for a file of a format that has no Lennard-Jones parameters."""
+    if is_structure(path) and not structure_format(path).has_lennard_jones:
+        suffix = structure_suffix(path)
+        advice = structure_format(path).advice
+        raise InputError(f"{path}: a {suffix} file has no Lennard-Jones parameters; {advice}")
+
+
+def _paths(name: str, given: Files) -> tuple[Path, ...]:
+    """One path or several as a tuple."""
+    several = () if given is None else (given,) if isinstance(given, str | PathLike) else given
+    return tuple(arguments.file_path(path, name) for path in arguments.file_paths(name, several))
+
+
+def _opened(path: Path) -> InputFile | Path:
+    """A file of positions, which is read once, but for a long trajectory's."""
+    return path if is_netcdf(path) and path.stat().st_size > LARGE_FILE else read_file(path)

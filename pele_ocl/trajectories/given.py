@@ -1,0 +1,129 @@
+"""A trajectory as it is given beside a structure: its files, which frames, and which of its atoms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Atoms, Floats, Taken
+from ..atoms.selection import SelectableAtoms
+from ..atoms.selection import Selection as Words
+from ..common.errors import FormatError, InputError, KeywordError
+from ..common.notes import note
+from ..contract import Image
+from .reading import Trajectory
+from .selection import Selection, described_atoms, described_file, selected_atoms
+
+
+@dataclass(frozen=True)
+class FrameOptions:
+    """Trajectory in place of a structure's own positions; `paths` is empty if there is none.
+
+    words : the frames to take, "0:100:10" say; topology : the structure of all atoms of the frames
+    select : a selection of the topology's atoms, or without one of the structure's
+    resume : True to go on with the output
+    image : how frames with a cell are imaged, None for "auto"
+    """
+
+    paths: tuple[Path, ...]
+    words: str | None
+    select: str | None
+    topology: Path | None
+    resume: bool = False
+    image: Image | None = None
+
+    @property
+    def imaging(self) -> Image:
+        """Way in which frames with a cell are imaged."""
+        return self.image or "auto"
+
+    def require_alone(self, **others: object) -> None:
+        """Raise InputError for options of a trajectory without one, and for keywords that one leaves no room for.
+
+        others : values of such keywords; None, False and "one" are no values
+        """
+        if not self.paths:
+            given: dict[str, object] = {"frames": self.words, "topology": self.topology, "image": self.image}
+            for name, value in (given | {"resume": self.resume or None}).items():
+                if value is not None:
+                    raise KeywordError(f"`{name}` is about a trajectory; give one as `trajectory`")
+            return
+        for name, value in others.items():
+            if value:
+                keyword = "models='all'" if name == "models_all" else name
+                raise KeywordError(f"choose one of `{keyword}` and `trajectory`")
+
+    def first_positions(self, atoms: Atoms, selection: Words | None) -> tuple[Floats, str]:
+        """Read the positions (n, 3) A of the first frame, which is of these atoms, or of the selected ones among them.
+
+        selection : about names, of the atoms that are taken; positions of others are then 0
+
+        Returns the positions, and a sentence if the frame is of the selected atoms alone, else "".
+        """
+        select = None if self.topology is None else self.select
+        try:
+            (positions,) = next(iter(Trajectory(self.paths, atoms, self.words, select, self.topology, 1, self.imaging)))
+        except FormatError:
+            if selection is None:
+                raise
+            known = described_atoms(atoms) or SelectableAtoms(len(atoms))
+            chosen = selected_atoms(selection, len(atoms), replace(known, positions=None))
+            stripped = self._stripped(atoms[chosen])
+            if stripped is None:
+                raise
+            own = next(iter(stripped))[0]
+            positions = np.zeros((len(atoms), 3))
+            positions[chosen] = own
+            return positions, (
+                f"{self.paths[0]}: its frames have the {len(chosen):,} selected atoms alone, of {len(atoms):,} in the "
+                "structure"
+            )
+        return np.asarray(positions, np.float64), ""
+
+    def _stripped(self, atoms: Atoms) -> Trajectory | None:
+        """Open the frames if they are of these atoms and no others."""
+        try:
+            return Trajectory(self.paths, atoms, self.words, image=self.imaging)
+        except (FormatError, InputError):
+            return None
+
+    def opened(self, atoms: Atoms, chosen: Taken | None = None) -> Trajectory:
+        """Open the frames of these atoms; chosen : the atoms of the structure that they are, None for all"""
+        select = self._selection(chosen)
+        try:
+            frames = Trajectory(self.paths, atoms, self.words, select, self.topology, image=self.imaging)
+        except (FormatError, InputError):
+            is_of_structure = chosen is not None and (self.topology is None or self.select is None)
+            stripped = self._stripped(atoms) if is_of_structure else None
+            if stripped is None:
+                raise
+            frames = stripped
+        frames.require(len(atoms))
+        return frames
+
+    def part(self, taken: Taken, own: NDArray[np.intp]) -> Selection:
+        """Choose some of a structure's atoms in the frames, (k,) indices among those that were taken."""
+        return taken.part(own) if self.topology is None else self._in_topology(self.topology, taken)[own]
+
+    def _selection(self, chosen: Taken | None) -> Selection | None:
+        """Find the atoms of the frames: the chosen ones of the structure, unless a selection is about a topology."""
+        if self.topology is None:
+            return chosen
+        return self.select if chosen is None else self._in_topology(self.topology, chosen)
+
+    def _in_topology(self, topology: Path, chosen: Taken) -> NDArray[np.intp]:
+        """Find the chosen atoms of the structure among those of the topology."""
+        names = described_file(topology)
+        everyone = np.arange(names.n_atoms)
+        found = everyone if self.select is None else selected_atoms(self.select, names.n_atoms, names)
+        return chosen.among(names.names, found, str(topology))
+
+
+def noted(frames: Trajectory) -> Trajectory:
+    """Tell the notes about frames, and return the frames."""
+    for sentence in frames.notes:
+        note(f"Note: {sentence}")
+    return frames

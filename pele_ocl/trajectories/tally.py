@@ -1,0 +1,198 @@
+"""Results of frames, added up as they come: statistics, means of residues, frames a second."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..atoms import Floats
+from ..contract import Finding
+from ..jobs.facts import residues_as_json
+from ..jobs.records import entries
+from ..jobs.texts import counted, duration, residue_table
+from ..report import text_table
+from .statistics import Statistics
+from .streaming import SURFACE_AREA, FrameResults, PieceResults
+
+NAMED = 3  # failures that are told one by one
+
+
+class Rate:
+    """Frames a second. The first that are done do not count where at least as many follow, as kernels are
+    compiled before them.
+
+    first : how many times `add` is called for these, as of pieces that are computed at a time; 0 where all count
+    """
+
+    def __init__(self, first: int = 1) -> None:
+        self._left = first
+        self._start = self._compiled = self._last = (time.perf_counter(), 0.0)
+
+    def earlier(self, done: float) -> None:
+        """Count so many frames of an earlier run."""
+        self._start = self._compiled = self._last = (self._start[0], done)
+
+    def add(self, done: float) -> None:
+        """Note that so many frames are done by now, with the frames of an earlier run."""
+        self._last = time.perf_counter(), done
+        self._left -= 1
+        if self._left == 0:
+            self._compiled = self._last
+
+    def __call__(self) -> float:
+        """Compute the frames a second until the last that were done."""
+        first, later = self._compiled[1] - self._start[1], self._last[1] - self._compiled[1]
+        since = self._compiled if later >= max(first, 1e-9) else self._start
+        return (self._last[1] - since[1]) / max(self._last[0] - since[0], 1e-9)
+
+
+SPREAD = "total_sd"  # the column beside the means
+
+
+class ResidueMeans:
+    """Means of the terms of each residue, and the standard deviation of its total.
+
+    names : of the residues; none where results have none
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = names
+        self._statistics = Statistics()
+        self._terms: tuple[str, ...] = ()
+
+    def add(self, results: FrameResults) -> None:
+        """Let further frames count."""
+        if not self.names:
+            return
+        self._terms = tuple(results.residues)
+        columns = {f"{term} {k}": column for term in self._terms for k, column in enumerate(results.residues[term].T)}
+        self._statistics.add(FrameResults(columns, results.errors))
+
+    def columns(self) -> dict[str, Floats]:
+        """Give the mean of each term (n_residues,) kcal/mol, and the spread of the total; empty if no frame counts."""
+        found = list(self._statistics.columns().values())
+        means = np.array([of["mean"] for of in found]).reshape(-1, max(1, len(self.names)))
+        spreads = np.array([of["sd"] for of in found]).reshape(means.shape)
+        columns = dict(zip(self._terms, means, strict=False))
+        return {**columns, SPREAD: spreads[self._terms.index("total")]} if found else {}
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """An object for each residue."""
+        return residues_as_json(self.names, self.columns()) if self.columns() else []
+
+    def lines(self) -> list[str]:
+        """A table, where there are residues and frames."""
+        columns = self.columns() if self.names else {}
+        return ["", residue_table(self.names, [(None, columns)], "mean over frames, ")] if columns else []
+
+
+Entry = tuple[int, Mapping[str, Any] | str]  # a frame, with its result or why it failed
+
+
+class Tally:
+    """Tally of frames that are done: their number, statistics, failures and, if asked for, each one's entry.
+
+    n_earlier : of an earlier run; n_failed : without a result; n_imaged : imaged before, in this run
+    failed : why the first of them failed, by number; seconds : that all took; parts : the results, if they are kept
+    """
+
+    def __init__(self, keeps_rows: bool = False, residues: Sequence[str] = (), workers: int = 1) -> None:
+        """residues : their names, if results have the energies of each
+        workers : pieces computed at a time, whose kernels are compiled before the first; 0 for the rate of the whole
+        """
+        self.n_earlier = self.n_failed = self.n_imaged = self._n = 0
+        self._keeps_rows = keeps_rows
+        self.parts: list[PieceResults[FrameResults]] = []
+        self._statistics = Statistics()
+        self._residues = ResidueMeans(residues)
+        self.failed: dict[int, str] = {}
+        self._start, self.seconds = time.perf_counter(), 0.0
+        self._rate = Rate(workers)
+
+    def add(self, part: PieceResults[FrameResults]) -> None:
+        """Let further frames count."""
+        self._n += len(part.frames)
+        if part.is_earlier:
+            self.n_earlier += len(part.frames)
+            self._rate.earlier(self._n)
+        else:
+            self._rate.add(self._n)
+        self._statistics.add(part.results)
+        self._residues.add(part.results)
+        self.n_failed += len(part.results.errors)
+        self.n_imaged += part.results.n_imaged
+        for place, reason in part.results.errors.items():
+            if len(self.failed) < NAMED:
+                self.failed[part.frames[place]] = reason
+        if self._keeps_rows:
+            self.parts.append(part)
+
+    @property
+    def n(self) -> int:
+        """Number of frames."""
+        return self._n
+
+    def end(self) -> None:
+        """Take the time."""
+        self.seconds = time.perf_counter() - self._start
+
+    def means(self) -> dict[str, float]:
+        """Give the mean of each term, kcal/mol; empty if no frame counts."""
+        return {term: of["mean"] for term, of in self._statistics.columns().items()}
+
+    def imaged(self) -> list[Finding]:
+        """Give the finding that frames were imaged."""
+        return imaged(self.n_imaged, self._n - self.n_earlier)
+
+    def as_json(self) -> dict[str, object]:
+        """Give the results for a report in JSON."""
+        return {
+            **entries("frame", (entry for part in self.parts for entry in _entries(part))),
+            "n_imaged": self.n_imaged,
+            "statistics": self._statistics.columns(),
+            **({"residues": self._residues.as_json()} if self._residues.names else {}),
+            "frames_per_second": self._rate(),
+            "seconds": {"frames": self.seconds},
+        }
+
+    def lines(self, how: str, total: float) -> list[str]:
+        """A table of the statistics, and the rate; how : the frames were computed; total : s, of all"""
+        lines, columns = list[str](), dict(self._statistics.columns())
+        lines += [finding.text for finding in self.imaged()]
+        if columns:
+            heads = ("", "mean", "sd", "min", "max")
+            area = columns.pop(SURFACE_AREA, None)
+            rows = [(name.replace("_", " "), *(f"{v:,.3f}" for v in of.values())) for name, of in columns.items()]
+            lines += ["", "Energy of frames, kcal/mol", text_table(heads, rows, "<>>>>")]
+            if area is not None:
+                lines += ["", "Surface area of frames (LCPO), A^2: mean {mean:,.1f}, sd {sd:,.1f}, ".format(**area)]
+                lines[-1] += "{min:,.1f} to {max:,.1f}".format(**area)
+        lines += self._residues.lines()
+        earlier = f", {self.n_earlier:,} were there" if self.n_earlier else ""
+        return [*lines, "", f"{how}: {self._rate():,.0f} frames/s, in all {duration(total)}{earlier}"]
+
+
+def imaged(n_imaged: int, n_frames: int) -> list[Finding]:
+    """Give the finding that frames were imaged; none if none was."""
+    if not n_imaged:
+        return []
+    were = "was" if n_frames == 1 else "were"
+    text = f"{n_imaged:,} of {counted(n_frames, 'frame')} {were} imaged: molecules made whole and put side by side"
+    return [Finding("repaired", text, code="imaged")]
+
+
+def _entries(part: PieceResults[FrameResults]) -> list[Entry]:
+    """Give each frame with its terms and what else is known of it, or with why it failed."""
+    results = part.results
+    energies = {name: values.tolist() for name, values in results.columns.items() if values.dtype.kind == "f"}
+    others = {name: values.tolist() for name, values in results.columns.items() if name not in energies}  # n_pairs
+    if SURFACE_AREA in energies:
+        others[SURFACE_AREA] = energies.pop(SURFACE_AREA)
+    found: list[Entry] = []
+    for k, frame in enumerate(part.frames):
+        energy, more = ({name: values[k] for name, values in of.items()} for of in (energies, others))
+        found.append((frame, results.errors.get(k) or {"energy": energy, **more}))
+    return found

@@ -1,0 +1,236 @@
+"""Energies of all frames by a job's description: here or by workers, written down as they come, with a report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import Any, Protocol, cast, runtime_checkable
+
+from ..common.errors import KeywordError
+from ..common.inputfile import InputFile, read_file
+from ..common.notes import as_json, heard_notes, note, one_line, with_notes
+from ..common.variant import Progress
+from ..energy import Energy
+from ..jobs import Place, Record, Shard
+from ..jobs.checks import Checks
+from ..jobs.evaluation import EvaluationSpec
+from ..jobs.facts import facts_of_plan, names_of_residues
+from ..jobs.structures import Run
+from ..jobs.texts import accuracy_text, counted, headline, lines_of, software
+from ..nonbond import Nonbond
+from ..reading import MoleculeRead
+from .energies import AnyPlan, FrameEnergies, energies_of_parts, evaluate_with, plan_settings, recorded, workers_of
+from .fingerprints import settings_of_frames
+from .given import FrameOptions, noted
+from .reading import Trajectory
+from .recording import Settings, recorder_for, require_record_suffix
+from .sharing import FramesSpec, OpenedFrames, require_output, shared_frames
+from .tally import Tally
+
+
+@runtime_checkable
+class CountsFrames(Protocol):
+    """A progress that wants to know how many frames there are, and how many an earlier run has done."""
+
+    def begin(self, n_frames: int, n_earlier: int) -> None: ...
+
+
+@dataclass(frozen=True, eq=False)
+class FrameReport:
+    """Report of the energies of frames.
+
+    source : file of the structure; facts : as JSON has them; lines : with which a text begins, and how it ends
+    tally : of all frames; findings : as JSON has them; frames, settings : of the file of results
+    heard : notes that were told meanwhile
+    """
+
+    source: InputFile
+    facts: Mapping[str, Any]
+    lines: list[str]
+    how: str
+    tally: Tally
+    findings: list[dict[str, object]]
+    frames: Trajectory
+    settings: Settings
+    heard: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        result = {**self.facts, **self.tally.as_json(), "findings": self.findings}
+        return Record(str(self.source), self.source.sha256, with_notes(result, self.heard)).to_dict()
+
+    def text(self, total: float | None = None) -> str:
+        seconds = self.tally.seconds if total is None else total
+        return "\n".join([*self.lines, *self.tally.lines(self.how, seconds)])
+
+    def save(self, path: str | PathLike[str]) -> None:
+        with recorder_for(path, self.settings, self.frames.frames, self.frames.inputs) as recorder:
+            for part in self.tally.parts:
+                recorder.append(part.results)
+
+
+def energies_of_frames(
+    spec: EvaluationSpec[Any],
+    path: str | PathLike[str],
+    trajectory: FrameOptions,
+    *,
+    output: Path | None = None,
+    keep: bool = True,
+    place: Place | None = None,
+    shard: Shard | None = None,
+    progress: Progress | None = None,
+) -> FrameEnergies:
+    """Evaluate all frames of a trajectory, and write them to `output` as they come.
+
+    spec : what is computed, which pickles; path : of the structure
+    keep : False for statistics alone, without an entry for each frame; memory then does not grow with their number
+    place : where frames are computed, by default here; shard : the part of the frames to compute
+    progress : called with the share of the frames done, 0 to 1
+
+    Frames that fail are NaN, with the reasons in `errors`. Raises FormatError and InputError as the readers do, and for
+    an output of other settings.
+    """
+    require_output(output, trajectory.resume, shard)
+    if output is not None:
+        require_record_suffix(output)
+    with heard_notes() as heard:
+        work = FrameWork.of(spec, read_file(path))
+        opened = work.opened(trajectory)
+        noted(opened.frames)
+        evaluate = opened.evaluate
+        whole = FramesSpec(partial(_opened, spec, path, trajectory), opened)
+        with shared_frames(whole, output, trajectory.resume, place, shard) as shared:
+            if output is None and not keep:
+                note("Note: the energies of single frames are not written; `output` writes them: .csv, .h5 or .jsonl")
+            frames, facts = shared.frames, shared.facts
+            workers = workers_of(work.plan) if not shared.is_remote else 1
+            tally = Tally(keep, work.residues, 0 if shared.is_remote else workers)
+            if isinstance(progress, CountsFrames):
+                progress.begin(len(frames), 0)
+            parts = recorded(
+                frames, evaluate, workers, output=shared.output, resume=trajectory.resume, settings=shared.record,
+                tell=None if progress is None else lambda done: progress(done / len(frames)), over=shared.stream,
+            )  # fmt: skip
+            for part in parts:
+                tally.add(part)
+                if part.is_earlier and isinstance(progress, CountsFrames):
+                    progress.begin(len(frames), len(part.frames))
+                if workers > 1 and progress is not None:
+                    progress((frames.frames.index(part.frames[-1]) + 1) / len(frames))
+        tally.end()
+        checks = Checks(work.source, spec.strict)
+        checks.energy(work.plan.atoms, tally.means(), is_mean=True)
+        checks.findings += tally.imaged()
+    report = FrameReport(
+        work.source, cast(Mapping[str, Any], facts["json"]),
+        [*cast(list[str], facts["lines"]), counted_frames(frames)], str(facts["how"]), tally, checks.as_json(), frames,
+        shared.record, tuple(heard),
+    )  # fmt: skip
+    if keep:
+        return energies_of_parts(tally.parts, frames.notes, report)
+    return FrameEnergies.none(report)
+
+
+def frames_by(
+    spec: EvaluationSpec[Any],
+    path: str | PathLike[str],
+    words: Mapping[str, Any],
+    run: Run,
+    alone: Mapping[str, object],
+) -> FrameEnergies:
+    """Evaluate the frames that keywords of a public function name.
+
+    words : `trajectory`, one path or several; `frames`, `topology` and `image` as of pele_ocl.trajectory
+    run : where frames are computed and what is written; alone : keywords that a trajectory leaves no room for, by name
+
+    A selection is of the atoms of `topology`, if it is given, else of the structure's.
+    """
+    given = words.get("trajectory", ())
+    paths = tuple(map(Path, (given,) if isinstance(given, str | PathLike) else given))
+    topology = None if words.get("topology") is None else Path(words["topology"])
+    select = spec.reading.select
+    trajectory = FrameOptions(paths, words.get("frames"), select, topology, run.resume, words.get("image"))
+    trajectory.require_alone(**alone)
+    if run.resume and spec.has_residues_of_frames:
+        raise KeywordError("`per_residue` is the mean over the frames of one run; leave out `resume`")
+    reading = replace(spec.reading, trajectory=trajectory, select=select if topology is None else None)
+    return energies_of_frames(
+        replace(spec, reading=reading), path, trajectory, output=run.output, keep=run.keep, place=run.place,
+        shard=run.shard, progress=run.progress,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class FrameWork:
+    """A job's work on frames, as each process makes it.
+
+    plan : that evaluates, or, if each frame has a plan of its own, one of them
+    residues : their names, if the energies of each are wanted
+    """
+
+    spec: EvaluationSpec[Any]
+    molecule: MoleculeRead
+    plan: AnyPlan
+    residues: list[str]
+
+    @classmethod
+    def of(cls, spec: EvaluationSpec[Any], source: InputFile) -> FrameWork:
+        """Read the molecule and plan its evaluation. Raises PeleError as the readers and the plan do."""
+        molecule = spec.molecule(source)
+        plan: AnyPlan = spec.plan_of_frames(molecule.atoms)
+        return cls(spec, molecule, plan, names_of_residues(plan.atoms) if spec.has_residues_of_frames else [])
+
+    @property
+    def source(self) -> InputFile:
+        return self.molecule.source
+
+    def opened(self, trajectory: FrameOptions) -> OpenedFrames:
+        """Open the frames, and the way to evaluate them."""
+        frames = trajectory.opened(self.plan.atoms, self.molecule.chosen)
+        return OpenedFrames(frames, evaluate_with(self.plan, bool(self.residues)), self.facts(frames))
+
+    def facts(self, frames: Trajectory) -> Mapping[str, object]:
+        """Facts that another process can send: `record`, the settings of the file of results; `json` and `lines`, with
+        which the report begins; `how`, with which it ends.
+        """
+        plan, facts = self.plan, self.spec.facts_of_molecule(self.plan)
+        terms = plan.names if isinstance(plan, Energy) else None
+        more = {"software": software(), "input": self.source.path.name, "input_sha256": self.source.sha256}
+        words = self.spec.words_of_frames()
+        record = settings_of_frames(plan, frames, {**more, **plan_settings(plan), **words})
+        contents = f"; {facts['contents']}" if "contents" in facts else ""
+        return {
+            "record": record,
+            "json": {
+                **facts_of_plan(plan),
+                **facts,
+                "frames_taken": record["frames"],
+                **as_json([*plan.atoms.notes, *frames.notes]),
+            },
+            "lines": [
+                headline(self.source.path.name, plan.atoms) + contents,
+                *lines_of(cast(Mapping[str, object], facts["settings"]), terms),
+            ],
+            "how": f"{plan.variant}, {plan.precision}, {_radii(plan)}on {plan.device}",
+        }
+
+
+def counted_frames(frames: Trajectory) -> str:
+    """Count the frames, and name their files."""
+    files = f" of {len(frames.paths):,} files" if len(frames.paths) > 1 else f" of {frames.paths[0].name}"
+    of = f", of {sum(frames.counts):,}" if len(frames) < sum(frames.counts) else ""
+    return f"{counted(len(frames), 'frame')}{one_line(files)}{of}"
+
+
+def _radii(plan: AnyPlan) -> str:
+    """Say how the Born radii are computed, if they are approximate."""
+    if isinstance(plan, Nonbond) or plan.accuracy is None:
+        return ""
+    return accuracy_text(plan.born if isinstance(plan, Energy) else plan.variant, plan.accuracy) + ", "
+
+
+def _opened(spec: EvaluationSpec[Any], path: str | PathLike[str], trajectory: FrameOptions) -> OpenedFrames:
+    """Open the frames in a process of its own."""
+    return FrameWork.of(spec, read_file(path)).opened(trajectory)
