@@ -57,7 +57,7 @@ class BindingResult(Reported):
     grid_errors : of Poisson-Boltzmann energies, kcal/mol by system; None with Generalized Born, and of frames
     molecule : as it was read; findings : about structure and energies, as JSON has them
     record, frames : settings of the file of frames' results, and their trajectory
-    heard : notes that were told; call : facts of the call, for files
+    heard : notes that were told; call : facts of the call, for files; seconds : that all took
     """
 
     binding: Binding
