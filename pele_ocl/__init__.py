@@ -54,7 +54,9 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .ensemble import Ensemble as Ensemble
     from .explore import Explorer as Explorer
     from .explore import Refined as Refined
+    from .explore import RefinedPoses as RefinedPoses
     from .explore import Refiner as Refiner
+    from .explore import refine as refine
     from .explore.refine_spec import RefineSpec as RefineSpec
     from .forcefield import ForceField as ForceField
     from .formats import draw_slices as draw_slices
@@ -107,6 +109,7 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .potmap import PotmapResult as PotmapResult
     from .potmap import potmap as potmap
     from .reading import read as read
+    from .relax import RelaxBatch as RelaxBatch
     from .relax import Relaxer as Relaxer
     from .relax import RelaxResult as RelaxResult
     from .relax import relax as relax
@@ -149,7 +152,7 @@ _HOMES = {
     "explore.refine_spec": ("RefineSpec",),
     "ensemble": ("Ensemble",),
     "common.errors": ("DeviceError", "FormatError", "InputError", "KernelBuildError", "ParameterError", "PeleError"),
-    "explore": ("Explorer", "Refined", "Refiner"),
+    "explore": ("Explorer", "Refined", "RefinedPoses", "Refiner", "refine"),
     "forcefield": ("ForceField",),
     "formats": ("draw_slices", "read_conformations", "read_map", "write_conformations", "write_map"),
     "gb_models.solvent_model": ("SolventModel",),
@@ -170,7 +173,7 @@ _HOMES = {
     "pb": ("PBIon", "PBLevelResult", "PBModel", "PBResult", "PoissonBoltzmann"),
     "potmap": ("Potmap", "PotmapResult"),
     "reading": ("read",),
-    "relax": ("RelaxResult", "Relaxer"),
+    "relax": ("RelaxBatch", "RelaxResult", "Relaxer"),
     "sampling": ("sample",),
     "solvent": ("Solvent", "SolventBatch", "SolventResult"),
     "trajectories": ("batches_over", "energy_over", "potentials_over", "potmap_over", "trajectory"),

@@ -18,6 +18,7 @@ from .common import arguments
 from .common.errors import InputError, ParameterError
 from .common.readonly import read_only
 from .grid import Grid, Map
+from .units import molar
 
 # Constants as APBS has them, two sets that differ in the sixth digit: cgs in the equation, SI in boundary values and
 # where kT becomes kJ/mol.
@@ -36,8 +37,9 @@ class Surface:
 
     way : key of WAYS
     order : of the energy's error in the spacing
-    safety : factor of |E(h) - E(2h)|, rms of two grids, that covers the error of E(h): section 7 of the theory
+    safety : factor of |E(h) - E(2h)|, rms of several grids, that covers the error of E(h): section 7 of the theory
     degree : of splines
+    safety_if_coarse : safety for spacings above 0.5 A
 
     Raises InputError for a way or a degree that no code computes.
     """
@@ -46,6 +48,7 @@ class Surface:
     order: int
     safety: float
     degree: int = 0
+    safety_if_coarse: float = 3
 
     def __post_init__(self) -> None:
         arguments.choice("the way of a surface", self.way, tuple(WAYS))
@@ -54,7 +57,7 @@ class Surface:
 
 
 SURFACES = {
-    "edges": Surface("cuts", order=2, safety=2.5 / 3),
+    "edges": Surface("cuts", order=2, safety=3.2 / 3, safety_if_coarse=2.3 / 3),
     "mol": Surface("middles", order=1, safety=3),
     "smol": Surface("smoothed", order=1, safety=1),
     "spl2": Surface("splines", order=1, safety=3, degree=3),
@@ -68,7 +71,7 @@ LIKE_APBS: Mapping[str, Any] = {"surface": "smol", "charges": "spl2", "boundary"
 
 SMALL = 1e-9  # A: radii and probes below it count as none, as in APBS
 MOST_IONS = 9
-_CHOOSE = "choose a set of radii, such as amber, charmm or parse of PDB2PQR, or give radii of your own"
+_CHOOSE = "choose a set of radii, such as pdb2pqr-amber, pdb2pqr-charmm or pdb2pqr-parse, or give radii of your own"
 LEAST_POINTS = 5  # along an axis
 MOST_POINTS = 2**31 - 1  # of a grid: kernels count them in 32 bits
 MAP_SLACK = 1e-4  # of a map's spacing: the digits of a file's origin
@@ -83,7 +86,7 @@ class PBIon:
     """Species of mobile ions.
 
     charge : e, a finite number
-    concentration : mol/L, >= 0
+    concentration : mol/L, 0 to 20
     radius : A, >= 0; the largest of all species holds for all
 
     Raises InputError for other values.
@@ -95,8 +98,8 @@ class PBIon:
 
     def __post_init__(self) -> None:
         arguments.number("charge", self.charge, least=-100, most=100, needed="a number of e, -100 to 100,")
-        for name, unit in (("concentration", "mol/L"), ("radius", "A")):
-            arguments.number(name, getattr(self, name), f"a number of {unit}, 0 to 1,000,", least=0, most=1000)
+        molar("concentration", self.concentration)
+        arguments.number("radius", self.radius, "a number of A, 0 to 1,000,", least=0, most=1000)
 
 
 def salt_of(ionic_strength: float) -> tuple[PBIon, ...]:

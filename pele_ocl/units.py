@@ -35,8 +35,23 @@ COULOMB_KCAL_A = (
 )
 
 
-# Bounds of permittivities, temperatures (K) and ionic strengths (mol/L) that no calculation overflows with.
+# Bounds of permittivities and temperatures (K) that no calculation overflows with.
 LEAST, MOST = 1e-3, 1e6
+
+
+MOST_SALT = 20.0  # mol/L, more than salts of alkali metals dissolve to
+
+
+def molar(name: str, value: object) -> float:
+    """Check an ionic strength or a concentration of salt in mol/L, wherever one is given.
+
+    Raises InputError for negative ones, and for more than any salt dissolves to: these are mostly mmol/L.
+    """
+    found = arguments.number(name, value, f"a number of mol/L, 0 to {MOST_SALT:g},", least=0)
+    if found > MOST_SALT:
+        text = f"{name} is {found:g} mol/L, and no salt dissolves to more than {MOST_SALT:g} mol/L"
+        raise InputError(f"{text}; for {found:g} mmol/L give {found / 1000:g}" if found < 1000 * MOST_SALT else text)
+    return found
 
 
 def debye_kappa(ionic_strength: float, dielectric: float, temperature: float) -> float:
@@ -44,13 +59,13 @@ def debye_kappa(ionic_strength: float, dielectric: float, temperature: float) ->
 
     kappa^2 = 2 e^2 N_A I / (eps_0 eps k_B T)
 
-    ionic_strength : mol/L, >= 0
+    ionic_strength : mol/L, 0 to 20
     dielectric : relative permittivity of the solvent, 0.001 to 1e6
     temperature : K, 0.001 to 1e6
 
     Raises InputError for other values.
     """
-    arguments.number("ionic_strength", ionic_strength, "a number of mol/L, 0 to 1,000,000,", least=0, most=MOST)
+    molar("ionic_strength", ionic_strength)
     for name, value in (("dielectric", dielectric), ("temperature", temperature)):
         arguments.number(name, value, "a positive number, 0.001 to 1,000,000,", least=LEAST, most=MOST)
     ions_per_m3 = 1000 * AVOGADRO_PER_MOL * ionic_strength

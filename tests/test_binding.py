@@ -294,9 +294,8 @@ def test_clashes_in_float32_have_the_binding_energy_of_float64():
     assert float(single.evaluate(clashing()[3]).total) == pytest.approx(exact.total[3], abs=1e-6)
 
 
-@pytest.mark.parametrize("distance", [0.05, 0.001])
-def test_hydroxyl_hydrogens_on_each_other_have_the_binding_energy_of_float64(distance):
-    """They have no Lennard-Jones energy, so that no term is large: the distance itself decides."""
+def with_hydroxyls(distance: float) -> tuple[Atoms, np.ndarray]:
+    """Atoms on a grid and two hydroxyls whose hydrogens, of no Lennard-Jones energy, lie on each other; the ligand."""
     rng = np.random.default_rng(3)
     axis = 3.0 * np.arange(8) + 40  # A
     grid = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), -1).reshape(-1, 3)
@@ -308,7 +307,14 @@ def test_hydroxyl_hydrogens_on_each_other_have_the_binding_energy_of_float64(dis
         np.r_[np.full(n, 0.05), 0.21, 0, 0, 0.21], np.full(n + 4, 1.5), np.full(n + 4, 0.8),
         bonds=[[n, n + 1], [n + 2, n + 3]],
     )  # fmt: skip
-    ligand, model = np.arange(n + 4) >= n + 2, SolventModel(surface="none")
+    return atoms, np.arange(n + 4) >= n + 2
+
+
+@pytest.mark.parametrize("distance", [0.05, 0.001])
+def test_hydroxyl_hydrogens_on_each_other_have_the_binding_energy_of_float64(distance):
+    """They have no Lennard-Jones energy, so that no term is large: the distance itself decides."""
+    atoms, ligand = with_hydroxyls(distance)
+    model = SolventModel(surface="none")
     found, expected = (
         Binding(atoms, ligand, model=model, precision=precision).evaluate(atoms.positions)
         for precision in ("float32", "float64")
@@ -317,6 +323,25 @@ def test_hydroxyl_hydrogens_on_each_other_have_the_binding_energy_of_float64(dis
     apart = np.stack([atoms.positions, atoms.positions])
     apart[1, -2:] += 1.0
     assert is_close(atoms, apart).tolist() == [True, False]
+
+
+def test_hydroxyl_hydrogens_on_each_other_in_three_trajectories(tmp_path):
+    """The rule of one trajectory holds for three: the complex is computed in float64 where it has close atoms."""
+    atoms, ligand = with_hydroxyls(0.001)
+    x = np.stack([atoms.positions, atoms.positions])
+    x[1, -2:] += 1.0
+    (tmp_path / "frames.nc").write_bytes(netcdf(x.astype(np.float32)))
+    own = {"complex": None, "receptor": np.flatnonzero(~ligand), "ligand": np.flatnonzero(ligand)}
+
+    def three(precision):
+        plan = Binding(atoms, ligand, model=SolventModel(surface="none"), precision=precision)
+        taken = {name: Trajectory(tmp_path / "frames.nc", None, select=s) for name, s in own.items()}
+        return separate_energies(plan, taken).systems["complex"].total
+
+    single, double = three("float32"), three("float64")
+    assert single[0] == pytest.approx(double[0], abs=1e-6)
+    assert single[1] != double[1]  # of which float32 is enough
+    assert single[1] == pytest.approx(double[1], abs=0.05)
 
 
 def test_poses_that_clash_are_computed_in_float64(tmp_path):

@@ -29,9 +29,11 @@ from pele_ocl.checking import (
     CheckResult,
     Finding,
     Runner,
+    files_outside,
     findings_of,
     in_this_process,
     lines_of_writes,
+    plain_source,
     plain_words,
     same_values,
     together,
@@ -446,8 +448,44 @@ def test_a_file_without_a_kernel_is_told_so(source):
 
 
 SUM = "kernel void s(global const float *values, global float *sums, int n) { sums[get_group_id(0)] = 0; }\n"
-OUTSIDE = ['#include "/etc/passwd"', '# include "../../x.h"', "#include </etc/passwd>", '/* */ #include "/etc/passwd"',
-           '%:include "/etc/passwd"', '#inc\\\nlude "/etc/passwd"', '#define F "/etc/passwd"\n#include F']  # fmt: skip
+SECRET = '"/etc/passwd"'
+OUTSIDE = [
+    f"#include {SECRET}", '# include "../../x.h"', "#include </etc/passwd>", f"/* */ #include {SECRET}",
+    f"%:include {SECRET}", f"#inc\\\nlude {SECRET}", f"#define F {SECRET}\n#include F",
+    # what looks like a comment, and is none
+    f'constant char a[] = "/*";\n%:include {SECRET}\nconstant char b[] = "*/";',
+    f"constant char a[] = \"\\\"/*\";\n#include {SECRET}\n", f"constant char a = '\"';\n#include {SECRET}\n//\"",
+    f"#warning don't /*\n#include {SECRET}\n//*/", f"// a\\ \n/*\n*/ #include {SECRET}",
+    # other ways to write the same
+    f"??=include {SECRET}", f"#inc??/\nlude {SECRET}", f"#inc\\ \t\nlude {SECRET}", f"#/**/include {SECRET}",
+    f"#/*\n*/include {SECRET}", f"int a;\r#include {SECRET}\r", f"\f#\vinclude {SECRET}", f"\u00a0#include {SECRET}",
+    f"#include_next {SECRET}", f"#import {SECRET}", f"constant char a[] = {{\n#embed {SECRET}\n}};",
+    f"#include /* */ {SECRET} // x", f"%:\\\r\ninclude {SECRET}", f"\0#include {SECRET}",
+]  # fmt: skip
+INSIDE = [
+    f"// #include {SECRET}", f"/* \n#include {SECRET}\n*/", f'constant char a[] = "#include {SECRET[1:]};',
+    '#include "common/real.clh"', '#include "common/real.clh" // which has real', f"// a comment\\\n#include {SECRET}",
+    '#inc\\\nlude "common/real.clh"',
+]  # fmt: skip
+
+
+def test_lines_keep_their_numbers():
+    source = 'a /* x\n y */ b\\\nc\\ \nd "e // \\\n" f\n// g\nh??/\ni\nj'
+    plain = plain_source(source)
+    assert plain == "a     \n      b" + 'cd "e // " f\n\n\n\n    \nhi\n\nj'
+    for letter in "abj":
+        assert plain.count("\n", 0, plain.index(letter)) == source.count("\n", 0, source.index(letter))
+
+
+@pytest.mark.parametrize("line", INSIDE)
+def test_comments_texts_and_our_headers_are_no_files_outside(line):
+    assert not list(files_outside(plain_source(f"{line}\n{SUM}")))
+
+
+def test_assembly_is_refused():
+    """`.incbin` reads a file."""
+    (found,) = files_outside(plain_source(f'\n__asm__(".incbin \\"/etc/passwd\\"");\n// asm\n{SUM}'))
+    assert (found.line, found.sentence.partition(",")[0]) == (2, "assembly is not taken")
 
 
 @pytest.mark.parametrize("line", OUTSIDE)

@@ -80,7 +80,7 @@ def test_json_is_one_object():
     found = report(*OPENMM)
     names = "schema structure sha256 "
     names += "n_atoms composition device variant precision born contents settings born_radius energy gradient seconds"
-    names += " findings notes"
+    names += " findings notes note_codes"
     assert list(found) == names.split()
     assert list(found["energy"]) == [*TERMS, "total"]
     energies = load_system("hexapeptide").energies

@@ -78,7 +78,8 @@ def test_verbose_says_more():
 def test_json_is_one_object(atoms):
     found = report()
     names = "schema structure sha256 "
-    names += "n_atoms composition device variant precision settings n_pairs energy gradient seconds findings notes"
+    names += "n_atoms composition device variant precision settings n_pairs energy gradient seconds findings notes "
+    names += "note_codes"
     assert list(found) == names.split()
     assert list(found["energy"]) == ["lennard_jones", "coulomb", "gb_pair", "total"]
     assert list(found["gradient"]) == ["norm", "max", "net"]

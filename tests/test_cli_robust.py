@@ -85,7 +85,7 @@ def test_packages_are_called_as_their_functions(first):
     check = "; ".join(f"f = pele_ocl.{name}; print(f.variants.VARIANTS is f.VARIANTS, signature(f))" for name in names)
     modules = ", ".join(f"pele_ocl.{name}.variants" for name in names)
     told = process(f'-c "{first}; import {modules}; from inspect import signature; {check}"').stdout.decode()
-    assert re.findall(r"^True \(atoms: 'Atoms'", told, re.MULTILINE) == ["True (atoms: 'Atoms'"] * 4
+    assert re.findall(r"^True \(atoms: 'Atoms\b", told, re.MULTILINE) == ["True (atoms: 'Atoms"] * 4
 
 
 def test_a_called_package_is_its_function():
@@ -167,9 +167,9 @@ def test_reports_structures_and_pages_hold_no_names_that_are_obeyed(tmp_path, mo
     shutil.copy(HEXAPEPTIDE, name)
     few = ("--max-iterations", 2)
     run("view", name, "-o", "page.html")
-    run("minimize", name, "-o", "out.pdb", "--report", "minimize.csv", *few)
-    run("minimize", name, "-o", "out.cif", "--report", "minimize.json", *few)
-    run("relax", name, "-o", "relaxed.pdb", "--report", "relax.csv")
+    run("minimize", name, "-o", "out.pdb", "--table", "minimize.csv", *few)
+    run("minimize", name, "-o", "out.cif", "--table", "minimize.json", *few)
+    run("relax", name, "-o", "relaxed.pdb", "--table", "relax.csv")
     run("energy", name, "--per-residue", "-o", "energy.csv")
     run("binding", name, "--ligand", "resnum 6", "-o", "binding.json")
     run("nonbond", name, "-o", "nonbond.csv")
@@ -400,3 +400,15 @@ def test_the_citation_is_of_this_version():
     version = re.search(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)[1]
     assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
     assert (ROOT / "pele_ocl" / "py.typed").exists()
+
+
+# Names that no file can have
+
+
+@pytest.mark.parametrize("words", [["energy"], ["explore"], ["pb"], ["view", "-o", "x.html"], ["binding", "--pele"]])
+def test_names_that_are_too_long(tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    for suffix in (".conf", ".pdb", ".in"):
+        said = run(*words, "x" * 300 + suffix, code=1).stderr
+        assert said == f"Error: {'x' * 300}{suffix}: the name is too long for the file system; give a shorter one\n"
+    assert not list(tmp_path.iterdir())

@@ -130,6 +130,50 @@ def test_hdf5_is_mdtrajs_convention(written, frames_written):
     assert len(topology["bonds"]) == 96
 
 
+@pytest.mark.parametrize("form", ["nc", "h5"])
+def test_trajectories_with_velocities(tmp_path, written, form):
+    """They have the kinetic energies of the table, in A/ps; positions are the bits of a run without them."""
+    run("simulate", HEXAPEPTIDE, "-o", tmp_path, *SHORT, "--trajectory", form, "--velocities")
+    atoms = pele_ocl.read(tmp_path / "hexapeptide.pdb")
+    path = tmp_path / f"hexapeptide-00000.{form}"
+    if form == "nc":
+        with pytest.importorskip("netCDF4").Dataset(path) as file:
+            assert file["velocities"].units == "angstrom/picosecond"
+            found = np.array(file["velocities"][:])  # by scale_factor in A/ps
+        with pytest.importorskip("MDAnalysis").coordinates.TRJ.NCDFReader(str(path)) as reader:
+            np.testing.assert_allclose(np.array([frame.velocities.copy() for frame in reader]), found, atol=1e-5)
+    else:
+        with pytest.importorskip("h5py").File(path) as file:
+            assert file["velocities"].attrs["units"] == b"nanometers/picosecond"
+            found = 10 * np.array(file["velocities"])
+    plain, own = (np.concatenate(list(pele_ocl.trajectory(p))) for p in (written[form][1], path))
+    assert (plain == own).all()
+    assert found.shape == own.shape
+    masses = pele_ocl.Simulation(atoms).masses[0][:, np.newaxis]
+    relative = [v - (masses * v).sum(axis=0) / masses.sum() for v in found]
+    kinetic = [0.5 * (masses * v**2).sum() / 418.4 for v in relative]
+    told = [float(row["kinetic_kcal_mol"]) for row in rows_of(tmp_path)]
+    np.testing.assert_allclose(kinetic, told, rtol=1e-5)
+    said = run("simulate", HEXAPEPTIDE, "-o", tmp_path / "x", *SHORT, "--trajectory", "xtc", "--velocities", code=1)
+    assert "trajectories of the format 'xtc' have no velocities; choose nc or h5" in said.stderr
+    assert not (tmp_path / "x").exists()
+
+
+def test_terms_of_the_table_add_up_to_the_potential(tmp_path):
+    words = ["--restrain", "name CA:1", "--trajectory", "none"]
+    run("simulate", HEXAPEPTIDE, "-o", tmp_path, *SHORT, *words)
+    rows = rows_of(tmp_path)
+    names = list(rows[0])
+    terms = names[names.index("restraints_kcal_mol") + 1 : names.index("frame")]
+    assert {"bond_kcal_mol", "coulomb_kcal_mol", "gb_pair_kcal_mol", "restraint_kcal_mol"} <= set(terms)
+    assert len(rows) == 4
+    for row in rows:
+        values = {name: float(row[name]) for name in terms}
+        assert sum(values.values()) == pytest.approx(float(row["potential_kcal_mol"]), abs=1e-3)
+        assert values["restraint_kcal_mol"] == pytest.approx(float(row["restraints_kcal_mol"]), abs=1e-6)
+    assert [row["frame"] for row in rows] == [""] * 4
+
+
 def test_ase_reads_the_trajectories(written, frames_written):
     ase = pytest.importorskip("ase.io")
     images = ase.read(written["xyz"][1], ":")
@@ -336,6 +380,9 @@ def test_several_structures_and_holding(tmp_path):
         (["--steps", 5, "--scheduler", "tcp://x:1"], "--scheduler needs --together N", 2),
         (["--steps", 5, *LADDER, "--together", 3], "are no whole ladders of 2 temperatures", 1),
         (["--steps", 5, "--timestep", 50], "up to 20 fs", 1),
+        (["--steps", 5, "--temperature", "300,350"], "'300,350' is a list, and one temperature is needed", 2),
+        (["--steps", 5, "--temperatures", "300,350"], "2 temperatures were given for 1 replica of a molecule", 1),
+        (["--steps", 5, "--ionic-strength", 150], "ionic_strength is 150 mol/L, and no salt dissolves", 1),
         (["--steps", 5, "--exchange-every", 5], "two temperatures or more", 1),
     ],
 )
@@ -343,6 +390,24 @@ def test_what_cannot_be_is_refused(tmp_path, words, sentence, code):
     said = run("simulate", HEXAPEPTIDE, "-o", tmp_path / "run", *words, code=code)
     assert sentence in said.stderr
     assert not (tmp_path / "run").exists()
+
+
+def test_means_are_of_one_heat_bath(tmp_path):
+    words = ["--steps", 4, "--report-every", 4, "--minimize", 0, "--trajectory", "none", "--timestep", 1]
+    baths = ["--replicas", 3, "--temperatures", "310,300,310", "--restrain", "name CA:1"]
+    said = run("simulate", HEXAPEPTIDE, "-o", tmp_path / "run", *words, *baths).stdout
+    assert "Replicas      3 replicas, 0 stopped" in said
+    rows = [row for row in rows_of(tmp_path / "run") if row["step"] == "4"]
+    for kelvin, count in ((300.0, "1 replica"), (310.0, "2 replicas")):
+        own = [row for row in rows if float(row["bath_K"]) == kelvin]
+        _, _, of_bath = said.partition(f"At the end, means of {count} of hexapeptide\n")
+        numbers = dict(re.findall(r"^  (\w[\w ,]*?) +(-?[\d,.]+) (?:kcal/mol|K)", of_bath, re.MULTILINE)[:4])
+        told = [float(value.replace(",", "")) for value in numbers.values()]
+        columns = ("potential_kcal_mol", "restraints_kcal_mol", "kinetic_kcal_mol", "temperature_K")
+        assert list(numbers) == ["potential, with restraints", "restraints", "kinetic", "temperature"]
+        means = [np.mean([float(row[column]) for row in own]) for column in columns]
+        np.testing.assert_allclose(told, means, atol=0.051)
+        assert f" K, of the heat bath {kelvin:.1f} K" in of_bath
 
 
 def test_times_have_units(tmp_path):

@@ -103,7 +103,9 @@ def test_sentences(tmp_path, apbs):
     assert "far.dx: the map does not reach the molecule's surface" in error_of(
         "view", HEXAPEPTIDE, "--map", far, "-o", page
     )
-    assert error_of("view", HEXAPEPTIDE, "-o", tmp_path / "page.pdf").endswith("unknown suffix; pages end in .html")
+    assert error_of("view", HEXAPEPTIDE, "-o", tmp_path / "page.pdf").endswith(
+        "unknown suffix; pages end in .html, pictures in .png"
+    )
     both = ("--map", apbs, "--residue-values", apbs)
     assert "choose one of --map and --residue-values" in run("view", HEXAPEPTIDE, *both, "-o", page, code=2).stderr
     method = ("--map", apbs, "--method", "pb")

@@ -11,6 +11,7 @@ from pathlib import Path
 import amber_helpers
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from explore_run_helpers import write_run
 from test_cli import on_the_chosen_device, run
 from test_forcefield_loading import AMBER_LIGAND, write
@@ -33,10 +34,12 @@ from pele_ocl import (
     pairs_within,
 )
 from pele_ocl.binding import PBSolvent, to_alanine
+from pele_ocl.cli import main
 from pele_ocl.common.inputfile import read_file
 from pele_ocl.forcefield import ForceField
 from pele_ocl.gb_models import GB_MODELS
 from pele_ocl.pb_model import salt_of
+from pele_ocl.units import debye_kappa
 
 __all__ = ["on_the_chosen_device"]
 
@@ -77,10 +80,6 @@ def outcome(compute):
 
 
 def by_command(name: str, *words: object):
-    from click.testing import CliRunner
-
-    from pele_ocl.cli import main
-
     done = CliRunner().invoke(main, [name, str(PEPTIDE), *map(str, words), "--json"])
     if done.exit_code:
         return done.stderr.splitlines()[-1].removeprefix("Error: ").removeprefix(f"{PEPTIDE}: ")
@@ -91,6 +90,25 @@ def by_command(name: str, *words: object):
 
 
 TERMS = ("lennard_jones", "coulomb", "gb_pair", "gb_self", "nonpolar", "total")
+
+
+IN_VACUUM = {"lennard_jones", "coulomb", "total"}
+TERMS_OF = {
+    "energy": set(TERMS), "solvent": {"gb_pair", "gb_self", "nonpolar", "total"}, "nonbond": IN_VACUUM | {"gb_pair"},
+    ("energy", "none"): IN_VACUUM, ("nonbond", "none"): IN_VACUUM, ("solvent", "none"): "gb is none",
+    **{("energy", gb): "the energy needs the SGB parameters" for gb in ("sgbnp", "vdgbnp")},
+    **{
+        (of, gb): f"the model {gb} is part of whole energies"
+        for gb in ("sgbnp", "vdgbnp") for of in ("solvent", "nonbond")
+    },
+}  # fmt: skip
+
+
+def terms_of(found):
+    """Give the names of the terms that are compared, or how the sentence of a refusal begins."""
+    if not isinstance(found, str):
+        return set(found[0])
+    return next((words for words in TERMS_OF.values() if isinstance(words, str) and found.startswith(words)), found)
 
 
 def told(result, model: SolventModel):
@@ -108,7 +126,10 @@ def by_job(spec):
 
 @pytest.mark.parametrize(("gb", "like"), MODELS)
 def test_numbers_are_those_of_every_door(atoms, gb, like):
-    """Of energy, solvent and nonbond: by command, Python, a plan and jobs; a refusal is the same, too."""
+    """Of energy, solvent and nonbond: by command, Python, a plan and jobs.
+
+    A refusal is the same, too, and expected where it comes: equal refusals are no equal numbers.
+    """
     model, words = model_of(gb, like), words_of(gb, like)
     plain = ("--no-gradient",)
     ways = {
@@ -129,6 +150,9 @@ def test_numbers_are_those_of_every_door(atoms, gb, like):
     }  # fmt: skip
     for name, (function, plan, spec) in ways.items():
         found = outcome(lambda function=function: told(function(), model))
+        assert terms_of(found) == TERMS_OF.get(
+            (name, gb), TERMS_OF[name] - ({"nonpolar"} if like == "amber" else set())
+        )
         assert outcome(lambda plan=plan: told(plan(), model)) == found
         assert by_command(name, *words, *(plain if name != "solvent" else ())) == found
         assert by_job(spec) == found
@@ -138,17 +162,15 @@ def test_numbers_are_those_of_every_door(atoms, gb, like):
 def test_binding_energies_are_those_of_both_doors(atoms, gb, like):
     words = ("--ligand", LIGAND, *words_of(gb, like))
     report = command("binding", PEPTIDE, *words)
-    for binding in (
-        (Binding(atoms, LIGAND, model=model_of(gb, like)), Binding(atoms, LIGAND, like=like))
-        if like
-        else (Binding(atoms, LIGAND, model=model_of(gb, like)),)
-    ):
-        if binding.model.gb != gb:
-            continue
+    plans = [Binding(atoms, LIGAND, model=model_of(gb, like))]
+    if like and gb == SolventModel.gb:  # which `like` alone has
+        plans.append(Binding(atoms, LIGAND, like=like))
+    assert len(plans) == (2 if like == "mmpbsa.py" else 1)
+    for binding in plans:
         found = binding.evaluate()
-        assert {name: of["mean"] for name, of in report["delta"].items()} == pytest.approx(
-            {name: float(value) for name, value in found.delta.columns().items()}, abs=1e-9
-        )
+        means = {name: of["mean"] for name, of in report["delta"].items()}
+        assert set(TERMS) < set(means)
+        assert means == pytest.approx({name: float(value) for name, value in found.delta.columns().items()}, abs=1e-9)
         assert binding.atoms.gb_radii_set == report["settings"]["gb_radii_set"]
 
 
@@ -331,7 +353,7 @@ def test_the_bath_screens_salt_by_one_rule(atoms, tmp_path):
     assert Simulation(atoms, temperature=400, model=own).ensemble.state.options["model"] == own
 
 
-@pytest.mark.parametrize("baths", [[300.0, 400.0], [400.0, 400.0], None])
+@pytest.mark.parametrize("baths", [[300.0, 400.0], np.array([300.0, 400.0]), [400.0, 400.0], None])
 def test_salt_screens_the_same_however_a_run_is_divided(baths, tmp_path):
     salty = SolventModel(ionic_strength=0.15)
     tables, kappas = [], []
@@ -347,13 +369,37 @@ def test_salt_screens_the_same_however_a_run_is_divided(baths, tmp_path):
         spec.join()
         tables.append((folder / "energies.csv").read_text())
     assert tables[0] == tables[1]
-    of_run = replace(salty, temperature=400) if baths == [400, 400] else salty
+    of_run = replace(salty, temperature=400) if baths is not None and set(baths) == {400.0} else salty
     assert set(kappas) == {of_run.kappa}
     words = ["simulate", PEPTIDE, "--steps", 2, "--ionic-strength", 0.15, "--replicas", 2, "--together", 1]
     words += ["--report-every", 1, "--minimize", 0, "--trajectory", "none", "-o", tmp_path / "command"]
     words += [] if baths is None else ["--temperatures", ",".join(map(str, baths))]
     assert command(*words)["settings"]["kappa"] == of_run.kappa
     assert (tmp_path / "command" / "energies.csv").read_text() == tables[0]
+
+
+@pytest.mark.parametrize("door", [
+    lambda atoms: SolventModel(ionic_strength=150), lambda atoms: PBModel(ions=salt_of(150)),
+    lambda atoms: pele_ocl.potmap(atoms, pele_ocl.Grid.around(atoms, 1, 4.0), ionic_strength=150),
+    lambda atoms: pele_ocl.place_ions(atoms, {"NA": "auto", "CL": "auto"}, concentration=150),
+    lambda atoms: debye_kappa(150, 78.5, 300),
+    lambda atoms: SolventModel.like("amber", ionic_strength=150),
+])  # fmt: skip
+def test_salt_in_mmol_per_litre_is_refused_at_every_door(atoms, door):
+    with pytest.raises(InputError, match=r"is 150 mol/L, and no salt .* than 20 mol/L; for 150 mmol/L give 0\.15"):
+        door(atoms)
+
+
+@pytest.mark.parametrize("words", [
+    ["energy", "--ionic-strength"], ["solvent", "--ionic-strength"], ["potmap", "--ionic-strength"],
+    ["pb", "--ionic-strength"], ["ions", "--concentration"], ["binding", "--ligand", "resid 1", "--ionic-strength"],
+])  # fmt: skip
+def test_salt_in_mmol_per_litre_is_refused_by_commands(words, tmp_path):
+    out = [] if words[0] in ("energy", "solvent", "pb", "binding") else ["-o", str(tmp_path / "o.pdb")]
+    out = ["-o", str(tmp_path / "o.dx")] if words[0] == "potmap" else out
+    result = CliRunner().invoke(main, [words[0], str(PEPTIDE), *out, *words[1:], "150"])
+    assert result.exit_code == 1
+    assert "is 150 mol/L, and no salt dissolves to more than 20 mol/L" in result.stderr
 
 
 def test_words_that_contradict_each_other_are_refused_by_the_library(atoms):
@@ -492,6 +538,9 @@ def test_keywords_of_functions_that_do_not_go_together(atoms, tmp_path):
         assert caught.value.code == "keywords"
     with pytest.raises(InputError, match="`select` is about files"):
         pele_ocl.energy(atoms, select="protein")
+    for name in ("energy", "solvent", "nonbond"):
+        with pytest.raises(InputError, match="`models` is about files"):
+            getattr(pele_ocl, name)(atoms, models="all")
     with pytest.raises(TypeError, match="unexpected keyword argument 'ionic'"):
         pele_ocl.energy(PEPTIDE, ionic=0.1)
     assert pele_ocl.energy(atoms, gb="gbn2").total == pele_ocl.energy(atoms, model=SolventModel(gb="gbn2")).total

@@ -536,7 +536,9 @@ def test_each_row_has_its_temperature(device):
     assert rows.temperatures.tolist() == [300, 350, 400]
     assert Simulation(START, 4, temperature=[300.0, 350.0], device=device).temperatures.tolist() == [300, 350] * 2
     for given, count in ((START, 2), (molecules, 1)):
-        with pytest.raises(InputError, match=f"{count} replicas of a molecule leave out"):
+        with pytest.raises(
+            InputError, match=f"temperatures were given for {count} replicas? of a molecule, which would not use"
+        ):
             Simulation(given, count, temperature=[300.0, 350.0, 400.0, 460.0], device=device)
     atoms, options = wells(40, 5.0)
     simulation = Simulation(atoms, 4, temperature=100.0, friction=100.0, timestep=4.0, device=device, **options)

@@ -42,9 +42,10 @@ from pele_ocl.explore import (
     said_of,
     task_seed,
 )
+from pele_ocl.explore import run_files as explore_files
 from pele_ocl.explore.control import read_simulation
 from pele_ocl.formats import model_numbers, read_structure
-from pele_ocl.jobs import Shard, explore_files
+from pele_ocl.jobs import Shard
 from pele_ocl.rescore import find_run, read_report
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses

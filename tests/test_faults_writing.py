@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from pele_ocl import Grid, Map, PairList, write_map, write_pairs
+from pele_ocl.common import writing
 from pele_ocl.common.writing import replacing
 from pele_ocl.formats import write_table
 
@@ -149,3 +150,23 @@ def test_names_of_files_that_are_not_utf_8(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "t.h5") as file:
         assert file.attrs["input"] == "a\\udcff.pdb"
     write_pairs(tmp_path / "p.h5", PairList(2, [0], [1]))
+
+
+def test_only_files_of_processes_that_are_known_are_tidied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Machines that share a folder may have one name: each of the three names tells them apart."""
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    own = writing._identity()
+    assert all(own)
+    left = {}
+    for changed in (None, 0, 1, 2):
+        identity = tuple("another" if k == changed else name for k, name in enumerate(own))
+        monkeypatch.setattr(writing, "_identity", lambda identity=identity: identity)
+        writing._machine.cache_clear()
+        left[changed] = tmp_path / f".x-{'0' * 12}.{writing._machine()}-{dead.pid}.pele-ocl.txt"
+        left[changed].write_text("half")
+    monkeypatch.undo()
+    writing._machine.cache_clear()
+    with writing.replacing(tmp_path / "x.txt") as temporary:
+        temporary.write_text("whole")
+    assert [path.exists() for path in left.values()] == [False, True, True, True]

@@ -6,16 +6,27 @@ import gzip
 import hashlib
 import os
 import pickle
+import zipfile
 from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
 
-from pele_ocl import Grid, Map, read, read_map, read_pairs, trajectory, write_map
+from pele_ocl import (
+    Grid,
+    Map,
+    energy_over,
+    read,
+    read_map,
+    read_pairs,
+    trajectory,
+    write_conformations,
+    write_map,
+)
 from pele_ocl.atoms.selection import Composition
 from pele_ocl.common.errors import FormatError, PeleError, printable
-from pele_ocl.common.inputfile import npz_arrays, read_file
+from pele_ocl.common.inputfile import InputFile, npz_arrays, read_file
 from pele_ocl.formats import read_points
 
 STRUCTURES = Path(__file__).parent.parent / "data" / "structures"
@@ -122,6 +133,53 @@ def test_archives_that_unpack_to_too_much(tmp_path, monkeypatch):
     (tmp_path / "frames.dcd.gz").write_bytes(gzip.compress(bytes(10**6)))
     with pytest.raises(FormatError, match="the compressed data unpacks to more than 40 times its size"):
         trajectory(tmp_path / "frames.dcd.gz", PEPTIDE)
+
+
+TOO_LONG, FOLDER, NULL = "x" * 300, "folder", "a\0b"
+READERS = {
+    "structure": (read, ".pdb"), "packed": (read, ".cif.gz"), "topology": (read, ".prmtop"), "map": (read_map, ".dx"),
+    "pairs": (lambda path: read_pairs(path, 9), ".npz"), "points": (read_points, ".txt"),
+    **{form: (lambda path: trajectory(path, PEPTIDE), form) for form in TRAJECTORIES}, "arrays": (npz_arrays, ".npz"),
+}  # fmt: skip
+WRITERS = {
+    "conformations": (lambda path: write_conformations(path, PEPTIDE), ".pdb"),
+    "map": (lambda path: write_map(path, Map(Grid(np.zeros(3), 1.0, (2, 2, 2)), np.zeros((2, 2, 2)))), ".dx"),
+    "frames": (lambda path: energy_over(PEPTIDE, PEPTIDE.positions[np.newaxis], output=path), ".csv"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("which", [*READERS, *(f"write {name}" for name in WRITERS)])
+def test_names_that_are_no_files(tmp_path: Path, which: str) -> None:
+    """Each is one sentence, of one wording, whoever opens the file; a missing file is not to be copied again."""
+    is_written = which.startswith("write ")
+    call, suffix = WRITERS[which.removeprefix("write ")] if is_written else READERS[which]
+    (tmp_path / "plain").write_text("")
+    (tmp_path / f"{FOLDER}{suffix}").mkdir()
+    expected = {
+        TOO_LONG: "the name is too long for the file system; give a shorter one", NULL: "no file can have this name",
+        FOLDER: "a folder; name a file in it|not a regular file", "plain/x": "no such file|does not exist",
+        "none/x": "no such file|does not exist", **({} if is_written else {"none": "no such file"}),
+    }  # fmt: skip
+    for name, words in expected.items():
+        with pytest.raises(FormatError, match=words) as caught:
+            call(f"{tmp_path}/{name}{suffix}")
+        assert "copy" not in str(caught.value)
+        assert "Errno" not in str(caught.value)
+
+
+def test_arrays_of_any_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checkpoints of many replicas are larger than any structure, and are never read as a whole."""
+    path = tmp_path / "arrays.npz"
+    values = np.random.default_rng(1).normal(size=(3, 1000))
+    np.savez(path, a=values, b=np.arange(5))
+    monkeypatch.setattr("pele_ocl.common.inputfile._MOST_BYTES", 1000)
+    for source in (path, InputFile(path, path.read_bytes())):
+        found = npz_arrays(source)
+        assert list(found) == ["a", "b"]
+        assert (found["a"] == values).all()
+    path.write_bytes(path.read_bytes()[:5000])
+    with pytest.raises(zipfile.BadZipFile):
+        npz_arrays(path)
 
 
 def test_arrays_that_are_pickles_are_refused(tmp_path):

@@ -314,7 +314,9 @@ def test_concentration_of_a_single_ion_is_its_own(name):
 
 
 def test_concentrations_that_are_none():
-    with pytest.raises(InputError, match=r"1e\+09 mol/L are more than 1,000,000 ions; choose a lower concentration"):
+    with pytest.raises(InputError, match="10 mol/L are more than 1,000,000 ions; choose a lower concentration"):
+        count_ions({"NA": "auto", "CL": "auto"}, 0, 1e9, concentration=10.0)
+    with pytest.raises(InputError, match=r"the concentration is 1e\+09 mol/L, and no salt dissolves to more"):
         count_ions({"NA": "auto", "CL": "auto"}, 0, 1e6, concentration=1e9)
 
 

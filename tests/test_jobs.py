@@ -329,7 +329,7 @@ def test_minima_are_those_of_the_library(files, tmp_path):
     assert [path.name for path in (tmp_path / "minima").iterdir()] == ["a.pdb"]
     again, _ = jobs.run(spec, files[:2], journal=tmp_path / "minima.jsonl")
     assert again["seconds"] == good["seconds"]
-    with pytest.raises(FormatError, match=r"other settings \(options\)"):
+    with pytest.raises(FormatError, match=r"other settings \(max_iterations, precision\)"):
         list(jobs.run(pele_ocl.MinimizeSpec(spec.output), files[:2], journal=tmp_path / "minima.jsonl"))
 
 
@@ -342,7 +342,7 @@ def test_what_is_cached_is_not_sent():
 @pytest.mark.parametrize(
     ("more", "reason"),
     [
-        ({"workers": 2, "scheduler": "x"}, "choose one of workers and scheduler"),
+        ({"workers": 2, "scheduler": "x"}, "choose one of `workers` and `scheduler`"),
         ({"workers": 0}, "workers is 0; a number from 1"),
         ({"shard": "4/3"}, "the shard is '4/3'"),
         ({"shard": "1/9"}, "5 items cannot be shared out to 9 shards"),

@@ -290,8 +290,11 @@ def test_files_that_gmx_mmpbsa_writes_are_read() -> None:
     assert found.pb.radii == "own"
     assert found.model.solvent_dielectric == 80  # the default of exdi
     assert any("radiopt=0 is taken for radiopt=1, as gmx_MMPBSA does" in note for note in found.notes)
-    with pytest.raises(InputError, match=r"PBRadii=7 \(charmm_radii\) is not done here; choose 1 to 6"):
-        read_gromacs("&general\n PBRadii=7\n/\n&pb\n/\n")
+    assert read_gromacs("&general\n PBRadii=7\n/\n&pb\n/\n").gb_radii == "charmm_radii"
+    with pytest.raises(InputError, match=r"PBRadii=7 \(charmm_radii\) is for &pb alone; leave out &gb"):
+        read_gromacs("&general\n PBRadii=7\n/\n&pb\n/\n&gb\n/\n")
+    with pytest.raises(InputError, match="PBRadii=8 is not done here; choose 1 to 7"):
+        read_gromacs("&general\n PBRadii=8\n/\n&pb\n/\n")
     assert read_gromacs("&gb\n/\n&alanine_scanning\n mutant='A', mutant_res='A:1'\n/\n").alanine is not None
 
 

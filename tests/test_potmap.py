@@ -561,7 +561,7 @@ def test_a_point_on_an_atom(device, precision, variant):
         ({"temperature": 0, "ionic_strength": 0.1}, "the temperature must be positive, in K; not 0"),
         ({"kappa": -0.1}, "kappa is -0.1; a finite number of at least 0 is needed"),
         ({"dielectric": -1}, "the dielectric is -1; it must be positive"),
-        ({"ionic_strength": -1}, "the ionic strength is -1; it cannot be negative"),
+        ({"ionic_strength": -1}, "ionic_strength is -1; a number of mol/L, 0 to 20, is needed"),
         ({"device": []}, "there is no device in the list of devices"),
         ({"smooth": True}, "a potential is smoothed at its cutoff; choose the cutoff method"),
     ],

@@ -11,7 +11,7 @@ import pytest
 from test_cli import HEXAPEPTIDE, on_the_chosen_device, run
 
 from pele_ocl import Atoms, Grid, InputError, PBIon, PBModel, PoissonBoltzmann, Potmap, potmap, read, read_map
-from pele_ocl.pb_model import LIKE_APBS
+from pele_ocl.pb_model import LIKE_APBS, salt_of
 from pele_ocl.potmap import potmap_models
 from pele_ocl.sampling import sample
 from pele_ocl.units import COULOMB_KCAL_A
@@ -93,7 +93,7 @@ def test_the_text_says_its_model():
 
 def test_what_the_equation_has_no_use_for_is_refused(atoms):
     grid = Grid.around(atoms, 3, 2.0)
-    for name, value in {"dielectric": 4.0, "min_distance": 1.0, "field": True, "kappa": 0.1}.items():
+    for name, value in {"min_distance": 1.0, "field": True, "kappa": 0.1}.items():
         with pytest.raises(InputError, match=rf"the method pb has no option {name}; its constants are those of pb="):
             potmap(atoms, grid, method="pb", **{name: value})
     with pytest.raises(InputError, match="pb is of the method pb, not of direct"):
@@ -101,11 +101,25 @@ def test_what_the_equation_has_no_use_for_is_refused(atoms):
     with pytest.raises(InputError, match="pb is 'water'; a PBModel is needed"):
         potmap(atoms, grid, method="pb", pb="water")
     with pytest.raises(InputError, match=r"the temperature is 310 K, and that of the model 298\.15"):
-        potmap(atoms, grid, method="pb", temperature=310.0)
+        potmap(atoms, grid, method="pb", pb=SALT, temperature=310.0)
+    for name, value in {"dielectric": 60.0, "ionic_strength": 0.1}.items():
+        with pytest.raises(InputError, match=f"the method pb has no option {name}; its constants are those of pb="):
+            potmap(atoms, grid, method="pb", pb=SALT, **{name: value})
     with pytest.raises(InputError, match="the method pb computes on one device; 2 are given"):
         potmap(atoms, grid, method="pb", device=[0, 0])
     with pytest.raises(InputError, match="the method pb has no variant 'blocked'; choose auto"):
         potmap(atoms, grid, method="pb", variant="blocked")
+
+
+def test_the_solvent_has_the_dielectric_and_the_temperature(atoms, tmp_path):
+    grid = Grid.around(atoms, 3, 2.0)
+    given = potmap(atoms, grid, method="pb", dielectric=60.0, ionic_strength=0.1, temperature=310.0, unit="kT/e").map
+    model = PBModel(solvent_dielectric=60.0, ions=salt_of(0.1), temperature=310.0)
+    by_model = potmap(atoms, grid, method="pb", pb=model, unit="kT/e").map
+    np.testing.assert_array_equal(given.values, by_model.values)
+    assert given.temperature == by_model.temperature == 310.0
+    water = potmap(atoms, grid, method="pb", unit="kT/e").map
+    assert np.abs(given.values - water.values).max() > 0.01 * np.abs(water.values).max()
 
 
 def test_the_command_refuses_it_too(tmp_path):

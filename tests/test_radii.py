@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 import pele_ocl
 from pele_ocl import InputError, SolventModel
-from pele_ocl.atoms import BONDI_SETS, RADII_SETS, hct_scale, radii_set
+from pele_ocl.atoms import BONDI_SETS, RADII_SETS, Atoms, Labels, charmm_radii, hct_scale, radii_set
 from pele_ocl.cli import main
 from pele_ocl.forcefield import ForceField
 from pele_ocl.gb_models import radii_note
@@ -108,7 +108,7 @@ def test_atoms_name_their_radii(ubiquitin):
     assert ubiquitin.gb_radii_set == "openmm-obc"
     assert ubiquitin.with_radii("mbondi2").gb_radii_set == "mbondi2"
     assert ubiquitin.with_radii("mbondi3")[:20].gb_radii_set == "mbondi3"
-    assert ubiquitin.with_radii("amber").gb_radii_set == "openmm-obc"
+    assert ubiquitin.with_radii("openmm-obc").gb_radii_set == "openmm-obc"
     direct = ForceField.load(radii="mbondi3").assign(pele_ocl.formats.read_structure(STRUCTURES / "ubiquitin.pdb"))
     np.testing.assert_array_equal(direct.gb_radii, ubiquitin.with_radii("mbondi3").gb_radii)
 
@@ -146,11 +146,27 @@ def run(*options):
     return CliRunner().invoke(main, ["solvent", *map(str, options)])
 
 
-@pytest.mark.parametrize("name", [*RADII_SETS, "amber"])
+@pytest.mark.parametrize("name", RADII_SETS)
 def test_the_option(name):
     report = json.loads(run(PEPTIDE, "--gb-radii", name, "--json").stdout)
-    assert report["settings"]["gb_radii_set"] == ("openmm-obc" if name == "amber" else name)
+    assert report["settings"]["gb_radii_set"] == name
     assert f"radii {report['settings']['gb_radii_set']}, water" in run(PEPTIDE, "--radii", name).stdout
+
+
+@pytest.mark.parametrize("word", ["amber", "charmm", "parse"])
+def test_a_word_means_one_set_of_radii_at_every_door(word):
+    """Former names of PDB2PQR's sets are taken with a note, also where these have no use: GB needs scales."""
+    atoms, name = pele_ocl.read(PEPTIDE, radii=word), f"pdb2pqr-{word}"
+    assert (atoms.gb_radii_set, atoms.gb_scales, atoms.has_default_radii) == (name, None, False)
+    assert atoms.notes[-1].startswith(f"the radii {word} are named {name} now")
+    assert pele_ocl.read(PEPTIDE).with_radii(name).notes == pele_ocl.read(PEPTIDE, radii=name).notes == ()
+    part = pele_ocl.read(PEPTIDE, radii=name, select="resid 1 2")
+    assert np.array_equal(part.gb_radii, atoms.gb_radii[: len(part)])
+    for gb in ("obc2", "gbn2"):
+        done = run(PEPTIDE, "--radii", name, "--gb", gb)
+        assert f"the radii {name} are for Poisson-Boltzmann and have no GB scales" in done.output
+        with pytest.raises(InputError, match=f"radii {name} are for Poisson-Boltzmann"):
+            pele_ocl.solvent(atoms, model=SolventModel(gb=gb))
 
 
 def test_constants_of_programs_as_an_option():
@@ -175,3 +191,41 @@ def test_radii_of_files(tmp_path):
     assert own["born_radius"]["max"] == pytest.approx(1.71)
     bondi = json.loads(run(pqr, "--gb-radii", "bondi", "--json").stdout)
     assert bondi["born_radius"]["max"] == pytest.approx(1.41)
+
+
+def charmm(residue: str, names: str, types: str = "", bonds=()) -> dict[str, float]:
+    """Radii of the atoms of one residue of CHARMM's."""
+    each = names.split()
+    n = len(each)
+    labels = Labels(
+        names=np.array(each), elements=np.array([name[0] for name in each]), residue_names=np.array([residue] * n),
+        residue_numbers=np.ones(n, np.int32), residue_index=np.zeros(n, np.int32),
+        insertion_codes=np.array([""] * n), chains=np.array(["A"] * n),
+    )  # fmt: skip
+    given = np.array(types.split() or ["X"] * n)
+    atoms = Atoms(np.arange(3.0 * n).reshape(n, 3), np.zeros(n), labels=labels, types=given, bonds=list(bonds))
+    return dict(zip(each, charmm_radii(atoms).tolist(), strict=True))
+
+
+def test_radii_of_charmm_are_those_of_parmed():
+    """Values that ParmEd's `change_radii charmm_radii` gives, as AmberTools 26 has it."""
+    ends = {"N": 2.23, "CA": 2.86, "CB": 2.67, "CG": 1.98, "OD1": 1.42, "ND2": 2.15, "C": 2.04, "HA": 0.0}
+    assert charmm("ASN", " ".join([*ends, "OT1", "OT2"])) == {**ends, "OT1": 1.4, "OT2": 1.4}
+    assert charmm("ASN", " ".join([*ends, "O", "OXT"])) == {**ends, "O": 1.4, "OXT": 1.4}  # as readers name them
+    assert charmm("GLY", "CA O") == {"CA": 2.38, "O": 1.52}
+    assert charmm("ILE", "CG1 CG2 CD") == {"CG1": 2.46, "CG2": 2.46, "CD": 2.44}
+    assert charmm("TRP", "CG CD1 CE2 CH2 NE1") == {"CG": 2.46, "CD1": 1.78, "CE2": 1.78, "CH2": 1.78, "NE1": 2.4}
+    assert charmm("HSP", "CG ND1 CE1 NE2 CD2") == {"CG": 2.46, "ND1": 2.3, "CE1": 1.98, "NE2": 2.3, "CD2": 1.98}
+    assert charmm("GUA", "N1 N2 O6 C8 P O1P OP2 C1' O3' H8") == {
+        "N1": 2.15, "N2": 2.12, "O6": 1.55, "C8": 2.12, "P": 2.35, "O1P": 1.49, "OP2": 1.49, "C1'": 2.57, "O3'": 1.65,
+        "H8": 0.0,
+    }  # fmt: skip
+    assert charmm("ADE", "O5' H5T O3'", bonds=[[0, 1]]) == {"O5'": 1.72, "H5T": 0.0, "O3'": 1.65}
+    ligand = charmm("JZ4", "C1 C2 O1 O2 N1 N2 S1 P1 CL1 BR1 F1 H1",
+                    "CG2R61 CG1T1 OG3C61 OG2D4 NG2S1 NG311 SG311 PG1 CLGA1 BRGR1 FGA1 HGR61")  # fmt: skip
+    assert ligand == {
+        "C1": 2.46, "C2": 2.3, "O1": 1.8, "O2": 1.64, "N1": 2.23, "N2": 2.3, "S1": 2.3, "P1": 2.35, "CL1": 2.3,
+        "BR1": 1.98, "F1": 2.0, "H1": 0.0,
+    }  # fmt: skip
+    with pytest.raises(pele_ocl.ParameterError, match="QQ has no radius among those of CHARMM's force fields"):
+        charmm("ASN", "CA QQ")

@@ -1,6 +1,8 @@
 """Constants of the solvent model: other programs', and that every energy takes them."""
 
+import pickle
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from tolerance import ENERGY
 
 import pele_ocl
 from pele_ocl import Energy, InputError, Solvent, SolventModel
+from pele_ocl.gb_models import GB_MODELS
 from pele_ocl.pairs import all_pairs
 from pele_ocl.units import COULOMB_KCAL_A
 
@@ -22,6 +25,34 @@ def test_defaults_are_those_there_were():
     assert SolventModel(surface="lcpo").surface_tension == 0.0072
     assert SolventModel(surface="lcpo", surface_tension=0.005).surface_tension == 0.005
     assert SolventModel().born_cutoff is None
+
+
+@pytest.mark.parametrize("before", GB_MODELS)
+@pytest.mark.parametrize("after", GB_MODELS)
+def test_values_that_nobody_gave_are_chosen_again(before, after):
+    """Of a model that `replace` makes of another one: constants of the GB model and the nonpolar term follow it."""
+    assert repr(replace(SolventModel(gb=before), gb=after)) == repr(SolventModel(gb=after))
+    again = pickle.loads(pickle.dumps(replace(SolventModel(gb=before), temperature=300.0)))
+    assert repr(replace(again, gb=after, temperature=298.15)) == repr(SolventModel(gb=after))
+
+
+@pytest.mark.parametrize("before", ["ace", "lcpo", "none"])
+@pytest.mark.parametrize("after", ["ace", "lcpo", "none"])
+def test_the_surface_tension_follows_the_nonpolar_term(before, after):
+    assert replace(SolventModel(surface=before), surface=after) == SolventModel(surface=after)
+    assert replace(SolventModel(), surface=after).surface_tension == {"ace": 0.0054, "lcpo": 0.0072, "none": 0.0}[after]
+    given = replace(SolventModel(surface=before, surface_tension=0.01), surface=after)
+    assert given.surface_tension == 0.01
+
+
+def test_values_that_were_given_stay():
+    found = replace(SolventModel(alpha=0.8, offset=0.1), gb="gbn")
+    assert (found.alpha, found.offset) == (0.8, 0.1)
+    assert (found.beta, found.gamma) == (SolventModel(gb="gbn").beta, SolventModel(gb="gbn").gamma)
+    atoms = pele_ocl.read(Path(__file__).parent.parent / "data" / "structures" / "trialanine.pdb")
+    plain, changed = SolventModel(gb="gbn"), replace(SolventModel(), gb="gbn")
+    totals = [pele_ocl.solvent(atoms, model=model).total for model in (plain, changed, SolventModel())]
+    assert totals[0] == totals[1] != totals[2]
 
 
 def test_kappa_as_programs_have_it():

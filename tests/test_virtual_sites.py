@@ -111,6 +111,27 @@ def test_sites_are_placed_and_pass_on_their_forces_as_openmm_has_it(kinds):
     assert (found.gradient[atoms.is_site] == 0).all()
 
 
+def test_sites_off_their_rules_are_told():
+    """Of files with few decimals they are not; energies are of the positions given, minima place the sites first."""
+    system, topology, positions = made()
+    atoms = from_openmm(topology, system, positions)
+    placed = atoms.moved(atoms.virtual_sites.placed(atoms.positions))
+    rounded = placed.moved(np.round(placed.positions, 2))
+    assert not [finding for finding in of_structure(rounded) if "virtual site" in finding.text]
+    moved = placed.positions.copy()
+    own = placed.virtual_sites.atoms
+    moved[own[1]] += [0.3, 0.4, 0.0]
+    moved[own[3]] += [0.0, 0.0, 0.1]
+    off = placed.moved(moved)
+    text = f"2 virtual sites were up to 0.50 A from where the rules put them ({off.describe(int(own[1]))})"
+    given, repaired = of_structure(off)[-1], of_structure(off, places_sites=True)[-1]
+    assert (given.action, given.text) == ("noted", f"{text}; the energy is of the positions that were given")
+    assert (repaired.action, repaired.text) == ("repaired", f"{text}; they were placed anew")
+    assert given.atoms == repaired.atoms == (int(own[1]), int(own[3]))
+    assert given in Energy(off, model=VACUUM).evaluate().findings
+    assert given.text in Energy(off, model=VACUUM).evaluate().notes
+
+
 def test_energies_are_of_the_positions_given_unless_sites_are_rebuilt():
     system, topology, positions = made()
     atoms = from_openmm(topology, system, positions)

@@ -77,6 +77,7 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
         __name__,
         {
             "charges": "rounded_charges",
+            "charmm": "charmm_radii",
             "chemistry": "FAMILIES aligned_name element is_polymer is_water",
             "close_pairs": "LINES close_pair",
             "combining": "MOST_PAIRS pairs_of_types rule_of",

@@ -159,6 +159,16 @@ def _has_close(positions: Floats, bare: NDArray[np.intp]) -> bool:
     return bool((((apart * apart).sum(axis=1) < CLOSE**2) & (others != owners)).any())
 
 
+def needs_float64(terms: Terms, atoms: Atoms, conformations: Floats) -> NDArray[np.bool_]:
+    """(m,) which conformations (m, n, 3) A have energies whose differences float32 does not have to 0.5 kcal/mol.
+
+    This is the one rule for all binding energies: of one trajectory, of three, of poses, and of MMPBSA.py's files.
+
+    terms : (m, n_terms) in float32
+    """
+    return is_large(terms) | is_close(atoms, conformations)
+
+
 def is_large(terms: Terms) -> NDArray[np.bool_]:
     """(m,) which energies are so large that their differences have errors beyond 0.2 kcal/mol in float32."""
     large: NDArray[np.bool_] = np.asarray((np.abs(terms.values) > LARGEST).any(axis=-1))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..atoms import Atoms, Floats
+from ..atoms.radii import goes_by_names
 from ..atoms.tan_luo import tan_luo_radii
 from ..common import arguments
 from ..common.errors import InputError, PeleError
@@ -28,6 +29,7 @@ from ..trajectories.files import Positions
 
 TERM = "pb"  # name of the energy of the reaction field
 _OF_GB = ("gb_pair", "gb_self")
+_SOME_RADIUS = 1.0  # A
 
 
 @dataclass(frozen=True)
@@ -102,8 +104,14 @@ class PBEnergy(Energy):
     def __init__(self, atoms: Atoms, solvent: PBSolvent, *, model: SolventModel, **choices: Any) -> None:
         atoms = model.choose_radii(atoms)
         there = terms_there(atoms, model, choices.get("one_four", "scale") == "scale")
+        # Passes of the other terms want GB radii, on which none of these terms depends.
+        has_gb_radii = not goes_by_names(atoms.gb_radii_set)
         super().__init__(
-            atoms, gradient=False, model=model, only_terms=[name for name in there if name not in _OF_GB], **choices
+            _with_born_radii(atoms, model) if has_gb_radii else atoms.with_radii("bondi"),
+            gradient=False,
+            model=model,
+            only_terms=[name for name in there if name not in _OF_GB],
+            **choices,
         )
         self.solvent, self._pb_choices = solvent, choices
         self._pb_model = solvent.with_constants(model)
@@ -231,6 +239,16 @@ def evaluate_together(
         k, name = keys[number]
         refused[name][k] = why
     return {name: plan.with_pb(batches[name], found[name], refused[name]) for name, plan in plans.items()}
+
+
+def _with_born_radii(atoms: Atoms, model: SolventModel) -> Atoms:
+    """Give atoms without a sphere, such as hydrogens of CHARMM's sets, a radius of which Born radii can be.
+
+    The nonpolar term is computed beside Born radii, and does not depend on them where it is LCPO's.
+    """
+    if atoms.gb_radii is None or not (small := atoms.gb_radii <= model.offset).any():
+        return atoms
+    return replace(atoms, gb_radii=np.where(small, _SOME_RADIUS, atoms.gb_radii))
 
 
 def plan_in(pb: PBSolvent | None, atoms: Atoms, model: SolventModel, **choices: Any) -> Energy:

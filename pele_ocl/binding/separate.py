@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cache
 from math import hypot
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from ..atoms import Atoms, Floats, correspondence
 from ..common.errors import InputError
 from ..common.variant import Progress
 from ..energy import Energy
 from ..results import Terms
-from ..trajectories import FrameEnergies, Trajectory, energy_over
-from ..trajectories.energies import evaluate_with
+from ..trajectories import FrameEnergies, Trajectory
+from ..trajectories.energies import frame_energies, frame_results, workers_of
+from ..trajectories.files import Positions
 from ..trajectories.reading import opened
-from ..trajectories.streaming import evaluated
-from .energies import DELTA, PARTS, TOO_LARGE, aligned, is_large
+from ..trajectories.streaming import FrameResults
+from .energies import DELTA, PARTS, aligned
 from .poisson_boltzmann import plan_in
 from .statistics import Spread, spread_of
+from .systems import precise_batch
 
 if TYPE_CHECKING:
     from .plan import Binding
@@ -78,7 +79,7 @@ def separate_energies(
             raise InputError(f"the {name} has the term {sorted(strange)[0]}, which the complex lacks")
         tell = None if progress is None else lambda share, done=k: progress((done + share) / len(PARTS))
         over = opened(plan.atoms, trajectories[name], None, None, None)
-        energies = _precise(binding, plan.atoms, energy_over(plan, over, progress=tell), over)
+        energies = _energies(binding, plan, over, tell)
         terms = Terms(binding.names, aligned(energies.terms, binding.names))
         found[name] = FrameEnergies(
             energies.frames, terms, energies.errors, n_imaged=energies.n_imaged, notes=energies.notes
@@ -86,31 +87,17 @@ def separate_energies(
     return SeparateEnergies(found)
 
 
-def _precise(binding: Binding, atoms: Atoms, energies: FrameEnergies, trajectory: Trajectory) -> FrameEnergies:
-    """Replace float32's energies by float64's if they are too large to take differences of, as `Binding.precise` does.
+def _energies(binding: Binding, plan: Energy, trajectory: Trajectory, progress: Progress | None) -> FrameEnergies:
+    """Energies of one system's frames; in float64 where float32's are no basis of differences."""
 
-    Frames with atoms on top of each other have such energies, and are read once more.
-    """
-    large = is_large(energies.terms) if binding.precision == "float32" else np.zeros(len(energies), bool)
-    places = np.flatnonzero(large)
-    if not len(places):
-        return energies
-    values, errors = energies.terms.values.copy(), dict(energies.errors)
-    evaluate = evaluate_with(plan_like(binding, atoms, "float64")) if binding.device.has_float64 else None
-    for place in places:
-        number = int(energies.frames[place])
-        values[place] = np.nan
-        if evaluate is None:
-            errors[number] = TOO_LARGE
-            continue
-        found = evaluated(trajectory.piece(range(number, number + 1)), evaluate, None)
-        if found.errors:
-            errors[number] = found.errors[0]
-        else:
-            values[place] = [found.columns[name][0] for name in energies.terms.names]
-    trajectory.close()
-    terms = Terms(energies.terms.names, values)
-    return replace(energies, terms=terms, errors=dict(sorted(errors.items())))
+    @cache
+    def in_float64() -> Energy:
+        return plan_like(binding, plan.atoms, "float64")
+
+    def evaluate(positions: Positions, inner: Progress | None) -> FrameResults:
+        return frame_results(plan, precise_batch(plan, positions, inner, in_float64))
+
+    return frame_energies(trajectory, evaluate, workers_of(plan), progress=progress)
 
 
 def plan_like(binding: Binding, atoms: Atoms, precision: str | None = None) -> Energy:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, Literal
@@ -18,7 +18,7 @@ from ..gb_models.solvent_model import SolventModel
 from ..grid import Grid
 from ..results import Terms
 from ..trajectories.files import Positions
-from .energies import PARTS, TOO_LARGE, BindingEnergies, aligned, is_close, is_large
+from .energies import PARTS, TOO_LARGE, BindingEnergies, aligned, is_large, needs_float64
 from .parts import Parts, run_of
 from .poisson_boltzmann import PBEnergy, PBSolvent, evaluate_together, plan_in
 
@@ -96,8 +96,9 @@ class Systems:
         """
         if self._precision == "float64":
             return dict(batches)
-        large = np.logical_or.reduce([is_large(batch.terms) for batch in batches.values()])
-        large |= is_close(self._atoms, np.asarray(positions))
+        whole = np.asarray(positions, np.float64)  # whose close atoms are those of the parts, too
+        large = needs_float64(batches["complex"].terms, self._atoms, whole)
+        large = np.logical_or.reduce([large, *(is_large(batch.terms) for batch in batches.values())])
         for batch in batches.values():
             large[list(batch.errors)] = False
         places = np.flatnonzero(large)
@@ -127,9 +128,33 @@ class Systems:
         return BindingEnergies.of(terms, errors=dict(sorted(failed.items())))
 
 
+def precise_batch(
+    plan: Energy, positions: Positions, progress: Progress | None, in_float64: Callable[[], Energy]
+) -> EnergyBatch:
+    """Evaluate positions (m, n, 3) of one system that is not a part of another, as `Systems.precise` does of three.
+
+    in_float64 : makes the same plan in float64; it is called if a conformation needs it
+    """
+    batch = plan.evaluate_batch(positions, progress, errors="record")
+    if plan.precision == "float64":
+        return batch
+    large = needs_float64(batch.terms, plan.atoms, np.asarray(positions, np.float64))
+    large[list(batch.errors)] = False
+    places = np.flatnonzero(large)
+    if not len(places):
+        return batch
+    if not plan.device.has_float64:
+        return _failed(batch, places.tolist(), TOO_LARGE)
+    again = in_float64().evaluate_batch(positions[places].astype(np.float64), errors="record")
+    return with_rows(batch, places, again)
+
+
 def _failed(batch: EnergyBatch, places: list[int], reason: str) -> EnergyBatch:
     """Add further failed conformations to the batch."""
-    return replace(batch, errors=dict(sorted({**batch.errors, **dict.fromkeys(places, reason)}.items())))
+    values = batch.terms.values.copy()
+    values[places] = np.nan
+    errors = dict(sorted({**batch.errors, **dict.fromkeys(places, reason)}.items()))
+    return replace(batch, terms=Terms(batch.terms.names, values), errors=errors)
 
 
 def with_rows(batch: EnergyBatch, places: NDArray[np.intp], others: EnergyBatch) -> EnergyBatch:

@@ -16,7 +16,7 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
         __name__,
         {
             "check": "in_this_process together",
-            "compiling": "plain_words",
+            "compiling": "files_outside plain_source plain_words",
             "running": "Runner",
             "simulator": "findings_of lines_of_writes same_values",
             "timing": "LADDERS",

@@ -15,8 +15,18 @@ from .quantities import Given, Quantity
 
 # Of clang, `file:7:5: error: ...`; of PoCL, `error: file:7:5: ...`.
 MESSAGE = re.compile(r"(?:error: [\w.-]*|[\w.<>-]*):(\d+):(\d+): (?!warning|note)(?:fatal )?(?:error: )?(.*)")
-COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-INCLUDE = re.compile(r"^[ \t]*(?:#|%:|\?\?=)[ \t]*(?:include(?:_next)?|import|embed)\b([^\n]*)", re.MULTILINE)
+TRIGRAPHS = {"=": "#", "/": "\\", "'": "^", "(": "[", ")": "]", "!": "|", "<": "{", ">": "}", "-": "~"}
+TRIGRAPH = re.compile(r"\?\?([=/'()!<>-])")
+SPLICE = re.compile(r"\\[^\S\n]*\n")  # with blanks before the end of the line, as clang takes it, too
+# Of C's tokens those that may hold what looks like another: comments, texts and characters, which end with their line.
+TOKEN = re.compile(
+    r"""(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z))|(?P<text>"(?:\\.|[^"\\\n])*(?:"|(?=\n)|\Z)|'(?:\\.|[^'\\\n])*(?:'|(?=\n)|\Z))""",
+    re.DOTALL,
+)
+INCLUDE = re.compile(r"(?:#|%:)[^\w\n]*(?:include(?:_next)?|__include_macros|import|embed)\b")
+DIRECTIVE = re.compile(r"\W*(?:#|%:)")
+HEADER = re.compile(r'\s*"([\w./-]+)"\s*')
+ASSEMBLY = re.compile(r"\b(?:asm|__asm|__asm__)\b")
 MOST_MESSAGES = 5  # later ones are mostly consequences of the first
 
 # Compilers' messages -> what they say in plain words.
@@ -71,7 +81,8 @@ def compiled(
     source: str, quantity: Quantity, device: Device, kernel: str | None
 ) -> tuple[Compiled | None, list[Finding]]:
     """Compile a source, and find the kernel in it. kernel : its name; None if there is but one"""
-    if findings := list(_outside(source)):
+    source = plain_source(source)
+    if findings := list(files_outside(source)):
         return None, findings
     file = named_source(source)
     try:
@@ -96,15 +107,48 @@ def compiled(
     return Compiled(file, kernel, parameters, precision, group), []
 
 
-def _outside(source: str) -> Iterator[Finding]:
-    """Yield headers that are no files of cl/, by their lines: a source that others wrote should read nothing else."""
-    plain = COMMENT.sub(lambda comment: " " + "\n" * comment[0].count("\n"), re.sub(r"\\\r?\n", "", source))
-    for found in INCLUDE.finditer(plain):
-        name = re.fullmatch(r'\s*"([\w./-]+)"\s*', found[1])
+def plain_source(source: str) -> str:
+    """Return the source as the compiler gets it: without comments, spliced lines and trigraphs, with its lines.
+
+    So there is no text that a compiler could take for code and `files_outside` for a comment, or the other way round.
+    """
+    text = re.sub(r"\r\n?|[\0\f\v]", lambda found: "\n" if found[0][0] == "\r" else " ", source)
+    text = TRIGRAPH.sub(lambda found: TRIGRAPHS[found[1]], text)
+    # What splices take from a line is put behind it, so that lines keep their numbers.
+    joined, owed = [], 0
+    for part in SPLICE.split(text):
+        line, end, rest = part.partition("\n")
+        joined.append(f"{line}{chr(10) * owed if end else ''}{end}{rest}")
+        owed = 1 if end else owed + 1
+    text = "".join(joined)
+    found, place = list[str](), 0
+    for token in TOKEN.finditer(text):
+        if token["comment"] is None:
+            continue
+        before = text[place : token.start()]
+        blank = re.sub(r"[^\n]", " ", token[0])
+        line = f"{''.join(found)}{before}".rpartition("\n")[2] if "\n" in blank else ""
+        # A comment within a directive does not end it.
+        found += [before, blank.replace("\n", "\\\n") if DIRECTIVE.match(line) else blank]
+        place = token.end()
+    return "".join([*found, text[place:]])
+
+
+def files_outside(source: str) -> Iterator[Finding]:
+    """Yield headers that are no files of cl/, by their lines: a source that others wrote should read nothing else.
+
+    source : as `plain_source` gives it
+    """
+    code = TOKEN.sub(lambda found: " " * len(found[0]), source.replace("\\\n", "  "))  # no comments are left: texts
+    for found in INCLUDE.finditer(code):
+        rest = source[found.end() :].partition("\n")[0]
+        name = HEADER.fullmatch(rest)
         if name is None or not is_header(name[1]):
-            line = plain.count("\n", 0, found.start()) + 1
             what = "headers of cl/ alone can be included, by their path in it; write all else in one file"
-            yield Finding("compile", what, line)
+            yield Finding("compile", what, source.count("\n", 0, found.start()) + 1)
+    for found in ASSEMBLY.finditer(code):
+        what = "assembly is not taken, as it can read files; write OpenCL C"
+        yield Finding("compile", what, source.count("\n", 0, found.start()) + 1)
 
 
 def plain_words(text: str) -> Iterator[Finding]:

@@ -15,6 +15,7 @@ import click
 from ..common.errors import INTERRUPTED, KernelBuildError, PeleError, printable, shortened, worded
 from ..common.installation import installed_version
 from ..common.notes import heard_notes
+from ..common.paths import why_unreadable
 from .clock import process_start
 from .command import DEBUG, HEARD, spelling
 from .terminal import compiling_said_once, note, notes_on_stderr, one_line, open_standard_streams, warnings_as_notes
@@ -116,7 +117,7 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, PeleError):
         return one_line(str(error))
     if isinstance(error, OSError):
-        return one_line(f"{error.filename or 'output'}: {error.strerror or error}")
+        return one_line(f"{error.filename or 'output'}: {why_unreadable(error)}")
     if isinstance(error, MemoryError):
         return "this machine has not enough memory for this molecule, or this map; a larger spacing needs less"
     return one_line(f"unexpected {type(error).__name__}: {error}; run again with --debug and report it")

@@ -12,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 from ..common.errors import KeywordError, worded
+from ..common.paths import file_path
 from .control_file import with_control_file
 
 _QUOTES = "\"'"
@@ -64,7 +65,7 @@ class _File(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if str(value) == "" or "\0" in str(value):
             self.fail("no file can have this name", param, ctx)
-        return super().convert(value, param, ctx)
+        return file_path(super().convert(value, param, ctx))
 
 
 class Input(_File):
@@ -84,9 +85,9 @@ GROUPS = {
     "Analysis": "idecomp decomposition residue_plot heat_map running_mean bfactor_pdb entropy alanine compare",
     "Dynamics": "replicas first_replica steps length temperatures timestep friction seed integrator hydrogen_mass "
     "exchange_every anneal minimizes keep_motion",
-    "Output": "report_every form of",
-    "Stopping": "tolerance largest energy_change max_iterations max_seconds rounds",
-    "Holding atoms": "restrain distance torsion reference freeze constraints no_restore",
+    "Output": "report_every form of velocities",
+    "Stopping": "tolerance max_gradient energy_tolerance max_iterations max_seconds rounds",
+    "Holding atoms": "restrain distance torsion reference freeze constraints bond_repair",
     "Computation": "method terms cutoff no_cutoff split_cutoffs one_four fixed_radii no_gradient no_energy variant "
     "born accuracy",
     "Models and trajectories": "models resume trajectory frames topology image combine align at_atoms",
@@ -106,7 +107,7 @@ ESSENTIAL = frozenset(
     "frames coordinates forcefield select like gb "
     "ionic_strength device as_json help help_all "
     "cutoff method pairs_file per_residue tolerance max_iterations restrain freeze "
-    "pb mmpbsa idecomp alanine native near side_chains "
+    "pb mmpbsa idecomp alanine native moving_radius side_chains "
     "replicas length temperatures timestep form exchange_every "
     "spacing padding nonlinear surface for_surface field png charges "
     "requests neutralize concentration map_path values_path".split()

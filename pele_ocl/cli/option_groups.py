@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
-from ..atoms.radii import RADII_SETS
+from ..atoms.radii import PDB2PQR_SETS, RADII_SETS, tidy_set
 from ..common.variant import PRECISIONS
 from ..contract import IMAGES
 from ..energy import energy
@@ -16,6 +17,24 @@ from ..gb_models.solvent_model import GBN_CONVENTIONS, KAPPAS, LCPO_UNKNOWN, PRE
 from ..ligand import ATOM_TYPES, CHARGES, HYDROGENS
 from ..reading import FILE, Reading
 from .groups import option
+
+
+class SetOfRadii(click.Choice[str]):
+    """Name of a set of radii; former names are taken, too, and the atoms have a note then."""
+
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> str:
+        if isinstance(value, str) and tidy_set(value) != value:
+            return value
+        return super().convert(value, param, context)
+
+
+class OneTemperature(click.types.FloatParamType):
+    """Read one temperature; who gives a list is told where that goes."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, str) and "," in value:
+            self.fail(f"{value!r} is a list, and one temperature is needed; simulate has --temperatures", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 class GBModelName(click.Choice):  # type: ignore[type-arg]  # which click 8.1 has none of
@@ -47,10 +66,11 @@ class StructureGroup:
     )  # fmt: skip
     allow_scripts: bool = option("Run the Python scripts that an XML file of a force field may hold.", like=Reading)
     radii: str | None = option(
-        "Set of GB radii. openmm-obc (once named amber) and pele serve atoms that no OBC table names; AMBER's sets "
-        "serve all atoms; file takes the radii in the structure's files. Default: file if it has radii, else mbondi3 "
-        "with gbn2, bondi with gbn, pele with PELE's force fields, openmm-obc with Amber99SB.",
-        "--gb-radii", "--radii", like=Reading, choices=[*RADII_SETS, FILE, "amber"],
+        "Set of radii. openmm-obc and pele serve atoms that no OBC table names; AMBER's sets serve all atoms; "
+        "pdb2pqr-... are PDB2PQR's by names of atoms, for Poisson-Boltzmann alone; file takes the radii in the "
+        "structure's files. Default: file if it has radii, else mbondi3 with gbn2, bondi with gbn, pele with PELE's "
+        "force fields, openmm-obc with Amber99SB.",
+        "--gb-radii", "--radii", like=Reading, type=SetOfRadii([*RADII_SETS, *PDB2PQR_SETS, FILE]),
     )  # fmt: skip
     ligand_file: tuple[Path, ...] = option(
         "Parameters for a small molecule, the first of an .sdf, .mol2 or .smi file: of residues of the structure that "
@@ -118,7 +138,9 @@ class SolventGroup:
     ionic_strength: float = option(
         "Concentration of a 1:1 salt, mol/L; PELE's default is 0.15.", like=SolventModel, show_default=True
     )
-    temperature: float = option("Temperature, K; matters only with salt.", like=SolventModel, show_default=True)
+    temperature: float = option(
+        "Temperature, K; matters only with salt.", like=SolventModel, show_default=True, type=OneTemperature()
+    )
     kappa_convention: str = option(
         "How ionic strength becomes screening: by Debye and Hueckel, as in sander, or as in OpenMM.",
         like=SolventModel, choices=list(KAPPAS),

@@ -3,35 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+import warnings
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import wraps
 from numbers import Integral, Real
-from os import PathLike, fspath
-from pathlib import Path
-from typing import Any, TypeVar
+from os import PathLike
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import FormatError, InputError
+from .errors import InputError
+from .errors import described as described
+from .paths import file_path as file_path
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 
 MOST_INT32 = 2**31 - 1  # indices of atoms are int32, on the host and on devices
-_LONGEST = 80  # characters of a value in a message
-
-
-def described(value: object) -> str:
-    """A value for messages: a number or a short text as it is, the type of anything else."""
-    if isinstance(value, bool | np.bool_):
-        return str(value)
-    if isinstance(value, Real):
-        try:
-            return f"{float(value):g}"
-        except OverflowError:
-            return "a number beyond all limits"
-    if value is None or (isinstance(value, str) and len(value) <= _LONGEST):
-        return repr(value)
-    return f"of type {type(value).__name__}"
 
 
 def is_finite(value: object) -> bool:
@@ -117,19 +106,6 @@ def file_paths(name: str, values: object) -> tuple[str | PathLike[str], ...]:
     return paths
 
 
-def file_path(value: object, name: str = "path") -> Path:
-    """Return the value as a Path.
-
-    Raises InputError unless it is a path or a text, FormatError for a null character in it.
-    """
-    written = fspath(value) if isinstance(value, str | PathLike) else None
-    if not isinstance(written, str):
-        raise InputError(f"{name} is {described(value)}; the path of a file is needed")
-    if "\0" in written:
-        raise FormatError(f"{written!r}: no file can have this name")
-    return Path(written)
-
-
 def callback(name: str, value: object) -> None:
     """Raise InputError unless the value is None or can be called."""
     if value is not None and not callable(value):
@@ -181,3 +157,30 @@ def positions_of(values: object, name: str = "positions") -> NDArray[np.float64]
     if found.ndim != 2 or found.shape[1] != 3:
         raise InputError(f"{name} have shape {found.shape}; (n, 3) is needed")
     return found
+
+
+def former_keywords(**names: str) -> Callable[[F], F]:
+    """Let a function take keywords by their former names for one release, with a DeprecationWarning.
+
+    names : the present name of each former one
+
+    Raises InputError for a keyword that is given by both names.
+    """
+
+    def decorate(function: F) -> F:
+        @wraps(function)
+        def renamed(*arguments: Any, **keywords: Any) -> Any:
+            for former in names.keys() & keywords.keys():
+                name = names[former]
+                if name in keywords:
+                    raise InputError(f"`{former}` is the former name of `{name}`; give one of them")
+                warnings.warn(
+                    f"{former} is now {name}; the former name ends with the next release", DeprecationWarning,
+                    stacklevel=2,
+                )  # fmt: skip
+                keywords[name] = keywords.pop(former)
+            return function(*arguments, **keywords)
+
+        return cast(F, renamed)
+
+    return decorate

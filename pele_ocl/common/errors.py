@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 INTERRUPTED = 130  # the exit code after Ctrl-C, as shells have it
 _LONGEST = 4_000  # characters of a sentence
+_LONGEST_VALUE = 80  # of a value in a sentence
 
 
 def printable(text: str) -> str:
@@ -44,6 +46,20 @@ def worded(text: str, spell: Callable[[str, str | None], str | None]) -> str:
         'go on with --resume'
     """
     return _KEYWORD.sub(lambda found: spell(found[1], found[2]) or found[0], text)
+
+
+def described(value: object) -> str:
+    """A value for messages: a number or a short text as it is, the type of anything else."""
+    if isinstance(value, bool) or type(value).__name__ == "bool_":  # NumPy's, which is not imported here
+        return str(value)
+    if isinstance(value, Real):
+        try:
+            return f"{float(value):g}"
+        except OverflowError:
+            return "a number beyond all limits"
+    if value is None or (isinstance(value, str) and len(value) <= _LONGEST_VALUE):
+        return repr(value)
+    return f"of type {type(value).__name__}"
 
 
 class PeleError(Exception):
@@ -79,6 +95,13 @@ class KeywordError(InputError):
     """Keywords of a function that do not go together, or of which one lacks another."""
 
     code = "keywords"
+
+
+def refuse_for_atoms(**values: object) -> None:
+    """Raise KeywordError for keywords about files that were given with Atoms; values : by name, false if not given"""
+    for name, value in values.items():
+        if value:
+            raise KeywordError(f"Atoms are given; `{name}` is about files, whose path is then needed")
 
 
 class FormatError(PeleError):

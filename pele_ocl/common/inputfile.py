@@ -7,6 +7,8 @@ import io
 import os
 import stat
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -16,8 +18,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from .arguments import file_path
 from .errors import FormatError
+from .paths import file_path, why_unreadable
 
 _MOST_BYTES = 2**32  # of a file that is read as a whole
 LARGE_BYTES = 2**36  # the same of maps and lists of pairs, which may be larger
@@ -63,19 +65,41 @@ def read_file(path: str | PathLike[str], most: int = _MOST_BYTES) -> InputFile:
     if isinstance(path, InputFile):
         return path
     file = file_path(path)
+    with reading(file), open_regular(file) as stream:
+        if os.fstat(stream.fileno()).st_size > most:
+            raise FormatError(f"{file}: has more than {most >> 30} GiB, which is too much for such a file")
+        return InputFile(file, stream.read())
+
+
+def opened(path: str | PathLike[str]) -> BinaryIO:
+    """Open a file to read its bytes. Raises FormatError for one that cannot be opened, or is no regular file."""
+    file = file_path(path)
+    with reading(file):
+        return open_regular(file)
+
+
+@contextmanager
+def reading(path: str | PathLike[str]) -> Iterator[None]:
+    """A block that reads a file; FormatError with one sentence in place of what the system says.
+
+    It is for a file that is missing, a folder, one without permission, and for a name that the system does not take.
+    """
     try:
-        with open_regular(file) as stream:
-            if os.fstat(stream.fileno()).st_size > most:
-                raise FormatError(f"{file}: has more than {most >> 30} GiB, which is too much for such a file")
-            return InputFile(file, stream.read())
-    except FileNotFoundError:
-        raise FormatError(f"{file}: no such file") from None
-    except IsADirectoryError:
-        raise FormatError(f"{file}: a folder; name a file in it") from None
-    except PermissionError:
-        raise FormatError(f"{file}: no permission to read the file") from None
-    except OSError as error:
-        raise FormatError(f"{file}: cannot be read: {error.strerror or error}") from None
+        yield
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise FormatError(f"{path}: {why_unreadable(error)}") from None
+        if "null" in str(error):
+            raise FormatError(f"{str(path)!r}: no file can have this name") from None
+        raise
+
+
+def require_there(path: str | PathLike[str]) -> None:
+    """Raise FormatError for a file that is missing, a folder, no regular file, or that may not be read.
+
+    It is for readers of other programs, whose errors do not tell these from damage.
+    """
+    opened(path).close()
 
 
 def require_regular(path: str | PathLike[str]) -> None:
@@ -113,12 +137,16 @@ def require_unpacked(n_bytes: int, packed: int, source: object, kind: str, *, is
 def npz_arrays(path: str | PathLike[str]) -> dict[str, NDArray[Any]]:
     """Read all arrays of an .npz file; pickled ones are refused.
 
-    Raises FormatError for what is no regular file, or unpacks to far more than it has, and OSError, ValueError,
-    EOFError, KeyError and zipfile.BadZipFile for what is damaged.
+    The file is read array by array, and may be of any size: checkpoints of many replicas have more than 4 GiB.
+
+    Raises FormatError for what is missing, no regular file, or unpacks to far more than it has, and OSError,
+    ValueError, EOFError, KeyError and zipfile.BadZipFile for what is damaged.
     """
-    file = read_file(path)
-    with zipfile.ZipFile(io.BytesIO(file.data)) as archive:
-        n_bytes = sum(info.file_size for info in archive.infolist())
-    require_unpacked(n_bytes, len(file.data), file, ".npz")
-    with np.load(io.BytesIO(file.data), allow_pickle=False) as arrays:
-        return {name: arrays[name] for name in arrays.files}
+    with io.BytesIO(path.data) if isinstance(path, InputFile) else opened(path) as stream:
+        with zipfile.ZipFile(stream) as archive:
+            n_bytes = sum(info.file_size for info in archive.infolist())
+        packed = stream.seek(0, io.SEEK_END)
+        require_unpacked(n_bytes, packed, path, ".npz")
+        stream.seek(0)
+        with np.load(stream, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}

@@ -8,6 +8,7 @@ import os
 import re
 import secrets
 import stat
+import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -15,6 +16,7 @@ from os import PathLike
 from pathlib import Path
 
 from .errors import FormatError
+from .paths import NAME_TOO_LONG, file_path
 
 # Temporary files: name, at random; of which machine and process; and the suffix, by which formats know themselves.
 _TEMPORARY = re.compile(r"\..*-[0-9a-f]{12}\.(?P<machine>[0-9a-f]{8})-(?P<process>\d+)\.pele-ocl(\..*)?")
@@ -54,12 +56,25 @@ def replacing(path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] =
 @cache
 def _machine() -> str:
     """Mark of this machine, or of this container: its processes know each other by number."""
+    return hashlib.sha256(" ".join(_identity()).encode()).hexdigest()[:8]
+
+
+def _identity() -> tuple[str, ...]:
+    """Names by which processes that know each other by number are told from all others.
+
+    Machines that share a folder may have one name, and so may containers: the running kernel has a number of its own.
+    Where it has none, the network card has.
+    """
     name = os.uname().nodename if hasattr(os, "uname") else ""
+    try:
+        kernel = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    except (OSError, ValueError):
+        kernel = f"{uuid.getnode():x}"
     try:
         processes = os.readlink("/proc/self/ns/pid")
     except OSError:
         processes = ""
-    return hashlib.sha256(f"{name} {processes}".encode()).hexdigest()[:8]
+    return name, kernel, processes
 
 
 def _tidy(folder: Path) -> None:
@@ -96,6 +111,8 @@ def appending(path: str | PathLike[str]) -> Iterator[None]:
 
 
 def _refusal(path: str | PathLike[str], error: OSError) -> FormatError:
+    if error.errno == errno.ENAMETOOLONG:
+        return FormatError(f"{path}: {NAME_TOO_LONG}")
     reason = os.strerror(error.errno) if error.errno else "the file system refuses it"
     return FormatError(f"{path}: cannot be written: {reason}")
 
@@ -133,12 +150,13 @@ def refuse_overwriting(output: str | PathLike[str], source: str | PathLike[str])
 
 def refuse_target(path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] = ()) -> None:
     """Raise FormatError for a path that is one of the inputs or that nothing can be written to."""
+    file_path(path)
     for source in inputs:
         refuse_overwriting(path, source)
     try:
         _refuse_place(Path(os.path.realpath(path)), path)
     except OSError as error:
-        raise FormatError(f"{path}: cannot be written: {os.strerror(error.errno or 0)}") from error
+        raise _refusal(path, error) from error
 
 
 def refuse_targets(paths: Sequence[str | PathLike[str]], inputs: Sequence[str | PathLike[str]] = ()) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +23,7 @@ USUAL_BOND = 1.5  # A, of bonds whose length no force field tells
 _MOST_LONGER, _SHORTEST = 0.6, 0.5  # A longer, and as a part: bonds of frames whose atoms have another order
 _SAME_PLACE = 1e-4  # A, at which no energy is defined
 ON_TOP = 0.5  # A: no two atoms of a molecule are so close
+_OFF_RULE = 0.05  # A of a virtual site, which is more than the decimals of files take from it
 _DISULPHIDE = 2.5  # A between SG atoms that are bonded
 # Mean energies beyond which a structure was not relaxed, kcal/mol. Thermal motion at 300 K is 0.3 a bond or angle.
 MOST_A_BOND, MOST_AN_ANGLE, MOST_LJ_AN_ATOM = 1.25, 1.5, 1.0
@@ -55,12 +56,13 @@ def require(findings: Iterable[Finding], strict: bool = False, file: Path | None
             raise InputError(finding.text if file is None else f"{file}: {finding.text}", code=finding.code)
 
 
-def of_structure(atoms: Atoms, torn: Action = "refused") -> list[Finding]:
+def of_structure(atoms: Atoms, torn: Action = "refused", *, places_sites: bool = False) -> list[Finding]:
     """Findings about a structure before an energy is computed.
 
     torn : what becomes of bonds that cannot be, which a minimisation may mend
+    places_sites : whether virtual sites are placed by their rules first, as minimisations and simulations do
     """
-    return [*_torn(atoms, torn), *_on_top(atoms), *_open_disulphides(atoms)]
+    return [*_torn(atoms, torn), *_on_top(atoms), *_open_disulphides(atoms), *_displaced_sites(atoms, places_sites)]
 
 
 def of_energy(atoms: Atoms, energy: Mapping[str, float], positions: ArrayLike | None = None) -> list[Finding]:
@@ -73,9 +75,26 @@ def of_energy(atoms: Atoms, energy: Mapping[str, float], positions: ArrayLike | 
     return [finding for finding in found if finding is not None]
 
 
-def of_result(atoms: Atoms, energy: Mapping[str, float]) -> tuple[Finding, ...]:
-    """Findings about atoms and the energy at their positions; energy : kcal/mol by term, empty if there is none"""
-    return (*of_structure(atoms), *of_energy(atoms, energy, atoms.positions))
+class HasFindings:
+    """A result of atoms with an energy, and what is found in them."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def atoms(self) -> Atoms: ...
+
+        @property
+        def energy(self) -> dict[str, float]: ...
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Findings about the structure and its energy, as the commands tell them: torn bonds, clashes, strain."""
+        return (*of_structure(self.atoms), *of_energy(self.atoms, self.energy, self.atoms.positions))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences to read beside the energy: about the atoms and their parameters, and the findings."""
+        return (*self.atoms.notes, *(finding.text for finding in self.findings))
 
 
 def limits_of(atoms: Atoms, bonds: Ints) -> Floats:
@@ -166,6 +185,23 @@ def _on_top(atoms: Atoms) -> list[Finding]:
         f"{atoms.describe(i)} and {atoms.describe(j)} are {apart:.2g} A apart, on top of each other; {_remedy(atoms)}"
     )
     return [Finding("noted", text, (i, j), "on_top")]
+
+
+def _displaced_sites(atoms: Atoms, places: bool) -> list[Finding]:
+    """Find virtual sites that are not where their rules put them. places : whether they are placed there"""
+    sites = atoms.virtual_sites
+    if sites is None or not np.isfinite(atoms.positions).all():
+        return []
+    own = sites.atoms
+    apart = np.linalg.norm(sites.placed(atoms.positions)[own] - atoms.positions[own], axis=1)
+    off = own[apart > _OFF_RULE]
+    if not len(off):
+        return []
+    worst = atoms.describe(int(own[int(apart.argmax())]))
+    what = "1 virtual site was" if len(off) == 1 else f"{len(off):,} virtual sites were"
+    text = f"{what} up to {apart.max():.2f} A from where the rules put them ({worst})"
+    done = "they were placed anew" if places else "the energy is of the positions that were given"
+    return [Finding("repaired" if places else "noted", f"{text}; {done}", tuple(off.tolist()))]
 
 
 def _open_disulphides(atoms: Atoms) -> list[Finding]:

@@ -29,7 +29,7 @@ COLUMNS = (
     "step", "time_ps", "structure", "replica", "bath_K", "rung", "potential_kcal_mol", "kinetic_kcal_mol",
     "total_kcal_mol", "temperature_K", "restraints_kcal_mol", "frame", "error",
 )  # fmt: skip
-HEAD = ",".join(COLUMNS) + "\n"
+_BEFORE_TERMS = COLUMNS.index("frame")
 _STEPS = 3  # place of the steps in what a checkpoint says of files
 TABLES = ("energies.csv", "energies.jsonl")
 _SHARE = 50  # a checkpoint is written when so many times as long has passed as writing one takes
@@ -45,6 +45,19 @@ def names_of(paths: Sequence[Path]) -> list[str]:
     return names
 
 
+def columns_of(simulation: Simulation) -> tuple[str, ...]:
+    """Name the columns of the tables: COLUMNS, and the terms of the potential energy, whose sum that is."""
+    terms = (f"{name}_kcal_mol" for name in simulation.ensemble.names)
+    return *COLUMNS[:_BEFORE_TERMS], *terms, *COLUMNS[_BEFORE_TERMS:]
+
+
+def require_velocities(form: str) -> None:
+    """Raise InputError for a format of trajectories that has no velocities."""
+    having = [name for name, of in TRAJECTORY_FORMATS.items() if of.takes_velocities]
+    if form not in having:
+        raise InputError(f"trajectories of the format {form!r} have no velocities; choose {' or '.join(having)}")
+
+
 class SimulationFiles:
     """Files of a run, or of a part of it; all are opened, appended to and closed again: there may be thousands.
 
@@ -54,14 +67,21 @@ class SimulationFiles:
     def __init__(
         self, simulation: Simulation, folder: Path, own: Path, names: Sequence[str], form: str, *,
         by_temperature: bool, every: int, n_steps: int, sources: Sequence[InputFile], minimized: int,
+        velocities: bool = False,
     ) -> None:  # fmt: skip
         """folder : of trajectories and structures; names, sources : of these
 
         form : of TRAJECTORY_FORMATS, or "none"; minimized : iterations before the first step
+        velocities : whether trajectories have them
+
+        Raises InputError for a format that has no velocities.
         """
+        if velocities:
+            require_velocities(form)
+        self.columns, self._has_velocities = columns_of(simulation), velocities
         self._folder, self.own, self._simulation, self._by_temperature = folder, own, simulation, by_temperature
         self._names, self._sources, self._every = names, sources, every
-        self._what = json.dumps([form, by_temperature, every, n_steps, minimized, COLUMNS])
+        self._what = json.dumps([form, by_temperature, every, n_steps, minimized, self.columns, velocities])
         rows = simulation.ensemble.atoms
         numbers = {id(atoms): k for k, atoms in enumerate(dict.fromkeys(rows))}
         self.structures = [names[numbers[id(atoms)]] for atoms in rows]
@@ -93,7 +113,15 @@ class SimulationFiles:
         attributes = {INTERVAL: every * self._simulation.settings.dt}
         made = TRAJECTORY_FORMATS[form]
         return {
-            name: made(Content(self._atoms(k), 1 + n_steps // every, name, attributes=attributes))
+            name: made(
+                Content(
+                    self._atoms(k),
+                    1 + n_steps // every,
+                    name,
+                    attributes=attributes,
+                    has_velocities=self._has_velocities,
+                )
+            )
             for k, name in enumerate(self._names)
         }
 
@@ -157,7 +185,7 @@ class SimulationFiles:
 
     def write_tables(self) -> None:
         """Write tables without rows."""
-        for k, (name, text) in enumerate(zip(TABLES, (HEAD, ""), strict=True)):
+        for k, (name, text) in enumerate(zip(TABLES, (",".join(self.columns) + "\n", ""), strict=True)):
             with replacing(self.own / name) as temporary:
                 temporary.write_text(text, encoding="utf-8")
             self._table_sizes[k] = len(text)
@@ -172,7 +200,7 @@ class SimulationFiles:
             self._append_frames(1 + self._simulation.steps // self._every)
         lines = io.StringIO()
         writer = csv.writer(lines, lineterminator="\n")
-        writer.writerows([["" if row[name] is None else row[name] for name in COLUMNS] for row in rows])
+        writer.writerows([["" if row[name] is None else row[name] for name in self.columns] for row in rows])
         texts = lines.getvalue(), "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows)
         for k, (name, text) in enumerate(zip(TABLES, texts, strict=True)):
             data = text.encode()
@@ -215,27 +243,30 @@ class SimulationFiles:
         )
         frame = 1 + simulation.steps // self._every if self.files and simulation.steps % self._every == 0 else None
         found, goes_on = [], simulation._goes_on
+        terms = simulation.term_energies
         for k, (structure, replica) in enumerate(zip(self.structures, self.replicas, strict=True)):
             values = (
                 simulation.steps, round(simulation.time, 6), structure, replica,
                 round(float(baths[k]), 4) if has_baths else None, int(rungs[k]) if has_rungs else None,
                 *(_rounded(value) for value in (potential[k], kinetic[k], potential[k] + kinetic[k], temperatures[k])),
-                None if restraints is None else _rounded(restraints[k]), frame if goes_on[k] else None, errors.get(k),
+                None if restraints is None else _rounded(restraints[k]), *map(_rounded, terms.values[k]),
+                frame if goes_on[k] else None, errors.get(k),
             )  # fmt: skip
-            found.append(dict(zip(COLUMNS, values, strict=True)))
+            found.append(dict(zip(self.columns, values, strict=True)))
         return found
 
     def _append_frames(self, number: int) -> None:
-        """Append the positions of all replicas that go on."""
+        """Append the positions of all replicas that go on, and their velocities if they are wanted."""
         if not self.files:
             return
         rungs, n_rungs = self._simulation.rungs, len(self._simulation.settings.temperatures)
         positions: Sequence[Floats] = self._simulation.positions[:]
+        velocities: Sequence[Floats] | None = self._simulation.velocities[:] if self._has_velocities else None
         for k in np.flatnonzero(self._simulation._goes_on).tolist():
             file = k - self.replicas[k] % n_rungs + int(rungs[k]) if self._by_temperature else k
             layout = self._layouts[self.structures[k]]
             with ConformationFile(self.files[file], layout, self._sizes[file]) as open_file:
-                open_file.append(number, positions[k])
+                open_file.append(number, positions[k], None if velocities is None else velocities[k])
                 self._sizes[file] = open_file.size
 
 

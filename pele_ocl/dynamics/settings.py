@@ -135,10 +135,12 @@ def rungs_of(
     if count == n_rows and not exchanges:
         return list(range(n_rows))
     fewest = min(map(len, rows_of_molecules))
+    owner = "1 replica" if fewest == 1 else f"{fewest:,} replicas"
+    one_each = "one" if n_rows == 1 else f"one for each of the {n_rows:,} rows"
     if not exchanges and not first_replica and fewest < count:
         raise InputError(
-            f"{fewest:,} replicas of a molecule leave out {count - fewest:,} of {count:,} temperatures; give one for "
-            f"each of the {n_rows:,} rows, or {count:,} replicas or more"
+            f"{count:,} temperatures were given for {owner} of a molecule, which would not use {count - fewest:,} of "
+            f"them; give {one_each}, or {count:,} replicas or more"
         )
     found = [0] * n_rows
     for rows in rows_of_molecules:

@@ -19,6 +19,7 @@ from ..ensemble import Column, Ensemble
 from ..ensemble.columns import WritableValues
 from ..ensemble.state import Lock, locked
 from ..opencl.interface import Halt
+from ..results import Terms
 from ..units import BOLTZMANN_KCAL
 from . import checkpoint
 from .bodies import Body, masses_of
@@ -413,6 +414,19 @@ class Simulation:
 
     @property
     @locked
+    def term_energies(self) -> Terms:
+        """Terms whose sum the potential energies are, (n_rows, n_terms) kcal/mol; NaN of replicas that stopped.
+
+        Restraints and other further terms are among them, by their names; a term that a molecule lacks is 0.
+        """
+        self._catch_up()
+        rows, names = self._rows, self.ensemble.names
+        values = np.full((len(self), len(names)), np.nan)
+        values[rows] = self.ensemble.terms(rows).values
+        return Terms(names, values)
+
+    @property
+    @locked
     def restraint_energies(self) -> Floats | None:
         """Energies of restraints and other further terms, (n_rows,) kcal/mol, which potential energies have in them.
 
@@ -421,10 +435,8 @@ class Simulation:
         names = {term.name for term in self.ensemble.state.options["terms"]}
         if not names:
             return None
-        self._catch_up()
-        terms, rows = self.ensemble.terms(self._rows), self._rows
-        found = np.full(len(self), np.nan)
-        found[rows] = terms.values[:, [name in names for name in terms.names]].sum(axis=1)
+        terms = self.term_energies
+        found: Floats = terms.values[:, [name in names for name in terms.names]].sum(axis=1)
         return found
 
     @property

@@ -28,7 +28,7 @@ from ..jobs.reading import Reading, Reads
 from ..jobs.spec import Spec
 from ..opencl.device import get_device
 from . import Simulation
-from .files import CHECKPOINT, HEAD, TABLES, SimulationFiles, names_of
+from .files import CHECKPOINT, TABLES, SimulationFiles, names_of, require_velocities
 from .settings import ROOM, rungs_of, solvent_in_bath, temperatures_of
 
 PARTS = "parts"  # folder of the tables and checkpoints of parts
@@ -49,6 +49,7 @@ class SimulateSpec(Spec[range]):
     reading : how files are read; options : of pele_ocl.Simulation
     held : gives further options for the atoms of a structure alone, its restraints say
     trajectory : "nc", "dcd", "xtc", "h5", "xyz" or "none"; by_temperature : True for a trajectory of each temperature
+    velocities : True to write velocities into trajectories too, "nc" and "h5" alone
     minimized : iterations of a minimisation before the first step
     strict : True to refuse what is noted otherwise; resume : True to go on with a run in `output`
     watch : of this process alone; called with the simulation before its first step and after each report
@@ -65,6 +66,7 @@ class SimulateSpec(Spec[range]):
     held: Callable[[Atoms], Mapping[str, Any]] | None = None
     trajectory: str = "nc"
     by_temperature: bool = False
+    velocities: bool = False
     minimized: int = 200
     strict: bool = False
     resume: bool = False
@@ -88,7 +90,7 @@ class SimulateSpec(Spec[range]):
         if path not in self._read:
             source = read_file(path)
             atoms = self.reading.chosen(source)[0]
-            require(of_structure(atoms, "noted"), self.strict, path)
+            require(of_structure(atoms, "noted", places_sites=True), self.strict, path)
             self._read[path] = source, atoms
         return self._read[path]
 
@@ -113,8 +115,7 @@ class SimulateSpec(Spec[range]):
         """Count the replicas of a ladder, which share a device; 1 without exchanges."""
         if self.options.get("exchange_every") is None:
             return 1
-        baths = self.options.get("temperature")
-        return len(baths) if isinstance(baths, Sequence) else 1
+        return len(temperatures_of(self._baths))
 
     def items(self) -> list[range]:
         """Divide the replicas into parts.
@@ -127,6 +128,8 @@ class SimulateSpec(Spec[range]):
                 f"parts of {self.together:,} replicas are no whole ladders of {self.n_rungs} temperatures, which "
                 f"exchange on one device; take a multiple of {self.n_rungs}"
             )
+        if self.velocities:
+            require_velocities(self.trajectory)
         for name in names_of(self.paths):
             for path in self.paths:
                 refuse_overwriting(Path(self.output) / f"{name}.pdb", path)
@@ -144,9 +147,9 @@ class SimulateSpec(Spec[range]):
 
         Raises InputError for temperatures that the run would leave out.
         """
-        baths, n = self.options.get("temperature"), self.replicas
-        if not isinstance(baths, Sequence) or len(baths) == 1 or self.options.get("exchange_every") is not None:
-            return baths
+        baths, n = temperatures_of(self._baths), self.replicas
+        if len(baths) == 1 or self.options.get("exchange_every") is not None:
+            return self.options.get("temperature")
         rows = [range(k * n, (k + 1) * n) for k in range(len(self.paths))]
         rungs = rungs_of(len(baths), rows, self.first_replica, exchanges=False)
         return [baths[rungs[of[replica - self.first_replica]]] for of in rows for replica in part]
@@ -201,7 +204,7 @@ class SimulateSpec(Spec[range]):
         recorder = SimulationFiles(
             simulation, Path(self.output), self._folder(item), names_of(self.paths),
             self.trajectory, by_temperature=self.by_temperature, every=self.every, n_steps=self.n_steps,
-            sources=[source for source, _ in self.molecules], minimized=self.minimized,
+            sources=[source for source, _ in self.molecules], minimized=self.minimized, velocities=self.velocities,
         )  # fmt: skip
         self._begin(simulation, recorder, has_structures=item.start == self.first_replica)
         for structure, sentence in recorder.notes:
@@ -259,22 +262,22 @@ class SimulateSpec(Spec[range]):
             row = json.loads(line)
             return row["step"], places[row["structure"]], row["replica"]
 
-        _merge([folder / TABLES[1] for folder in folders], output / TABLES[1], "", of_line)
+        _merge([folder / TABLES[1] for folder in folders], output / TABLES[1], of_line, has_head=False)
 
         def of_row(line: str) -> tuple[int, int, int]:
             step, _, structure, replica = next(csv.reader([line]))[:4]
             return int(step), places[structure], int(replica)
 
-        _merge([folder / TABLES[0] for folder in folders], output / TABLES[0], HEAD, of_row)
+        _merge([folder / TABLES[0] for folder in folders], output / TABLES[0], of_row, has_head=True)
 
 
-def _merge(paths: Sequence[Path], target: Path, head: str, key: Callable[[str], tuple[int, int, int]]) -> None:
-    """Merge tables whose lines are in the order of a key; head : that each begins with"""
+def _merge(paths: Sequence[Path], target: Path, key: Callable[[str], tuple[int, int, int]], *, has_head: bool) -> None:
+    """Merge tables whose lines are in the order of a key; has_head : whether each begins with the same line of names"""
     with ExitStack() as stack:
-        streams: list[Iterator[str]] = []
+        streams, head = list[Iterator[str]](), ""
         for path in paths:
             stream = stack.enter_context(open(path, encoding="utf-8"))
-            stream.read(len(head))
+            head = stream.readline() if has_head else ""
             streams.append(stream)
         temporary = stack.enter_context(replacing(target))
         with open(temporary, "w", encoding="utf-8") as file:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from numpy.typing import ArrayLike
 
 from ..atoms import Atoms
-from ..common.errors import KeywordError
+from ..common.errors import KeywordError, refuse_for_atoms
 from ..common.modules import lazy_names, make_callable
 from ..gb_models.solvent_model import SolventModel
 from .born import BORN
@@ -127,6 +127,8 @@ def energy(
     Raises InputError for coincident atoms, unknown options and energies that overflow. Raises ParameterError for a
     radius at or below the offset, and DeviceError if the device cannot do it. Files raise as pele_ocl.read does.
     """
+    if isinstance(atoms, Atoms):
+        refuse_for_atoms(models=models != "one", per_residue=per_residue, strict=strict)
     if isinstance(atoms, Atoms) and not words and not isinstance(model, int):
         plan = Energy(
             atoms, gradient=gradient, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, per_atom=per_atom,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ..atoms import Floats
 from ..common.errors import InputError
-from ..contract import Finding, of_result
+from ..contract import HasFindings
 from ..gb_models.solvent_model import SolventModel, surface_area
 from ..results import TermBatch, TermResult
 from ..solvent.error import RadiusError
@@ -19,7 +19,7 @@ ALL_TERMS = (*BONDED_TERMS, *TERMS)  # in the order of results
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class EnergyResult(TermResult):
+class EnergyResult(HasFindings, TermResult):
     """Energy of one conformation of n atoms, and how it was computed.
 
     gradient : (n, 3) kcal/mol/A; None where it was not asked for
@@ -39,16 +39,6 @@ class EnergyResult(TermResult):
     born: str
     accuracy: float | None = None
     error: RadiusError | None = None
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """Findings about the structure and its energy, as the commands tell them: torn bonds, clashes, strain."""
-        return of_result(self.atoms, self.energy)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Sentences to read beside the energy: about the atoms and their parameters, and the findings."""
-        return (*self.atoms.notes, *(finding.text for finding in self.findings))
 
     @property
     def surface_area(self) -> float:

@@ -13,6 +13,7 @@ from .modes import Modes, network_modes, read_nmd, write_nmd
 from .perturbation import Perturbation
 from .poses import Measures, Refined
 from .refiner import Refiner
+from .refining import RefinedPoses, refine
 from .regions import Region
 from .rot_assign import read_rot_assign
 from .rotamers import RotamerLibrary, read_side_file
@@ -22,10 +23,41 @@ from .torsions import Flexible, flexible_ligand, flexible_residues
 from .walk import Move, Settings, Stage, Walk
 
 __all__ = [
-    "ANM", "Box", "Cluster", "Clusters", "Cylinder", "Explorer", "Flexible", "Measures", "Minimization", "Modes",
-    "Move", "Perturbation", "Prism", "Refined", "Refiner", "Region", "RotamerLibrary", "Settings", "Shell",
-    "SideChainPredictor", "SideChains", "Sphere", "Spheres", "Stage", "Step", "Walk", "flexible_ligand",
-    "flexible_residues", "network_modes", "predict_side_chains", "read_nmd", "read_rot_assign", "read_side_file",
+    "ANM",
+    "Box",
+    "Cluster",
+    "Clusters",
+    "Cylinder",
+    "Explorer",
+    "Flexible",
+    "Measures",
+    "Minimization",
+    "Modes",
+    "Move",
+    "Perturbation",
+    "Prism",
+    "Refined",
+    "RefinedPoses",
+    "Refiner",
+    "Region",
+    "RotamerLibrary",
+    "Settings",
+    "Shell",
+    "SideChainPredictor",
+    "SideChains",
+    "Sphere",
+    "Spheres",
+    "Stage",
+    "Step",
+    "Walk",
+    "flexible_ligand",
+    "flexible_residues",
+    "network_modes",
+    "predict_side_chains",
+    "read_nmd",
+    "read_rot_assign",
+    "read_side_file",
+    "refine",
     "write_nmd",
 ]  # fmt: skip
 

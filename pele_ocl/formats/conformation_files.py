@@ -40,6 +40,7 @@ class Content:
     b_factors : (n_atoms, 2) occupancies and B-factors, which PDB and mmCIF files keep
     precision : "float32" or "float64" of positions in HDF5 files
     attributes : of HDF5 files
+    has_velocities : whether each conformation is written with its velocities
     """
 
     atoms: Atoms
@@ -48,6 +49,7 @@ class Content:
     b_factors: Floats | None = None
     precision: str = "float32"
     attributes: Mapping[str, object] = field(default_factory=dict)
+    has_velocities: bool = False
 
     @property
     def labels(self) -> Labels:
@@ -68,11 +70,14 @@ class ConformationFormat(ABC):
     has_gaps : whether a conformation that failed is written, as NaN; else it is left out
     keeps_b_factors : whether occupancies and B-factors are written
     decimals : of positions in A; None of binary formats, which have the digits of their precision
+    takes_velocities : whether the format can hold velocities
     """
 
     has_gaps: bool = False
     keeps_b_factors: bool = False
     decimals: int | None = None
+    takes_velocities: bool = False
+    velocities_behind: int | None = None  # bytes from a conformation's end to its velocities; None: they are its end
 
     def __init__(self, content: Content) -> None:  # noqa: B027, as a format may need nothing
         """content : the molecule, and how many conformations follow"""
@@ -87,6 +92,10 @@ class ConformationFormat(ABC):
 
         Raises FormatError for positions that the format cannot hold.
         """
+
+    def velocities(self, values: Floats | None) -> bytes:
+        """Write the velocities (n, 3) A/ps of a conformation, with gaps for one that failed."""
+        raise NotImplementedError
 
     def end(self) -> bytes:
         """Write all that follows the conformations."""
@@ -131,25 +140,33 @@ class ConformationFile:
     ) -> None:
         self._stream.close()
 
-    def append(self, number: int, positions: Floats | None) -> None:
+    def append(self, number: int, positions: Floats | None, velocities: Floats | None = None) -> None:
         """Write conformation number (from 1); None for one that failed, which formats without gaps leave out.
+
+        velocities : (n, 3) A/ps, of a Content that has them
 
         Raises FormatError if it cannot be written, as on a full disk; earlier ones stay.
         """
         if positions is None and not self._layout.has_gaps:
             return
         data = self._layout.conformation(number, positions)
-        self._write(data)
+        if velocities is not None:
+            behind, more = self._layout.velocities_behind, self._layout.velocities(velocities)
+            if behind is None:
+                data += more
+            else:
+                self._write(more, self.size + len(data) + behind)
+        self._write(data, self.size)
         self.size += len(data)
         self._layout.grown(self._stream, self.size)
 
     def finish(self) -> None:
         """Write the end, after the last conformation."""
-        self._write(self._layout.end())
+        self._write(self._layout.end(), self.size)
 
-    def _write(self, data: bytes) -> None:
+    def _write(self, data: bytes, place: int) -> None:
         with appending(self.path):
-            self._stream.seek(self.size)
+            self._stream.seek(place)
             left = memoryview(data)
             while left:
                 left = left[self._stream.write(left) :]
@@ -253,15 +270,20 @@ def _row(serial: int, texts: Sequence[object], place: int, b_factor: Sequence[fl
 
 _DIMENSION, _VARIABLE, _ATTRIBUTE = 10, 11, 12
 _CHAR, _FLOAT = 2, 5
+_VELOCITY_UNIT = np.float32(20.455)  # A/ps of AMBER's unit of velocities, as its programs round it
 
 
 class NetcdfFormat(ConformationFormat):
-    """Frames of float32 coordinates in A, one record each, with times if these are known; no names."""
+    """Frames of float32 coordinates in A, one record each, with times if these are known; no names.
+
+    Velocities are in AMBER's unit, which the attribute `scale_factor` makes A/ps.
+    """
 
     has_gaps = True
+    takes_velocities = True
 
     def __init__(self, content: Content) -> None:
-        self._n_atoms = len(content.atoms)
+        self._n_atoms, self._has_velocities = len(content.atoms), content.has_velocities
         interval = content.attributes.get(INTERVAL)
         self._interval = None if interval is None else float(str(interval))
         self._head = self._made(0)
@@ -275,9 +297,14 @@ class NetcdfFormat(ConformationFormat):
         time = b"" if self._interval is None else np.array((number - 1) * self._interval, ">f4").tobytes()
         return time + values.astype(">f4").tobytes()
 
+    def velocities(self, values: Floats | None) -> bytes:
+        found = np.full((self._n_atoms, 3), np.nan) if values is None else values / _VELOCITY_UNIT
+        return found.astype(">f4").tobytes()
+
     def grown(self, stream: io.FileIO, size: int) -> None:
         stream.seek(4)
-        stream.write(_number((size - len(self._head)) // (self._time_bytes + 12 * self._n_atoms)))
+        n_arrays = 2 if self._has_velocities else 1
+        stream.write(_number((size - len(self._head)) // (self._time_bytes + 12 * n_arrays * self._n_atoms)))
 
     @property
     def _time_bytes(self) -> int:
@@ -297,6 +324,10 @@ class NetcdfFormat(ConformationFormat):
         variables.append(
             _variable("coordinates", (0, 2, 1), units, _FLOAT, 12 * self._n_atoms, begin + self._time_bytes)
         )
+        if self._has_velocities:
+            own: dict[str, str | np.float32] = {"units": "angstrom/picosecond", "scale_factor": _VELOCITY_UNIT}
+            place = begin + self._time_bytes + 12 * self._n_atoms
+            variables.append(_variable("velocities", (0, 2, 1), own, _FLOAT, 12 * self._n_atoms, place))
         return b"".join(
             (
                 b"CDF\x02", _number(0),
@@ -319,15 +350,28 @@ def _name(text: str) -> bytes:
     return _number(len(text)) + _padded(text.encode())
 
 
-def _attributes(of: dict[str, str]) -> bytes:
+def _attributes(of: Mapping[str, str | np.float32]) -> bytes:
     if not of:
         return bytes(8)
-    texts = (_name(name) + _number(_CHAR) + _name(value) for name, value in of.items())
+    texts = (
+        _name(name)
+        + (
+            _number(_CHAR) + _name(value)
+            if isinstance(value, str)
+            else _number(_FLOAT) + _number(1) + np.array(value, ">f4").tobytes()
+        )
+        for name, value in of.items()
+    )
     return _number(_ATTRIBUTE) + _number(len(of)) + b"".join(texts)
 
 
 def _variable(
-    name: str, dimensions: tuple[int, ...], attributes: dict[str, str], kind: int, n_bytes: int, begin: int
+    name: str,
+    dimensions: tuple[int, ...],
+    attributes: Mapping[str, str | np.float32],
+    kind: int,
+    n_bytes: int,
+    begin: int,
 ) -> bytes:
     indices = b"".join(map(_number, dimensions))
     size = min(-(-n_bytes // 4) * 4, 2**32 - 1)
@@ -346,10 +390,13 @@ _CONTENTS = 1 << 16  # bytes of all tables of contents, which so stand before th
 class Hdf5Format(ConformationFormat):
     """Everything but the positions is written first; positions not done or failed are NaN.
 
+    Velocities come behind the positions, in a dataset of the same shape.
+
     dataset : name of the positions; per_angstrom : their unit
     """
 
     has_gaps = True
+    takes_velocities = True
     dataset = "positions"
     per_angstrom = 1.0
 
@@ -357,6 +404,9 @@ class Hdf5Format(ConformationFormat):
         self._content = content
         self._shape = content.n, len(content.atoms), 3
         self._dtype = np.dtype(content.precision).newbyteorder("<")
+        self._n_arrays = 2 if content.has_velocities else 1
+        if content.has_velocities:
+            self.velocities_behind = max(0, content.n - 1) * 3 * len(content.atoms) * self._dtype.itemsize
 
     def head(self) -> bytes:
         return self._head
@@ -365,9 +415,12 @@ class Hdf5Format(ConformationFormat):
         values = np.full(self._shape[1:], np.nan) if positions is None else positions
         return (self.per_angstrom * values).astype(self._dtype).tobytes()
 
+    def velocities(self, values: Floats | None) -> bytes:
+        return self.conformation(1, values)  # in the unit of positions, per ps
+
     def begin(self, stream: io.FileIO) -> None:
         stream.seek(len(self._head))
-        left = int(np.prod(self._shape))
+        left = self._n_arrays * int(np.prod(self._shape))
         while left:
             stream.write(np.full(min(left, _BLOCK), np.nan, self._dtype).tobytes())
             left -= min(left, _BLOCK)
@@ -386,10 +439,14 @@ class Hdf5Format(ConformationFormat):
                 self.write_rest(file, self._content)
                 dataset = placed_dataset(file, self.dataset, self._shape, self._dtype)
                 # Of a fixed length: the heap of other texts may grow, and would come to stand behind the positions.
-                for name, text in self.unit.items():
-                    dataset.attrs.create(name, text, dtype=h5py.string_dtype("utf-8", len(text)))
+                own = [dataset]
+                if self._n_arrays > 1:
+                    own.append(placed_dataset(file, "velocities", self._shape, self._dtype))
+                for of, per in zip(own, ("", "/picosecond"), strict=False):
+                    for name, text in self.unit.items():
+                        of.attrs.create(name, text + per, dtype=h5py.string_dtype("utf-8", len(text + per)))
                 begin = int(dataset.id.get_offset())
-            assert path.stat().st_size == begin + int(np.prod(self._shape)) * self._dtype.itemsize
+            assert path.stat().st_size == begin + self._n_arrays * int(np.prod(self._shape)) * self._dtype.itemsize
             with open(path, "rb") as stream:
                 return stream.read(begin)
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
 from ..atoms import Atoms, Floats, Structure, Topology
 from ..common.errors import FormatError
 from ..common.inputfile import InputFile, open_regular
+from ..common.paths import file_path
 from ..common.textfiles import BZIP2_MAGIC, GZIP_MAGIC
 from ..common.variant import Progress
 from ..grid import Map
@@ -137,7 +138,7 @@ _OTHERS = {
 def structure_format(path: str | PathLike[str]) -> StructureFormat:
     """Find the format of a molecule's file; raise FormatError for a folder and for a suffix not in STRUCTURES."""
     suffix = structure_suffix(path)
-    if Path(path).is_dir():
+    if file_path(path).is_dir():
         raise FormatError(f"{path}: a folder; name a file in it")
     if suffix not in STRUCTURES:
         if suffix in _OTHERS:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +131,6 @@ def _topology(atoms: Atoms) -> dict[str, Any]:
     return {"chains": chains, "bonds": np.unique(np.sort(atoms.bond_pairs, axis=1), axis=0).tolist()}
 
 
-TRAJECTORY_FORMATS: dict[str, Callable[[Content], ConformationFormat]] = {
+TRAJECTORY_FORMATS: dict[str, type[ConformationFormat]] = {
     "nc": NetcdfFormat, "dcd": DcdFormat, "xtc": XtcFormat, "h5": MdtrajFormat, "xyz": XyzFormat,
 }  # fmt: skip

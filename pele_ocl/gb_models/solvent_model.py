@@ -10,7 +10,7 @@ from ..atoms import RADII_SETS, Atoms, noted, require_atoms, with_default_set
 from ..common.arguments import choice, described, is_finite
 from ..common.errors import InputError, PeleError
 from ..common.modules import accept_former
-from ..units import COULOMB_KCAL_A, debye_kappa
+from ..units import COULOMB_KCAL_A, debye_kappa, molar
 from . import GB_MODELS, GBModel, Spheres, models_listed
 from .radii_of_models import is_radii_note, radii_note
 
@@ -75,8 +75,12 @@ PRESETS: Mapping[str, Mapping[str, float | str]] = {
 PRESETS_OF_MODELS: Mapping[tuple[str, str], Mapping[str, float]] = {("openmm", "gbn"): {"beta": 1.907992938}}
 
 
+# Fields whose defaults follow from others: from the GB model, and from the nonpolar term.
+_FOLLOWING = ("surface", "surface_tension", "offset", "alpha", "beta", "gamma")
+
+
 class OwnWord(str):
-    """Value of a field that nobody gave; it stays one in copies, pickles and what `replace` makes."""
+    """Value that a field has because nobody gave one; `dataclasses.replace` hands it on, and it is chosen again."""
 
 
 class OwnNumber(float):
@@ -90,7 +94,7 @@ class SolventModel:
     gb : name of the model for Born radii, such as "obc2"; pele_ocl/gb_models/__init__.py has all of them. "none" is no
         solvent
     solute_dielectric, solvent_dielectric : relative permittivities, 0.001 to 1e6
-    ionic_strength : mol/L, >= 0; 0 means no screening
+    ionic_strength : mol/L, 0 to 20; 0 means no screening
     temperature : K, 0.001 to 1e6; matters only with ions, and not for kappa_convention "amber"
     offset : A, taken off each radius; None for the model's own, 0.09, or 0.195141 of gbn2
     alpha, beta, gamma : of the tanh polynomial of OBC and GBn; None for the model's own, which gbn2 has by element
@@ -104,8 +108,8 @@ class SolventModel:
     coulomb_constant : of all electrostatic energies, kcal A/(mol e^2), > 0; by default CODATA 2018's
     kappa_convention : how kappa follows from the ionic strength, 0.73 times each. "debye": from dielectric constant and
         temperature. "amber": as in sander, sqrt(0.10806 I) at any temperature. "openmm": as in OpenMM's applications
-    surface : the nonpolar term: "ace" (Schaefer, Bartels and Karplus 1998) from Born radii, "lcpo" (Weiser, Shenkin and
-        Still 1999) from the surface area. "none" leaves it out.
+    surface : the nonpolar term, by default "ace" or the GB model's own: "ace" (Schaefer, Bartels and Karplus 1998) from
+        Born radii, "lcpo" (Weiser, Shenkin and Still 1999) from the surface area. "none" leaves it out.
         sgbnp and vdgbnp have "sgb" (Gallicchio, Zhang and Levy 2002) in place of "ace" and "lcpo", other models never
     lcpo_unknown : "carbon" gives atoms without LCPO parameters carbon's, as AMBER's programs do; "refuse" raises
         InputError for them
@@ -134,7 +138,7 @@ class SolventModel:
     gb: str = "obc2"
     coulomb_constant: float = COULOMB_KCAL_A
     kappa_convention: str = "debye"
-    surface: str = OwnWord("ace")
+    surface: str = None  # type: ignore[assignment]
     lcpo_unknown: str = "carbon"
     default_radii: str | None = None
     lcpo_rule: str = "chemistry"
@@ -143,22 +147,21 @@ class SolventModel:
         if not isinstance(self.gb, str) or self.gb not in GB_MODELS:
             raise InputError(f"gb is {described(self.gb)}; choose {models_listed()}")
         choice("kappa_convention", self.kappa_convention, tuple(KAPPAS))
-        choice("surface", self.surface, tuple(SURFACES))
-        if self.gb_model.vacuum and self.offset is None:  # one that `replace` makes of another has them all
+        is_made_of_another = self._forget_own()
+        if self.surface is not None:
+            choice("surface", self.surface, tuple(SURFACES))
+        if self.gb_model.vacuum and not is_made_of_another:
             self._refuse_solvent()
         self._fit_surface()
+        self._take_own()
         choice("lcpo_unknown", self.lcpo_unknown, LCPO_UNKNOWN)
         choice("lcpo_rule", self.lcpo_rule, LCPO_RULES)
         choice("gbn_convention", self.gbn_convention, GBN_CONVENTIONS)
         if self.default_radii is not None:
             choice("default_radii", self.default_radii, (*RADII_SETS, OF_MODEL))
-        if self.surface_tension is None:
-            object.__setattr__(self, "surface_tension", OwnNumber(SURFACES[self.surface]))
         for f in fields(self):
             if f.name in _WORDS:
                 continue
-            if getattr(self, f.name) is None and hasattr(self.gb_model, f.name):
-                object.__setattr__(self, f.name, getattr(self.gb_model, f.name))
             value = getattr(self, f.name)
             if self._may_be_none(f.name):
                 if value is None:
@@ -173,8 +176,27 @@ class SolventModel:
                 raise InputError(f"{f.name} is {value:g}; it must be positive, 0.001 to 1,000,000")
             if f.name in ("probe_radius", "coulomb_constant", "born_cutoff") and value <= 0:
                 raise InputError(f"{f.name} is {value:g}; it must be positive")
-            if f.name in ("ionic_strength", "offset", "surface_tension") and value < 0:
+            if f.name == "ionic_strength":
+                molar(f.name, value)
+            if f.name in ("offset", "surface_tension") and value < 0:
                 raise InputError(f"{f.name} is {value:g}; it cannot be negative")
+
+    def _forget_own(self) -> bool:
+        """Leave out the values that nobody gave, as `replace` hands them on; tell if there are any."""
+        own = [name for name in _FOLLOWING if isinstance(getattr(self, name), OwnWord | OwnNumber)]
+        for name in own:
+            object.__setattr__(self, name, None)
+        return bool(own)
+
+    def _take_own(self) -> None:
+        """Choose the values that nobody gave, in the order in which they follow from each other."""
+        if self.surface is None:
+            object.__setattr__(self, "surface", OwnWord(self.gb_model.nonpolar or "ace"))
+        if self.surface_tension is None:
+            object.__setattr__(self, "surface_tension", OwnNumber(SURFACES[self.surface]))
+        for name in ("offset", "alpha", "beta", "gamma"):
+            if getattr(self, name) is None and (value := getattr(self.gb_model, name)) is not None:
+                object.__setattr__(self, name, OwnNumber(value))
 
     def _refuse_solvent(self) -> None:
         """Raise InputError for constants of a solvent beside the model without one."""
@@ -200,9 +222,8 @@ class SolventModel:
                 raise InputError(f"{self.gb} has Born radii of the whole surface; leave born_cutoff out")
             if self.surface == "lcpo" or self.surface_tension:
                 raise InputError(f"{self.gb} has a nonpolar term of its own; leave surface and surface_tension out")
-            if self.surface != "none":
+            if self.surface not in (None, "none"):
                 object.__setattr__(self, "surface", nonpolar)
-                object.__setattr__(self, "surface_tension", 0.0)
         elif self.surface == "sgb":
             if not self.gb_model.vacuum:
                 raise InputError(f"surface 'sgb' goes with sgbnp and vdgbnp, not with {self.gb}; choose another")

@@ -10,7 +10,7 @@ from typing import Literal
 
 from ..common import arguments
 from ..common.errors import InputError
-from ..units import AVOGADRO_PER_MOL, METER_PER_ANGSTROM
+from ..units import AVOGADRO_PER_MOL, METER_PER_ANGSTROM, molar
 from .species import Species, find_species
 
 # Name of a species -> how many, "auto" where a rule says so; in the order of placement.
@@ -119,6 +119,8 @@ def _check_rule(automatic: list[Species], neutralize: bool, concentration: float
     if concentration is not None and not (arguments.is_finite(concentration) and concentration > 0):
         given = arguments.described(concentration)
         raise InputError(f"the concentration must be a positive number of mol/L, not {given}")
+    if concentration is not None:
+        molar("the concentration", concentration)
     if automatic and not neutralize and concentration is None:
         raise InputError(f"{names[0]} needs a rule: neutralize, or a concentration")
     signs = sorted(species.charge > 0 for species in automatic)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..common.arguments import described, file_path
-from ..common.errors import InputError, KeywordError
+from ..common.errors import InputError, KeywordError, refuse_for_atoms
 from ..common.inputfile import read_file
 from ..common.modules import public
 from ..common.notes import heard_notes
@@ -92,9 +92,7 @@ class Door:
 
     def require_atoms(self) -> None:
         """Raise InputError for keywords about files, where Atoms are given."""
-        about = sorted(self.given - set(_OF_SOLVENT) - {"progress"})
-        if about:
-            raise KeywordError(f"Atoms are given; `{about[0]}` is about files, whose path is then needed")
+        refuse_for_atoms(**dict.fromkeys(sorted(self.given - set(_OF_SOLVENT) - {"progress"}), True))
 
     def evaluated(self, spec: EvaluationSpec[Any], given: Given, *, alone: Mapping[str, object]) -> Any:
         """Evaluate a file, its models, a trajectory or several files by a job.

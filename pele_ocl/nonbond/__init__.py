@@ -7,6 +7,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..atoms import Atoms, Floats
+from ..common.errors import refuse_for_atoms
 from ..common.modules import lazy_names, make_callable
 from ..common.variant import Progress
 from ..gb_models.solvent_model import SolventModel
@@ -95,6 +96,8 @@ def nonbond(
     several paths Structures. Each has `table()`, `to_json()`, `text()` and `save(path)`. Cost: pairs. Raises InputError
     for options or arrays that do not fit, coincident atoms, and DeviceError where the device cannot do it.
     """
+    if isinstance(atoms, Atoms):
+        refuse_for_atoms(models=models != "one", strict=strict, write_pairs=write_pairs)
     if isinstance(atoms, Atoms) and isinstance(pairs, PairList | AllPairs) and not words and not isinstance(model, int):
         plan = Nonbond(
             atoms, pairs, solvent=solvent or "gb", gradient=gradient, variant=variant, precision=precision,

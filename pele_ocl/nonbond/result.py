@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..atoms import Floats
-from ..contract import Finding, of_result
+from ..contract import HasFindings
 from ..results import TermBatch, TermResult
 
 TERMS = ("lennard_jones", "coulomb", "gb_pair")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class NonbondResult(TermResult):
+class NonbondResult(HasFindings, TermResult):
     """Nonbonded energy of n atoms over a pair list, and how it was computed.
 
     gradient : (n, 3) kcal/mol/A with Born radii held fixed; None where it was not asked for
@@ -30,16 +30,6 @@ class NonbondResult(TermResult):
 
     def __repr__(self) -> str:
         return self._about(f"{len(self.atoms):,} atoms, {self.n_pairs:,} pairs", f"total {self.total:.3f} kcal/mol")
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """Findings about the structure and its energy, as the commands tell them: torn bonds, clashes, strain."""
-        return of_result(self.atoms, self.energy)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Sentences to read beside the energy: about the atoms and their parameters, and the findings."""
-        return (*self.atoms.notes, *(finding.text for finding in self.findings))
 
     @property
     def net_force(self) -> float:

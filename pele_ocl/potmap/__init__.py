@@ -19,7 +19,7 @@ from ..common.variant import PRECISIONS, Progress
 from ..grid import Grid
 from ..pb_model import PBModel
 from ..potential_model import PotentialModel
-from ..units import COULOMB_KCAL_A, debye_kappa, potential_factor
+from ..units import COULOMB_KCAL_A, debye_kappa, molar, potential_factor
 from .accuracy import DEFAULT_ACCURACY, compute_accurately, method_for
 from .methods import COARSEST, MAP_METHODS, METHODS, SPLIT_METHODS, choose_variant, require_able
 from .options import MapOptions, PlannedMap
@@ -75,7 +75,7 @@ def potmap(
     variant: str = "auto",
     precision: str = "float32",
     device: Device | int | str | Sequence[Device | int | str] | None = None,
-    dielectric: float = 1.0,
+    dielectric: float | None = None,
     distance_dependent: bool = False,
     ionic_strength: float = 0.0,
     kappa: float | None = None,
@@ -100,7 +100,8 @@ def potmap(
         to 1e-6. msm goes to 1e-5. 1e-4 by default
     variant : key of VARIANTS, or "auto"
     device : where to compute, as in `solvent`; a sequence of several shares the work
-    dielectric : relative permittivity; with distance_dependent, of r Angstrom: dielectric * r
+    dielectric : relative permittivity, 1 by default; with distance_dependent, of r Angstrom: dielectric * r. Of the
+        method pb that of the solvent, 78.54 by default
     ionic_strength : of a 1:1 salt, mol/L. With dielectric and temperature it gives kappa, the inverse Debye length in
         1/A, which may be given instead
     min_distance : A; closer points get the potential of this distance
@@ -108,7 +109,7 @@ def potmap(
     unit : of units.POTENTIAL_UNITS; kT/e belongs to `temperature`
     temperature : K
     pb : PBModel of the method pb, in place of dielectric, salt and temperature; by default PBModel(), as of `pb`, with
-        the salt of ionic_strength. PBModel.like("apbs") has the surface and charges of published pictures
+        these. PBModel.like("apbs") has the surface and charges of published pictures
     progress : called with the share done, 0 to 1
 
     Returns a PotmapResult, whose `error` and `field_error` are measured if the method approximates. Cost: atoms *
@@ -202,11 +203,11 @@ def planned(atoms: Atoms, grid: Grid, options: MapOptions) -> PlannedMap:
     precision = options.precision
     salt = options.kappa
     if salt is None:
-        salt = _salt(options.ionic_strength, options.dielectric, options.temperature)
+        salt = _salt(options.ionic_strength, options.permittivity, options.temperature)
     by_cutoff = options.method != "auto" and MAP_METHODS[options.method].within_cutoff
     reach = options.reach if by_cutoff else None
     model = PotentialModel(
-        options.dielectric, options.distance_dependent, salt, options.min_distance, reach, options.smooth
+        options.permittivity, options.distance_dependent, salt, options.min_distance, reach, options.smooth
     )
     factor = COULOMB_KCAL_A * potential_factor(options.unit, options.temperature)
     devices = _devices(options.device, options.variant, precision)
@@ -223,7 +224,7 @@ def planned(atoms: Atoms, grid: Grid, options: MapOptions) -> PlannedMap:
     if options.field:
         _require_field(method, variant)
     title = f"{model.name} of {len(atoms):,} atoms"
-    unit_charge = factor / options.dielectric
+    unit_charge = factor / options.permittivity
     return PlannedMap(problem, method, variant, devices, options.unit, options.temperature, title, unit_charge)
 
 
@@ -294,8 +295,7 @@ def _check_accuracy(method: str, accuracy: float | None, precision: str) -> None
 
 def _salt(ionic_strength: float, dielectric: float, temperature: float) -> float:
     """Compute the inverse Debye length, 1/A, of a salt."""
-    if not arguments.is_finite(ionic_strength) or ionic_strength < 0:
-        raise InputError(f"the ionic strength is {arguments.described(ionic_strength)}; it cannot be negative")
+    molar("ionic_strength", ionic_strength)
     PotentialModel(dielectric)  # checks it
     potential_factor("kT/e", temperature)
     return debye_kappa(ionic_strength, dielectric, temperature)

@@ -31,7 +31,7 @@ class MapOptions:
     variant: str = "auto"
     precision: str = "float32"
     device: Device | int | str | Sequence[Device | int | str] | None = None
-    dielectric: float = 1.0
+    dielectric: float | None = None
     distance_dependent: bool = False
     ionic_strength: float = 0.0
     kappa: float | None = None
@@ -40,6 +40,11 @@ class MapOptions:
     unit: str = "kcal/mol/e"
     temperature: float = 298.15
     pb: PBModel | None = None
+
+    @property
+    def permittivity(self) -> float:
+        """Relative permittivity of the medium, of methods without a solvent."""
+        return 1.0 if self.dielectric is None else self.dielectric
 
     @property
     def reach(self) -> float:

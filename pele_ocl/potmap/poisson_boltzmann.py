@@ -32,19 +32,24 @@ SOLVER = "mgcg"
 WIDTH = 10.0  # A at least between an atom and the border, as pictures of potentials have it
 TOLERANCE = 1e-5  # of the solver: relative, by norm
 # Options that say what PBModel says, or that mean nothing here; the others hold as for all methods.
-_OF_OTHERS = ("dielectric", "distance_dependent", "kappa", "min_distance", "field", "smooth")
+_OF_OTHERS = ("distance_dependent", "kappa", "min_distance", "field", "smooth")
 
 
 def require_pb(options: MapOptions) -> PBModel:
     """Return the model of a map. Raises InputError for options that are not of this method."""
-    refused = _OF_OTHERS if options.pb is None else (*_OF_OTHERS, "ionic_strength")
+    refused = _OF_OTHERS if options.pb is None else (*_OF_OTHERS, "dielectric", "ionic_strength")
     for field in fields(options):
         if field.name in refused and getattr(options, field.name) != field.default:
             raise InputError(
                 f"the method pb has no option {field.name}; its constants are those of pb=PBModel(...), and it "
                 "computes no field"
             )
-    given = PBModel(ions=salt_of(options.ionic_strength)) if options.pb is None else options.pb
+    given = options.pb
+    if given is None:
+        water = PBModel.solvent_dielectric if options.dielectric is None else options.dielectric
+        given = PBModel(
+            solvent_dielectric=water, ions=salt_of(options.ionic_strength), temperature=options.temperature
+        )  # fmt: skip
     model = arguments.instance("pb", given, PBModel, "a PBModel")
     if options.temperature not in (MapOptions.temperature, model.temperature):
         raise InputError(

@@ -133,7 +133,8 @@ def _with_settings(run: PeleRun, model: SolventModel | int | None, words: Mappin
         note(f"Note: {sentence}")
     of_solvent = {"like": "pele", "gb": control.gb, "ionic_strength": control.ionic_strength}
     of_reading = {
-        "forcefield": control.forcefield, "pele_data": run.data, "guess_radii": "sgb" in GB_MODELS[control.gb].parameters,
+        "forcefield": control.forcefield, "pele_data": run.data,
+        "guess_radii": "sgb" in GB_MODELS[control.gb].parameters,
         "allow_missing_terminals": control.allow_missing_terminals,
     }  # fmt: skip
     if isinstance(model, SolventModel) or words.get("gb", control.gb) == "none":  # which has no salt

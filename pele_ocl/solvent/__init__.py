@@ -9,6 +9,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..atoms import Atoms
+from ..common.errors import refuse_for_atoms
 from ..common.modules import lazy_names, make_callable
 from ..common.variant import Progress
 from ..gb_models.solvent_model import SolventModel
@@ -105,6 +106,8 @@ def solvent(
     Raises InputError for coincident atoms and unknown options, and ParameterError for a radius at or below the offset.
     Raises DeviceError if the device cannot do it. Files raise as pele_ocl.read does.
     """
+    if isinstance(atoms, Atoms):
+        refuse_for_atoms(models=models != "one", per_residue=per_residue, strict=strict)
     if isinstance(atoms, Atoms) and not words and not isinstance(model, int):
         start = time.perf_counter()
         plan = Solvent(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..atoms import Floats
-from ..contract import Finding, of_result
+from ..contract import HasFindings
 from ..gb_models.solvent_model import SolventModel, surface_area
 from ..results import TermBatch, TermResult
 from .error import RadiusError
@@ -20,7 +20,7 @@ def terms_of(model: SolventModel) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class SolventResult(TermResult):
+class SolventResult(HasFindings, TermResult):
     """Born radii and implicit-solvent energy of one conformation of n atoms, and how they were computed.
 
     born_radii : (n,) A
@@ -39,16 +39,6 @@ class SolventResult(TermResult):
     psi: Floats
     accuracy: float | None = None
     error: RadiusError | None = None
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """Findings about the structure, as the commands tell them: torn bonds, clashes."""
-        return of_result(self.atoms, {})
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Sentences to read beside the energy: about the atoms and their parameters, and the findings."""
-        return (*self.atoms.notes, *(finding.text for finding in self.findings))
 
     @property
     def surface_area(self) -> float:

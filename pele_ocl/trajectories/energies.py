@@ -175,12 +175,18 @@ def energy_over(
     if not plan.names:
         raise InputError("the plan computes no energies; make it with energy=True, or take batches_over for Born radii")
     settings = settings_of_frames(plan, over, plan_settings(plan)) if output is not None else {}
-    tell = None if progress is None else lambda done: progress(done / len(over))
-    parts = list(
-        recorded(
-            over, evaluate_with(plan), workers_of(plan), output=output, resume=resume, settings=settings, tell=tell
-        )
+    return frame_energies(
+        over, evaluate_with(plan), workers_of(plan), output=output, resume=resume, settings=settings, progress=progress
     )
+
+
+def frame_energies(
+    over: Trajectory, evaluate: Evaluate[FrameResults], workers: int, *, output: str | PathLike[str] | None = None,
+    resume: bool = False, settings: Settings | None = None, progress: Progress | None = None,
+) -> FrameEnergies:  # fmt: skip
+    """Energies of all frames by a function that `evaluate_with` made, or one like it. Options as of `recorded`."""
+    tell = None if progress is None else lambda done: progress(done / len(over))
+    parts = list(recorded(over, evaluate, workers, output=output, resume=resume, settings=settings or {}, tell=tell))
     return energies_of_parts(parts, over.notes)
 
 
@@ -267,14 +273,18 @@ def evaluate_with(plan: AnyPlan, per_residue: bool = False) -> Evaluate[FrameRes
         return evaluate_with_fresh_lists(plan, rule)
 
     def evaluate(positions: Positions, progress: Progress | None) -> FrameResults:
-        batch: FrameBatch = plan.evaluate_batch(positions, progress, errors="record")
-        columns = batch.terms.columns()
-        if has_area(plan.model, batch.terms.names):
-            columns[SURFACE_AREA] = batch.terms.nonpolar / plan.model.surface_tension
-        residues = batch.per_residue().columns() if per_residue and isinstance(batch, EnergyBatch) else {}
-        return FrameResults(columns, batch.errors, residues)
+        return frame_results(plan, plan.evaluate_batch(positions, progress, errors="record"), per_residue)
 
     return evaluate
+
+
+def frame_results(plan: AnyPlan, batch: FrameBatch, per_residue: bool = False) -> FrameResults:
+    """Take the energies of a batch of a plan, and, if any, the surface area and the energies of residues."""
+    columns = batch.terms.columns()
+    if has_area(plan.model, batch.terms.names):
+        columns[SURFACE_AREA] = batch.terms.nonpolar / plan.model.surface_tension
+    residues = batch.per_residue().columns() if per_residue and isinstance(batch, EnergyBatch) else {}
+    return FrameResults(columns, batch.errors, residues)
 
 
 def workers_of(plan: AnyPlan) -> int:

@@ -38,7 +38,7 @@ _OTHER = "#b75fb8"
 def require_page(path: str | PathLike[str]) -> None:
     """Raise where no page could be written: FormatError for a wrong suffix, InputError where plotly is missing."""
     if not str(path).lower().endswith((".html", ".htm")):
-        raise FormatError(f"{path}: unknown suffix; pages end in .html")
+        raise FormatError(f"{path}: unknown suffix; pages end in .html, pictures in .png")
     _library()
 
 

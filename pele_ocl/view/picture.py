@@ -62,7 +62,10 @@ def picture_of(atoms: Atoms, surface: Surface, colouring: Colouring, title: str,
         box = figure.add_axes((left / _WIDTH, bottom / height, panel / _WIDTH, tall / height))
         box.imshow(render(surface, rgb, view, own), origin="lower", interpolation="antialiased")
         box.set_axis_off()
-        box.set_title(name, size=9, color="0.35", y=-0.06)
+        box.annotate(
+            name, (0.5, 0), (0, -8), xycoords="axes fraction", textcoords="offset points", size=9, color="0.35",
+            ha="center", va="top",
+        )  # fmt: skip
         if not number:
             length = 10 * own.scale
             box.plot([0, length], [0, 0], color="0.2", linewidth=2, solid_capstyle="butt", clip_on=False)
@@ -82,7 +85,7 @@ def _sentences(about: str, colouring: Colouring) -> list[str]:
     """Write the lines below: the values on the surface, and what they are."""
     values = colouring.known
     where = f"{colouring.place[:1].upper()}{colouring.place[1:]}" if colouring.place else "On the surface"
-    spans = f"{where} {_number(values.min())} to {_number(values.max())} {colouring.unit}".rstrip()
+    spans = f"{where}, values range from {_number(values.min())} to {_number(values.max())} {colouring.unit}".rstrip()
     missing = f"; grey: no value, {colouring.missing:.0%} of the surface" if colouring.missing else ""
     beyond = f"; {colouring.beyond:.1%} of the surface is beyond the colours" if colouring.beyond else ""
     return textwrap.wrap(_line(f"{spans}{beyond}{missing}. {about}"), _LETTERS)

@@ -17,8 +17,10 @@ from ..poisson_boltzmann import PBSolvent
 
 STRIP_MASK = ":WAT,Cl*,CIO,Cs+,IB,K*,Li+,MG*,Na+,Rb+,CS,RB,NA,F,CL"  # MMPBSA.py's default
 _GB = {model.igb: model.name for model in GB_MODELS.values() if model.igb is not None and not model.vacuum}
-_RADII = {1: "bondi", 2: "mbondi", 3: "mbondi2", 4: "mbondi3", 5: "mbondi_pb2", 6: "mbondi_pb3"}
-_OTHER_RADII = {7: "charmm_radii"}
+CHARMM_RADII = "charmm_radii"
+_RADII = {
+    1: "bondi", 2: "mbondi", 3: "mbondi2", 4: "mbondi3", 5: "mbondi_pb2", 6: "mbondi_pb3", 7: CHARMM_RADII,
+}  # fmt: skip
 _OTHERS = {
     "nmode": "normal modes", "rism": "3D-RISM", "gbnsr6": "GBNSR6",
 }  # fmt: skip
@@ -206,8 +208,11 @@ def read_input(source: InputFile, of_gromacs: bool) -> MmpbsaInput:
         raise InputError(f"{source}: startframe={start}, endframe={end}, interval={step} choose no frame")
     radii = general.whole("pbradii", 3)
     if of_gromacs and radii not in _RADII:
-        which = f" ({_OTHER_RADII[radii]})" if radii in _OTHER_RADII else ""
-        raise InputError(f"{source}: PBRadii={radii}{which} is not done here; choose 1 to {max(_RADII)}")
+        raise InputError(f"{source}: PBRadii={radii} is not done here; choose 1 to {max(_RADII)}")
+    if of_gromacs and _RADII[radii] == CHARMM_RADII and "gb" in found:
+        raise InputError(
+            f"{source}: PBRadii={radii} ({CHARMM_RADII}) is for &pb alone; leave out &gb, or choose 1 to 6"
+        )
     method = PBMethod(_model(source, gb, program), gb.number("surfoff", 0.0), PBSolvent()) if pb is None else pb
     if "gb" in found:
         method = replace(method, model=_model(source, gb, program), surface_offset=gb.number("surfoff", 0.0))

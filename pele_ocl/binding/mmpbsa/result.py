@@ -19,6 +19,7 @@ from ...common.installation import installed_version
 from ...common.notes import with_notes
 from ...common.writing import replacing
 from ...jobs import Record
+from ...jobs.texts import counted
 from ...report import Column, Report, Reported
 from .decomposition import decomposition_text, frame_shares_csv
 from .namelists import MmpbsaInput
@@ -205,7 +206,8 @@ class MmpbsaResult(Reported):
             what = "binding energy" if run.has_parts else "energy of the complex"
             which = f"{run.method.upper()}: " if len(self.wanted.methods) > 1 else ""
             texts.append(
-                f"{which}{f'{run.label}: ' if run.label else ''}{what} {mean:.4f} +- {sd:.4f} kcal/mol over {n} frames"
+                f"{which}{f'{run.label}: ' if run.label else ''}{what} {mean:.4f} +- {sd:.4f} kcal/mol over "
+                f"{counted(n, 'frame')}"
             )
             texts += [
                 f"{name}: -T dS {of['mean']:.4f} +- {of['sd']:.4f} kcal/mol"

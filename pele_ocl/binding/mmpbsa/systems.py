@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Atoms, Labels, correspondence
+from ...atoms.charmm import charmm_radii
 from ...atoms.correspondence import OTHER_ATOMS
 from ...atoms.labels import labels_of
 from ...atoms.selection import NO_ATOMS
@@ -22,7 +23,7 @@ from ...formats.amber.topology import read_names
 from ...trajectories import Trajectory
 from ...trajectories.files import open_frames
 from ..parts import counted_names, left_out_notes, names_of, solutes
-from .namelists import MmpbsaInput
+from .namelists import CHARMM_RADII, MmpbsaInput
 
 
 def layout_of(
@@ -359,7 +360,7 @@ def gromacs_systems(
     if len(np.intersect1d(receptor, ligand)):
         raise InputError(f"{index}: the groups {groups[0]} and {groups[1]} share atoms; an atom is in one part")
     complex_ = np.union1d(receptor, ligand)
-    atoms = whole[complex_].with_radii(wanted.gb_radii)
+    atoms = _with_radii(whole[complex_], wanted.gb_radii)
     assert atoms.labels is not None
     layout, notes = layout_of(atoms.labels, complex_, len(whole), reference, structure)
     if layout is not None:
@@ -375,6 +376,13 @@ def gromacs_systems(
             sources[name] = _of_group(wanted, name, atoms[chosen], parts[name])
     systems = Systems(_with_parts(sources, {}, is_ligand), is_ligand, layout, notes=notes)
     return _of_everything(systems, everything, complex_ if taken is None else taken[complex_])
+
+
+def _with_radii(atoms: Atoms, name: str) -> Atoms:
+    """Give atoms a set of radii of gmx_MMPBSA."""
+    if name != CHARMM_RADII:
+        return atoms.with_radii(name)
+    return replace(atoms, gb_radii=charmm_radii(atoms), gb_radii_set=name, default_radii=None)
 
 
 def _taken_by_frames(whole: Atoms, paths: tuple[Path, ...], group: NDArray[np.intp]) -> NDArray[np.intp] | None:
@@ -422,7 +430,7 @@ def _of_group(wanted: MmpbsaInput, name: str, own: Atoms, group: FrameFiles) -> 
         named = _renumbered([named], taken)[0]
         whole = whole if taken is None else whole[taken]
         chosen = _among(group.index, group.number, named, len(whole), group.topology)
-    atoms = whole[chosen].with_radii(wanted.gb_radii)
+    atoms = _with_radii(whole[chosen], wanted.gb_radii)
     assert atoms.labels is not None
     assert own.labels is not None
     advice = f"choose its group by `{name}_index` and `{name}_group`"

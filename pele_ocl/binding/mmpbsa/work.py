@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
 
 import numpy as np
@@ -23,11 +23,11 @@ from ...trajectories.streaming import Evaluate, FrameResults
 from ..alanine import Mutant
 from ..decomposing import Decomposer
 from ..decomposition import GROUPS, SPLITS, Decomposition, grouping
-from ..energies import PARTS, TOO_LARGE, aligned, is_close, is_large
+from ..energies import PARTS, aligned
 from ..naming import amber_terms
 from ..plan import Binding, binding_settings
 from ..poisson_boltzmann import plan_in
-from ..systems import with_rows
+from ..systems import precise_batch
 from .namelists import Decomp, MmpbsaInput
 from .residues import backbone, starts_of
 from .systems import Source
@@ -238,16 +238,7 @@ class OpenedWork:
         """Batch of each system; energies too large for differences in float32 come from float64."""
         if isinstance(self.plan, Binding):
             return self.plan.systems.batches(positions, progress, errors="record")
-        batch = self.plan.evaluate_batch(positions, progress, errors="record")
-        large = is_large(batch.terms) | is_close(self.plan.atoms, positions)
-        places = np.flatnonzero(large) if self.plan.precision == "float32" else np.arange(0)
-        places = np.setdiff1d(places, list(batch.errors))
-        if len(places) and self.plan.device.has_float64:
-            again = self._in_float64.evaluate_batch(positions[places], errors="record")
-            batch = with_rows(batch, places, again)
-        elif len(places):
-            batch = replace(batch, errors={**batch.errors, **dict.fromkeys(places.tolist(), TOO_LARGE)})
-        return {self.work.name: batch}
+        return {self.work.name: precise_batch(self.plan, positions, progress, lambda: self._in_float64)}
 
     def _placed(self, positions: Positions) -> Floats:
         mutant = self.work.mutant

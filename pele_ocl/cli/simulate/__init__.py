@@ -20,8 +20,6 @@ from ...jobs.checks import Checks
 from ..cluster import cluster_options_of, place_options
 from ..command import EachOnce
 from ..json_lines import failing_as_record
-from ..minimize.restraints import RestraintOptions, restraint_options
-from ..minimize.targets import TARGET, expanded
 from ..options import (
     ReadAtoms,
     model_options,
@@ -32,6 +30,8 @@ from ..options import (
     surface_options,
 )
 from ..plan_options import listed, pair_options, require_near, variant_option
+from ..structures import TARGET, RestraintOptions, restraint_options
+from ..structures import files as expanded
 from .amounts import annealing_of, steps_of, temperatures_of, together_of
 from .report import SimulatedStructure, report
 from .running import run
@@ -99,6 +99,7 @@ __all__ = ["simulate"]
     "--trajectory-of", "of", type=click.Choice(["replica", "temperature"]), default="replica", show_default=True,
     help="Write a trajectory of each replica, or of each temperature of a ladder.",
 )  # fmt: skip
+@click.option("--velocities", is_flag=True, help="Write velocities into the trajectories, too; of nc and h5 alone.")
 @click.option("--resume", is_flag=True, help="Go on with an interrupted run in DIR, with the same bits.")
 @click.option(
     "--together", type=click.IntRange(min=1), metavar="N",
@@ -119,7 +120,7 @@ def simulate(
     paths: tuple[Path, ...], output: Path, replicas: int, first_replica: int, steps: int | None, length: str | None,
     temperatures: str | None, timestep: float, friction: float | None, seed: int, integrator: str,
     hydrogen_mass: float | None, exchange_every: int | None, anneal: str | None, minimizes: int, keep_motion: bool,
-    report_every: int, form: str, of: str, resume: bool, together: int | None, held: RestraintOptions,
+    report_every: int, form: str, of: str, velocities: bool, resume: bool, together: int | None, held: RestraintOptions,
     fixed_radii: bool, cutoff: float | None, one_four: Literal["scale", "exclude"], terms: str | None, variant: str,
     precision: str, device: str | None, read_atoms: ReadAtoms, constants: SolventModel, strict: bool, as_json: bool,
     verbose: bool,
@@ -153,7 +154,7 @@ def simulate(
     spec = SimulateSpec(
         paths=paths, output=str(output), n_steps=n_steps, replicas=replicas, every=report_every, reading=read_atoms,
         options=options, held=held.referring(read_atoms).each, trajectory=form, by_temperature=of == "temperature",
-        minimized=minimizes, strict=strict, resume=resume,
+        velocities=velocities, minimized=minimizes, strict=strict, resume=resume,
         together=together_of(together, replicas, len(baths or ()) if exchange_every is not None else 1, cluster),
     )  # fmt: skip
     molecules = _molecules(spec, as_json)
@@ -169,7 +170,7 @@ def _molecules(spec: SimulateSpec, as_json: bool) -> list[SimulatedStructure]:
         with failing_as_record(path, as_json):
             source, atoms = spec.molecule(path)
             checks = Checks(path, spec.strict)
-            checks.add(*of_structure(atoms))
+            checks.add(*of_structure(atoms, places_sites=True))
         found.append(SimulatedStructure(source, atoms, checks.as_json()))
     return found
 

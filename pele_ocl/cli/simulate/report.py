@@ -98,7 +98,9 @@ def _lines(
     lines.append(f"Replicas      {counted(len(outcome.rows), 'replica')}, {outcome.n_failed:,} stopped")
     lines.append(f"Time          {shared['time_ps']:,.3f} ps in {shared['steps']:,} steps")
     for name in names_of(spec.paths):
-        lines += _means([row for row in outcome.rows if row["structure"] == name and row["error"] is None], name)
+        rows = [row for row in outcome.rows if row["structure"] == name and row["error"] is None]
+        for bath in sorted({row["bath_K"] for row in rows}, key=lambda kelvin: kelvin or 0.0):
+            lines += _means([row for row in rows if row["bath_K"] == bath], name)
     for of in outcome.exchanges:
         cold, warm = of["temperatures"]
         share = of["accepted"] / max(1, of["tried"])
@@ -115,17 +117,18 @@ def _lines(
 
 
 def _means(rows: Sequence[Mapping[str, Any]], name: str) -> list[str]:
-    """Write what replicas of a structure have in the mean; rows : of the ones that go on"""
-    if not rows:
-        return []
+    """Write what replicas of a structure have in the mean; rows : of the ones that go on, all of one heat bath"""
 
     def mean(column: str) -> float:
         return float(sum(row[column] for row in rows)) / len(rows)
 
-    bath = "" if rows[0]["bath_K"] is None else f", of the heat bath {mean('bath_K'):.1f} K"
+    bath = "" if rows[0]["bath_K"] is None else f", of the heat bath {rows[0]['bath_K']:.1f} K"
+    energies = [("potential", "potential_kcal_mol"), ("kinetic", "kinetic_kcal_mol")]
+    if rows[0]["restraints_kcal_mol"] is not None:
+        energies[:1] = [("potential, with restraints", "potential_kcal_mol"), ("restraints", "restraints_kcal_mol")]
+    width = max(16, *(len(title) for title, _ in energies))
     return [
         f"At the end, means of {counted(len(rows), 'replica')} of {one_line(name)}",
-        f"  potential        {mean('potential_kcal_mol'):13,.3f} kcal/mol",
-        f"  kinetic          {mean('kinetic_kcal_mol'):13,.3f} kcal/mol",
-        f"  temperature      {mean('temperature_K'):13,.1f} K{bath}",
+        *(f"  {title:<{width}} {mean(column):13,.3f} kcal/mol" for title, column in energies),
+        f"  {'temperature':<{width}} {mean('temperature_K'):13,.1f} K{bath}",
     ]

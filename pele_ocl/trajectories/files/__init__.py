@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...common.errors import FormatError
-from ...common.inputfile import require_regular, require_unpacked
+from ...common.inputfile import reading, require_there, require_unpacked
 from ...common.modules import lazy_names
 from ...formats import is_structure
 from ...formats.registry import COMPRESSED, open_plain
@@ -66,12 +66,10 @@ def open_frames(path: Path, n_atoms: int | None = None) -> FrameFile:
 
     Raises FormatError where the file is missing, damaged, empty or of no known suffix.
     """
-    try:
+    with reading(path):
+        if path.exists() or path.suffix.lower() in (*SUFFIXES, *COMPRESSED) or is_structure(path):
+            require_there(path)  # of another suffix that is said first
         opened = _open(path, n_atoms)
-    except FileNotFoundError:
-        raise FormatError(f"{path}: no such file") from None
-    except OSError as error:
-        raise FormatError(f"{path}: cannot be read: {error.strerror or error}") from None
     if not opened.n_frames or not opened.n_atoms:
         opened.close()
         raise FormatError(f"{path}: holds no whole frame; copy the file again")
@@ -79,9 +77,6 @@ def open_frames(path: Path, n_atoms: int | None = None) -> FrameFile:
 
 
 def _open(path: Path, n_atoms: int | None) -> FrameFile:
-    if path.is_dir():
-        raise FormatError(f"{path}: a folder; name a file in it")
-    require_regular(path)
     if path.suffix.lower() in COMPRESSED and not is_structure(path):
         path = _plain(path)
     suffix = path.suffix.lower()
