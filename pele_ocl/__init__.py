@@ -26,7 +26,12 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .atoms.atoms import selection as selection
     from .binding import Binding as Binding
     from .binding import BindingEnergies as BindingEnergies
+    from .binding import BindingResult as BindingResult
+    from .binding import BindingSpec as BindingSpec
     from .binding import PBSolvent as PBSolvent
+    from .binding import binding as binding
+    from .binding.mmpbsa import MmpbsaResult as MmpbsaResult
+    from .binding.mmpbsa import mmpbsa as mmpbsa
     from .checking import CheckResult as CheckResult
     from .checking import check_kernel as check_kernel
     from .common.errors import DeviceError as DeviceError
@@ -122,6 +127,8 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .relax import RelaxResult as RelaxResult
     from .relax import relax as relax
     from .relax.spec import RelaxSpec as RelaxSpec
+    from .rescore import RescoreResult as RescoreResult
+    from .rescore import rescore as rescore
     from .sampling import sample as sample
     from .solvent import Solvent as Solvent
     from .solvent import SolventBatch as SolventBatch
@@ -141,7 +148,9 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
 _HOMES = {
     "atoms": ("Atoms", "Labels", "Structure"),
     "atoms.atoms": ("selection",),
-    "binding": ("Binding", "BindingEnergies", "PBSolvent"),
+    "binding": ("Binding", "BindingEnergies", "BindingResult", "BindingSpec", "PBSolvent"),
+    "binding.mmpbsa": ("MmpbsaResult", "mmpbsa"),
+    "rescore": ("RescoreResult",),
     "checking": ("CheckResult", "check_kernel"),
     "dynamics": ("Simulation",),
     "dynamics.result": ("SimulateResult",),
@@ -187,6 +196,7 @@ _HOMES = {
 }  # fmt: skip
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 _CALLED = (
+    "binding",
     "energy",
     "explore",
     "ions",
@@ -196,6 +206,7 @@ _CALLED = (
     "pb",
     "potmap",
     "relax",
+    "rescore",
     "solvent",
     "view",
 )  # packages that are functions, too

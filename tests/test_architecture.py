@@ -45,6 +45,7 @@ FLOORS = [
     "minimize",
     "bench binding ensemble relax",
     "dynamics explore",
+    "rescore",
     "__init__",
     "cli",
     "__main__",

@@ -82,7 +82,7 @@ INPUT, OUTPUT = Input(), Output()
 GROUPS = {
     "Parts of the complex": "ligand receptor strip receptor_trajectory ligand_trajectory receptor_structure "
     "ligand_structure poses",
-    "Analysis": "idecomp decomposition bars heat_map running_mean coloured entropy alanine compare",
+    "Analysis": "idecomp decomposition residue_plot heat_map running_mean bfactor_pdb entropy alanine compare",
     "Dynamics": "replicas steps time temperatures timestep friction seed integrator hydrogen_mass exchange_every "
     "anneal minimize keep_center_motion",
     "Output": "report_every trajectory_format trajectory_of velocities",

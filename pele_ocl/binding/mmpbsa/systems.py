@@ -1,4 +1,4 @@
-"""Systems of a run from the files that MMPBSA.py and gmx_MMPBSA take."""
+"""Systems of a run: their atoms, their frames, and which atoms belong to which part, from the files of the programs."""
 
 from __future__ import annotations
 
@@ -11,17 +11,209 @@ from numpy.typing import NDArray
 
 from ...atoms import Atoms, Labels, correspondence
 from ...atoms.charmm import charmm_radii
+from ...atoms.correspondence import OTHER_ATOMS
 from ...atoms.labels import labels_of
-from ...common.errors import FormatError, InputError, printable
+from ...atoms.selection import NO_ATOMS
+from ...common.errors import FormatError, InputError, printable, worded
 from ...common.inputfile import read_file
 from ...common.textfiles import lines, quoted
-from ...formats import read_topology
+from ...contract import FrameContract
+from ...formats import is_structure, is_topology, read_structure_or_atoms, read_topology
 from ...formats.amber.topology import read_names
+from ...trajectories import Trajectory
 from ...trajectories.files import open_frames
 from ..parts import counted_names, left_out_notes, names_of, solutes
 from .namelists import CHARMM_RADII, MmpbsaInput
-from .reference import layout_of
-from .sources import Source, masked, parts_by_topologies, require_alike
+
+
+def layout_of(
+    own: Labels, chosen: NDArray[np.intp], n: int, reference: Path | None, structure: Path | None
+) -> tuple[Labels | None, tuple[str, ...]]:
+    """Labels of receptor and ligand with the chains and residue numbers of a structure, and notes; None without one.
+
+    own : labels of receptor and ligand; chosen : (k,) which of the n atoms of the frames these are
+    reference : a structure of receptor and ligand, whose residues are to be theirs
+    structure : a structure of all atoms of the frames, where there is no reference; it may be of a kind that is not
+        read, as a .tpr file, or have neither chains nor numbers of its own
+
+    Raises InputError where residues of the structure are not those of receptor and ligand.
+    """
+    if reference is not None:
+        found = read_structure_or_atoms(reference).labels
+        assert found is not None
+        return _with_names_of(own, found, reference)
+    if structure is None or not is_structure(structure) or is_topology(structure):
+        return None, ()
+    try:
+        found = read_structure_or_atoms(structure).labels
+    except (FormatError, InputError) as error:
+        return None, (f"{error}; chains and residue numbers are those of the topology",)
+    if found is None or not (found.chains != "").any():
+        return None, ()
+    if len(found) != n:
+        return None, (f"{structure}: has {len(found):,} atoms, the frames {n:,}; chains and residue numbers are those "
+                      "of the topology",)  # fmt: skip
+    return _with_names_of(own, labels_of(found, chosen), structure)
+
+
+def _with_names_of(own: Labels, found: Labels, path: Path) -> tuple[Labels, tuple[str, ...]]:
+    """Lay the residues of a structure over the own ones; atoms within a residue may differ, as without hydrogens."""
+    matched = correspondence(_residues(own), _residues(found), str(path), "the topology",
+                             advice="the residues of receptor and ligand are needed, in their order")  # fmt: skip
+    first = found.residue_starts[matched.order][_residue_places(own)]
+    layout = replace(own, chains=found.chains[first], residue_numbers=found.residue_numbers[first],
+                     insertion_codes=found.insertion_codes[first])  # fmt: skip
+    return layout, ()
+
+
+def _residue_places(labels: Labels) -> NDArray[np.intp]:
+    """(n,) place of each atom's residue in the order of `residue_starts`."""
+    starts = labels.residue_starts
+    return np.repeat(np.arange(len(starts)), np.diff(starts, append=len(labels)))
+
+
+def _residues(labels: Labels) -> Labels:
+    """Labels with one atom for each residue, of one name and no element."""
+    first = np.asarray(labels.residue_starts, np.intp)
+    each = labels_of(labels, first)
+    n = len(first)
+    return replace(each, names=np.full(n, "CA"), elements=np.full(n, "X"), residue_index=np.arange(n, dtype=np.int32))
+
+
+_CHECKED = ("charges", "lj_sigma", "lj_epsilon", "gb_radii", "gb_scales")
+_SAME = 2e-4  # of charges and radii of topologies that belong together
+
+
+_QUOTES = "'\""
+_TOPOLOGIES = (
+    "give the topology of all their atoms (`solvated_complex`, `solvated_receptor` and `solvated_ligand`, or "
+    "`complex_topology` with `groups`)"
+)
+
+
+def _in_our_words(error: FormatError | InputError) -> FormatError | InputError:
+    """Make the error with what to do about it in a run of MMPBSA.py."""
+    if error.code == OTHER_ATOMS:
+        return type(error)(f"{error.fields['what']}; {_TOPOLOGIES}")
+    if error.code == "no_frames":
+        return type(error)(f"{error.fields['what']}; frames are needed here")
+    return type(error)(worded(str(error), _spelled))
+
+
+def _spelled(name: str, value: str | None) -> str | None:
+    """Spell keywords about frames as the variables of &general."""
+    if name != "frames" or value is None:
+        return None
+    return f"endframe={value.strip(_QUOTES).partition(':')[2]}"
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A system and where its frames come from.
+
+    atoms : of the system; paths : trajectories; whole : Atoms of a frame, chosen : (k,) which of them the system's are
+    """
+
+    atoms: Atoms
+    paths: tuple[Path, ...]
+    whole: Atoms
+    chosen: NDArray[np.intp]
+
+    def trajectory(self, frames: str, anchors: NDArray[np.intp] | None = None) -> Trajectory:
+        """Frames, by words counted from 0, imaged by the bonds of the system where they have a cell."""
+        atoms = replace(self.atoms, cell_angles=self.whole.cell_angles)
+        over = self._opened(frames)
+        if over.n_file_atoms != len(self.whole):
+            raise InputError(
+                f"{self.paths[0]}: its frames have {over.n_file_atoms:,} atoms, the topology {len(self.whole):,}; "
+                f"{_TOPOLOGIES}"
+            )
+        return over.of(FrameContract(atoms, "auto", None if anchors is None else np.arange(len(atoms)), anchors))
+
+    def _opened(self, frames: str) -> Trajectory:
+        """Files, opened; errors are in words of MMPBSA.py."""
+        try:
+            return Trajectory(self.paths, self.whole, frames, self.chosen)
+        except FormatError as error:
+            raise _in_our_words(error) from None
+        except InputError as error:
+            start, total = int(frames.split(":")[0]), self._n_frames()
+            if start < total:
+                raise _in_our_words(error) from None
+            raise InputError(
+                f"startframe={start + 1} is behind the last frame, {total:,}, of {self.paths[-1]}"
+            ) from None
+
+    def _n_frames(self) -> int:
+        """Number of all frames; errors are in words of MMPBSA.py."""
+        try:
+            return sum(Trajectory(self.paths, self.whole).counts)
+        except FormatError as error:
+            raise _in_our_words(error) from None
+
+    def at_first_frame(self, frames: str) -> Atoms:
+        """Atoms of the system at the first of the frames."""
+        over = self.trajectory(frames)
+        first = over.piece(over.frames[:1]).usable()[0]
+        over.close()
+        return self.atoms.moved(first)
+
+
+def parts_by_topologies(complex_: Atoms, receptor: Atoms, ligand: Atoms) -> NDArray[np.bool_]:
+    """(n,) True for the ligand's atoms, which follow one another in the complex. Raises InputError where none do."""
+    names, n, own = _keys(complex_), len(complex_), len(ligand)
+    wanted, rest = _keys(ligand), _keys(receptor)
+    if len(receptor) + own != n:
+        raise InputError(
+            f"the complex has {n:,} atoms, receptor and ligand {len(receptor):,} and {own:,}, which is not their sum; "
+            "a topology with water is `solvated_complex`, and its parts are `receptor_topology` and `ligand_topology`"
+        )
+    starts = [n - own, 0, *range(1, n - own)]
+    for start in starts:
+        inside = slice(start, start + own)
+        if names[inside] == wanted and names[:start] + names[start + own :] == rest:
+            is_ligand = np.zeros(n, bool)
+            is_ligand[inside] = True
+            return is_ligand
+    raise InputError(
+        "the atoms of receptor and ligand are not those of the complex; name receptor_mask and ligand_mask in &general"
+    )
+
+
+def _keys(atoms: Atoms) -> list[tuple[str, str]]:
+    labels = atoms.labels
+    assert labels is not None
+    return [*zip(labels.residue_names.tolist(), labels.names.tolist(), strict=True)]
+
+
+def require_alike(complex_: Atoms, chosen: NDArray[np.bool_], part: Atoms, name: str, with_parameters: bool) -> None:
+    """Raise InputError where a part's topology has other atoms, or parameters, than the part has in the complex."""
+    own = complex_[chosen]
+    n_atoms = len(own), len(part)
+    order = correspondence(own.labels, part.labels, f"the {name}'s topology", "the complex", n_atoms).order
+    for parameter in _CHECKED if with_parameters else ():
+        ours, theirs = getattr(own, parameter), getattr(part, parameter)
+        if ours is None or theirs is None:
+            continue
+        theirs = theirs[order]
+        far = np.flatnonzero(np.abs(ours - theirs) > _SAME)
+        if len(far):
+            k = int(far[0])
+            raise InputError(
+                f"the {name}'s topology has {parameter} {theirs[k]:g} for {part.describe(int(order[k]))}, the "
+                f"complex's {ours[k]:g}; make both from one (ante-MMPBSA.py does)"
+            )
+
+
+def masked(atoms: Atoms, mask: str) -> NDArray[np.bool_]:
+    """(n,) True for the atoms of a mask, none where it names none that is there."""
+    try:
+        return atoms.selected(mask)
+    except InputError as error:
+        if error.code == NO_ATOMS:
+            return np.zeros(len(atoms), bool)
+        raise
+
 
 Group = tuple[str, NDArray[np.intp]]  # of an index file: its name and its atoms, from 0
 
@@ -63,7 +255,10 @@ def amber_systems(
     """
     atoms = {name: read_topology(path).parameters for name, path in topologies.items()}
     if len(paths) > 1 and len(atoms) < 3:
-        raise InputError("frames of a part need topologies of both: give -rp and -lp beside -yr or -yl")
+        raise InputError(
+            "frames of a part need topologies of both: give `receptor_topology` and `ligand_topology` beside "
+            "`receptor_trajectory` or `ligand_trajectory`"
+        )
     is_ligand = None
     if wanted.masks is not None:
         is_receptor, is_ligand = (masked(atoms["complex"], mask) for mask in wanted.masks)
@@ -78,7 +273,10 @@ def amber_systems(
     elif len(atoms) == 3:
         is_ligand = parts_by_topologies(atoms["complex"], atoms["receptor"], atoms["ligand"])
     elif len(atoms) == 2:
-        raise InputError("receptor and ligand go together: give -rp and -lp, or neither for the complex alone")
+        raise InputError(
+            "receptor and ligand go together: give `receptor_topology` and `ligand_topology`, or neither for the "
+            "complex alone"
+        )
     if is_ligand is not None:
         for name, chosen in (("receptor", ~is_ligand), ("ligand", is_ligand)):
             if name in atoms:
@@ -235,7 +433,7 @@ def _of_group(wanted: MmpbsaInput, name: str, own: Atoms, group: FrameFiles) -> 
     atoms = _with_radii(whole[chosen], wanted.gb_radii)
     assert atoms.labels is not None
     assert own.labels is not None
-    advice = f"choose its group by {'-ri and -rg' if name == 'receptor' else '-li and -lg'}"
+    advice = f"choose its group by `{name}_index` and `{name}_group`"
     same = correspondence(own.labels, atoms.labels, str(group.topology), f"the {name} of the complex", advice=advice)
     return Source(replace(atoms[same.order], labels=own.labels), group.paths, whole, chosen[same.order])
 

@@ -1,82 +1,25 @@
-"""Report of `pele-ocl binding` as text."""
+"""Texts of binding energies for people: tables of terms, poses, residues and sites."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
-from ...binding import Binding, BindingEnergies
-from ...binding.amber import amber_terms
-from ...binding.decomposition import GROUPS, Decomposition
-from ...binding.energies import DELTA, PARTS
-from ...binding.entropy import Entropy
-from ...binding.scan import AlanineScan
-from ...binding.statistics import Spread
-from ...common.inputfile import InputFile
-from ...results import Terms
-from ..clock import elapsed
-from ..physics import lines_of, physics_lines
-from ..report import counted, duration, headline, settings
-from ..tables import table
-from ..terminal import one_line
-from .options import OF_AMBER
-from .report import BindingReport, amber_statistics
+from ..atoms import Floats
+from ..common.notes import one_line
+from ..jobs.texts import counted
+from ..report import text_table
+from .alanine import AlanineScan
+from .decomposition import GROUPS, Decomposition
+from .energies import DELTA, PARTS, BindingEnergies
+from .statistics import Difference, Entropy, Spread
 
 STRONGEST = 10  # residues that are told
 MOST_POSES = 60  # in the table
 
 
-def as_text(source: InputFile, found: BindingReport) -> str:
-    """Make the whole report."""
-    binding, energies = found.binding, found.energies
-    if found.poses is not None:
-        return _of_poses(source, found, found.poses)
-    own = energies.statistics()
-    amber = amber_statistics(energies) if found.like in OF_AMBER else None
-    statistics = own if amber is None else amber
-    total = own[DELTA]["total"]
-    lines = _head(source, found)
-    lines += energy_lines(statistics, total.n)
-    if found.grid_errors is not None:
-        of = found.grid_errors
-        lines += [f"Twice the spacing changes the Poisson-Boltzmann energy of the complex by {of['complex']:,.3f}, the "
-                  f"difference by {of[DELTA]:,.3f} kcal/mol (first positions)"]  # fmt: skip
-    lines += [finding.text for finding in found.imaged()]
-    if isinstance(energies, BindingEnergies) and len(energies) > 1:
-        lines += ["", _independence(total, len(energies), len(energies.errors))]
-    if found.entropy is not None:
-        lines += ["", *entropy_lines(found.entropy, total.mean)]
-    if found.decomposition is not None:
-        lines += ["", residue_lines(found.decomposition)]
-    if found.scan is not None:
-        lines += ["", alanine_lines(found.scan)]
-    if found.comparison is not None:
-        rows = [
-            (name.replace("_", " "), f"{of.difference:,.3f}", f"{of.error:,.3f}", _chance(of.p_value))
-            for name, of in found.comparison.items()
-        ]
-        heads = ("", "difference", "error", "p")
-        lines += ["", "Difference from the other run, kcal/mol", table(heads, rows, "<>>>")]
-    return "\n".join([*lines, "", _how(binding)])
-
-
-def _head(source: InputFile, found: BindingReport) -> list[str]:
-    """Say what was computed, and by which physics."""
-    parts = found.binding.parts
-    sizes = f"receptor {len(parts.receptor):,} atoms, ligand {len(parts.ligand):,}: {found.ligand}"
-    return [headline(source, found.binding.atoms), sizes, *_physics(found), ""]
-
-
-def _how(binding: Binding) -> str:
-    return f"{binding.variant}, {binding.precision}, on {binding.device}: in all {duration(elapsed())}"
-
-
-def _of_poses(source: InputFile, found: BindingReport, energies: BindingEnergies) -> str:
-    """Make the report of poses: a table by binding energy, the terms that differ among systems, and reasons."""
+def pose_lines(energies: BindingEnergies, columns: Mapping[str, Floats]) -> list[str]:
+    """Make a table of poses by binding energy, with reasons of those that failed; columns : of the terms"""
     assert energies.rmsd is not None
-    terms = energies.delta if found.like not in OF_AMBER else Terms.of(amber_terms(energies.delta))
-    columns = {name: values for name, values in terms.columns().items() if np.nanmax(np.abs(values), initial=0) > 5e-4}
     order = sorted(range(len(energies)), key=lambda k: (k in energies.errors, energies.total[k], k))
     totals = [name for name in columns if name.lower() == "total"]
     names = [*totals, *(name for name in columns if name not in totals)]
@@ -89,17 +32,7 @@ def _of_poses(source: InputFile, found: BindingReport, energies: BindingEnergies
     more = [f"and {len(order) - MOST_POSES:,} more, which a file has"] if len(order) > MOST_POSES else []
     failed = f"; {len(energies.errors):,} of {len(order):,} failed" if energies.errors else ""
     told = f"Energy of binding of each pose, kcal/mol, from 1 in the order of the file{failed}"
-    lines = [told, table(heads, rows, ">" * (len(heads) - 1) + "<"), *more]
-    return "\n".join([*_head(source, found), *lines, "", _how(found.binding)])
-
-
-def _physics(found: BindingReport) -> list[str]:
-    """Say the force field and the solvent."""
-    binding = found.binding
-    if binding.pb is None:
-        return physics_lines(binding.model, binding.atoms, binding.names, binding.options.cutoff)
-    facts = {**settings(binding.model, binding.atoms), "cutoff": binding.options.cutoff, "pb": binding.pb}
-    return lines_of(facts, binding.names)
+    return [told, text_table(heads, rows, ">" * (len(heads) - 1) + "<"), *more]
 
 
 def energy_lines(statistics: Mapping[str, Mapping[str, Spread]], n: int) -> list[str]:
@@ -113,16 +46,26 @@ def energy_lines(statistics: Mapping[str, Mapping[str, Spread]], n: int) -> list
         rows.append((term.replace("_", " "), *map(_number, numbers)))
     return [
         "Energy of binding, kcal/mol" + (f": means of {n:,} frames" if n > 1 else ""),
-        table(heads, rows, "<" + ">" * (len(heads) - 1)),
+        text_table(heads, rows, "<" + ">" * (len(heads) - 1)),
     ]
 
 
-def _independence(total: Spread, n: int, n_failed: int) -> str:
+def independence(total: Spread, n: int, n_failed: int) -> str:
+    """Count the frames, and how many of them are independent."""
     failed = f"; {counted(n_failed, 'frame')} failed" if n_failed else ""
     return (
         f"SD of the population (of the sample {total.sd_sample:,.3f}); {counted(n, 'frame')} count as "
         f"{total.n / total.inefficiency:,.0f} independent ones{failed}"
     )
+
+
+def comparison_lines(comparison: Mapping[str, Difference]) -> list[str]:
+    """Make a table of the differences from another run."""
+    rows = [
+        (name.replace("_", " "), f"{of.difference:,.3f}", f"{of.error:,.3f}", _chance(of.p_value))
+        for name, of in comparison.items()
+    ]
+    return ["Difference from the other run, kcal/mol", text_table(("", "difference", "error", "p"), rows, "<>>>")]
 
 
 def entropy_lines(entropy: Entropy, mean: float) -> list[str]:
@@ -138,7 +81,7 @@ def entropy_lines(entropy: Entropy, mean: float) -> list[str]:
     lines = [
         f"Entropy at {entropy.temperature:g} K, kcal/mol; interaction energy scatters by {entropy.sigma:,.2f}; the",
         f"interaction entropy is {entropy.last_quarter:,.3f} on average over the last quarter of the frames",
-        table(heads, rows, "<>>>"),
+        text_table(heads, rows, "<>>>"),
     ]
     return lines
 
@@ -156,7 +99,7 @@ def residue_lines(of: Decomposition) -> str:
     ]  # fmt: skip
     heads = ("residue", *(group.replace("_", " ") for group in GROUPS), "total", *(["SD"] if has_spread else []))
     told = f"Strongest residues of {len(names):,}, kcal/mol (idecomp {of.idecomp})"
-    return told + "\n" + table(heads, rows, "<" + ">" * (len(heads) - 1))
+    return told + "\n" + text_table(heads, rows, "<" + ">" * (len(heads) - 1))
 
 
 def alanine_lines(scan: AlanineScan) -> str:
@@ -168,7 +111,7 @@ def alanine_lines(scan: AlanineScan) -> str:
     ]
     heads = ("to alanine", "change", *(("SD", "SEM blocks") if scatter else ()))
     told = "Alanine scan: change of the binding energy, mutant less wild type (MMPBSA.py: the reverse), kcal/mol"
-    return told + "\n" + table(heads, rows, "<" + ">" * (len(heads) - 1))
+    return told + "\n" + text_table(heads, rows, "<" + ">" * (len(heads) - 1))
 
 
 def _chance(value: float | None) -> str:

@@ -11,21 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from ...atoms import Floats
-from ...binding import Binding
-from ...binding.pele import PoseEnergies, PoseEvaluator, Walker, read_report
-from ...binding.pele.reports import BINDING, TOTAL, Report
-from ...common.errors import InputError
-from ...common.inputfile import read_file
-from ...common.notes import note
-from ...explore.control import read_simulation
-from ...explore.control.building import constraint_terms
-from ...formats import model_numbers
-from ...gb_models.solvent_model import SolventModel
-from ...jobs import Record, Spec
-from ...jobs.reading import Chosen, Reads
-from ...trajectories import Trajectory
-from ...trajectories.fingerprints import fingerprint
+from ..atoms import Floats
+from ..binding import Binding
+from ..binding.pele import PoseEnergies, PoseEvaluator
+from ..common.errors import InputError
+from ..common.inputfile import read_file
+from ..common.notes import note
+from ..explore.control import read_simulation
+from ..explore.control.building import constraint_terms
+from ..formats import model_numbers
+from ..gb_models.solvent_model import SolventModel
+from ..jobs import Record, Spec
+from ..reading import Chosen, Reading
+from ..trajectories import Trajectory
+from ..trajectories.fingerprints import fingerprint
+from .files import BINDING, TOTAL, Report, Walker, read_report
 
 ENERGIES = ("total", "binding", "pele_total", "pele_binding")
 
@@ -73,11 +73,11 @@ class PosesSpec(Spec[Walker]):
     """
 
     path: Path
-    reading: Reads
+    reading: Reading
     ligand: str
     model: SolventModel
     precision: str
-    device: str | None
+    device: Any
     group_cutoffs: bool
     own: Path | None = None
 
