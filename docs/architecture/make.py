@@ -28,7 +28,7 @@ BOXES: dict[str, tuple[float, float, str, str]] = {
     "ase": (2, 0.9, "ase jax torch", "ASE, JAX, torch"),
     "rescore": (0, 0.9, "rescore", "poses of PELE's runs"),
     "explore": (0, 0.9, "explore", "moves; poses ranked"),
-    "relax": (1, 0.9, "relax", "predicted models"),
+    "relax": (0, 0.9, "relax", "predicted models"),
     "ensemble": (2, 0.9, "ensemble", "rows that live on a device"),
     "dynamics": (2, 0.9, "dynamics", "replicas that move in time"),
     "minimize": (1, 0.9, "minimize", "structures relaxed"),

@@ -96,7 +96,7 @@ def compiled(
     if kernel not in signatures:
         names = ", ".join(sorted(signatures))
         which = "the file has several kernels" if kernel is None else f"the file has no kernel `{kernel}`"
-        return None, [Finding("signature", f"{which}; choose one with --kernel: {names}")]
+        return None, [Finding("signature", f"{which}; choose one with `kernel`: {names}")]
     parameters = signatures[kernel]
     findings = list(_wrong_arguments(source, parameters, quantity))
     if findings:

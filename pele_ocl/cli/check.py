@@ -82,7 +82,7 @@ def check(
         for line in _lines(path, result):
             say(line)
     if not result.is_right:
-        click.get_current_context().exit(1)
+        raise click.exceptions.Exit(1)
 
 
 def _lines(path: Path, result: CheckResult) -> list[str]:

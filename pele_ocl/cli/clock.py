@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-import click
+from .command import started
 
 _LOADED = time.perf_counter()
 
@@ -24,5 +24,5 @@ def process_start() -> float:
 
 def elapsed() -> float:
     """Seconds since the command was started; Commands.main records when that was."""
-    start: float | None = getattr(click.get_current_context(silent=True), "obj", None)
+    start = started()
     return time.perf_counter() - (_LOADED if start is None else start)

@@ -31,6 +31,11 @@ def current() -> click.Context:
     return click.get_current_context()
 
 
+def started() -> float | None:
+    """Time at which the command began, on the clock of time.perf_counter; None if none runs."""
+    return getattr(click.get_current_context(silent=True), "obj", None)
+
+
 def is_given(context: click.Context, name: str) -> bool:
     """True for a parameter whose value the user gave, or a control file: it is no default."""
     return context.get_parameter_source(name) not in (None, ParameterSource.DEFAULT)

@@ -35,7 +35,7 @@ def say_record(source: InputFile, result: Mapping[str, Any]) -> None:
 
 def say_result(record: Mapping[str, Any]) -> None:
     """Print the JSON object of a result, with what was noted and the seconds since the command began."""
-    heard = click.get_current_context().meta.get(HEARD, [])
+    heard = current().meta.get(HEARD, [])
     say_json(timed(with_notes(record, heard)))
 
 

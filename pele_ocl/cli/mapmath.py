@@ -7,13 +7,14 @@ from typing import Any
 
 import click
 
+from ..formats.maps.facts import map_lines
 from ..mapmath import mapmath as compute
 from .command import INPUT, OUTPUT, EachOnce
 from .json_lines import say_result
 from .map_options import png_option
 from .options import debug_option, json_option
 from .progress import ProgressLine
-from .report import FileFacts, map_lines
+from .report import FileFacts
 from .terminal import one_line, say
 
 

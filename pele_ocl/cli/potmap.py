@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import click
 
+from ..formats.maps.facts import map_lines
 from ..jobs import Record
 from ..painting import PROGRAMS
 from ..pb_model import PBModel
@@ -15,6 +16,7 @@ from ..potmap import COMBINATIONS, MAP_METHODS, METHODS, VARIANTS, FramePotentia
 from ..potmap import potmap as compute
 from ..potmap.methods import SPLIT_METHODS
 from ..potmap.over import STATISTICS
+from ..potmap.result import error_lines
 from ..units import POTENTIAL_UNITS
 from .clock import elapsed
 from .cluster import cluster_options, cluster_options_of
@@ -33,9 +35,7 @@ from .report import (
     counted,
     duration,
     ending,
-    error_lines,
     headline,
-    map_lines,
 )
 from .several import structures_argument
 from .tables import table

@@ -8,17 +8,15 @@ import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
-import numpy as np
 
 from ..atoms import Atoms
 from ..common.inputfile import InputFile
 from ..formats import JsonText
 from ..formats.maps.facts import map_facts as map_facts
 from ..gb_models.solvent_model import SolventModel
-from ..grid import Map
 from ..jobs import texts
 from ..jobs.facts import area_facts as area_facts
 from ..jobs.facts import composition_as_json as composition_as_json
@@ -36,10 +34,6 @@ from ..jobs.texts import software as software
 from ..reading import MoleculeRead
 from .clock import elapsed
 from .command import CONSTANTS, current
-from .terminal import one_line
-
-if TYPE_CHECKING:
-    from ..potmap import PotmapResult
 
 _PASSING = {"--resume": False, "--workers": True, "--scheduler": True, "--shard": True}  # and whether a value follows
 
@@ -164,40 +158,3 @@ def command_line(without: Collection[str] = ()) -> str:
         elif word not in without:
             kept.append(word)
     return shlex.join(kept)
-
-
-def map_lines(map_: Map) -> list[str]:
-    """A map in figures, for reading."""
-    facts = map_facts(map_)
-    spacing = f"{facts['spacing'][0]:g}" if np.ptp(map_.grid.spacing) == 0 else _three(facts["spacing"], "g")
-    return [
-        f"Points        {' x '.join(f'{n:,}' for n in map_.grid.shape)}, {spacing} A apart",
-        f"From          {_three(facts['origin'], '.3f')} A",
-        f"To            {_three(map_.grid.last.tolist(), '.3f')} A",
-        f"Values        {facts['min']:,.6g} to {facts['max']:,.6g}, mean {facts['mean']:,.6g} "
-        + (one_line(map_.full_unit) or "(the file says no unit)"),
-    ]
-
-
-def error_lines(result: PotmapResult) -> list[str]:
-    """Tell the measured errors of a map that approximates; nothing of direct sums."""
-    kept = f" ({result.method} for {result.accuracy:g})" if result.accuracy else ""
-    of = {"map": (result.error, "Error", "", kept), "field": (result.field_error, "Field error", "/A", "")}
-    lines = []
-    for name, (error, head, per, taken) in of.items():
-        if error is None:
-            continue
-        size = f"{error.norm:.1e} +- {error.uncertainty:.0e} of the {name}'s root mean square{taken},"
-        if not np.isfinite(error.norm):
-            size = f"not to be given as a part of the {name}, which is 0 at the points compared{taken},"
-        missed = result.wanted and error.norm > result.wanted
-        lines += [
-            f"{head:13} {size}",
-            f"              at most {error.largest:.3g} {result.unit}{per}, measured at {error.points:,} points"
-            + (f"; more than the {result.wanted:g} asked for: --method direct sums all atoms" if missed else ""),
-        ]
-    return lines
-
-
-def _three(numbers: list[float], form: str) -> str:
-    return ", ".join(f"{value:{form}}" for value in numbers)

@@ -227,7 +227,7 @@ def _open_disulphides(atoms: Atoms) -> list[Finding]:
                 if taken:
                     remedy = f"{atoms.describe(taken[0])} has its disulphide bond to a nearer SG"
                 found.append(Finding("noted", f"{text}; {remedy}", (i, j), "disulphide"))
-    if any("half of a disulphide" in note for note in atoms.notes):  # the force field said it already
+    if any(getattr(note, "code", "") == "disulphide" for note in atoms.notes):  # the force field said it already
         return found
     for i in sulphurs[(labels.residue_names[sulphurs] == "CYX") & ~np.isin(sulphurs, bonded)].tolist():
         text = f"{atoms.describe(i)} is half of a disulphide without a partner; name the residue CYS or add the bond"

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
 from ..formats import read_conformations
-from ..rescore import read_report
 from ..trajectories import trajectory
 from ..view.poses import Column, save_poses_page
+from .pele_reports import read_report
 from .reports import HEADS, numbered
 from .spec import BINDING, Exploration
 

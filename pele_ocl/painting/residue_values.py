@@ -65,7 +65,7 @@ def _deltas(source: InputFile, rows: list[_Row]) -> Iterator[_Row]:
         if not any(row):
             return
         if row[0] == "Resid 1":
-            raise FormatError(f"{source}:{n}: a decomposition by pairs; write it by residue, with --idecomp 1 or 2")
+            raise FormatError(f"{source}:{n}: a decomposition by pairs; write it by residue, with idecomp 1 or 2")
         if ":" in row[0].rstrip(":"):
             if len(row) <= _TOTAL:
                 raise FormatError(f"{source}:{n}: has {len(row)} columns; {_TOTAL + 1} or more are needed")

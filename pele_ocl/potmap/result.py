@@ -262,3 +262,23 @@ def targets(output: Path) -> dict[str | None, Path]:
     if STATISTIC not in output.name:
         return {None: output}
     return {name: output.with_name(output.name.replace(STATISTIC, name)) for name in COMBINATIONS}
+
+
+def error_lines(result: PotmapResult) -> list[str]:
+    """Tell the measured errors of a map that approximates; nothing of direct sums."""
+    kept = f" ({result.method} for {result.accuracy:g})" if result.accuracy else ""
+    of = {"map": (result.error, "Error", "", kept), "field": (result.field_error, "Field error", "/A", "")}
+    lines = []
+    for name, (error, head, per, taken) in of.items():
+        if error is None:
+            continue
+        size = f"{error.norm:.1e} +- {error.uncertainty:.0e} of the {name}'s root mean square{taken},"
+        if not np.isfinite(error.norm):
+            size = f"not to be given as a part of the {name}, which is 0 at the points compared{taken},"
+        missed = result.wanted and error.norm > result.wanted
+        lines += [
+            f"{head:13} {size}",
+            f"              at most {error.largest:.3g} {result.unit}{per}, measured at {error.points:,} points"
+            + (f"; more than the {result.wanted:g} asked for: `method='direct'` sums all atoms" if missed else ""),
+        ]
+    return lines

@@ -37,5 +37,5 @@ def require_apart(atoms: Atoms, grid: Grid, min_distance: float, precision: str)
     raise InputError(
         f"grid point ({i}, {j}, {k}) at {x:g}, {y:g}, {z:g} A stands on {atoms.describe(atom)}, where the potential is "
         "infinite; choose another spacing or origin, or give points near atoms the potential of a minimum distance "
-        "(--min-distance 1, say)"
+        "(`min_distance=1`, say)"
     )

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...common.notes import one_line
 from ...grid import Map
 
 
@@ -21,3 +22,20 @@ def map_facts(map_: Map) -> dict[str, Any]:
         "max": float(map_.values.max()),
         "mean": float(map_.values.mean(dtype=np.float64)),
     }
+
+
+def map_lines(map_: Map) -> list[str]:
+    """A map in figures, for reading."""
+    facts = map_facts(map_)
+    spacing = f"{facts['spacing'][0]:g}" if np.ptp(map_.grid.spacing) == 0 else _three(facts["spacing"], "g")
+    return [
+        f"Points        {' x '.join(f'{n:,}' for n in map_.grid.shape)}, {spacing} A apart",
+        f"From          {_three(facts['origin'], '.3f')} A",
+        f"To            {_three(map_.grid.last.tolist(), '.3f')} A",
+        f"Values        {facts['min']:,.6g} to {facts['max']:,.6g}, mean {facts['mean']:,.6g} "
+        + (one_line(map_.full_unit) or "(the file says no unit)"),
+    ]
+
+
+def _three(numbers: list[float], form: str) -> str:
+    return ", ".join(f"{value:{form}}" for value in numbers)
