@@ -48,8 +48,8 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .energy.terms import TorsionRestraint as TorsionRestraint
     from .ensemble import Ensemble as Ensemble
     from .explore import Explorer as Explorer
+    from .explore import RefineBatch as RefineBatch
     from .explore import Refined as Refined
-    from .explore import RefinedPoses as RefinedPoses
     from .explore import Refiner as Refiner
     from .explore import refine as refine
     from .explore.refine_spec import RefineSpec as RefineSpec
@@ -143,7 +143,7 @@ _HOMES = {
     "explore.refine_spec": ("RefineSpec",),
     "ensemble": ("Ensemble",),
     "common.errors": ("DeviceError", "FormatError", "InputError", "KernelBuildError", "ParameterError", "PeleError"),
-    "explore": ("Explorer", "Refined", "RefinedPoses", "Refiner", "refine"),
+    "explore": ("Explorer", "RefineBatch", "Refined", "Refiner", "refine"),
     "forcefield": ("ForceField",),
     "formats": ("draw_slices", "read_conformations", "read_map", "write_conformations", "write_map"),
     "gb_models.solvent_model": ("SolventModel",),

@@ -13,7 +13,7 @@ from .modes import Modes, network_modes, read_nmd, write_nmd
 from .perturbation import Perturbation
 from .poses import Measures, Refined
 from .refiner import Refiner
-from .refining import RefinedPoses, refine
+from .refining import RefineBatch, refine
 from .regions import Region
 from .rot_assign import read_rot_assign
 from .rotamers import RotamerLibrary, read_side_file
@@ -36,8 +36,8 @@ __all__ = [
     "Move",
     "Perturbation",
     "Prism",
+    "RefineBatch",
     "Refined",
-    "RefinedPoses",
     "Refiner",
     "Region",
     "RotamerLibrary",
