@@ -36,6 +36,8 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .common.errors import ParameterError as ParameterError
     from .common.errors import PeleError as PeleError
     from .dynamics import Simulation as Simulation
+    from .dynamics.result import SimulateResult as SimulateResult
+    from .dynamics.run import simulate as simulate
     from .dynamics.spec import SimulateSpec as SimulateSpec
     from .energy import Energy as Energy
     from .energy import EnergyBatch as EnergyBatch
@@ -48,14 +50,15 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .energy.terms import TorsionRestraint as TorsionRestraint
     from .ensemble import Ensemble as Ensemble
     from .explore import Explorer as Explorer
+    from .explore import ExploreResult as ExploreResult
     from .explore import RefineBatch as RefineBatch
     from .explore import Refined as Refined
     from .explore import Refiner as Refiner
+    from .explore import explore as explore
     from .explore import refine as refine
     from .explore.refine_spec import RefineSpec as RefineSpec
     from .forcefield import ForceField as ForceField
     from .formats import draw_slices as draw_slices
-    from .formats import read_conformations as read_conformations
     from .formats import read_map as read_map
     from .formats import write_conformations as write_conformations
     from .formats import write_map as write_map
@@ -69,10 +72,16 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .interop.preparation import Preparation as Preparation
     from .interop.preparing import prepare as prepare
     from .ions import IonsResult as IonsResult
+    from .ions import ions as ions
     from .ions import place_ions as place_ions
     from .ligand import Ligand as Ligand
     from .ligand import read_ligands as read_ligands
+    from .mapmath import MapResult as MapResult
+    from .mapmath import Samples as Samples
     from .mapmath import combine_maps as combine_maps
+    from .mapmath import convert as convert
+    from .mapmath import mapmath as mapmath
+    from .mapmath import sample_map as sample_map
     from .minimize import MinimizeBatch as MinimizeBatch
     from .minimize import Minimizer as Minimizer
     from .minimize import MinimizeResult as MinimizeResult
@@ -85,6 +94,8 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .nonbond import nonbond as nonbond
     from .nonbond.spec import NonbondSpec as NonbondSpec
     from .opencl.device import list_devices as list_devices
+    from .painting import draw_surface as draw_surface
+    from .painting import write_page as write_page
     from .pairs import AllPairs as AllPairs
     from .pairs import PairList as PairList
     from .pairs import all_pairs as all_pairs
@@ -102,7 +113,9 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .pb import pb as pb
     from .potmap import Potmap as Potmap
     from .potmap import PotmapResult as PotmapResult
+    from .potmap import potentials_over as potentials_over
     from .potmap import potmap as potmap
+    from .potmap import potmap_over as potmap_over
     from .reading import read as read
     from .relax import RelaxBatch as RelaxBatch
     from .relax import Relaxer as Relaxer
@@ -117,11 +130,10 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .solvent.spec import SolventSpec as SolventSpec
     from .trajectories import batches_over as batches_over
     from .trajectories import energy_over as energy_over
-    from .trajectories import potentials_over as potentials_over
-    from .trajectories import potmap_over as potmap_over
+    from .trajectories import read_conformations as read_conformations
     from .trajectories import trajectory as trajectory
-    from .view import draw_surface as draw_surface
-    from .view import write_page as write_page
+    from .view import View as View
+    from .view import view as view
 
     __version__: str
 
@@ -132,6 +144,8 @@ _HOMES = {
     "binding": ("Binding", "BindingEnergies", "PBSolvent"),
     "checking": ("CheckResult", "check_kernel"),
     "dynamics": ("Simulation",),
+    "dynamics.result": ("SimulateResult",),
+    "dynamics.run": ("simulate",),
     "energy": ("Energy", "EnergyBatch", "EnergyResult"),
     "energy.terms": ("CenterRestraint", "DistanceRestraint", "PositionalRestraint", "TorsionRestraint"),
     "energy.spec": ("EnergySpec",),
@@ -143,9 +157,9 @@ _HOMES = {
     "explore.refine_spec": ("RefineSpec",),
     "ensemble": ("Ensemble",),
     "common.errors": ("DeviceError", "FormatError", "InputError", "KernelBuildError", "ParameterError", "PeleError"),
-    "explore": ("Explorer", "RefineBatch", "Refined", "Refiner", "refine"),
+    "explore": ("ExploreResult", "Explorer", "RefineBatch", "Refined", "Refiner", "refine"),
     "forcefield": ("ForceField",),
-    "formats": ("draw_slices", "read_conformations", "read_map", "write_conformations", "write_map"),
+    "formats": ("draw_slices", "read_map", "write_conformations", "write_map"),
     "gb_models.solvent_model": ("SolventModel",),
     "grid": ("Grid", "Map"),
     "interop": ("from_mdanalysis", "from_openmm", "from_parmed", "from_rdkit"),
@@ -153,7 +167,7 @@ _HOMES = {
     "interop.preparing": ("prepare",),
     "ions": ("IonsResult", "place_ions"),
     "ligand": ("Ligand", "read_ligands"),
-    "mapmath": ("combine_maps",),
+    "mapmath": ("MapResult", "Samples", "combine_maps", "convert", "sample_map"),
     "minimize": ("MinimizeBatch", "MinimizeResult", "Minimizer", "minimize_many"),
     "nonbond": ("Nonbond", "NonbondBatch", "NonbondResult"),
     "opencl.device": ("list_devices",),
@@ -162,16 +176,29 @@ _HOMES = {
         "without_bonded", "write_pairs",
     ),
     "pb": ("PBIon", "PBLevelResult", "PBModel", "PBResult", "PoissonBoltzmann"),
-    "potmap": ("Potmap", "PotmapResult"),
+    "potmap": ("Potmap", "PotmapResult", "potentials_over", "potmap_over"),
     "reading": ("read",),
     "relax": ("RelaxBatch", "RelaxResult", "Relaxer"),
     "sampling": ("sample",),
     "solvent": ("Solvent", "SolventBatch", "SolventResult"),
-    "trajectories": ("batches_over", "energy_over", "potentials_over", "potmap_over", "trajectory"),
-    "view": ("draw_surface", "write_page"),
+    "painting": ("draw_surface", "write_page"),
+    "trajectories": ("batches_over", "energy_over", "read_conformations", "trajectory"),
+    "view": ("View",),
 }  # fmt: skip
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
-_CALLED = ("energy", "minimize", "nonbond", "pb", "potmap", "relax", "solvent")  # packages that are functions, too
+_CALLED = (
+    "energy",
+    "explore",
+    "ions",
+    "mapmath",
+    "minimize",
+    "nonbond",
+    "pb",
+    "potmap",
+    "relax",
+    "solvent",
+    "view",
+)  # packages that are functions, too
 
 __all__ = sorted([*_MODULES, *_CALLED])
 

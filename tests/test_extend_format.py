@@ -141,12 +141,14 @@ def test_suffixes_stand_in_the_tables_alone() -> None:
         "cli/pele_run/__init__.py",
         "cli/pele_run/evaluation.py",
         "explore/trajectory.py",
-        "cli/pb.py",  # writes PQR alone
+        "pb/__init__.py",  # writes PQR
+        "pb/result.py",
+        "interop/preparation.py",  # writes PDB
         "pb/apbs.py",  # writes what APBS would
         "ligand/cache.py",  # topologies that are kept
         "ligand/molecule.py",  # files of small molecules
         "explore/refine_spec.py",  # names of files that are written
         "dynamics/spec.py",
         "dynamics/files.py",
-        "view/scenes.py",  # files that other programs open
+        "painting/scenes.py",  # files that other programs open
     }

@@ -67,8 +67,8 @@ def test_help_of_a_callable_package_opens_with_its_function(name):
         ("Nonbond", "evaluate evaluate_batch repeat"),
         ("Potmap", "evaluate"),
         ("Solvent", "evaluate evaluate_batch radii_seconds repeat"),
-        ("EnergyBatch", "per_residue"),
-        ("EnergyResult", "per_residue"),
+        ("EnergyBatch", "per_residue table"),
+        ("EnergyResult", "per_residue save table text to_json"),
         ("MinimizeBatch", "count index save table to_json"),
     ],
 )

@@ -46,7 +46,7 @@ def option(
     default: Any = _NONE,
     like: Callable[..., Any] | None = None,
     former: Sequence[str] = (),
-    show_default: bool | None = None,
+    show_default: bool | str | None = None,
     **settings: Any,
 ) -> Any:
     """Make a field of a group.
@@ -99,6 +99,18 @@ def click_options(group: type) -> list[Callable[..., Any]]:
     assert is_dataclass(group)
     hints = get_type_hints(group)
     return [_click_option(of, hints[of.name]) for of in fields(group) if "option" in of.metadata]
+
+
+def option_of(group: type, name: str) -> Callable[..., Any]:
+    """Make click's option of one field of a group, for a command that has this one alone."""
+    hints = get_type_hints(group)
+    return next(_click_option(of, hints[name]) for of in fields(group) if of.name == name)
+
+
+def help_of(group: type, name: str) -> str:
+    """Return the help of a field of a group, for an option that differs from it otherwise."""
+    made: _Option = next(of.metadata["option"] for of in fields(group) if of.name == name)
+    return made.help
 
 
 def _click_option(of: Field[Any], hint: Any) -> Callable[..., Any]:

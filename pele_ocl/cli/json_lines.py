@@ -33,6 +33,12 @@ def say_record(source: InputFile, result: Mapping[str, Any]) -> None:
     say_records([Record(str(source), source.sha256, timed(with_notes(result, heard)))])
 
 
+def say_result(record: Mapping[str, Any]) -> None:
+    """Print the JSON object of a result, with what was noted and the seconds since the command began."""
+    heard = click.get_current_context().meta.get(HEARD, [])
+    say_json(timed(with_notes(record, heard)))
+
+
 def say_map(source: InputFile, result: Mapping[str, Any]) -> None:
     """Print the record of a map as JSON: `map`, its file, takes the place of `structure`."""
     say_json({"schema": SCHEMA, "map": str(source), "sha256": source.sha256, **timed(result)})
@@ -45,12 +51,13 @@ def timed(result: Mapping[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def failing_as_record(path: Path, as_json: bool) -> Iterator[None]:
-    """Print an error raised within the block as the record of the only structure, too, if as_json is True."""
+    """Print an error raised within the block as the record of the structure that it names, or of the only one, too."""
     try:
         yield
     except PeleError as error:
         if as_json and not isinstance(error, KeywordError):
-            say_records([Record.failed_by(error, path, sha256_of_file(path))])
+            of = Path(error.fields.get("structure", path))
+            say_records([Record.failed_by(error, of, sha256_of_file(of))])
         raise
 
 

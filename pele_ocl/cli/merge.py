@@ -118,7 +118,7 @@ def _merge_minimized(shards: tuple[Path, ...], output: Path, as_json: bool) -> N
     else:
         say(counted(len(records), "structure") + (f", of which {n_failed:,} failed" if n_failed else ""))
     if n_failed:
-        click.get_current_context().exit(1)
+        raise click.exceptions.Exit(1)
 
 
 def _remove(shards: Sequence[Path]) -> None:

@@ -6,8 +6,12 @@ import os
 import re
 from collections.abc import Mapping
 
+from ..common.errors import InputError
 from ..common.textfiles import whole
-from ..jobs.places import core_groups, own_cores, stay_on
+from .places import core_groups, own_cores, stay_on
+from .shards import Shard
+
+LAUNCHED = "mpi"  # word for a part for each process of a launcher
 
 # Where launchers tell a process its number, from 0, and how many processes there are.
 _NAMES = (
@@ -29,6 +33,24 @@ def launched(environment: Mapping[str, str] = os.environ) -> tuple[int, int]:
         if number is not None and n is not None:
             return number, n
     return 0, 1
+
+
+def shard_of_process(words: str, most: int) -> Shard | None:
+    """Give the part of this process, of those that mpirun or srun started; None if others have all parts.
+
+    words : "mpi" for a part each, or "mpi/4" for the first four; most : parts that there can be
+
+    Raises InputError if there are fewer processes.
+    """
+    rank, size = launched()
+    _, _, asked = words.partition("/")
+    count = size if words == LAUNCHED else whole(asked)
+    if count is None or not 1 <= count or not words.startswith(LAUNCHED):
+        raise InputError(f"`shard` is {words[:40]!r}; K/N, mpi or mpi/N is needed")
+    if count > size:
+        raise InputError(f"`shard={words}` needs {count:,} processes, by mpirun or srun; there are {size:,}")
+    count = min(count, most)
+    return Shard(rank + 1, count) if rank < count else None
 
 
 def device_of_rank(choice: str | None, ranks: int) -> str:

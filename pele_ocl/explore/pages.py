@@ -1,4 +1,4 @@
-"""Page of an exploration: energies against rmsd or any metric, with poses that can be clicked."""
+"""Pages of explorations: energies against rmsd or any metric, with poses that can be clicked."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
 from ..binding.pele import read_report
-from ..explore.reports import HEADS, numbered
-from ..explore.spec import Exploration
 from ..formats import read_conformations
 from ..trajectories import trajectory
 from ..view.poses import Column, save_poses_page
+from .reports import HEADS, numbered
+from .spec import BINDING, Exploration
 
 _MOST_POSES = 1_000  # in a page
-_ENERGY, _BINDING = "currentEnergy", "Binding Energy"
+_ENERGY, _BINDING = HEADS[3], BINDING
 
 
 def write_pages(run: Exploration) -> list[Path]:
