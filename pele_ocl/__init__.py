@@ -56,8 +56,8 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .ensemble import Ensemble as Ensemble
     from .explore import Explorer as Explorer
     from .explore import ExploreResult as ExploreResult
+    from .explore import RefineBatch as RefineBatch
     from .explore import Refined as Refined
-    from .explore import RefinedPoses as RefinedPoses
     from .explore import Refiner as Refiner
     from .explore import explore as explore
     from .explore import refine as refine
@@ -166,7 +166,7 @@ _HOMES = {
     "explore.refine_spec": ("RefineSpec",),
     "ensemble": ("Ensemble",),
     "common.errors": ("DeviceError", "FormatError", "InputError", "KernelBuildError", "ParameterError", "PeleError"),
-    "explore": ("ExploreResult", "Explorer", "Refined", "RefinedPoses", "Refiner", "refine"),
+    "explore": ("ExploreResult", "Explorer", "RefineBatch", "Refined", "Refiner", "refine"),
     "forcefield": ("ForceField",),
     "formats": ("draw_slices", "read_map", "write_conformations", "write_map"),
     "gb_models.solvent_model": ("SolventModel",),

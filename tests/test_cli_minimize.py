@@ -374,7 +374,7 @@ def test_refusals(peptide, tmp_path):
         assert f"the tolerance is {text!r}" in sentence
         assert "kcal/mol/A, kJ/mol/nm, kcal/mol/nm, kJ/mol/A" in sentence
     assert "SELECTION:K is needed" in error_of("minimize", paths[0], "-o", tmp_path / "o.pdb", "--restrain", "all")
-    assert "structures are written as" in error_of("minimize", paths[0], "-o", tmp_path / "o.xyz")
+    assert "structures are written as" in error_of("minimize", paths[0], "-o", tmp_path / "o.txt")
     assert "give one file" in run("minimize", *paths, "-t", paths[0], "-o", tmp_path / "o.nc", code=2).stderr
     assert "takes no atom" in error_of("minimize", *paths, "-o", tmp_path / "two", "--freeze", "resname XYZ")
     for mistake, reason in (

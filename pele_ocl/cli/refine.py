@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ..explore.refining import TABLE, RefinedPoses
+from ..explore.refining import TABLE, RefineBatch
 from ..explore.refining import refine as library
 from .clock import elapsed
 from .cluster import place_options
@@ -113,7 +113,7 @@ def refine(
     exit_for_failed("pose", failed, len(failed), len(found))
 
 
-def _as_text(found: RefinedPoses, output: Path) -> str:
+def _as_text(found: RefineBatch, output: Path) -> str:
     """A table of the poses by rank."""
     rows, facts, refiner, source = found.rows, found.facts, found.spec.refiner, found.spec.source
     assert source is not None

@@ -43,7 +43,7 @@ Path_ = str | PathLike[str]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RefinedPoses(Reported):
+class RefineBatch(Reported):
     """Poses that were refined, in the order in which they were given.
 
     records : of each pose, as JSON has it; facts : that all poses share
@@ -70,7 +70,7 @@ class RefinedPoses(Reported):
         best = f"; best {good[0]}, score {np.nanmin(self.score):,.1f} kcal/mol" if good else ""
         clashing = (int((self.column(when, "clashes") > 0).sum()) for when in ("before", "after"))
         counts = "{:,} with clashes before, {:,} after".format(*clashing)
-        return f"RefinedPoses({counted(len(self), 'pose')} of {self.spec.title}{failed}: {counts}{best})"
+        return f"RefineBatch({counted(len(self), 'pose')} of {self.spec.title}{failed}: {counts}{best})"
 
     @property
     def names(self) -> list[str]:
@@ -232,7 +232,7 @@ def refine(
     reading: Reading | None = None,
     provenance: Provenance | None = None,
     **words: Any,
-) -> RefinedPoses:
+) -> RefineBatch:
     """Relax poses of a ligand, and the receptor near them, and rank them by binding energy and strain.
 
     Side chains near the ligand are predicted if it clashes, then the ligand and residues near it are minimised
@@ -318,7 +318,7 @@ def refine(
 
 def _refined(
     spec: RefineSpec, folder: Path | None, resume: bool, place: Place, errors: str, progress: Progress | None
-) -> RefinedPoses:
+) -> RefineBatch:
     """Refine the poses, a record each."""
     items = spec.items()
     journal = Journal(None if folder is None else folder / JOURNAL, spec.settings(), kind=REFINED, waits=True)
@@ -329,4 +329,4 @@ def _refined(
         records.append(record)
         if progress is not None:
             progress(len(records) / len(items))
-    return RefinedPoses(records, {}, spec)
+    return RefineBatch(records, {}, spec)

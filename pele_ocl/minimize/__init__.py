@@ -163,7 +163,7 @@ def minimize(
         >>> import pele_ocl
         >>> from pele_ocl.common.installation import shipped
         >>> path = shipped("data") / "structures" / "trialanine.pdb"
-        >>> result = pele_ocl.minimize(path, tolerance="4kJ/mol/A", restrain="backbone:1")
+        >>> result = pele_ocl.minimize(path, tolerance="0.2kJ/mol/A", restrain="backbone:1")
         >>> result.converged, bool(result.total < result.energy_before.total)
         (True, True)
     """

@@ -148,6 +148,9 @@ class MinimizeResult(Reported):
         """Return the record as JSON has it (docs/records.md)."""
         return self.record.to_dict()
 
+    def _repr_html_(self) -> str:
+        return summary_of(self.records)._repr_html_()
+
     def save(self, path: str | PathLike[str]) -> None:
         """Write the structure as PDB, mmCIF, HDF5 or NetCDF, with the B-factors of its file; the suffix says which.
 
@@ -307,6 +310,9 @@ class MinimizeBatch(Sequence[MinimizeResult], Reported):
         """Return a table with a row for each structure: energies by term before and after, or why it failed."""
         return table_of(self.records, self.whole)
 
+    def _repr_html_(self) -> str:
+        return summary_of(self.records)._repr_html_()
+
     def save(self, output: str | PathLike[str]) -> None:
         """Write the structures that did not fail.
 
@@ -435,6 +441,19 @@ def table_of(records: Sequence[Record], whole: Record | None = None) -> Report:
     rows = [record.to_dict() for record in records]
     facts = settings_of_rows(rows if whole is None else [whole.to_dict()])
     return Report(f"Minima of {len(rows):,} structure{'' if len(rows) == 1 else 's'}", _columns(rows), facts)
+
+
+def summary_of(records: Sequence[Record]) -> Report:
+    """Make the table of records that fits a page."""
+    whole = table_of(records)
+    shown = {
+        "energy_before_total": "before", "energy_after_total": "after", "rms_gradient": "rms gradient",
+        "iterations": "", "stopped_by": "", "rms_displacement": "moved", "seconds": "", "error": "",
+    }  # fmt: skip
+    names = {name: head for name, head in shown.items() if name in whole.columns}
+    columns = {"name": whole.columns["name"]}
+    columns |= {name: replace(whole.columns[name], head=head) for name, head in names.items()}
+    return Report(whole.title, columns, whole.facts)
 
 
 def settings_of_rows(rows: Sequence[Row]) -> dict[str, Any]:
