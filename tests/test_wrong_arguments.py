@@ -157,6 +157,10 @@ RIGHT: dict[str, Any] = {
     "Refiner.complexes.poses": ATOMS.positions[None],
     "Refiner.refine.poses": ATOMS.positions[None],
     "PBSolvent.with_constants.model": pele_ocl.SolventModel(),
+    "simulate.what": ATOMS,
+    "simulate.output": "simulated",
+    "Simulation.write.output": "written",
+    "explore.control": "absent.conf",  # no steps are made for wrong arguments
     "Simulation.restore.path": "checkpoint.npz",
     "Simulation.save.path": "out.npz",
     "read_map.path": "map.dx",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from numpy.typing import ArrayLike
 
 from ..atoms import Atoms
-from ..common.arguments import callback, choice, file_path, flag, whole_number
+from ..common.arguments import callback, choice, described, file_path, flag, whole_number
 from ..common.errors import InputError, KeywordError, PeleError
 from ..common.inputfile import InputFile
 from ..common.notes import note
@@ -132,15 +132,24 @@ def simulate(
         >>> run.steps, len(run.table()), [path.name for path in run.trajectories]
         (40, 6, ['trialanine-00000.nc', 'trialanine-00001.nc'])
     """
+    if not isinstance(what, Atoms | str | PathLike | Sequence):
+        raise InputError(
+            f"the structure is {described(what)}; Atoms, the path of a file or several of these are needed"
+        )
     listed = [what] if isinstance(what, Atoms | str | PathLike) else list(what)
     n_steps = steps_of(steps, time, timestep)
     callback("progress", progress)
     callback("watch", watch)
+    if each is not None and (not callable(each) or isinstance(each, type)):
+        raise InputError(f"each is {described(each)}; a function of Atoms is needed")
     choice("trajectory_format", trajectory_format, TRAJECTORIES)
     choice("trajectory_of", trajectory_of, TRAJECTORIES_OF)
     whole_number("replicas", replicas, least=1)
     whole_number("report_every", report_every, least=1)
     whole_number("minimize", minimize)
+    whole_number("first_replica", first_replica)
+    if replicas_per_device is not None:
+        whole_number("replicas_per_device", replicas_per_device, least=1)
     door = Door.of("simulate", words, model, device)
     if unknown := {*door.frames, *(door.given & _NOT_HERE)}:
         raise KeywordError(f"`{min(unknown)}` is no keyword of simulate; leave it out")
@@ -149,7 +158,7 @@ def simulate(
         temperatures = list(temperatures_of(temperatures))
     elif "temperature" in door.given or solvent.temperature != SolventModel.temperature:
         temperatures = [solvent.temperature]
-    if fixed_radii:
+    if flag("fixed_radii", fixed_radii):
         raise KeywordError("`fixed_radii` makes a gradient that is none of the energy; leave it out of dynamics")
     if solvent.gb_model.holds_radii:
         raise KeywordError(f"`gb={solvent.gb}` has no gradient of all its energy, which dynamics need; take obc2")
@@ -157,12 +166,13 @@ def simulate(
         raise KeywordError("`trajectory_of=temperature` is about a ladder; give `exchange_every`, too")
     if len(listed) > 1 and (each is not None or len(terms) or frozen is not None):
         raise KeywordError("restraints and frozen atoms are of one structure; give one")
+    is_removed = not flag("keep_center_motion", keep_center_motion)
     place = Place(workers, scheduler, None if device is None else str(device))
-    part = Shard.of(shard) if isinstance(shard, str) else shard
+    part = Shard.given(shard)
     options = {
         "temperature": temperatures, "timestep": timestep, "friction": friction, "seed": seed,
         "integrator": integrator, "constraints": constraints, "hydrogen_mass": hydrogen_mass,
-        "exchange_every": exchange_every, "anneal": anneal, "remove_motion": False if keep_center_motion else None,
+        "exchange_every": exchange_every, "anneal": anneal, "remove_motion": None if is_removed else False,
         "first_replica": first_replica, "frozen": frozen, "terms": terms, "one_four": one_four, "cutoff": cutoff,
         "only_terms": only_terms, "variant": variant, "precision": precision, "device": device, "model": solvent,
     }  # fmt: skip
@@ -172,7 +182,8 @@ def simulate(
         paths=structures, output=str(output), n_steps=n_steps, replicas=replicas, together=replicas_per_device,
         every=report_every, reading=replace(door.reading, structures=files, solvent=solvent), options=options,
         held=each, trajectory=trajectory_format, by_temperature=trajectory_of == "temperature", minimized=minimize,
-        strict=strict, resume=resume, shard=part, velocities=flag("velocities", velocities),
+        strict=flag("strict", strict), resume=flag("resume", resume), shard=part,
+        velocities=flag("velocities", velocities),
     )  # fmt: skip
     if replicas_per_device is None and place.is_remote:
         spec = replace(spec, together=_share(spec, place))
