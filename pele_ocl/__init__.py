@@ -52,8 +52,10 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .explore import Explorer as Explorer
     from .explore import ExploreResult as ExploreResult
     from .explore import Refined as Refined
+    from .explore import RefinedPoses as RefinedPoses
     from .explore import Refiner as Refiner
     from .explore import explore as explore
+    from .explore import refine as refine
     from .explore.refine_spec import RefineSpec as RefineSpec
     from .forcefield import ForceField as ForceField
     from .formats import draw_slices as draw_slices
@@ -105,6 +107,7 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .potmap import PotmapResult as PotmapResult
     from .potmap import potmap as potmap
     from .reading import read as read
+    from .relax import RelaxBatch as RelaxBatch
     from .relax import Relaxer as Relaxer
     from .relax import RelaxResult as RelaxResult
     from .relax import relax as relax
@@ -146,7 +149,7 @@ _HOMES = {
     "explore.refine_spec": ("RefineSpec",),
     "ensemble": ("Ensemble",),
     "common.errors": ("DeviceError", "FormatError", "InputError", "KernelBuildError", "ParameterError", "PeleError"),
-    "explore": ("ExploreResult", "Explorer", "Refined", "Refiner"),
+    "explore": ("ExploreResult", "Explorer", "Refined", "RefinedPoses", "Refiner", "refine"),
     "forcefield": ("ForceField",),
     "formats": ("draw_slices", "read_map", "write_conformations", "write_map"),
     "gb_models.solvent_model": ("SolventModel",),
@@ -167,7 +170,7 @@ _HOMES = {
     "pb": ("PBIon", "PBLevelResult", "PBModel", "PBResult", "PoissonBoltzmann"),
     "potmap": ("Potmap", "PotmapResult"),
     "reading": ("read",),
-    "relax": ("RelaxResult", "Relaxer"),
+    "relax": ("RelaxBatch", "RelaxResult", "Relaxer"),
     "sampling": ("sample",),
     "solvent": ("Solvent", "SolventBatch", "SolventResult"),
     "trajectories": (

@@ -37,8 +37,9 @@ class Surface:
 
     way : key of WAYS
     order : of the energy's error in the spacing
-    safety : factor of |E(h) - E(2h)|, rms of two grids, that covers the error of E(h): section 7 of the theory
+    safety : factor of |E(h) - E(2h)|, rms of several grids, that covers the error of E(h): section 7 of the theory
     degree : of splines
+    safety_if_coarse : safety for spacings above 0.5 A
 
     Raises InputError for a way or a degree that no code computes.
     """
@@ -47,6 +48,7 @@ class Surface:
     order: int
     safety: float
     degree: int = 0
+    safety_if_coarse: float = 3
 
     def __post_init__(self) -> None:
         arguments.choice("the way of a surface", self.way, tuple(WAYS))
@@ -55,7 +57,7 @@ class Surface:
 
 
 SURFACES = {
-    "edges": Surface("cuts", order=2, safety=2.5 / 3),
+    "edges": Surface("cuts", order=2, safety=3.2 / 3, safety_if_coarse=2.3 / 3),
     "mol": Surface("middles", order=1, safety=3),
     "smol": Surface("smoothed", order=1, safety=1),
     "spl2": Surface("splines", order=1, safety=3, degree=3),
@@ -69,7 +71,7 @@ LIKE_APBS: Mapping[str, Any] = {"surface": "smol", "charges": "spl2", "boundary"
 
 SMALL = 1e-9  # A: radii and probes below it count as none, as in APBS
 MOST_IONS = 9
-_CHOOSE = "choose a set of radii, such as amber, charmm or parse of PDB2PQR, or give radii of your own"
+_CHOOSE = "choose a set of radii, such as pdb2pqr-amber, pdb2pqr-charmm or pdb2pqr-parse, or give radii of your own"
 LEAST_POINTS = 5  # along an axis
 MOST_POINTS = 2**31 - 1  # of a grid: kernels count them in 32 bits
 MAP_SLACK = 1e-4  # of a map's spacing: the digits of a file's origin

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from mmpbsa_helpers import call, parts, rows_of, write_files
 
 from pele_ocl import Binding, Energy, Grid, InputError, PBSolvent, PeleError, PoissonBoltzmann, SolventModel
-from pele_ocl.binding import amber_terms, default_model, separate_energies
+from pele_ocl.binding import PBEnergy, amber_terms, default_model, separate_energies
 from pele_ocl.binding.grid_errors import grid_errors
 from pele_ocl.cli import main
 from pele_ocl.opencl import get_device
@@ -56,6 +56,21 @@ def test_three_single_runs_on_the_grid_of_the_complex(plan: Binding) -> None:
     assert found.delta.pb[1] == pytest.approx(delta, abs=1e-9)
     assert found.delta.nonpolar[1] < 0
     assert "gb_pair" not in found.names
+
+
+def test_radii_of_pdb2pqr_are_those_of_the_equation_alone() -> None:
+    """GB has no scales for them, and no other term depends on radii."""
+    atoms = complex_atoms()
+    named = replace(
+        atoms, gb_radii=np.where(atoms.gb_radii > 1.5, 2.0, 1.2), gb_scales=None, gb_radii_set="pdb2pqr-parse"
+    )
+    with pytest.raises(InputError, match="the radii pdb2pqr-parse are for Poisson-Boltzmann"):
+        Binding(named, LIGAND)
+    own, other = (Binding(of, LIGAND, model=SALTY, pb=COARSE).evaluate().complex for of in (atoms, named))
+    for name in other.names:
+        assert (getattr(own, name) == getattr(other, name)) == (name not in ("pb", "total")), name
+    alone = PBEnergy(replace(atoms, gb_radii=named.gb_radii), COARSE, model=SALTY)
+    assert alone.evaluate_batch(atoms.positions[None]).terms.pb[0] == other.pb
 
 
 @pytest.mark.skipif(not get_device().has_float64, reason="rows are solved at once on devices with float64")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
 
-from pele_ocl import PBIon, PBModel, PoissonBoltzmann, read, read_map, write_map
+from pele_ocl import PBIon, PBModel, PoissonBoltzmann, Potmap, read, read_map, write_map
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 
@@ -133,6 +133,20 @@ def test_the_potential_is_written(tmp_path):
     map_ = read_map(out)
     assert map_.unit == "kT/e"
     assert np.isfinite(map_.values).all()
+
+
+def test_a_written_map_is_of_a_wide_grid(tmp_path):
+    """Energies without a map are of the grid alone; both are near."""
+    out = tmp_path / "map.dx"
+    energy = json.loads(run("pb", HEXAPEPTIDE, *COARSE, "-o", out, "--json").stdout)["energy"]["total"]
+    wide = PoissonBoltzmann(read(HEXAPEPTIDE), spacing=1, wide=True).solve()
+    assert read_map(out).values == pytest.approx(wide.map.values, rel=1e-5, abs=1e-5)
+    assert energy == pytest.approx(wide.energy, rel=1e-6)
+    alone = PoissonBoltzmann(read(HEXAPEPTIDE), spacing=1).solve()
+    assert energy != alone.energy
+    assert energy == pytest.approx(alone.energy, rel=1e-3)
+    edge = np.s_[3, :, :]
+    assert np.abs(wide.map.values - alone.map.values)[edge].max() > 0.05 * np.abs(wide.map.values[edge]).max()
 
 
 def test_input_of_apbs_gives_its_digits_and_files(folder):
@@ -491,22 +505,37 @@ def test_a_structure_becomes_a_pqr_file_that_has_its_energy(tmp_path):
 def test_radii_of_pdb2pqr_by_names_of_atoms(tmp_path):
     """Also for a PQR file without radii, which is told what to do."""
     report = json.loads(
-        run("pb", HEXAPEPTIDE, *COARSE, "--radii", "parse", "--pqr", tmp_path / "x.pqr", "--json").stdout
+        run("pb", HEXAPEPTIDE, *COARSE, "--radii", "pdb2pqr-parse", "--pqr", tmp_path / "x.pqr", "--json").stdout
     )
     assert report["settings"]["radii_set"] == "pdb2pqr-parse"
     written = read(tmp_path / "x.pqr")
-    plan = PoissonBoltzmann(read(HEXAPEPTIDE), spacing=1.0, radii="parse")
+    plan = PoissonBoltzmann(read(HEXAPEPTIDE), spacing=1.0, radii="pdb2pqr-parse")
     assert np.allclose(plan.solute.radii, written.gb_radii)
     assert plan.solve(keep_map=False).energy == pytest.approx(report["energy"]["total"], rel=1e-6)
     first = {str(name): float(radius) for name, radius in zip(written.labels.names, written.gb_radii, strict=True)}
     assert (first["CA"], first["C"], first["O"], first["HA"]) == (2.0, 1.7, 1.4, 0.0)
     lines = (line.split() for line in (tmp_path / "x.pqr").read_text().splitlines() if line.startswith("ATOM"))
     (tmp_path / "none.pqr").write_text("".join(" ".join([*words[:-1], "0.0"]) + "\n" for words in lines))
-    assert "all radii are 0; choose a set of radii, such as amber" in error_of("pb", tmp_path / "none.pqr")
-    again = json.loads(run("pb", tmp_path / "none.pqr", *COARSE, "--radii", "parse", "--json").stdout)
+    assert "all radii are 0; choose a set of radii, such as pdb2pqr-amber" in error_of("pb", tmp_path / "none.pqr")
+    again = json.loads(run("pb", tmp_path / "none.pqr", *COARSE, "--radii", "pdb2pqr-parse", "--json").stdout)
     assert again["energy"]["total"] == pytest.approx(report["energy"]["total"], rel=1e-6)
+
+
+def test_maps_of_other_commands_take_radii_of_pdb2pqr_and_name_them(tmp_path):
+    """`potmap` solves with the radii that pb has, and each map says which they are."""
+    out = tmp_path / "x.dx"
+    for words in (("pb", HEXAPEPTIDE, *COARSE), ("potmap", HEXAPEPTIDE, "--method", "pb", "--spacing", 2)):
+        run(*words, "--radii", "pdb2pqr-parse", "-o", out)
+        assert '"radii": "pdb2pqr-parse"' in " ".join(line[2:] for line in out.read_text().splitlines()[:30])
+    atoms = read(HEXAPEPTIDE, radii="pdb2pqr-parse")
+    grid = read_map(out).grid
+    own = Potmap(atoms, grid, method="pb", unit=read_map(out).unit).evaluate().map
+    assert read_map(out).values == pytest.approx(own.values, rel=1e-4, abs=1e-4)
+    assert "named pdb2pqr-parse now" in run("pb", HEXAPEPTIDE, *COARSE, "--radii", "parse").stderr
 
 
 def test_a_residue_without_named_radii_is_named(tmp_path):
     (tmp_path / "x.pqr").write_text(PQR)
-    assert "ION1: the radii charmm have no such residue" in error_of("pb", tmp_path / "x.pqr", "--radii", "charmm")
+    assert "ION1: the radii pdb2pqr-charmm have no such residue" in error_of(
+        "pb", tmp_path / "x.pqr", "--radii", "pdb2pqr-charmm"
+    )

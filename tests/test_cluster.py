@@ -386,7 +386,7 @@ def test_shards_of_structures_merge_to_the_same_bytes(tmp_path):
     ("words", "sentence"),
     [
         (("--workers", 2), "--workers shares the work on several structures, or on frames; one structure is"),
-        (("-t", "t.nc", "--shard", "1/2"), "--shard begins a file; name it by -o"),
+        (("-t", "t.nc", "--shard", "1/2"), "--shard begins a file; name it as --output"),
         (("-t", "t.nc", "--workers", 2, "--scheduler", "x"), "choose one of --workers and --scheduler"),
     ],
 )

@@ -122,7 +122,7 @@ def test_a_whole_table_replaces_the_built_in_radii(ligand):
 
 def test_radii_asked_for_complete_a_whole_table(ligand):
     table = write(ligand[1], LIGAND_TABLE + "ALA CA CT 1.95 0.72\nALA N N 1.5 0.79\n")
-    for radii, n in (("amber", 1.706), ("pele", 1.7063)):
+    for radii, n in (("openmm-obc", 1.706), ("pele", 1.7063)):
         atoms = ForceField.load(radii=radii, templates=[ligand[0]], obc=[table]).assign(COMPLEX)
         assert (atoms.gb_radii[6], atoms.gb_radii[8], atoms.gb_radii[16]) == (1.5, 1.95, n)
         assert atoms.notes == ()
@@ -136,7 +136,7 @@ def test_a_whole_force_field_takes_pele_s_radii_and_says_so(tmp_path):
         "the force field came without a whole OBC table, so built-in radii (pele) were taken; "
         "give its table with `obc`, or choose with `radii`",
     )
-    asked = ForceField.load(templates=[field], radii="amber").assign(PEPTIDE)
+    asked = ForceField.load(templates=[field], radii="openmm-obc").assign(PEPTIDE)
     assert (asked.gb_radii[6], asked.notes) == (1.706, ())
 
 
@@ -176,6 +176,8 @@ def test_radii_of_pele():
     assert (n, ForceField.load().assign(PEPTIDE).gb_radii[6]) == (1.7063, 1.706)
     with pytest.raises(InputError, match="radii is 'bondi9'; choose 'openmm-obc' or 'pele' or 'bondi'"):
         ForceField.load(radii="bondi9")
+    with pytest.raises(InputError, match=r"radii pdb2pqr-amber are for Poisson-Boltzmann .* are openmm-obc"):
+        ForceField.load(radii="amber")
 
 
 def test_data_local_wins_over_data_in_any_order(tmp_path):

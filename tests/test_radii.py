@@ -108,7 +108,7 @@ def test_atoms_name_their_radii(ubiquitin):
     assert ubiquitin.gb_radii_set == "openmm-obc"
     assert ubiquitin.with_radii("mbondi2").gb_radii_set == "mbondi2"
     assert ubiquitin.with_radii("mbondi3")[:20].gb_radii_set == "mbondi3"
-    assert ubiquitin.with_radii("amber").gb_radii_set == "openmm-obc"
+    assert ubiquitin.with_radii("openmm-obc").gb_radii_set == "openmm-obc"
     direct = ForceField.load(radii="mbondi3").assign(pele_ocl.formats.read_structure(STRUCTURES / "ubiquitin.pdb"))
     np.testing.assert_array_equal(direct.gb_radii, ubiquitin.with_radii("mbondi3").gb_radii)
 
@@ -146,11 +146,27 @@ def run(*options):
     return CliRunner().invoke(main, ["solvent", *map(str, options)])
 
 
-@pytest.mark.parametrize("name", [*RADII_SETS, "amber"])
+@pytest.mark.parametrize("name", RADII_SETS)
 def test_the_option(name):
     report = json.loads(run(PEPTIDE, "--gb-radii", name, "--json").stdout)
-    assert report["settings"]["gb_radii_set"] == ("openmm-obc" if name == "amber" else name)
+    assert report["settings"]["gb_radii_set"] == name
     assert f"radii {report['settings']['gb_radii_set']}, water" in run(PEPTIDE, "--radii", name).stdout
+
+
+@pytest.mark.parametrize("word", ["amber", "charmm", "parse"])
+def test_a_word_means_one_set_of_radii_at_every_door(word):
+    """Former names of PDB2PQR's sets are taken with a note, also where these have no use: GB needs scales."""
+    atoms, name = pele_ocl.read(PEPTIDE, radii=word), f"pdb2pqr-{word}"
+    assert (atoms.gb_radii_set, atoms.gb_scales, atoms.has_default_radii) == (name, None, False)
+    assert atoms.notes[-1].startswith(f"the radii {word} are named {name} now")
+    assert pele_ocl.read(PEPTIDE).with_radii(name).notes == pele_ocl.read(PEPTIDE, radii=name).notes == ()
+    part = pele_ocl.read(PEPTIDE, radii=name, select="resid 1 2")
+    assert np.array_equal(part.gb_radii, atoms.gb_radii[: len(part)])
+    for gb in ("obc2", "gbn2"):
+        done = run(PEPTIDE, "--radii", name, "--gb", gb)
+        assert f"the radii {name} are for Poisson-Boltzmann and have no GB scales" in done.output
+        with pytest.raises(InputError, match=f"radii {name} are for Poisson-Boltzmann"):
+            pele_ocl.solvent(atoms, model=SolventModel(gb=gb))
 
 
 def test_constants_of_programs_as_an_option():

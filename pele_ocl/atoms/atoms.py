@@ -21,7 +21,7 @@ from .default_radii import DefaultRadii
 from .indexing import chosen_indices
 from .joining import joined
 from .labels import Floats, Ints, Labels, Strings, labels_of
-from .radii import RADII_SETS, elements_of, radii_set, tidy_set
+from .radii import PDB2PQR_SETS, RADII_SETS, elements_of, no_scales_note, radii_set, tidy_set
 from .selection import SelectableAtoms, Selection
 from .sites import VirtualSites
 from .undone import UndonePairs
@@ -222,6 +222,8 @@ class Atoms(ReadOnlyArrays):
         if self.undone_pairs is not None and "lj_epsilon" in names and (pair := self.undone_pairs.first()):
             i, j = (self.describe(k) for k in pair)
             raise InputError(f"{i} and {j} {self.undone_pairs.what}; leave out one of them")
+        if "gb_radii" in names and self.gb_radii_set in PDB2PQR_SETS:
+            raise InputError(f"{purpose} needs GB radii; {no_scales_note(self.gb_radii_set)}")
         missing = [name for name in names if getattr(self, name) is None]
         if "gb_radii" in missing and self.default_radii is not None and self.default_radii.lacking:
             raise ParameterError(self.default_radii.lacking)
@@ -278,15 +280,31 @@ class Atoms(ReadOnlyArrays):
         """Give the atoms the GB radii and overlap scales of a set, by elements, bonds and residue names.
 
         name : "bondi", "mbondi", "mbondi2" or "mbondi3" as AMBER defines them, "mbondi_pb2" or "mbondi_pb3" of
-            gmx_MMPBSA, "openmm-obc" or "pele"
+            gmx_MMPBSA, "openmm-obc" or "pele"; "pdb2pqr-amber", "pdb2pqr-charmm" and "pdb2pqr-parse" are radii of
+            PDB2PQR's force fields by names of atoms, for Poisson-Boltzmann, without scales
 
         They stay whatever the solvent is. Raises InputError for another name, and where labels or bonds are missing
-        that the set needs.
+        that the set needs; ParameterError for a residue or an atom that a force field of PDB2PQR does not have.
         """
+        chosen = tidy_set(arguments.text("name", name))
+        arguments.choice("the set of GB radii", chosen, (*RADII_SETS, *PDB2PQR_SETS))
         if self.labels is None:
-            raise InputError(f"the GB radii {name} follow from names and elements, which these atoms lack")
-        radii, scales = radii_set(name, self.labels, self.bond_pairs)
-        return replace(self, gb_radii=radii, gb_scales=scales, gb_radii_set=tidy_set(name), default_radii=None)
+            raise InputError(f"the radii {name} follow from names and elements, which these atoms lack")
+        if chosen in PDB2PQR_SETS:
+            from .pdb2pqr_radii import radii_by_names
+
+            given = radii_by_names(chosen, self.labels)
+            former = (
+                (f"the radii {name} are named {chosen} now; the former name goes with the next release",)
+                if name != chosen
+                else ()
+            )
+            return replace(
+                self, gb_radii=given, gb_scales=None, gb_radii_set=chosen, default_radii=None,
+                notes=(*self.notes, *former),
+            )  # fmt: skip
+        radii, scales = radii_set(chosen, self.labels, self.bond_pairs)
+        return replace(self, gb_radii=radii, gb_scales=scales, gb_radii_set=chosen, default_radii=None)
 
     @property
     def has_default_radii(self) -> bool:

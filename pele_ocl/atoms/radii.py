@@ -22,6 +22,9 @@ from .labels import Floats, Ints, Labels
 BONDI_SETS = ("bondi", "mbondi", "mbondi2", "mbondi3", "mbondi_pb2", "mbondi_pb3")
 TINKER_SETS = ("openmm-obc", "pele")
 RADII_SETS = (*TINKER_SETS, *BONDI_SETS)
+PDB2PQR = "pdb2pqr-"
+PDB2PQR_SETS = (f"{PDB2PQR}amber", f"{PDB2PQR}charmm", f"{PDB2PQR}parse")  # for Poisson-Boltzmann, without scales
+FORMER_NAMES = {name.removeprefix(PDB2PQR): name for name in PDB2PQR_SETS}  # which hold until the next release
 
 Strings = NDArray[np.str_]
 
@@ -69,13 +72,12 @@ _OPENMM_NITROGEN = 1.706  # in place of Tinker's 1.7063
 def radii_set(name: str, labels: Labels, bonds: Ints) -> tuple[Floats, Floats]:
     """Intrinsic radii (n,) A and overlap scales (n,) of a set.
 
-    name : one of RADII_SETS; "amber" is another name of "openmm-obc"
+    name : one of RADII_SETS
     bonds : (m, 2) all bonds, also between residues
 
     Raises InputError for an unknown set, and where there are no bonds that the radii would follow from.
     """
-    name = tidy_set(name)
-    choice("the set of GB radii", name, RADII_SETS)
+    name = gb_set(name)
     elements = elements_of(labels)
     if name != "bondi" and len(elements) > 1 and not len(bonds):
         raise InputError(f"the GB radii {name} follow from bonds, of which these atoms have none; bondi needs none")
@@ -94,8 +96,28 @@ def radii_set(name: str, labels: Labels, bonds: Ints) -> tuple[Floats, Floats]:
 
 
 def tidy_set(name: str) -> str:
-    """Return the present name of a set: `amber` was the former one of `openmm-obc`."""
-    return "openmm-obc" if name == "amber" else name
+    """Return the present name of a set: those of PDB2PQR were once named without its name."""
+    return FORMER_NAMES.get(name, name)
+
+
+def gb_set(name: str, what: str = "the set of GB radii") -> str:
+    """Return the present name of a set of GB radii. Raises InputError for another; what : which names it there"""
+    name = tidy_set(name)
+    if name in PDB2PQR_SETS:
+        raise InputError(no_scales_note(name))
+    choice(what, name, RADII_SETS)
+    return name
+
+
+def no_scales_note(name: str) -> str:
+    """Say why a set of PDB2PQR does not do for GB."""
+    other = "; OpenMM's GB radii, once named amber, are openmm-obc" if name == PDB2PQR_SETS[0] else ""
+    return f"the radii {name} are for Poisson-Boltzmann and have no GB scales; choose {' or '.join(RADII_SETS)}{other}"
+
+
+def goes_by_names(name: str | None) -> bool:
+    """Tell if a set is one of PDB2PQR's, by names of residues and atoms: it needs no bonds, and has no GB scales."""
+    return name is not None and tidy_set(name) in PDB2PQR_SETS
 
 
 def hct_scale(symbol: str) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..atoms import Atoms, Floats
+from ..atoms.radii import goes_by_names
 from ..atoms.tan_luo import tan_luo_radii
 from ..common import arguments
 from ..common.errors import InputError, PeleError
@@ -103,8 +104,10 @@ class PBEnergy(Energy):
     def __init__(self, atoms: Atoms, solvent: PBSolvent, *, model: SolventModel, **choices: Any) -> None:
         atoms = model.choose_radii(atoms)
         there = terms_there(atoms, model, choices.get("one_four", "scale") == "scale")
+        # Passes of the other terms want GB radii, on which none of these terms depends.
+        has_gb_radii = not goes_by_names(atoms.gb_radii_set)
         super().__init__(
-            _with_born_radii(atoms, model),
+            _with_born_radii(atoms, model) if has_gb_radii else atoms.with_radii("bondi"),
             gradient=False,
             model=model,
             only_terms=[name for name in there if name not in _OF_GB],

@@ -86,8 +86,8 @@ GROUPS = {
     "Dynamics": "replicas steps time temperatures timestep friction seed integrator hydrogen_mass exchange_every "
     "anneal minimize keep_center_motion",
     "Output": "report_every trajectory_format trajectory_of velocities",
-    "Stopping": "tolerance largest energy_change max_iterations max_seconds rounds",
-    "Holding atoms": "restrain distance torsion reference freeze constraints no_restore",
+    "Stopping": "tolerance max_gradient energy_tolerance max_iterations max_seconds rounds",
+    "Holding atoms": "restrain distance torsion reference freeze constraints bond_repair",
     "Computation": "method terms cutoff no_cutoff split_cutoffs one_four fixed_radii no_gradient no_energy variant "
     "born accuracy",
     "Models and trajectories": "models resume trajectory frames topology image combine align at_atoms",
@@ -107,7 +107,7 @@ ESSENTIAL = frozenset(
     "frames coordinates forcefield select like gb "
     "ionic_strength device as_json help help_all "
     "cutoff method pairs_file per_residue tolerance max_iterations restrain freeze "
-    "pb mmpbsa idecomp alanine native near side_chains "
+    "pb mmpbsa idecomp alanine native moving_radius side_chains "
     "replicas time temperatures timestep trajectory_format exchange_every "
     "spacing padding nonlinear surface for_surface field png charges "
     "requests neutralize concentration map_path values_path".split()

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ..atoms.radii import RADII_SETS
+from ..atoms.radii import PDB2PQR_SETS, RADII_SETS, tidy_set
 from ..common.variant import PRECISIONS
 from ..contract import IMAGES
 from ..energy import energy
@@ -17,6 +17,15 @@ from ..gb_models.solvent_model import GBN_CONVENTIONS, KAPPAS, LCPO_UNKNOWN, PRE
 from ..ligand import ATOM_TYPES, CHARGES, HYDROGENS
 from ..reading import FILE, Reading
 from .groups import option
+
+
+class SetOfRadii(click.Choice[str]):
+    """Name of a set of radii; former names are taken, too, and the atoms have a note then."""
+
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> str:
+        if isinstance(value, str) and tidy_set(value) != value:
+            return value
+        return super().convert(value, param, context)
 
 
 class OneTemperature(click.types.FloatParamType):
@@ -57,10 +66,11 @@ class StructureGroup:
     )  # fmt: skip
     allow_scripts: bool = option("Run the Python scripts that an XML file of a force field may hold.", like=Reading)
     radii: str | None = option(
-        "Set of GB radii. openmm-obc (once named amber) and pele serve atoms that no OBC table names; AMBER's sets "
-        "serve all atoms; file takes the radii in the structure's files. Default: file if it has radii, else mbondi3 "
-        "with gbn2, bondi with gbn, pele with PELE's force fields, openmm-obc with Amber99SB.",
-        "--gb-radii", "--radii", like=Reading, choices=[*RADII_SETS, FILE, "amber"],
+        "Set of radii. openmm-obc and pele serve atoms that no OBC table names; AMBER's sets serve all atoms; "
+        "pdb2pqr-... are PDB2PQR's by names of atoms, for Poisson-Boltzmann alone; file takes the radii in the "
+        "structure's files. Default: file if it has radii, else mbondi3 with gbn2, bondi with gbn, pele with PELE's "
+        "force fields, openmm-obc with Amber99SB.",
+        "--gb-radii", "--radii", like=Reading, type=SetOfRadii([*RADII_SETS, *PDB2PQR_SETS, FILE]),
     )  # fmt: skip
     ligand_file: tuple[Path, ...] = option(
         "Parameters for a small molecule, the first of an .sdf, .mol2 or .smi file: of residues of the structure that "

@@ -23,13 +23,11 @@ from ..jobs.facts import names_of_residues, notes_of
 from ..pb import SOLVERS, PBIon, PBModel, PBParts, PBResult, PoissonBoltzmann
 from ..pb.apbs import NEED_POTENTIAL, WRITTEN, ApbsCalculation, ApbsInput, read_apbs
 from ..pb.apbs_maps import ACCESS, OF_POTENTIAL, access_maps, maps_of_potential
-from ..pb.named_radii import NAMED_RADII
 from ..pb_model import BOUNDARIES, LIKE_APBS, SPREADINGS, SURFACES, salt_of
 from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
 from .json_lines import failing_as_record, say_record
 from .options import (
-    Command,
     ReadAtoms,
     device_option,
     dielectric_options,
@@ -45,7 +43,6 @@ from .tables import table
 from .terminal import note, say
 
 APBS = "apbs"
-_NAMED = "pele_ocl.pb.radii"
 DEFAULTS = PBModel()
 RULE = "-" * 40
 
@@ -63,25 +60,6 @@ def _ions(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tupl
             raise click.BadParameter(f"{text!r} is not CHARGE:CONC or CHARGE:CONC:RADIUS, as 1:0.15:2.0 is")
         ions.append(PBIon(*numbers))
     return tuple(ions)
-
-
-def _named_radii(command: Command) -> Command:
-    """Let the option for radii take those of PDB2PQR's force fields, too, which need no GB scales."""
-
-    def taken(context: click.Context, _: click.Parameter, value: str | None) -> str | None:
-        if value not in NAMED_RADII:
-            return value
-        context.meta[_NAMED] = value
-        return None
-
-    (option,) = (each for each in command.__click_params__ if each.name == "radii")  # type: ignore[attr-defined]
-    others = [name for name in option.type.choices if name not in NAMED_RADII]
-    option.type, option.callback = click.Choice([*NAMED_RADII, *others]), taken
-    option.help = (
-        "Radii of the atoms: amber, charmm or parse as PDB2PQR assigns them by names, also to .pqr files; a set of GB "
-        "radii; file for those in the structure's file. Default: file if it has radii, else the force field's GB radii."
-    )
-    return command
 
 
 @click.command(cls=EachOnce)
@@ -161,7 +139,6 @@ def _named_radii(command: Command) -> Command:
 @click.option("--per-residue", is_flag=True, help="Also report each residue's share of the energy.")
 @device_option()
 @strict_option
-@_named_radii
 @structure_options
 @report_options
 def pb(
@@ -206,14 +183,14 @@ def pb(
         if pqr is not None:
             refuse_target(pqr, [path])
         plan = PoissonBoltzmann(
-            atoms, model, spacing=spacing, padding=padding, radii=context.meta.get(_NAMED), reaction=like is None,
+            atoms, model, spacing=spacing, padding=padding, wide=output is not None, reaction=like is None,
             solver=solver, tolerance=tolerance, device=device,
         )  # fmt: skip
         result = plan.solve(
             keep_map=output is not None, extrapolate=extrapolate, shifts=shifts, grid_error=like is None,
             progress=progress,
         )  # fmt: skip
-        alone = None if like is None else _in_the_solute(plan).solve(keep_map=False)
+        alone = None if like is None else _in_the_solute(plan, result).solve(keep_map=False)
     if pqr is not None:
         write_pqr(pqr, plan.atoms)
     if output is not None and result.map is not None:
@@ -244,12 +221,12 @@ def _findings(atoms: Atoms) -> list[Any]:
     return list(of_structure(atoms))
 
 
-def _in_the_solute(plan: PoissonBoltzmann) -> PoissonBoltzmann:
-    """Put the same charges on the same grid, with the solute's dielectric everywhere and no salt."""
+def _in_the_solute(plan: PoissonBoltzmann, result: PBResult) -> PoissonBoltzmann:
+    """Put the same charges on the same grids, with the solute's dielectric everywhere and no salt."""
     model = replace(plan.model, solvent_dielectric=plan.model.solute_dielectric, ions=(), equation="linear")
     return PoissonBoltzmann(
-        plan.atoms, model, grids=plan.grids, reaction=False, solver=plan.solver, tolerance=plan.tolerance,
-        device=plan.device,
+        plan.atoms, model, grids=[level.grid for level in result.levels], reaction=False, solver=plan.solver,
+        tolerance=plan.tolerance, device=plan.device,
     )  # fmt: skip
 
 

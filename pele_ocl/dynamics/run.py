@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -18,6 +18,7 @@ from ..common.inputfile import InputFile
 from ..common.notes import note
 from ..common.variant import Progress
 from ..contract import of_structure
+from ..energy.restraints import Held, Texts
 from ..energy.terms import Term
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.checks import Checks
@@ -70,7 +71,11 @@ def simulate(
     shard: str | Shard | None = None,
     frozen: ArrayLike | None = None,
     terms: Sequence[Term] = (),
-    each: Callable[[Atoms], Mapping[str, Any]] | None = None,
+    restrain: Texts = (),
+    distance: Texts = (),
+    torsion: Texts = (),
+    reference: str | PathLike[str] | None = None,
+    freeze: str | None = None,
     fixed_radii: bool = False,
     one_four: Literal["scale", "exclude"] = "scale",
     cutoff: float | None = None,
@@ -114,7 +119,8 @@ def simulate(
         are put together by the shard that ends last
     first_replica : number of the first replica of each structure, by which random numbers are drawn
     frozen : atoms that stay, a mask (n,) or indices; terms : further terms, such as PositionalRestraint(10.0)
-    each : function of the Atoms of the one structure that gives its `terms` and `frozen`
+    restrain, distance, torsion, reference, freeze : restraints and atoms that stay, as texts with selections: as of
+        `minimize`
     fixed_radii, one_four, cutoff, only_terms, variant, precision, device : as in `energy`, whose gradient must be whole
     model : the solvent; or the number of the model of a file to read
     strict : refuse structures with findings that are noted otherwise
@@ -140,8 +146,6 @@ def simulate(
     n_steps = steps_of(steps, time, timestep)
     callback("progress", progress)
     callback("watch", watch)
-    if each is not None and (not callable(each) or isinstance(each, type)):
-        raise InputError(f"each is {described(each)}; a function of Atoms is needed")
     choice("trajectory_format", trajectory_format, TRAJECTORIES)
     choice("trajectory_of", trajectory_of, TRAJECTORIES_OF)
     whole_number("replicas", replicas, least=1)
@@ -164,7 +168,10 @@ def simulate(
         raise KeywordError(f"`gb={solvent.gb}` has no gradient of all its energy, which dynamics need; take obc2")
     if trajectory_of == "temperature" and exchange_every is None:
         raise KeywordError("`trajectory_of=temperature` is about a ladder; give `exchange_every`, too")
-    if len(listed) > 1 and (each is not None or len(terms) or frozen is not None):
+    held = Held.of(restrain, distance, torsion, reference, freeze).referring(door.reading)
+    if held.each is not None and (len(terms) or frozen is not None):
+        raise KeywordError("choose one of `terms` and `frozen`, and of restraints and frozen atoms as texts")
+    if len(listed) > 1 and (held.each is not None or len(terms) or frozen is not None):
         raise KeywordError("restraints and frozen atoms are of one structure; give one")
     is_removed = not flag("keep_center_motion", keep_center_motion)
     place = Place(workers, scheduler, None if device is None else str(device))
@@ -181,7 +188,7 @@ def simulate(
     spec = SimulateSpec(
         paths=structures, output=str(output), n_steps=n_steps, replicas=replicas, together=replicas_per_device,
         every=report_every, reading=replace(door.reading, structures=files, solvent=solvent), options=options,
-        held=each, trajectory=trajectory_format, by_temperature=trajectory_of == "temperature", minimized=minimize,
+        held=held.each, trajectory=trajectory_format, by_temperature=trajectory_of == "temperature", minimized=minimize,
         strict=flag("strict", strict), resume=flag("resume", resume), shard=part,
         velocities=flag("velocities", velocities),
     )  # fmt: skip

@@ -17,6 +17,7 @@ from .modes import Modes, network_modes, read_nmd, write_nmd
 from .perturbation import Perturbation
 from .poses import Measures, Refined
 from .refiner import Refiner
+from .refining import RefinedPoses, refine
 from .regions import Region
 from .result import ExploreResult
 from .rot_assign import read_rot_assign
@@ -32,10 +33,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ANM", "Box", "Cluster", "Clusters", "Cylinder", "ExploreResult", "Explorer", "Flexible", "Measures",
-    "Minimization", "Modes", "Move", "Perturbation", "Prism", "Refined", "Refiner", "Region", "RotamerLibrary",
-    "Settings", "Shell", "SideChainPredictor", "SideChains", "Sphere", "Spheres", "Stage", "Step", "Walk", "explore",
-    "flexible_ligand", "flexible_residues", "network_modes", "predict_side_chains", "read_nmd", "read_rot_assign",
-    "read_side_file", "write_nmd",
+    "Minimization", "Modes", "Move", "Perturbation", "Prism", "Refined", "RefinedPoses", "Refiner", "Region",
+    "RotamerLibrary", "Settings", "Shell", "SideChainPredictor", "SideChains", "Sphere", "Spheres", "Stage", "Step",
+    "Walk", "explore", "flexible_ligand", "flexible_residues", "network_modes", "predict_side_chains", "read_nmd",
+    "read_rot_assign", "read_side_file", "refine", "write_nmd",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:  # names for tests, by the file that has them

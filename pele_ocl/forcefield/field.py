@@ -12,7 +12,7 @@ import numpy as np
 from ..atoms import Atoms, DefaultRadii, Floats, Ints, Structure
 from ..atoms.chemistry import tidy_element
 from ..atoms.combining import Combining
-from ..atoms.radii import BONDI_SETS, RADII_SETS, TINKER_SETS, element_rule, radii_set, tidy_set
+from ..atoms.radii import BONDI_SETS, TINKER_SETS, element_rule, gb_set, radii_set
 from ..common import arguments
 from ..common.errors import InputError, ParameterError
 from ..common.modules import renamed
@@ -133,8 +133,7 @@ class ForceField:
 
         name : as of `load`. Raises InputError for another name.
         """
-        chosen = tidy_set(arguments.text("radii", name))
-        arguments.choice("radii", chosen, RADII_SETS)
+        chosen = gb_set(arguments.text("radii", name), "radii")
         rows = self.radii if chosen in BONDI_SETS else {**embedded_radii(chosen), **self.origin.rows}
         return replace(self, radii=rows, radii_set=chosen, default_radii=False)
 
@@ -277,8 +276,7 @@ class XmlForceField(ForceField):
 
     def _with_radii(self, name: str) -> XmlForceField:
         """Make the same force field with the GB radii of a set, for any solvent."""
-        chosen = tidy_set(arguments.text("radii", name))
-        arguments.choice("radii", chosen, RADII_SETS)
+        chosen = gb_set(arguments.text("radii", name), "radii")
         return replace(self, xml=replace(self.xml, set_of_radii=chosen))
 
     def _unmatched(self, structure: Structure) -> list[int]:

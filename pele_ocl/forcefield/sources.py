@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from ..atoms.chemistry import AMINO_ACIDS
-from ..atoms.radii import BONDI_SETS, RADII_SETS, tidy_set
+from ..atoms.radii import BONDI_SETS, gb_set
 from ..common import arguments
 from ..common.errors import FormatError, InputError, ParameterError
 from ..common.installation import shipped
@@ -161,8 +161,7 @@ def embedded_links() -> Links:
 
 @lru_cache(maxsize=len(RADII))
 def embedded_radii(radii: str) -> ObcTable:
-    """A shipped OBC table, "openmm-obc" (or "amber") or "pele"."""
-    radii = tidy_set(radii)
+    """A shipped OBC table, "openmm-obc" or "pele"."""
     if radii not in RADII:
         raise InputError(f"radii is {radii!r}; choose {' or '.join(map(repr, RADII))}")
     return read_obc(shipped("data") / "obc" / RADII[radii])
@@ -345,8 +344,7 @@ def collected(name: str | None, radii: str | None, templates: Paths, obc: Paths,
 
 def _completing(radii: str | None, rows: ObcTable, whole: bool) -> tuple[str, ObcTable]:
     """Choose the set of radii, named or by default, and its rows if they complete a user's."""
-    chosen = tidy_set(radii or ("pele" if whole else "openmm-obc"))
-    arguments.choice("radii", chosen, RADII_SETS)
+    chosen = gb_set(radii or ("pele" if whole else "openmm-obc"), "radii")
     is_needed = chosen not in BONDI_SETS and (radii is not None or ("ALA", "CA") not in rows)
     return chosen, embedded_radii(chosen) if is_needed else {}
 

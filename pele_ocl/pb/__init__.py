@@ -57,7 +57,8 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
 
 def pb(
     atoms: Atoms, model: PBModel | None = None, *, grids: Grid | Sequence[Grid] | None = None, spacing: float = 0.5,
-    padding: float = 10.0, radii: ArrayLike | str | None = None, reaction: bool = True, solver: str = "mgcg",
+    padding: float = 10.0, wide: bool = False, radii: ArrayLike | str | None = None, reaction: bool = True,
+    solver: str = "mgcg",
     tolerance: float = 1e-6, max_iterations: int = 100_000, given: PBMaps | None = None,
     device: Device | int | str | None = None, keep_map: bool = True, grid_error: bool | None = None,
     extrapolate: bool = False, shifts: int = 0, seed: int = 0, progress: Progress | None = None,
@@ -66,15 +67,15 @@ def pb(
 
     Use PoissonBoltzmann for many conformations of one molecule; docs/theory/poisson-boltzmann.md has the method.
 
-    atoms, model, grids, spacing, padding, radii, reaction, solver, tolerance, max_iterations, given, device : as of
-        PoissonBoltzmann
+    atoms, model, grids, spacing, padding, wide, radii, reaction, solver, tolerance, max_iterations, given, device : as
+        of PoissonBoltzmann
     keep_map, grid_error, extrapolate, shifts, seed, progress : as of PoissonBoltzmann.solve
 
     Returns a PBResult, whose energy is in kcal/mol. Raises what these two raise.
     """
     plan = PoissonBoltzmann(
-        atoms, model, grids=grids, spacing=spacing, padding=padding, radii=radii, reaction=reaction, solver=solver,
-        tolerance=tolerance, max_iterations=max_iterations, given=given, device=device,
+        atoms, model, grids=grids, spacing=spacing, padding=padding, wide=wide, radii=radii, reaction=reaction,
+        solver=solver, tolerance=tolerance, max_iterations=max_iterations, given=given, device=device,
     )  # fmt: skip
     return plan.solve(
         keep_map=keep_map, grid_error=grid_error, extrapolate=extrapolate, shifts=shifts, seed=seed, progress=progress

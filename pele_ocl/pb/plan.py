@@ -34,7 +34,6 @@ from .equation import StoppedError
 from .given_maps import charges_on, coefficients_on
 from .launching import Launching
 from .levels import Batch, Geometry, Solution, SolverChoice, can_be_rows, nothing, solve_grids
-from .named_radii import with_named_radii
 from .probes import probe_points
 from .reaction import require_room
 from .result import PBErrors, PBResult
@@ -44,7 +43,10 @@ from .solvers import SOLVERS
 if TYPE_CHECKING:
     from ..opencl.device import Device
 
-COARSE, SAFETY_IF_COARSE = 0.5, 3  # A: with twice a larger spacing atoms are not resolved
+COARSE = 0.5  # A: with twice a larger spacing atoms are not resolved
+# Where the grids with twice the spacing lie that tell an error, in their steps; on coarse grids "edges" needs more.
+SHIFTS = ((0.0, 0.0, 0.0), (0.5, 0.5, 0.5))
+MORE_SHIFTS = (*SHIFTS, (0.5, 0.0, 0.0), (0.0, 0.5, 0.5), (0.25, 0.5, 0.75))
 FINEST = {True: 1e-14, False: 1e-6}  # tolerances of devices with and without float64
 MOST_SHIFTS = 1000
 
@@ -56,8 +58,10 @@ class PoissonBoltzmann:
     model : dielectrics, salt, surface, and how charges and borders are treated; by default PBModel()
     grids : Grid, or several for focusing, the coarsest first; by default one around the molecule
     spacing, padding : of the grid around the molecule, A; ignored where grids are given
-    radii : (n,) A of the atoms' spheres; by default atoms.gb_radii, the fifth column of a PQR file. "amber", "charmm"
-        and "parse" are those of a force field of PDB2PQR, by names of atoms
+    wide : whether that grid lies within a coarser one, which reaches 15 A farther and gives its border the values.
+        Far from the molecule a map needs it, the most of a long one; it costs about a tenth. For energies it is little
+    radii : (n,) A of the atoms' spheres; by default atoms.gb_radii, the fifth column of a PQR file. A text is a
+        set of `Atoms.with_radii`, such as "pdb2pqr-parse"
     reaction : True for the solvent's reaction alone, without the charges' own potential. One solve gives the energy of
         solvation from a medium of the solute's dielectric. False for all of the potential, as APBS has it. Energies
         then contain self energies of charges on a grid, and only differences on the same grid mean anything
@@ -73,7 +77,8 @@ class PoissonBoltzmann:
 
     def __init__(
         self, atoms: Atoms, model: PBModel | None = None, *, grids: Grid | Sequence[Grid] | None = None,
-        spacing: float = 0.5, padding: float = 10.0, radii: ArrayLike | str | None = None, reaction: bool = True,
+        spacing: float = 0.5, padding: float = 10.0, wide: bool = False,
+        radii: ArrayLike | str | None = None, reaction: bool = True,
         solver: str = "mgcg", tolerance: float = 1e-6, max_iterations: int = 100_000,
         given: PBMaps | None = None, device: Device | int | str | None = None,
     ) -> None:  # fmt: skip
@@ -81,7 +86,7 @@ class PoissonBoltzmann:
 
         self.model = arguments.instance("model", PBModel() if model is None else model, PBModel, "a PBModel")
         if isinstance(radii, str):
-            atoms, radii = with_named_radii(atoms, radii), None
+            atoms, radii = atoms.with_radii(radii), None
         self.solute = PBSolute.of(atoms, radii, needs_spheres=self.model.has_border)
         self.atoms = atoms
         self.reaction = arguments.flag("reaction", reaction)
@@ -96,6 +101,9 @@ class PoissonBoltzmann:
             raise InputError("given maps need reaction=False: the reaction potential is computed of the atoms' surface")
         self.max_iterations = arguments.whole_number("max_iterations", max_iterations, least=1)
         self.grids = self._chosen(grids, spacing, padding)
+        self._around: tuple[Grid, ...] = ()  # a grid that gives the border of the one that is made here its values
+        if arguments.flag("wide", wide) and grids is None:
+            self._around = (grid_beyond(self.grids[0], self.solute, self.model.boundary),)
         self._problem(atoms.positions)  # checks it
         self.device = get_device(device)
         if self.tolerance < FINEST[self.device.has_float64]:
@@ -117,8 +125,8 @@ class PoissonBoltzmann:
 
         positions : (n, 3) A, of another conformation; by default the atoms' own
         keep_map : whether the result has the potential's map
-        grid_error : whether to solve on two coarser grids, too, which costs a quarter, and above 0.5 A as much
-            as the energy itself; by default if `reaction`
+        grid_error : whether to solve on two coarser grids, too, which costs a quarter of the energy, or above 0.5 A
+            on five, which cost two thirds; by default if `reaction`
         extrapolate : whether to extrapolate to a spacing of 0 from three spacings; the order is 2 of edges, else 1
         shifts : how many grids, shifted at random by less than a spacing, the energy is averaged over
         seed : of their random numbers
@@ -141,7 +149,7 @@ class PoissonBoltzmann:
         problem = self._problem(moved)
         seconds: dict[str, float] = {}
         for factor in (2, 4) if extrapolate else ():  # says what is wrong before anything takes long
-            self._require_room(replace(problem, grids=_coarser(problem.grids, factor)))
+            self._require_room(replace(problem, grids=self._coarser_grids(problem.grids, factor)))
         coarser = self._coarser_problems(problem) if with_grid or extrapolate else []
         steps = 1 + len(coarser) + 2 * extrapolate + shifts
         solved = self._solved(problem, seconds, keep_map, parts=parts)
@@ -340,12 +348,19 @@ class PoissonBoltzmann:
             raise InputError(f"grids is {arguments.described(grids)}; a Grid or a list of them is needed")
         return tuple(grids)
 
+    def _coarser_grids(self, grids: tuple[Grid, ...], factor: int) -> tuple[Grid, ...]:
+        """Make grids with larger spacings; a grid that is there for border values follows from the finest."""
+        if not self._around:
+            return _coarser(grids, factor)
+        (coarse,) = _coarser(grids[-1:], factor)
+        return grid_beyond(coarse, self.solute, self.model.boundary), coarse
+
     def _problem(self, positions: Floats, grids: tuple[Grid, ...] | None = None) -> PBProblem:
         """Make the problem of a conformation. grids : by default the plan's
 
         Raises InputError where it does not fit the grids.
         """
-        grids = self.grids if grids is None else grids
+        grids = (*self._around, *self.grids) if grids is None else grids
         if positions.shape != self.solute.positions.shape or not np.isfinite(positions).all():
             raise InputError(
                 f"positions have shape {positions.shape}; {self.solute.positions.shape} finite numbers are needed"
@@ -367,41 +382,42 @@ class PoissonBoltzmann:
             require_room(problem)
         return problem
 
-    def _coarser_problems(self, problem: PBProblem) -> list[tuple[float, PBProblem]]:
-        """Make problems whose energies tell the error of one, with the times by which their spacings are larger.
+    def _coarser_problems(self, problem: PBProblem) -> list[PBProblem]:
+        """Make problems with twice the spacing whose energies tell the error of one.
 
-        Grids of one spacing lie half of a step apart: an energy that is right on one by chance is not on the other. A
-        single grid has another one around it, so that they tell what the border does, too; and probes are as much
-        fewer as the surface of the molecule has fewer nodes.
+        Their grids lie parts of a step apart: an energy that is right on one by chance is not on the others. A single
+        grid has another one around it, so that they tell what the border does, too; and probes are as much fewer as
+        the surface of the molecule has fewer nodes.
         """
-        _require_measurable(problem.grids[-1])
-        found = [
-            (share, coarse) for share, shift in _coarseness(self.model.surface, problem.grids[-1])
-            if (coarse := self._coarser_problem(problem, share, shift)) is not None
-        ]  # fmt: skip
+        finest = problem.grids[-1]
+        _require_measurable(finest)
+        shifts = MORE_SHIFTS if self.model.way == "cuts" and _is_coarse(finest) else SHIFTS
+        found = [each for shift in shifts if (each := self._coarser_problem(problem, np.array(shift))) is not None]
         if not found:
-            self._require_room(replace(problem, grids=_coarser(problem.grids, 2)))  # says what is wrong
+            self._require_room(replace(problem, grids=self._coarser_grids(problem.grids, 2)))  # says what is wrong
         return found
 
-    def _coarser_problem(self, problem: PBProblem, share: float, shift: float) -> PBProblem | None:
-        """Make a problem with larger spacings; None where they leave no room for the molecule.
+    def _coarser_problem(self, problem: PBProblem, shift: Floats) -> PBProblem | None:
+        """Make a problem with twice the spacing; None where that leaves no room for the molecule.
 
-        share : times by which they are larger; shift : of the finest grid, in its own steps
+        shift : (3,) of the finest grid, in its own steps
         """
         *outer, finest = problem.grids
-        spacing = share * finest.spacing
+        spacing = 2 * finest.spacing
         steps = np.maximum(np.ceil((finest.last - finest.origin) / spacing / 8 - 1e-9) * 8, 8).astype(np.int64)
-        density = max(LEAST_DENSE, problem.density / share**2) if self.model.way == "cuts" else problem.density
-        around = [Grid(each.origin, each.spacing * share, _fewer(each, share)) for each in outer]
+        density = max(LEAST_DENSE, problem.density / 4) if self.model.way == "cuts" else problem.density
         coarse = grid_at((finest.origin + finest.last) / 2 + shift * spacing, spacing, steps + 1)
-        parents = around or [grid_beyond(coarse, problem.solute, self.model.boundary)]
+        if outer and not self._around:
+            parents = [Grid(each.origin, each.spacing * 2, _halved(each)) for each in outer]
+        else:
+            parents = [grid_beyond(coarse, problem.solute, self.model.boundary)]
         for grids in ((*parents, coarse), (coarse,)):
             with suppress(InputError):  # a border close to the molecule
                 return self._require_room(replace(problem, grids=grids, density=density))
         return None
 
     def _errors(
-        self, problem: PBProblem, solved: Solution, coarser: Sequence[tuple[float, PBProblem]], extrapolate: bool,
+        self, problem: PBProblem, solved: Solution, coarser: Sequence[PBProblem], extrapolate: bool,
         shifts: int, seed: int, tell: Progress, steps: int,
     ) -> PBErrors:  # fmt: skip
         """Measure the errors of an energy by solving the same problem on other grids. coarser : _coarser_problems"""
@@ -420,19 +436,14 @@ class PoissonBoltzmann:
 
         fine, surface = solved.energy * unit, SURFACES[self.model.surface]
         if coarser:
-            changes = dict[float, list[float]]()
-            for share, each in coarser:
-                changes.setdefault(share, []).append(fine - energy_of(each))
-            told = (
-                safety_of(self.model.surface, problem.grids[-1], share) * float(np.sqrt(np.mean(np.square(of_share))))
-                for share, of_share in changes.items()
-            )
-            errors = replace(errors, grid=max(told))
+            changes = [fine - energy_of(each) for each in coarser]
+            told = safety_of(self.model.surface, problem.grids[-1]) * float(np.sqrt(np.mean(np.square(changes))))
+            errors = replace(errors, grid=told)
         if extrapolate:
-            coarse = energy_on(_coarser(problem.grids, 2))
+            coarse = energy_on(self._coarser_grids(problem.grids, 2))
             share = 1 / (2**surface.order - 1)
             extrapolated = fine + share * (fine - coarse)
-            before = coarse + share * (coarse - energy_on(_coarser(problem.grids, 4)))
+            before = coarse + share * (coarse - energy_on(self._coarser_grids(problem.grids, 4)))
             errors = replace(errors, extrapolated=extrapolated, extrapolation=abs(extrapolated - before))
         if shifts:
             draws = np.random.default_rng(seed).uniform(-0.5, 0.5, (shifts, 3))
@@ -457,30 +468,19 @@ def naming(what: str, count: int) -> Iterator[None]:
         raise PeleError(f"{what} {error.row + 1} of {count}: {error}") from None
 
 
-def safety_of(surface: str, grid: Grid, share: float = 2) -> float:
-    """Factor of the change that a larger spacing of a grid makes, for an upper estimate of the error.
-
-    share : times by which the spacing is larger; 1.5 is for the surface "edges"
-    """
+def safety_of(surface: str, grid: Grid) -> float:
+    """Factor of the change that twice the spacing of a grid makes, rms, for an upper estimate of the error."""
     own = SURFACES[surface]
-    if own.way == "cuts":
-        return own.safety * float(2**own.order - 1) / float(share**own.order - 1)
-    return SAFETY_IF_COARSE if (grid.spacing > COARSE + SMALL).any() else own.safety
+    return own.safety_if_coarse if _is_coarse(grid) else own.safety
 
 
-def _coarseness(surface: str, grid: Grid) -> list[tuple[float, float]]:
-    """Times by which the spacings of the grids are larger that tell the error of one, and their shifts in steps.
-
-    With twice the spacing of a coarse grid atoms are hardly resolved, so that its energy alone says little.
-    """
-    if SURFACES[surface].way == "cuts" and (grid.spacing > COARSE + SMALL).any():
-        return [(1.5, 0.0), (1.5, 0.5), (2.0, 0.0)]
-    return [(2.0, 0.0), (2.0, 0.5)]
+def _is_coarse(grid: Grid) -> bool:
+    return bool((grid.spacing > COARSE + SMALL).any())
 
 
-def _fewer(grid: Grid, share: float) -> list[int]:
-    """Points along the axes of a grid that reaches at least as far with so many times the spacing."""
-    return [max(int(np.ceil((n - 1) / share / 8 - 1e-9)), 1) * 8 + 1 for n in grid.shape]
+def _halved(grid: Grid) -> list[int]:
+    """Points along the axes of a grid that reaches at least as far with twice the spacing."""
+    return [max(int(np.ceil((n - 1) / 16 - 1e-9)), 1) * 8 + 1 for n in grid.shape]
 
 
 def _require_measurable(grid: Grid) -> None:

@@ -56,7 +56,7 @@ class PBErrors:
 
     solver : what the last correction of the potential changed
     grid : upper estimate of the error of the spacing, of the probes' density and of the border, from the changes that
-        two coarser grids make (docs/theory/poisson-boltzmann.md, section 7). It covers nineteen errors of twenty
+        coarser grids make (docs/theory/poisson-boltzmann.md, section 7). It covers nineteen errors of twenty
     extrapolated : energy for a spacing of 0, and `extrapolation`, its difference from the next pair of grids
     shifts : standard error of the mean over shifted grids, which says nothing of the error of the spacing
     shifted : the mean itself

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ..atoms import Atoms, Floats, Structure, Taken, labels_of, selectable
-from ..atoms.radii import RADII_SETS, tidy_set
+from ..atoms.radii import PDB2PQR_SETS, RADII_SETS, goes_by_names, tidy_set
 from ..atoms.selection import Selection
 from ..common import arguments
 from ..common.errors import InputError
@@ -75,7 +75,7 @@ def read(
     select : the atoms to take, `protein and not resname NAP` say (docs/selection.md); by default all. Atoms that
         are left out need no template
     without, only : residues to leave out by name or kind, and kinds to take, with commas: "HOH,NAP", "protein,ligand"
-    radii : set of GB radii, as `Atoms.with_radii` has them, for any solvent; "file" for those of the file. By default
+    radii : set of radii, as `Atoms.with_radii` has them, for any solvent; "file" for those of the file. By default
         those of the file if it has some. Else they are the force field's default, which a SolventModel replaces if its
         GB model was made with others (gbn: bondi, gbn2: mbondi3), or if its program has others (SolventModel.like)
 
@@ -157,7 +157,8 @@ def _read_file(
     Returns also which of the ligands are residues of the file.
     """
     if radii is not None:
-        arguments.choice("the set of GB radii", tidy_set(arguments.text("radii", radii)), (*RADII_SETS, FILE))
+        sets = (*RADII_SETS, *PDB2PQR_SETS, FILE)
+        arguments.choice("the set of GB radii", tidy_set(arguments.text("radii", radii)), sets)
     arguments.file_path(path)
     require_model(model)
     if not isinstance(forcefield, ForceField | str | None):
@@ -176,11 +177,13 @@ def _read_file(
         found = read_structure_or_atoms(path, model, coordinates, files)
     named, known = None if radii == FILE else radii, frozenset[int]()
     if isinstance(found, Structure):
-        templates = LigandTemplates.of(found, _field_of(forcefield, named), ligands)
+        by_names = named if goes_by_names(named) else None
+        templates = LigandTemplates.of(found, _field_of(forcefield, None if by_names else named), ligands)
         known = templates.used
         if selection is not None and not selection.needs_types:
             return *_chosen_first(found, templates, selection, radii), known
         found = templates.assign(found)
+        found = found if by_names is None else found.with_radii(by_names)
     else:
         found = found if named is None else found.with_radii(named)
         found = found if found.forcefield else replace(found, forcefield="file")
@@ -213,6 +216,8 @@ def _chosen_first(
     mask, unknown = selection.mask_and_unknown(selectable(structure.labels, structure.positions))
     whole = selection.whole_residues(structure.labels, mask)
     atoms = templates.assign(structure.of_residues(whole))
+    if radii is not None and goes_by_names(radii):
+        atoms = atoms.with_radii(radii)
     if radii == FILE and not _brings_radii(atoms, False):
         raise InputError(_NO_RADII.format(structure.source))
     taken = Taken(mask, structure.labels)

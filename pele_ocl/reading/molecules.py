@@ -13,6 +13,7 @@ import numpy as np
 
 from ..atoms import Atoms, Floats, Taken, selectable
 from ..atoms.lcpo import lcpo_notes
+from ..atoms.radii import goes_by_names
 from ..atoms.selection import Composition, Selection
 from ..common import arguments
 from ..common.errors import InputError, KeywordError
@@ -180,10 +181,11 @@ class Reading:
         if has_own:
             self._refuse_parameters(source.path)
         positions, file, stripped = self._positions(source)
+        goes_with_atoms = has_own or self.radii == FILE or goes_by_names(self.radii)
         atoms, taken = read_chosen(
             source, None if has_own else self.loaded_forcefield, self.model if number is None else number, positions,
             self._files("parameters"), select=self._selection,
-            radii=self.radii if has_own or self.radii == FILE else None, ligands=self.ligands,
+            radii=self.radii if goes_with_atoms else None, ligands=self.ligands,
             ligand_forcefield=self.ligand_forcefield, ligand_charges=self.ligand_charges,
             ligand_hydrogens=self.ligand_hydrogens,
         )  # fmt: skip
@@ -272,7 +274,7 @@ class Reading:
     @cached_property
     def loaded_forcefield(self) -> ForceField:
         """Force field of files that bring no parameters."""
-        radii = None if self.radii == FILE else self.radii
+        radii = None if self.radii == FILE or goes_by_names(self.radii) else self.radii
         if isinstance(self.forcefield, ForceField):
             return self.forcefield if radii is None else self.forcefield._with_radii(radii)
         return ForceField.load(
@@ -291,7 +293,7 @@ class Reading:
     def _refuse_parameters(self, path: Path) -> None:
         """Raise InputError for parameters that a file which brings its own has no use for."""
         form = structure_format(path)
-        follow_from_bonds = self.radii in (None, FILE, "bondi") or form.has_bonds
+        follow_from_bonds = self.radii in (None, FILE, "bondi") or goes_by_names(self.radii) or form.has_bonds
         names = [
             "forcefield",
             *([] if follow_from_bonds else ["radii"]),

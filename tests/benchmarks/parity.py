@@ -1,9 +1,14 @@
-"""Every term that MMPBSA.py and sander print, beside ours: python parity.py FOLDER [-o docs/parity.md] [--peers FILE].
+"""Every term that MMPBSA.py, sander and pbsa print, beside ours.
+
+python parity.py FOLDER [-o docs/parity.md] [--peers FILE] [--kept] [--pbsa]
 
 FOLDER has a folder for each complex, as parity_build.py makes them: com.parm7, rec.parm7, lig.parm7, com.rst7 and
 leap.in, whose radii say which GB model is run. MMPBSA.py computes with sander (use_sander = 1) on NetCDF frames
 (netcdf = 1), so that no digits are lost in text; its own &gb, with saltcon 0.1. sander computes the complex with
-gbsa = 1. FILE is a shell file that puts AmberTools on the PATH, where it is not there already.
+gbsa = 1. pbsa solves the complexes of OF_PB and their parts as MMPBSA.py's &pb has it, at two spacings. FILE is a shell
+file that puts AmberTools on the PATH, where it is not there already. With --kept outputs of AmberTools, and
+ours of &pb, that FOLDER has from a run before are taken. --pbsa makes the section about pbsa alone, in a page that is
+there already.
 """
 
 from __future__ import annotations
@@ -19,7 +24,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 from parity_build import CASES
+from scipy.spatial import cKDTree
+
+from pele_ocl import read
+from pele_ocl.atoms import Floats
+from pele_ocl.atoms.tan_luo import tan_luo_radii
 
 MODELS = {1: "hct", 2: "obc1", 5: "obc2", 7: "gbn", 8: "gbn2"}
 SYSTEMS = {"Complex:": "complex", "Receptor:": "receptor", "Ligand:": "ligand",
@@ -30,6 +41,7 @@ NAMES = {"BOND": "bond", "ANGLE": "angle", "DIHED": ("torsion", "improper"), "VD
          "ESURF": "nonpolar"}  # fmt: skip
 HALF = 0.51e-4  # kcal/mol, half of the last digit that they print
 DEFAULT_IGB = 5
+TENSION = 0.005  # kcal/mol/A^2
 CAUSES = {  # of differences that were looked into, by complex and term
     ("pde2_cl_mg_zn", "ESURF"): "sander's own LCPO counts an ion of the type MG without bonds, cpptraj's, which "
     "MMPBSA.py takes, does not; with it, ours is its number",
@@ -39,6 +51,27 @@ CAUSES = {  # of differences that were looked into, by complex and term
     ): "the nitrile of the ligand: sander takes angles beyond 177.4 degrees (cosine beyond 0.999) for "
     "177.4; with that, ours is its number",
 }
+
+
+OF_PB = ("tyk2_cl", "ptp1b_p")
+SPACINGS = (0.5, 0.25)  # A, of pbsa and of ours
+PARTS = {"complex": "com", "receptor": "rec", "ligand": "lig"}
+SHIFTS = ((0, 0, 0), (0.13, 0.31, 0.42), (0.4, 0.05, 0.33))  # A, of complexes
+# What MMPBSA.py writes for pbsa from `&pb` with inp = 1 and istrng = 0.1.
+PBSA = """pb
+ &cntrl
+  imin=1, ntx=1, ipb=2, inp=1
+ /
+ &pb
+  npbverb=1, smoothopt=1, radiopt={radiopt}, npbopt=0, solvopt=1, maxitn=1000, nfocus=2, bcopt=5, eneopt=2, fscale=8,
+  epsin=1.0, epsout=80.0, istrng=100.0, dprob=1.4, iprob=2.0, accept=0.001, fillratio=4.0, space={space}, cutnb=0,
+  sprob=1.4, cavity_surften=0.005, cavity_offset=0.0
+ /
+"""
+
+
+PB = "parity\n&general\n netcdf=1\n/\n&pb\n radiopt={radiopt}, inp=1, istrng=0.1, scale={scale}\n/\n"
+FILES = "-O -cp com.parm7 -rp rec.parm7 -lp lig.parm7 -y com.nc"
 
 
 class Row(NamedTuple):
@@ -55,6 +88,24 @@ class Row(NamedTuple):
     @property
     def difference(self) -> float:
         return self.ours - self.theirs
+
+
+class PBRow(NamedTuple):
+    """EPB at both spacings and ENPOLAR of a system, by pbsa and ours, kcal/mol.
+
+    areas : ENPOLAR of the numerical area of the spheres that pbsa has, by PBModel's probe
+    n_radii : atoms whose radius differs from pbsa's by more than its last digit
+    """
+
+    case: str
+    radiopt: int
+    system: str
+    theirs: tuple[float, ...]
+    ours: tuple[float, ...]
+    their_surface: float
+    our_surface: float
+    areas: float
+    n_radii: int
 
 
 def run(command: str, folder: Path, peers: str | None) -> str:
@@ -93,17 +144,19 @@ def igb_of(name: str, folder: Path) -> int:
     return int((folder / "igb").read_text()) if (folder / "igb").is_file() else DEFAULT_IGB
 
 
-def mmpbsa(name: str, folder: Path, peers: str | None) -> Iterator[Row]:
+def mmpbsa(name: str, folder: Path, peers: str | None, kept: bool) -> Iterator[Row]:
     """All terms of complex, receptor, ligand and difference."""
     igb = igb_of(name, folder)
     (folder / "mmpbsa.in").write_text(
         f"parity\n&general\n use_sander=1, netcdf=1, keep_files=0\n/\n&gb\n igb={igb}, saltcon=0.1\n/\n"
     )
-    run("cpptraj -p com.parm7 -y com.rst7 -x com.nc", folder, peers)
     files = "-i mmpbsa.in -cp com.parm7 -rp rec.parm7 -lp lig.parm7 -y com.nc"
-    for file in ("theirs.dat", "ours.dat", "exact.dat"):
+    for file in ("theirs.dat", "ours.dat", "exact.dat")[kept:]:
         (folder / file).unlink(missing_ok=True)
-    said = run(f"MMPBSA -O {files} -o theirs.dat", folder, peers)
+    said = ""
+    if not (folder / "theirs.dat").is_file():
+        run("cpptraj -p com.parm7 -y com.rst7 -x com.nc", folder, peers)
+        said = run(f"MMPBSA -O {files} -o theirs.dat", folder, peers)
     if not (folder / "theirs.dat").is_file():
         raise RuntimeError(f"MMPBSA.py: {said.strip().splitlines()[-1] if said.strip() else 'no output'}")
     command = files.replace("-i mmpbsa.in", "--mmpbsa mmpbsa.in").split()
@@ -114,13 +167,14 @@ def mmpbsa(name: str, folder: Path, peers: str | None) -> Iterator[Row]:
         yield Row(name, "MMPBSA.py", system, term, value, own[system, term], exact[system, term])
 
 
-def sander(name: str, folder: Path, peers: str | None) -> Iterator[Row]:
+def sander(name: str, folder: Path, peers: str | None, kept: bool) -> Iterator[Row]:
     """All terms of the complex, with gbsa = 1."""
     igb = igb_of(name, folder)
     (folder / "sander.in").write_text(
         f"parity\n&cntrl imin=1, maxcyc=0, ntmin=1, ntb=0, cut=999., igb={igb}, saltcon=0.1, gbsa=1 /\n"
     )
-    run("sander -O -i sander.in -p com.parm7 -c com.rst7 -o sander.out", folder, peers)
+    if not (kept and (folder / "sander.out").is_file()):
+        run("sander -O -i sander.in -p com.parm7 -c com.rst7 -o sander.out", folder, peers)
     text = (folder / "sander.out").read_text(errors="replace").split("FINAL RESULTS")[-1]
     found = {
         term.strip(): float(value) for term, value in re.findall(r"(1-4 VDW|1-4 EEL|[A-Z]+) += +(-?\d+\.\d+)", text)
@@ -149,6 +203,163 @@ def sander(name: str, folder: Path, peers: str | None) -> Iterator[Row]:
             yield Row(name, "sander", "complex", term, value, *(sum(energy[of] for of in names) for energy in energies))
 
 
+def pbsa(name: str, folder: Path, peers: str | None, kept: bool) -> Iterator[PBRow]:
+    """EPB and ENPOLAR of complex, receptor, ligand and difference, with the radii of radiopt 0 and 1."""
+    for radiopt in (0, 1):
+        theirs, surfaces, ours_, radii = [], {}, [], {}
+        for space in SPACINGS:
+            energies = {}
+            for system, file in PARTS.items():
+                text = _of_pbsa(folder, file, file, radiopt, space, peers, kept)
+                energies[system] = float(_found(r"Reaction field energy\s+(\S+)", text))
+                surfaces[system] = float(_found(r"Cavity solvation energy\s+(\S+)", text))
+                radii[system] = _radii_of(text)
+            theirs.append(_with_delta(energies))
+            own = folder / f"pb_{radiopt}_{space}.dat"
+            if not (kept and own.is_file()):
+                (folder / "pb.in").write_text(PB.format(radiopt=radiopt, scale=1 / space))
+                ours(folder, "binding", "--mmpbsa", "pb.in", *FILES.split(), "-o", own.name)
+            ours_.append(table(own.read_text()))
+        areas, differing = {}, {}
+        for system, file in PARTS.items():
+            atoms = read(folder / f"{file}.parm7", coordinates=folder / f"{file}.rst7")
+            spheres = tan_luo_radii(atoms) if radiopt else np.asarray(atoms.gb_radii)
+            differing[system] = int((np.abs(spheres - radii[system]) > 1e-3).sum())
+            areas[system] = TENSION * area(atoms.positions, spheres)
+        surfaces, areas = _with_delta(surfaces), _with_delta(areas)
+        for system in (*PARTS, "delta"):
+            yield PBRow(
+                name, radiopt, system, tuple(of[system] for of in theirs), tuple(of[system, "EPB"] for of in ours_),
+                surfaces[system], ours_[0][system, "ENPOLAR"], areas[system], differing.get(system, 0),
+            )  # fmt: skip
+
+
+def shifted(folder: Path, peers: str | None, kept: bool) -> list[float]:
+    """EPB of the difference by pbsa at the first spacing, radiopt 0, with the complex at other places of the grid."""
+    found = []
+    for k, shift in enumerate(SHIFTS):
+        energies = {}
+        for system, file in PARTS.items():
+            moved = f"{file}_{k}"
+            commands = (
+                f"parm {file}.parm7\ntrajin {file}.rst7\ntranslate x {shift[0]} y {shift[1]} z {shift[2]}\n"
+                f"trajout {moved}.rst7\nrun\n"
+            )
+            (folder / "move.in").write_text(commands)
+            if not (kept and (folder / f"{moved}.rst7").is_file()):
+                run("cpptraj -i move.in", folder, peers)
+            text = _of_pbsa(folder, file, moved, 0, SPACINGS[0], peers, kept)
+            energies[system] = float(_found(r"Reaction field energy\s+(\S+)", text))
+        found.append(_with_delta(energies)["delta"])
+    return found
+
+
+def _of_pbsa(
+    folder: Path, topology: str, places: str, radiopt: int, space: float, peers: str | None, kept: bool
+) -> str:
+    output = folder / f"pbsa_{places}_{radiopt}_{space}.out"
+    if not (kept and output.is_file()):
+        (folder / "pbsa.in").write_text(PBSA.format(radiopt=radiopt, space=space))
+        run(f"pbsa -O -i pbsa.in -p {topology}.parm7 -c {places}.rst7 -o {output.name}", folder, peers)
+    return output.read_text(errors="replace")
+
+
+def _found(pattern: str, text: str) -> str:
+    found = re.search(pattern, text)
+    if found is None:
+        raise RuntimeError(f"pbsa printed nothing like {pattern}")
+    return found[1]
+
+
+def _with_delta(energies: dict[str, float]) -> dict[str, float]:
+    return {**energies, "delta": energies["complex"] - energies["receptor"] - energies["ligand"]}
+
+
+def _radii_of(text: str) -> Floats:
+    """Radii that pbsa lists, A."""
+    rows = re.findall(r"^ *\d+ +\S+ +\S+ +\S+((?: +-?\d+\.\d{6}){5})$", text.split("PB RADI")[1], re.MULTILINE)
+    return np.array([float(row.split()[3]) for row in rows])
+
+
+def area(positions: Floats, radii: Floats, probe: float = 1.4, points: int = 250) -> float:
+    """Area, A^2, that a probe's centre can be on, by points on spheres (Shrake and Rupley); radii of 0 count not."""
+    positions, reach = positions[radii > 0], radii[radii > 0] + probe
+    k = np.arange(points) + 0.5
+    polar, turn = np.arccos(1 - 2 * k / points), np.pi * (1 + 5**0.5) * k
+    sphere = np.stack([np.cos(turn) * np.sin(polar), np.sin(turn) * np.sin(polar), np.cos(polar)], axis=1)
+    tree, total = cKDTree(positions), 0.0
+    for a, near in enumerate(tree.query_ball_point(positions, reach + reach.max())):
+        others = np.array([b for b in near if b != a], np.int64)
+        apart = ((positions[a] + reach[a] * sphere)[:, None] - positions[others]) ** 2
+        total += 4 * np.pi * reach[a] ** 2 * float((apart.sum(axis=-1) >= reach[others] ** 2).all(axis=1).mean())
+    return total
+
+
+def pb_section(rows: list[PBRow], shifts: dict[str, list[float]]) -> list[str]:
+    """Lines about `&pb`."""
+
+    def limit(energies: tuple[float, ...]) -> float:
+        return energies[1] + (energies[1] - energies[0]) / 3
+
+    lines = [
+        "", "## Poisson-Boltzmann: `&pb`", "",
+        "pbsa, with what MMPBSA.py gives it for `&pb` with `inp = 1` and `istrng = 0.1`, beside `binding --mmpbsa`. "
+        "Energies are in kcal/mol, at 0.5 A (`scale = 2`, the default) and at 0.25 A; the limit is that of an error of "
+        "second order in the spacing through both. `ptp1b_p` is `ptp1b_brs` with a phosphonate in place of a "
+        "carboxylate.",
+        "",
+        "| complex | radiopt | system | EPB at 0.5 A, pbsa and ours | at 0.25 A | limit | difference of limits |",
+        "|---|---|---|---|---|---|---|",
+    ]  # fmt: skip
+    for row in rows:
+        pairs = [f"{a:,.2f} and {b:,.2f}" for a, b in zip(row.theirs, row.ours, strict=True)]
+        limits = limit(row.theirs), limit(row.ours)
+        lines.append(
+            f"| {row.case} | {row.radiopt} | {row.system} | {' | '.join(pairs)} | {limits[0]:,.2f} and {limits[1]:,.2f}"
+            f" | {limits[1] - limits[0]:+.2f} |"
+        )
+    whole = [row for row in rows if row.system != "delta"]
+    wrong = sum(row.n_radii for row in whole)
+    apart = max(abs(limit(row.ours) / limit(row.theirs) - 1) for row in whole)
+    steps = [max(abs(of(row)[0] / limit(of(row)) - 1) for row in whole)
+             for of in (lambda row: row.theirs, lambda row: row.ours)]  # fmt: skip
+    lines += [
+        "",
+        f"- **Radii**: {wrong} of all atoms have another radius than pbsa lists, with either `radiopt`: atoms with "
+        "types of GAFF keep the topology's in both programs.",
+        f"- **Spacing**: both programs go to one limit, within {100 * apart:.2f} % of it. At 0.5 A pbsa is up to "
+        f"{100 * steps[0]:.2f} % above it and ours {100 * steps[1]:.2f} % below: weighted harmonic means of edges that "
+        "the surface cuts (`smoothopt = 1`) there, exact shares of the edges and the reaction field alone here.",
+    ]
+    for name, energies in shifts.items():
+        lines.append(
+            "- **Place of the grid**: pbsa gives complex, receptor and ligand grids of their own, so that their errors "
+            f"do not cancel. With {name} moved by less than a step its difference at 0.5 A, `radiopt = 0`, is "
+            f"{', '.join(f'{energy:.2f}' for energy in energies)}: from {min(energies):.2f} to {max(energies):.2f}. "
+            "Ours has one grid around the complex for all three."
+        )
+    lines += [
+        "- `fillratio`, `bcopt` and `accept` of pbsa change the last digit alone (`tyk2_cl`'s ligand: -5.9213 at 0.5 A "
+        "with `fillratio` 4 and 6, `bcopt` 5 and 6, `accept` 1e-3 and 1e-6; `arcres` 0.05 gives -5.9245, `smoothopt` 2 "
+        "-6.0807; its limit is -6.03).",
+        "", "| complex | radiopt | system | ENPOLAR, pbsa and ours | of the area of pbsa's spheres |",
+        "|---|---|---|---|---|",
+    ]  # fmt: skip
+    for row in rows:
+        lines.append(
+            f"| {row.case} | {row.radiopt} | {row.system} | {row.their_surface:,.3f} and {row.our_surface:,.3f} | "
+            f"{row.areas:,.3f} |"
+        )
+    worst = max(abs(row.areas / row.their_surface - 1) for row in whole)
+    lines += [
+        "",
+        "- **ENPOLAR**: pbsa's is 0.005 times the area that a probe's centre of 1.4 A can be on around the spheres of "
+        f"EPB, of 366 points an atom; an area of 250 points is within {100 * worst:.1f} % of it. Ours is of LCPO, an "
+        "approximation with the radii that it was fitted with, as MMPBSA.py's `&gb` has it; a note says so.",
+    ]
+    return lines
+
+
 def digits(row: Row) -> str:
     """The digits of both from the first that differs on."""
     return f"{row.theirs:,.4f} and {row.ours:,.4f}"
@@ -168,7 +379,9 @@ def cause(row: Row) -> str:
     return f"not explained: float64 gives {row.exact:,.4f}"
 
 
-def page(rows: list[Row], failed: dict[str, str], command: str) -> str:
+def page(
+    rows: list[Row], of_pb: list[PBRow], shifts: dict[str, list[float]], failed: dict[str, str], command: str
+) -> str:
     """Make the page."""
     cases = list(dict.fromkeys(row.case for row in rows))
     equal = sum(abs(row.difference) <= 2 * HALF for row in rows)
@@ -180,8 +393,8 @@ def page(rows: list[Row], failed: dict[str, str], command: str) -> str:
         "",
         f"{len(cases)} complexes: those that `tests/benchmarks/parity_build.py` makes of the public "
         "[protein-ligand-benchmark](https://github.com/openforcefield/protein-ligand-benchmark), and a zinc finger "
-        "with DNA. They have ff14SB, GAFF or GAFF2 and Gasteiger charges, and are not minimised, so that clashes try "
-        "more "
+        "with DNA; `ptp1b_p` has a phosphonate in place of a carboxylate. They have ff14SB, GAFF or GAFF2 and "
+        "Gasteiger charges, and are not minimised, so that clashes try more "
         f"digits. MMPBSA.py runs sander on NetCDF frames; sander runs with `gbsa = 1`. Of {len(rows):,} numbers that "
         f"they print with four decimals, {equal:,} are the same within one unit of the last in float32, the default, "
         f"and {in_float64:,} with `--precision float64`.",
@@ -199,6 +412,7 @@ def page(rows: list[Row], failed: dict[str, str], command: str) -> str:
             f"| {case} | {igb} | {len(own)} | {same} | {exact} | {abs(worst.difference):.4f} | "
             f"{worst.program} {worst.system} {worst.term} |"
         )
+    lines += pb_section(of_pb, shifts) if of_pb else []
     lines += ["", "## Numbers that differ", "",
               "| complex | program | system | term | theirs and ours | difference | cause |",
               "|---|---|---|---|---|---|---|"]  # fmt: skip
@@ -219,20 +433,36 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("-o", type=Path, default=Path("docs/parity.md"))
     parser.add_argument("--peers")
+    parser.add_argument("--kept", action="store_true")
+    parser.add_argument("--pbsa", action="store_true")
     options = parser.parse_args()
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(Path.cwd()), os.environ.get("PYTHONPATH"))))
-    rows, failed = list[Row](), dict[str, str]()
+    rows, of_pb, shifts, failed = list[Row](), list[PBRow](), dict[str, list[float]](), dict[str, str]()
     for folder in sorted(options.folder.resolve().iterdir()):
         if not (folder / "com.rst7").is_file():
             continue
-        for compare in (mmpbsa, sander):
+        for compare in (pbsa,) if options.pbsa else (mmpbsa, sander, pbsa):
+            if compare is pbsa and folder.name not in OF_PB:
+                continue
             try:
-                rows += compare(folder.name, folder, options.peers)
+                found = compare(folder.name, folder, options.peers, options.kept)
+                (of_pb if compare is pbsa else rows).extend(found)  # type: ignore[arg-type]
+                if compare is pbsa and folder.name == OF_PB[0]:
+                    shifts[folder.name] = shifted(folder, options.peers, options.kept)
                 print(folder.name, compare.__name__, flush=True)
             except (RuntimeError, KeyError, ValueError, OSError) as error:
                 failed[f"{folder.name}, {compare.__name__}"] = str(error)
                 print(folder.name, compare.__name__, "failed:", error, flush=True)
-    options.o.write_text(page(rows, failed, "python tests/benchmarks/parity.py FOLDER -o docs/parity.md"))
+    if options.pbsa:
+        before, _, after = options.o.read_text().partition("## Numbers that differ")
+        before = before.partition("\n## Poisson-Boltzmann")[0].rstrip() + "\n"
+        options.o.write_text(before + "\n".join(pb_section(of_pb, shifts)) + "\n\n## Numbers that differ" + after)
+        for name, why in failed.items():
+            print(f"{name}: {why}")
+        return
+    options.o.write_text(
+        page(rows, of_pb, shifts, failed, "python tests/benchmarks/parity.py FOLDER -o docs/parity.md")
+    )
 
 
 if __name__ == "__main__":

@@ -14,18 +14,26 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
 RADII = {1: "mbondi", 2: "mbondi2", 5: "mbondi2", 7: "bondi", 8: "mbondi3"}  # of igb
 LIGAND = "LIG"
 
 
 @dataclass(frozen=True)
 class Case:
-    """Complex of the benchmark: its target, the number of its ligand in ligands.sdf, and the GB model."""
+    """Complex of the benchmark: its target, the number of its ligand in ligands.sdf, and the GB model.
+
+    phosphonate : whether the ligand's first carboxylate becomes a phosphonate, for no ligand there has phosphorus
+    """
 
     target: str
     ligand: int
     igb: int
     family: str = "gaff2"
+    phosphonate: bool = False
 
 
 CASES = {
@@ -35,6 +43,7 @@ CASES = {
     "thrombin_br": Case("thrombin", 8, 7),
     "mcl1_cls": Case("mcl1", 4, 2),
     "ptp1b_brs": Case("ptp1b", 0, 5, "gaff"),
+    "ptp1b_p": Case("ptp1b", 0, 5, phosphonate=True),
     "hif2a_fs": Case("hif2a", 0, 8),
     "cdk2_s_tpo": Case("cdk2", 3, 1),
     "tnks2_f_zn": Case("tnks2", 0, 5),
@@ -48,6 +57,7 @@ def build(case: Case, source: Path, folder: Path) -> None:
     """Write the topologies and coordinates of a complex."""
     folder.mkdir(parents=True, exist_ok=True)
     sdf = _file(source, f"data/{case.target}/02_ligands/ligands.sdf").split("$$$$\n")[case.ligand].lstrip("\n")
+    sdf = _with_phosphonate(sdf) if case.phosphonate else sdf
     pdb = _file(source, f"data/{case.target}/01_protein/crd/protein.pdb")
     (folder / "ligand.sdf").write_text(f"{sdf}$$$$\n")
     bonds = _protein(pdb, folder / "protein.pdb")
@@ -64,6 +74,46 @@ def build(case: Case, source: Path, folder: Path) -> None:
         f"saveamberparm rec rec.parm7 rec.rst7\nsaveamberparm {LIGAND} lig.parm7 lig.rst7\nquit\n"
     )
     _run(folder, "tleap", "-f", "leap.in")
+
+
+def _with_phosphonate(sdf: str) -> str:
+    """Make a phosphonate of the first carboxylate of a molecule: C(=O)[O-] becomes P(=O)([O-])[O-]."""
+    lines = sdf.splitlines()
+    n_atoms, n_bonds = int(lines[3][:3]), int(lines[3][3:6])
+    atoms, bonds = lines[4 : 4 + n_atoms], lines[4 + n_atoms : 4 + n_atoms + n_bonds]
+    rest = lines[4 + n_atoms + n_bonds :]
+    elements = [line[31:34].strip() for line in atoms]
+    places = np.array([[float(line[k : k + 10]) for k in (0, 10, 20)] for line in atoms])
+    beside = {a: list[int]() for a in range(n_atoms)}
+    for line in bonds:
+        i, j = int(line[:3]) - 1, int(line[3:6]) - 1
+        beside[i].append(j)
+        beside[j].append(i)
+    carbon, oxygens = next(
+        (a, own) for a in beside
+        if elements[a] == "C" and len(own := [b for b in beside[a] if elements[b] == "O" and len(beside[b]) == 1]) == 2
+    )  # fmt: skip
+    (root,) = (b for b in beside[carbon] if b not in oxygens)
+    along = (places[carbon] - places[root]) / np.linalg.norm(places[carbon] - places[root])
+    across = places[oxygens[0]] - places[carbon]
+    across -= along * (across @ along)
+    across /= np.linalg.norm(across)
+    middle = places[root] + 1.80 * along
+    around = [
+        middle + 1.52 * (along / 3 + 8**0.5 / 3 * (np.cos(turn) * across + np.sin(turn) * np.cross(along, across)))
+        for turn in np.radians((0, 120, 240))
+    ]
+
+    def moved(line: str, place: Floats, element: str) -> str:
+        return "".join(f"{x:10.4f}" for x in place) + f" {element:<3}" + line[34:]
+
+    atoms[carbon] = moved(atoms[carbon], middle, "P")
+    for atom, place in zip(oxygens, around, strict=False):
+        atoms[atom] = moved(atoms[atom], place, "O")
+    atoms.append(moved(atoms[oxygens[0]], around[2], "O"))
+    bonds.append(f"{carbon + 1:3d}{n_atoms + 1:3d}  1  0  0  0")
+    head = [*lines[:3], f"{n_atoms + 1:3d}{n_bonds + 1:3d}{lines[3][6:]}"]
+    return "\n".join([*head, *atoms, *bonds, f"M  CHG  1 {n_atoms + 1:3d}  -1", *rest]) + "\n"
 
 
 def _protein(pdb: str, path: Path) -> list[tuple[int, int]]:

@@ -1,11 +1,12 @@
 """Random input files of APBS, and how far the energies here are from those of `apbs` in the same folder.
 
-python tests/benchmarks/pb_random.py [--count 400] [--seed 1] [--folder FOLDER] [--keep]
+python tests/benchmarks/pb_random.py [--count 400] [--first 0] [--seed 1] [--folder FOLDER] [--seconds S]
 
 Molecules of 1 to 80 spheres without regard for chemistry: overlapping, at places with few digits, some without a radius
 or a charge. Grids, equations, surfaces, charges, borders and salts of every kind that both programs compute; most are
-nonlinear. Needs `apbs` on the path. A line for each input that differs by more than 1e-6, that one program alone
-refuses, or whose energy is no number; then the counts. Inputs that `apbs` does not converge for do not count.
+nonlinear. --first leaves out the inputs before it, so that several processes share them. Needs `apbs` on the path. A
+line for each input that differs by more than 1e-6, that one program alone refuses, or whose energy is no number; then
+the counts. Inputs that `apbs` does not converge for, or not within S processor seconds, do not count.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def molecule_of(rng: np.random.Generator) -> str:
         charge = rng.choice([1.0, -1.0, 0.0, np.round(rng.uniform(-1, 1), 4)])
         radius = rng.choice([0.0, 0.5, 1.0, 1.5, 2.0, np.round(rng.uniform(0.4, 2.7), 4)])
         radius = max(radius, 0.5) if number == 1 else radius
-        lines.append(f"ATOM {number:6d}  C   MOL     1    {x:8.3f}{y:8.3f}{z:8.3f} {charge:8.4f} {radius:7.4f}")
+        lines.append(f"ATOM {number:6d}  C   MOL {number:5d}    {x:8.3f}{y:8.3f}{z:8.3f} {charge:8.4f} {radius:7.4f}")
     return "\n".join(lines) + "\n"
 
 
@@ -78,9 +79,12 @@ def energy_here(path: Path) -> tuple[float, str]:
         return np.nan, str(error)
 
 
-def energy_there(path: Path) -> tuple[float, bool]:
+def energy_there(path: Path, seconds: int | None) -> tuple[float, bool]:
     """Energy of `apbs`, kJ/mol, and whether its solver converged."""
-    done = subprocess.run(["apbs", path.name], cwd=path.parent, capture_output=True, text=True, check=False)
+    limit = "" if seconds is None else f"ulimit -t {seconds}; "
+    done = subprocess.run(
+        ["bash", "-c", f"{limit}exec apbs {path.name}"], cwd=path.parent, capture_output=True, text=True, check=False
+    )
     found = re.search(rf"Global net ELEC energy = {NUMBER} kJ", done.stdout)
     log = path.parent / "io.mc"
     residuals = re.findall(rf"relative residual = {NUMBER}", log.read_text()) if log.exists() else []
@@ -93,8 +97,10 @@ def energy_there(path: Path) -> tuple[float, bool]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=400)
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path)
+    parser.add_argument("--seconds", type=int)
     options = parser.parse_args()
     folder = options.folder or Path(tempfile.mkdtemp())
     folder.mkdir(parents=True, exist_ok=True)
@@ -102,9 +108,12 @@ def main() -> None:
     worst = 0.0
     for number in range(options.count):
         path = folder / f"{number}.in"
-        path.with_suffix(".pqr").write_text(molecule_of(rng))
-        path.write_text(input_of(rng, f"{number}.pqr"))
-        there, converged = energy_there(path)
+        molecule, text = molecule_of(rng), input_of(rng, f"{number}.pqr")
+        if number < options.first:
+            continue
+        path.with_suffix(".pqr").write_text(molecule)
+        path.write_text(text)
+        there, converged = energy_there(path, options.seconds)
         here, why = energy_here(path)
         if not converged:
             counts["not there"] += 1

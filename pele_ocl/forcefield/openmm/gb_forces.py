@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...atoms import DefaultRadii, Floats, Ints, Labels
-from ...atoms.radii import BONDI_SETS, hct_scale, radii_set, tidy_set
+from ...atoms.radii import BONDI_SETS, hct_scale, radii_set
 from ...common.errors import InputError
 from ...common.extras import extra
 from .forces import A_PER_NM, Forces, terms
@@ -58,7 +58,7 @@ def gb_parameters(
     Raises InputError for two GB forces, a CustomGBForce that is none of openmm.app's, and other charges.
     """
     if radii is not None:
-        return GBParameters(*radii_set(radii, labels, bonds), tidy_set(radii))
+        return GBParameters(*radii_set(radii, labels, bonds), radii)
     found = [*forces.of("GBSAOBCForce"), *forces.of("CustomGBForce")]
     if len(found) > 1:
         raise InputError(f"the System has {len(found)} Generalized Born forces; one is needed, or none")

@@ -12,8 +12,7 @@ from xml.etree import ElementTree
 from ...atoms import Atoms, Structure
 from ...atoms.chemistry import is_polymer, is_water
 from ...atoms.names import residue_names
-from ...atoms.radii import RADII_SETS, tidy_set
-from ...common import arguments
+from ...atoms.radii import gb_set
 from ...common.errors import InputError, ParameterError
 from ...common.extras import extra
 from ...common.textfiles import quoted
@@ -40,7 +39,7 @@ def load(name: str, radii: str | None = None, allow_scripts: bool = False) -> Xm
     Raises InputError where OpenMM is not installed, for unknown names and files, and for scripts that are not allowed.
     """
     if radii is not None:
-        arguments.choice("the set of GB radii", tidy_set(radii), RADII_SETS)
+        gb_set(radii)
     files = tuple(file for part in name.split(",") for file in _files(part.strip()))
     if not allow_scripts:
         _refuse_scripts(files)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
 
-from ..atoms import Atoms
-from ..common import arguments
-from ..common.errors import InputError, ParameterError
+from ..common.errors import ParameterError
 from ..common.installation import shipped
+from .labels import Floats, Labels
+from .radii import PDB2PQR
 
-NAMED_RADII = ("amber", "charmm", "parse")
 # Residues of one name that differ in protons or disulphide bonds, by PDB2PQR's names, and other names of residues.
 _STATES = {
     "HIS": ("HID", "HIE", "HIP"), "HSD": ("HID",), "HSE": ("HIE",), "HSP": ("HIP",), "CYS": ("CYS", "CYX", "CYM"),
@@ -25,23 +23,19 @@ _ENDS = ("{}", "N{}", "C{}", "{}5", "{}3", "{}N")  # of chains and strands, with
 _ATOMS = {"HO5'": "H5T", "HO3'": "H3T", "OP1": "O1P", "OP2": "O2P"}
 
 
-def with_named_radii(atoms: Atoms, name: str) -> Atoms:
-    """Give atoms the radii of a force field of PDB2PQR; charges stay.
+def radii_by_names(name: str, labels: Labels) -> Floats:
+    """Radii (n,) A of a force field of PDB2PQR.
 
-    name : one of NAMED_RADII
+    name : one of PDB2PQR_SETS
 
-    Raises InputError for another name or atoms without labels, and ParameterError that names the first residue or atom
-    that the force field does not have.
+    Raises ParameterError that names the first residue or atom that the force field does not have.
     """
-    arguments.choice("radii", name, NAMED_RADII)
-    labels = atoms.labels
-    if labels is None:
-        raise InputError(f"the radii {name} go by names of atoms, which these atoms do not have")
-    radii = np.empty(len(atoms))
-    ends = [*labels.residue_starts.tolist(), len(atoms)]
+    own_name = name.removeprefix(PDB2PQR)
+    radii = np.empty(len(labels.names))
+    ends = [*labels.residue_starts.tolist(), len(labels.names)]
     for residue, begin, end in zip(labels.residues, ends, ends[1:], strict=False):
         names = [_ATOMS.get(each, each) for each in map(str, labels.names[begin:end])]
-        found = _template(name, residue.name, names)
+        found = _template(own_name, residue.name, names)
         if found is None:
             raise ParameterError(f"{residue}: the radii {name} have no such residue; give radii of your own")
         missing = next((own for own in names if own not in found), None)
@@ -51,7 +45,7 @@ def with_named_radii(atoms: Atoms, name: str) -> Atoms:
                 "as the PDB does"
             )
         radii[begin:end] = [found[own] for own in names]
-    return replace(atoms, gb_radii=radii, gb_radii_set=f"pdb2pqr-{name}")
+    return radii
 
 
 def _template(name: str, residue: str, atoms: Sequence[str]) -> dict[str, float] | None:

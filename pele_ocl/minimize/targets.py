@@ -1,43 +1,20 @@
-"""Files that a run reads and writes."""
+"""Files that a run over structures writes, planned before anything is computed."""
 
 from __future__ import annotations
 
-import glob
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
-import click
-
-from ...common.errors import FormatError
-from ...common.inputfile import read_file
-from ...formats.conformation_files import written_suffixes
-from ...jobs.journal import read_journal
-from ...jobs.outputs import NAME, OutputNames
-from ...minimize.spec import WRITTEN
-from ..command import INPUT, EachOnce, Input, _File
-from ..overwriting import refuse_overwriting, same_file
-
-
-class Target(_File):
-    """Path of a structure, of a folder of them, a pattern of their names, or of a report beside them."""
-
-    input: Input = INPUT
-
-
-TARGET = Target()
-
-
-def expanded(_: click.Context, __: click.Parameter, given: tuple[Path, ...]) -> tuple[Path, ...]:
-    """List the paths, each once, with the files in place of a pattern that a shell left alone."""
-    found: dict[Path, None] = {}
-    for path in given:
-        matches = [] if path.exists() else sorted(glob.glob(str(path), recursive=True))
-        found |= dict.fromkeys(map(Path, matches)) if matches else {path: None}
-    return tuple(found)
+from ..common.errors import FormatError
+from ..common.inputfile import read_file
+from ..common.writing import same_file
+from ..formats.conformation_files import written_suffixes
+from ..jobs.journal import read_journal
+from ..jobs.outputs import NAME, OutputNames, refuse_overwriting
+from .spec import WRITTEN
 
 
 @dataclass(frozen=True)
@@ -54,10 +31,14 @@ class OutputTargets:
     journal: Path | None
 
     @classmethod
-    def planned(cls, output: Path, paths: Sequence[Path], are_many: bool, report: Path | None) -> OutputTargets:
+    def planned(
+        cls, output: Path, paths: Sequence[Path], are_many: bool, journal: str = "minimize.jsonl",
+        table: Path | None = None, inputs: Iterable[Path] = (),
+    ) -> OutputTargets:  # fmt: skip
         """Plan the targets of inputs, in a folder that is still to be made; nothing is written.
 
-        are_many : True if one input has many conformations, which go to one file; report : a file to be written, too
+        are_many : True if one input has many conformations, which go to one file; table : a file to be written, too
+        journal : name of the journal of several structures; inputs : further files that are read
 
         Raises FormatError for what cannot be written, or would be written over an input.
         """
@@ -71,8 +52,8 @@ class OutputTargets:
             raise FormatError(f"{output}: is one file for {len(paths):,} structures; name a folder, or use {NAME}")
         folder = output if is_folder else output.parent
         files = {path: names.name(path) for path in paths}
-        _refuse(files, report, folder if NAME in names.pattern else None)
-        several = f"{output.name}.jsonl" if are_many else "minimize.jsonl"
+        _refuse(files, table, folder if NAME in names.pattern else None, [*paths, *inputs])
+        several = f"{output.name}.jsonl" if are_many else journal
         return cls(output, files, folder, folder / several if are_many or len(paths) > 1 else None)
 
 
@@ -116,23 +97,21 @@ def _written_in(targets: OutputTargets, pattern: str) -> Iterator[tuple[Path, Pa
             yield target, written[sha256]
 
 
-def _refuse(files: dict[Path, Path], report: Path | None, new_folder: Path | None) -> None:
+def _refuse(files: dict[Path, Path], table: Path | None, new_folder: Path | None, inputs: Sequence[Path]) -> None:
     """Raise FormatError for two files of one name, for inputs that would be written over, and for bad places.
 
     new_folder : that is made where it is not there
     """
-    context = click.get_current_context()
-    inputs = cast(EachOnce, context.command).inputs(context)
     seen: dict[Path, Path] = {}
     for path, target in files.items():
         other = seen.setdefault(target.absolute(), path)
         if other != path:
             raise FormatError(f"{target}: would be written for {other} and for {path}; minimise one of them by itself")
         _refuse_place(target, inputs, new_folder)
-    if report is not None:
-        if any(same_file(report, target) for target in files.values()):
-            raise FormatError(f"{report}: is written as a structure, too; give the report another name")
-        _refuse_place(report, inputs, new_folder)
+    if table is not None:
+        if any(same_file(table, target) for target in files.values()):
+            raise FormatError(f"{table}: is written as a structure, too; give the table another name")
+        _refuse_place(table, inputs, new_folder)
 
 
 def _refuse_place(path: Path, inputs: Sequence[Path], new_folder: Path | None) -> None:
