@@ -26,7 +26,12 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .atoms.atoms import selection as selection
     from .binding import Binding as Binding
     from .binding import BindingEnergies as BindingEnergies
+    from .binding import BindingResult as BindingResult
+    from .binding import BindingSpec as BindingSpec
     from .binding import PBSolvent as PBSolvent
+    from .binding import binding as binding
+    from .binding.mmpbsa import MmpbsaResult as MmpbsaResult
+    from .binding.mmpbsa import mmpbsa as mmpbsa
     from .checking import CheckResult as CheckResult
     from .checking import check_kernel as check_kernel
     from .common.errors import DeviceError as DeviceError
@@ -72,10 +77,16 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .interop.preparation import Preparation as Preparation
     from .interop.preparing import prepare as prepare
     from .ions import IonsResult as IonsResult
+    from .ions import ions as ions
     from .ions import place_ions as place_ions
     from .ligand import Ligand as Ligand
     from .ligand import read_ligands as read_ligands
+    from .mapmath import MapResult as MapResult
+    from .mapmath import Samples as Samples
     from .mapmath import combine_maps as combine_maps
+    from .mapmath import convert as convert
+    from .mapmath import mapmath as mapmath
+    from .mapmath import sample_map as sample_map
     from .minimize import MinimizeBatch as MinimizeBatch
     from .minimize import Minimizer as Minimizer
     from .minimize import MinimizeResult as MinimizeResult
@@ -88,6 +99,8 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .nonbond import nonbond as nonbond
     from .nonbond.spec import NonbondSpec as NonbondSpec
     from .opencl.device import list_devices as list_devices
+    from .painting import draw_surface as draw_surface
+    from .painting import write_page as write_page
     from .pairs import AllPairs as AllPairs
     from .pairs import PairList as PairList
     from .pairs import all_pairs as all_pairs
@@ -105,13 +118,17 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .pb import pb as pb
     from .potmap import Potmap as Potmap
     from .potmap import PotmapResult as PotmapResult
+    from .potmap import potentials_over as potentials_over
     from .potmap import potmap as potmap
+    from .potmap import potmap_over as potmap_over
     from .reading import read as read
     from .relax import RelaxBatch as RelaxBatch
     from .relax import Relaxer as Relaxer
     from .relax import RelaxResult as RelaxResult
     from .relax import relax as relax
     from .relax.spec import RelaxSpec as RelaxSpec
+    from .rescore import RescoreResult as RescoreResult
+    from .rescore import rescore as rescore
     from .sampling import sample as sample
     from .solvent import Solvent as Solvent
     from .solvent import SolventBatch as SolventBatch
@@ -120,12 +137,10 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .solvent.spec import SolventSpec as SolventSpec
     from .trajectories import batches_over as batches_over
     from .trajectories import energy_over as energy_over
-    from .trajectories import potentials_over as potentials_over
-    from .trajectories import potmap_over as potmap_over
     from .trajectories import read_conformations as read_conformations
     from .trajectories import trajectory as trajectory
-    from .view import draw_surface as draw_surface
-    from .view import write_page as write_page
+    from .view import View as View
+    from .view import view as view
 
     __version__: str
 
@@ -133,7 +148,9 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
 _HOMES = {
     "atoms": ("Atoms", "Labels", "Structure"),
     "atoms.atoms": ("selection",),
-    "binding": ("Binding", "BindingEnergies", "PBSolvent"),
+    "binding": ("Binding", "BindingEnergies", "BindingResult", "BindingSpec", "PBSolvent"),
+    "binding.mmpbsa": ("MmpbsaResult", "mmpbsa"),
+    "rescore": ("RescoreResult",),
     "checking": ("CheckResult", "check_kernel"),
     "dynamics": ("Simulation",),
     "dynamics.result": ("SimulateResult",),
@@ -159,7 +176,7 @@ _HOMES = {
     "interop.preparing": ("prepare",),
     "ions": ("IonsResult", "place_ions"),
     "ligand": ("Ligand", "read_ligands"),
-    "mapmath": ("combine_maps",),
+    "mapmath": ("MapResult", "Samples", "combine_maps", "convert", "sample_map"),
     "minimize": ("MinimizeBatch", "MinimizeResult", "Minimizer", "minimize_many"),
     "nonbond": ("Nonbond", "NonbondBatch", "NonbondResult"),
     "opencl.device": ("list_devices",),
@@ -168,26 +185,30 @@ _HOMES = {
         "without_bonded", "write_pairs",
     ),
     "pb": ("PBIon", "PBLevelResult", "PBModel", "PBResult", "PoissonBoltzmann"),
-    "potmap": ("Potmap", "PotmapResult"),
+    "potmap": ("Potmap", "PotmapResult", "potentials_over", "potmap_over"),
     "reading": ("read",),
     "relax": ("RelaxBatch", "RelaxResult", "Relaxer"),
     "sampling": ("sample",),
     "solvent": ("Solvent", "SolventBatch", "SolventResult"),
-    "trajectories": (
-        "batches_over", "energy_over", "potentials_over", "potmap_over", "read_conformations", "trajectory",
-    ),
-    "view": ("draw_surface", "write_page"),
+    "painting": ("draw_surface", "write_page"),
+    "trajectories": ("batches_over", "energy_over", "read_conformations", "trajectory"),
+    "view": ("View",),
 }  # fmt: skip
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 _CALLED = (
+    "binding",
     "energy",
     "explore",
+    "ions",
+    "mapmath",
     "minimize",
     "nonbond",
     "pb",
     "potmap",
     "relax",
+    "rescore",
     "solvent",
+    "view",
 )  # packages that are functions, too
 
 __all__ = sorted([*_MODULES, *_CALLED])

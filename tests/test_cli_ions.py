@@ -28,7 +28,7 @@ def report(out, *arguments, path=HEXAPEPTIDE) -> dict:
 
 
 def test_summary_is_for_reading(out):
-    text = run("ions", HEXAPEPTIDE, "-o", out, *COARSE, "--ion", "NA:3", "--ion", "CL:auto", "--neutralize").stdout
+    text = run("ions", HEXAPEPTIDE, "-o", out, *COARSE, "--add", "NA:3", "--add", "CL:auto", "--neutralize").stdout
     lines = text.splitlines()
     assert lines[0] == "hexapeptide.pdb: 96 atoms, 6 residues, net charge -1.000 e"
     assert lines[1:3] == ["Force field   amber99sb", "Medium        dielectric 1, no salt; all charges"]
@@ -38,17 +38,17 @@ def test_summary_is_for_reading(out):
     assert "Energy of the ions -" in text
     assert f"blocked, float32, on {DEVICES[0]}: map " in text
     assert "Grid:" not in text
-    assert "Grid: 33 x 34 x 39 points" in run("ions", HEXAPEPTIDE, "-o", out, *COARSE, "--ion", "NA:3", "-v").stdout
+    assert "Grid: 33 x 34 x 39 points" in run("ions", HEXAPEPTIDE, "-o", out, *COARSE, "--add", "NA:3", "-v").stdout
 
 
 def test_json_holds_what_the_function_gives(out):
-    found = report(out, "--ion", "NA:3", "--ion", "CL:2", "--precision", "float64", "--padding", 8)
+    found = report(out, "--add", "NA:3", "--add", "CL:2", "--precision", "float64", "--padding", 8)
     expected = place_ions(
         read(HEXAPEPTIDE), {"NA": 3, "CL": 2}, spacing=1, padding=8, precision="float64", device=DEVICES[0]
     )
     names = "schema structure sha256 "
     names += "n_atoms composition n_ions counts net_charge free_volume shape origin spacing device variant precision"
-    assert list(found) == [*names.split(), "energy", "ions", "seconds", "settings", "notes"]
+    assert list(found) == [*names.split(), "energy", "ions", "seconds", "settings", "notes", "note_codes"]
     assert found["counts"] == {"NA": 3, "CL": 2}
     assert found["shape"] == list(expected.grid.shape)
     assert found["energy"]["total"] == pytest.approx(expected.energy)
@@ -80,7 +80,7 @@ def test_neutralize_alone_chooses_sodium_or_chloride(out):
 
 def test_the_map_with_the_ions(out, tmp_path):
     chart = tmp_path / "map.dx"
-    report(out, "--ion", "MG:2", "--map", chart, "--dielectric", 4, "--precision", "float64")
+    report(out, "--add", "MG:2", "--map", chart, "--dielectric", 4, "--precision", "float64")
     expected = place_ions(
         read(HEXAPEPTIDE), {"MG": 2}, spacing=1, dielectric=4, precision="float64", device=DEVICES[0], keep_map=True
     )
@@ -92,14 +92,14 @@ def test_the_map_with_the_ions(out, tmp_path):
 def test_mmcif_comes_out_as_pdb(out, tmp_path):
     source = tmp_path / "in.cif"
     gemmi.read_structure(str(HEXAPEPTIDE)).make_mmcif_document().write_file(str(source))
-    assert report(out, "--ion", "NA:1", path=source)["n_atoms"] == 96
+    assert report(out, "--add", "NA:1", path=source)["n_atoms"] == 96
     assert len(read(out)) == 97
 
 
 def test_ions_of_the_file_stay_and_are_told(out, tmp_path):
-    assert "already" not in run("ions", HEXAPEPTIDE, "-o", out, *COARSE, "--ion", "NA:2", "--ion", "CL:1").stderr
+    assert "already" not in run("ions", HEXAPEPTIDE, "-o", out, *COARSE, "--add", "NA:2", "--add", "CL:1").stderr
     more = tmp_path / "more.pdb"
-    done = run("ions", out, "-o", more, *COARSE, "--ion", "CL:1")
+    done = run("ions", out, "-o", more, *COARSE, "--add", "CL:1")
     assert f"Note: {out} holds ions already (2 NA, 1 CL); they stay as atoms of the molecule" in done.stderr
     assert done.stdout.startswith("out.pdb: 99 atoms, 6 amino acids, 3 ions (2 NA, 1 CL), net charge +0.000 e\n")
     assert "\n1 ion: 1 CL;" in done.stdout
@@ -109,9 +109,9 @@ def test_ions_of_the_file_stay_and_are_told(out, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--ion", "NA:0"), "no ion was placed: all counts are 0"),
-        (("--ion", "CL:auto", "--neutralize"), "no ion that was asked for brings the net charge of -1.000 e nearer to"),
-        (("--ion", "CL:auto", "--concentration", 1e-5), "1e-05 mol/L in the free volume of "),
+        (("--add", "NA:0"), "no ion was placed: all counts are 0"),
+        (("--add", "CL:auto", "--neutralize"), "no ion that was asked for brings the net charge of -1.000 e nearer to"),
+        (("--add", "CL:auto", "--concentration", 1e-5), "1e-05 mol/L in the free volume of "),
     ],
 )
 def test_no_ion_is_said(out, arguments, words):
@@ -124,13 +124,13 @@ def test_no_ion_is_said(out, arguments, words):
 
 def test_a_map_of_the_salted_molecule(out, tmp_path):
     """Ions stand on multiples of the spacing; the map's points stand beside them."""
-    done = run("ions", HEXAPEPTIDE, "-o", out, "--ion", "NA:3")
+    done = run("ions", HEXAPEPTIDE, "-o", out, "--add", "NA:3")
     assert "\n3 ions: 3 NA;" in done.stdout
     for spacing in (0.5, 0.25, 1):
         run("potmap", out, "--spacing", spacing, "--padding", 1, "-o", tmp_path / "map.mrc")
         beside = read_map(tmp_path / "map.mrc").grid.origin / spacing % 1
         np.testing.assert_allclose(beside, 0.5 if spacing < 1 else beside[0])
-    again = run("ions", out, "-o", tmp_path / "again.pdb", "--ion", "CL:1")
+    again = run("ions", out, "-o", tmp_path / "again.pdb", "--add", "CL:1")
     assert "\n1 ion: 1 CL;" in again.stdout
     assert len(read(tmp_path / "again.pdb")) == 100
 
@@ -138,10 +138,10 @@ def test_a_map_of_the_salted_molecule(out, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--ion", "NA"], "'NA' is not NAME:COUNT or NAME:auto"),
-        (["--ion", "NA:-1"], "'NA:-1' is not NAME:COUNT"),
-        (["--ion", "NA:1", "--ion", "NA:2"], "NA is given twice"),
-        ([], "say which ions: --ion NA:12, or --neutralize, or --concentration 0.15"),
+        (["--add", "NA"], "'NA' is not NAME:COUNT or NAME:auto"),
+        (["--add", "NA:-1"], "'NA:-1' is not NAME:COUNT"),
+        (["--add", "NA:1", "--ion", "NA:2"], "NA is given twice"),
+        ([], "say which ions: --add, or --neutralize, or --concentration 0.15"),
         (["--neutralize", "--concentration", "0.1"], "choose one of --neutralize and --concentration"),
     ],
 )
@@ -152,18 +152,20 @@ def test_usage_errors(out, arguments, words):
 
 
 def test_errors_leave_nothing_behind(out, tmp_path):
-    assert "there is no ion 'XX'" in error_of("ions", HEXAPEPTIDE, "-o", out, "--ion", "XX:1")
-    assert "NA:auto needs a rule" in error_of("ions", HEXAPEPTIDE, "-o", out, "--ion", "NA:auto")
-    assert "there was room for " in error_of("ions", HEXAPEPTIDE, "-o", out, *COARSE, "--ion", "NA:100")
+    assert "there is no ion 'XX'" in error_of("ions", HEXAPEPTIDE, "-o", out, "--add", "XX:1")
+    assert "NA:auto needs a rule" in error_of("ions", HEXAPEPTIDE, "-o", out, "--add", "NA:auto")
+    assert "there was room for " in error_of("ions", HEXAPEPTIDE, "-o", out, *COARSE, "--add", "NA:100")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_outputs_are_checked_first(tmp_path):
-    ion = ("--ion", "NA:1")
+    ion = ("--add", "NA:1")
     assert "unknown suffix '.cif'" in error_of("ions", "no.pdb", "-o", tmp_path / "out.cif", *ion)
     assert "the folder" in error_of("ions", "no.pdb", "-o", tmp_path / "no" / "out.pdb", *ion)
     assert "same file as the input" in error_of("ions", HEXAPEPTIDE, "-o", HEXAPEPTIDE, *ion)
-    assert "unknown suffix '.xyz'" in error_of("ions", "no.pdb", "-o", tmp_path / "o.pdb", "--map", "m.xyz", *ion)
+    assert "unknown suffix '.xyz'" in error_of(
+        "ions", "no.pdb", "-o", tmp_path / "o.pdb", "--map-output", "m.xyz", *ion
+    )
     assert "no such file" in error_of("ions", tmp_path / "no.pdb", "-o", tmp_path / "out.pdb", *ion)
     assert list(tmp_path.iterdir()) == []
 

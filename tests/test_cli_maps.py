@@ -130,7 +130,7 @@ def test_conversion_and_back(map_, map_file, tmp_path, suffix):
     found = read_map(tmp_path / f"b{suffix}")
     assert found.unit == ("hartree/e" if suffix == ".cube" else "kcal/mol/e")
     assert found.title == "A slope"
-    run("convert", tmp_path / f"b{suffix}", tmp_path / "c.dx", "--units", "kcal/mol/e")
+    run("convert", tmp_path / f"b{suffix}", tmp_path / "c.dx", "--unit", "kcal/mol/e")
     back = read_map(tmp_path / "c.dx")
     scale = np.abs(map_.values).max()
     np.testing.assert_allclose(back.values, map_.values, rtol=0, atol=1e-5 * scale)
@@ -139,13 +139,13 @@ def test_conversion_and_back(map_, map_file, tmp_path, suffix):
 
 
 def test_conversion_of_units(map_, map_file, tmp_path):
-    report = json.loads(run("convert", map_file, tmp_path / "b.cube", "--units", "mV", "--json").stdout)
+    report = json.loads(run("convert", map_file, tmp_path / "b.cube", "--unit", "mV", "--json").stdout)
     assert (report["unit"], report["shape"]) == ("mV", [60, 40, 30])
     assert report["max"] == pytest.approx(map_.values.max() * potential_factor("mV"), rel=1e-6)
     found = read_map(tmp_path / "b.cube")
     assert found.unit == "mV"
     np.testing.assert_allclose(found.values, map_.values * potential_factor("mV"), rtol=1e-5, atol=1e-2)
-    run("convert", map_file, tmp_path / "b.h5", "--units", "kT/e", "--temperature", 310)
+    run("convert", map_file, tmp_path / "b.h5", "--unit", "kT/e", "--temperature", 310)
     found = read_map(tmp_path / "b.h5")
     assert (found.unit, found.temperature) == ("kT/e", 310)
     assert json.loads(run("sample", tmp_path / "b.h5", HEXAPEPTIDE, "--json").stdout)["temperature"] == 310
@@ -159,37 +159,37 @@ def test_units_that_a_file_does_not_say(tmp_path):
     source.write_text(VMD_DX)
     assert "(the file says no unit)" in run("convert", source, tmp_path / "b.cube").stdout
     np.testing.assert_array_equal(read_map(tmp_path / "b.cube").values, read_map(source).values)
-    assert error_of("convert", source, tmp_path / "b.dx", "--units", "V") == (
-        f"{source}: does not say its unit; name it with --from-units"
+    assert error_of("convert", source, tmp_path / "b.dx", "--unit", "V") == (
+        f"{source}: does not say its unit; name it with --from-unit"
     )
-    assert error_of("convert", source, tmp_path / "b.dx", "--from-units", "kT/e", "--units", "V") == (
+    assert error_of("convert", source, tmp_path / "b.dx", "--from-unit", "kT/e", "--unit", "V") == (
         "the temperature of the unit kT/e is not known; give it in K, 298.15, say"
     )
     assert not (tmp_path / "b.dx").exists()
-    run("convert", source, tmp_path / "b.dx", "--from-units", "kT/e", "--units", "mV", "--temperature", 300)
+    run("convert", source, tmp_path / "b.dx", "--from-unit", "kT/e", "--unit", "mV", "--temperature", 300)
     np.testing.assert_allclose(read_map(tmp_path / "b.dx").values.max(), 6 * 25.852, rtol=1e-5)
     assert "says that its unit is mV, not V; leave out --from-units" in error_of(
-        "convert", tmp_path / "b.dx", tmp_path / "c.dx", "--from-units", "V"
+        "convert", tmp_path / "b.dx", tmp_path / "c.dx", "--from-unit", "V"
     )
 
 
 def test_temperature_of_the_unit(map_file, tmp_path):
     warm, warmer = tmp_path / "300.h5", tmp_path / "310.h5"
-    run("convert", map_file, warm, "--units", "kT/e", "--temperature", 300)
+    run("convert", map_file, warm, "--unit", "kT/e", "--temperature", 300)
     assert " kT/e at 310 K\n" in run("convert", warm, warmer, "--temperature", 310).stdout
     assert read_map(warmer).temperature == 310
     np.testing.assert_allclose(read_map(warmer).values, read_map(warm).values * 300 / 310, rtol=1e-6)
     assert error_of("convert", map_file, tmp_path / "b.dx", "--temperature", 310) == (
-        f"{map_file}: --temperature belongs to the unit kT/e; leave it out, or give --units kT/e"
+        f"{map_file}: --temperature belongs to the unit kT/e; leave it out, or give --unit kT/e"
     )
-    assert error_of("convert", warm, tmp_path / "b.dx", "--units", "mV", "--temperature", 310) == (
+    assert error_of("convert", warm, tmp_path / "b.dx", "--unit", "mV", "--temperature", 310) == (
         f"{warm}: says that its unit is kT/e at 300 K; leave out --temperature"
     )
     assert "must be positive, in K; not -1" in error_of("convert", warm, tmp_path / "b.dx", "--temperature", -1)
     assert not (tmp_path / "b.dx").exists()
     source = tmp_path / "vmd.dx"
     source.write_text(VMD_DX)
-    run("convert", source, tmp_path / "b.dx", "--from-units", "kT/e", "--temperature", 298)
+    run("convert", source, tmp_path / "b.dx", "--from-unit", "kT/e", "--temperature", 298)
     assert read_map(tmp_path / "b.dx").temperature == 298
     np.testing.assert_array_equal(read_map(tmp_path / "b.dx").values, read_map(source).values)
 
@@ -199,7 +199,7 @@ def test_all_maps_of_a_file_are_kept(map_, tmp_path):
     field = Map(map_.grid, -map_.values, "kcal/mol/e/A", "field_x")
     count = Map(map_.grid, np.full_like(map_.values, 3), "", "models")
     write_map(source, map_, extra={"max": Map(map_.grid, 2 * map_.values, "kcal/mol/e"), "field_x": field, "n": count})
-    done = run("convert", source, target, "--units", "kT/e", "--temperature", 300)
+    done = run("convert", source, target, "--unit", "kT/e", "--temperature", 300)
     assert done.stderr == ""
     factor = potential_factor("kT/e", 300)
     with h5py.File(target) as file:

@@ -461,19 +461,24 @@ def test_a_file_that_ends_in_the_middle(folder):
 
 
 def test_options_stand_in_the_input_file_alone(folder):
-    assert "leave out --surface" in run("pb", "apbs.in", "--surface", "mol", code=2).stderr
+    for words in (("--dielectric-surface", "mol"), ("--surface", "mol")):  # the latter is its former name
+        assert "leave out --dielectric-surface" in run("pb", "apbs.in", *words, code=2).stderr
+    assert "leave out --select" in run("pb", "apbs.in", "--select", "protein", code=2).stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("--ion", "1:x"), "'1:x' is not CHARGE:CONC or CHARGE:CONC:RADIUS"),
         (("--ionic-strength", "0.1", "--ion", "1:0.1"), "choose one of --ionic-strength and --ion"),
         (("--like", "apbs", "--extrapolate"), "belong to energies without --like apbs"),
     ],
 )
 def test_options_that_do_not_fit(arguments, sentence):
     assert sentence in run("pb", HEXAPEPTIDE, *arguments, code=2).stderr
+
+
+def test_an_ion_that_cannot_be_read():
+    assert "'1:x' is not CHARGE:CONC or CHARGE:CONC:RADIUS" in run("pb", HEXAPEPTIDE, "--ion", "1:x", code=2).stderr
 
 
 def test_a_salt_that_is_not_neutral():

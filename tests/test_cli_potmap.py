@@ -78,7 +78,7 @@ def test_json_is_one_object(atoms, grid):
     found = report()
     names = "schema structure sha256 "
     names += "shape origin spacing n_atoms composition device method variant precision settings unit min max mean"
-    assert list(found) == [*names.split(), "seconds", "evals_per_second", "notes"]
+    assert list(found) == [*names.split(), "seconds", "evals_per_second", "notes", "note_codes"]
     values = reference.potmap(atoms, grid)
     assert found["shape"] == list(grid.shape)
     assert found["origin"] == grid.origin.tolist()
@@ -111,7 +111,7 @@ def test_options_reach_the_map(atoms, grid, arguments, model):
 
 @pytest.mark.parametrize("unit", POTENTIAL_UNITS)
 def test_units(unit):
-    found = report("--units", unit, "--temperature", 310)
+    found = report("--unit", unit, "--temperature", 310)
     assert found["unit"] == unit
     assert found["max"] == pytest.approx(report()["max"] * potential_factor(unit, 310), rel=1e-12)
 
@@ -141,7 +141,7 @@ def test_several_devices():
 @pytest.mark.parametrize("suffix", [".dx", ".dx.gz", ".mrc", ".h5"])
 def test_map_files(atoms, grid, tmp_path, suffix):
     path = tmp_path / f"map{suffix}"
-    run("potmap", HEXAPEPTIDE, *SMALL, *DOUBLE, "-o", path, "--units", "kT/e", "--temperature", 310)
+    run("potmap", HEXAPEPTIDE, *SMALL, *DOUBLE, "-o", path, "--unit", "kT/e", "--temperature", 310)
     written = read_map(path)
     np.testing.assert_allclose(written.grid.origin, grid.origin, atol=3e-5)
     expected = reference.potmap(atoms, grid) * potential_factor("kT/e", 310)
@@ -161,7 +161,7 @@ def test_several_files_at_once(atoms, grid, tmp_path):
         assert file.attrs["input"] == str(HEXAPEPTIDE)
 
 
-@pytest.mark.parametrize(("named", "written"), [((), "hartree/e"), (("--units", "kcal/mol/e"), "kcal/mol/e")])
+@pytest.mark.parametrize(("named", "written"), [((), "hartree/e"), (("--unit", "kcal/mol/e"), "kcal/mol/e")])
 def test_a_cube_file_is_in_the_unit_that_was_named(tmp_path, named, written):
     run("potmap", HEXAPEPTIDE, *SMALL, "-o", tmp_path / "map.cube", *named)
     assert read_map(tmp_path / "map.cube").unit == written
@@ -180,7 +180,7 @@ def test_the_field_in_a_file(atoms, grid, tmp_path):
 
 def test_the_temperature_of_the_fields_unit(tmp_path):
     path = tmp_path / "map.h5"
-    run("potmap", HEXAPEPTIDE, *SMALL, "--field", "--units", "kT/e", "--temperature", 310, "-o", path)
+    run("potmap", HEXAPEPTIDE, *SMALL, "--field", "--unit", "kT/e", "--temperature", 310, "-o", path)
     with h5py.File(path) as file:
         assert {
             (file[name].attrs["unit"], file[name].attrs["temperature"]) for name in ("field_x", "field_strength")
@@ -194,7 +194,7 @@ def test_a_picture(tmp_path):
 
 def test_a_picture_names_the_file(tmp_path, monkeypatch):
     titles = []
-    module = import_module("pele_ocl.cli.potmap.output")
+    module = import_module("pele_ocl.potmap.pictures")
     monkeypatch.setattr(module, "draw_slices", lambda path, map_, inputs: titles.append(map_.title))
     run("potmap", HEXAPEPTIDE, *SMALL, "--png", tmp_path / "map.png")
     assert titles == ["hexapeptide.pdb: Coulomb potential of 96 atoms"]
@@ -246,22 +246,31 @@ def test_numbers_of_models_in_mmcif(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--cutoff", 9), "--cutoff and --smooth belong to --method cutoff"),
-        (("--smooth",), "--cutoff and --smooth belong to --method cutoff"),
-        (("--combine", "avg"), "--combine belongs to --models all"),
-        (("--origin", 0, 0, 0), "a grid is given by --padding, or by --origin and --shape together"),
-        (
-            ("--origin", 0, 0, 0, "--shape", 2, 2, 2, "--padding", 3),
-            "a grid is given by --padding, or by --origin and --shape together",
-        ),
-        (("--field",), "the field needs a file that holds several maps: give an -o that ends in .h5"),
-        (("--field", "--models", "all", "-o", "a.h5"), "choose one of --field and --models all"),
-        (("--models", "all", "--model", 1), "choose one of --model and --models"),
         (("--method", "ewald"), "'ewald' is not one of"),
         (("--device", "0,,1"), "--device 0,,1 lacks a device before or behind a comma"),
     ],
 )
 def test_wrong_usage(arguments, message):
+    assert message in run("potmap", HEXAPEPTIDE, *arguments, code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--cutoff", 9), "--cutoff and --smooth belong to --method cutoff"),
+        (("--smooth",), "--cutoff and --smooth belong to --method cutoff"),
+        (("--combine", "avg"), "--combine belongs to --models all"),
+        (("--origin", 0, 0, 0), "a grid is made by --padding, or by --origin and --shape together"),
+        (
+            ("--origin", 0, 0, 0, "--shape", 2, 2, 2, "--padding", 3),
+            "a grid is made by --padding, or by --origin and --shape together",
+        ),
+        (("--field", "-o", "a.dx"), "the field needs a file that holds several maps: give --output a name that ends"),
+        (("--field", "--models", "all", "-o", "a.h5"), "choose one of --field and --models all"),
+        (("--models", "all", "--model", 1), "choose one of --model and --models"),
+    ],
+)
+def test_options_that_do_not_go_together(arguments, message):
     assert message in run("potmap", HEXAPEPTIDE, *arguments, code=2).stderr
 
 
@@ -279,7 +288,7 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path, monkeypatch):
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(import_module("pele_ocl.cli.potmap.computing"), "compute", interrupt)
+    monkeypatch.setattr(import_module("pele_ocl.potmap.spec"), "one_map", interrupt)
     run("potmap", HEXAPEPTIDE, *SMALL, "-o", tmp_path / "a.dx", code=130)
     assert list(tmp_path.iterdir()) == []
 

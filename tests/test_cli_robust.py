@@ -208,8 +208,8 @@ def test_titles_of_pictures_are_no_formulas(tmp_path):
     "words",
     [
         "potmap --min-distance 1e30", "potmap --min-distance 1e308", "potmap --spacing 1e308",
-        "potmap --spacing 1e-320", "potmap --padding 1e308", "potmap --units kT/e --temperature 1e308",
-        "potmap --units kT/e --temperature 1e-320", "potmap --ionic-strength 1e308", "potmap --dielectric 1e-320",
+        "potmap --spacing 1e-320", "potmap --padding 1e308", "potmap --unit kT/e --temperature 1e308",
+        "potmap --unit kT/e --temperature 1e-320", "potmap --ionic-strength 1e308", "potmap --dielectric 1e-320",
         "potmap --method cutoff --cutoff 1e308", "energy --cutoff 1e308",
         "solvent --temperature 1e-320 --ionic-strength 1", "solvent --solvent-dielectric 1e308",
         "ions -o o.pdb --neutralize --ion-distance 1e308", "ions -o o.pdb --concentration 1e308",

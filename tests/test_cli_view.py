@@ -49,7 +49,7 @@ def test_a_map_of_apbs_is_shown_for_what_it_is(tmp_path, apbs):
     (tmp_path / "in.pdb").write_text("\n".join(line.replace(" ALA ", " QQQ ") for line in heavy))
     page, picture = tmp_path / "page.html", tmp_path / "surface.png"
     said = run(
-        "view", tmp_path / "in.pdb", "--map", apbs, "--from-units", "kT/e", "--range", 5, "-o", page, "-o", picture
+        "view", tmp_path / "in.pdb", "--map", apbs, "--from-unit", "kT/e", "--range", 5, "-o", page, "-o", picture
     ).stdout
     assert "Colours       -5 to 5" in said
     text = page.read_text()
@@ -109,10 +109,10 @@ def test_sentences(tmp_path, apbs):
     both = ("--map", apbs, "--residue-values", apbs)
     assert "choose one of --map and --residue-values" in run("view", HEXAPEPTIDE, *both, "-o", page, code=2).stderr
     method = ("--map", apbs, "--method", "pb")
-    assert (
-        "--method is about a potential that is computed" in run("view", HEXAPEPTIDE, *method, "-o", page, code=2).stderr
-    )
-    assert "--from-units is about --map" in run("view", HEXAPEPTIDE, "--from-units", "V", "-o", page, code=2).stderr
+    said = run("view", HEXAPEPTIDE, *method, "-o", page, code=2).stderr
+    assert "--method is about a potential that is computed" in said
+    said = run("view", HEXAPEPTIDE, "--from-unit", "V", "-o", page, code=2).stderr
+    assert "--from-unit is about the file of --map" in said
     assert "Missing option '-o'" in run("view", HEXAPEPTIDE, code=2).stderr
     assert not page.exists()
 
@@ -120,8 +120,8 @@ def test_sentences(tmp_path, apbs):
 @pytest.mark.parametrize("end", ["nan", "inf", "0", "-5", "1e13", "wide"])
 def test_a_range_that_is_none_is_refused_before_any_work(tmp_path, end):
     for words in (("view", "-o", tmp_path / "page.html"), ("potmap", "-o", tmp_path / "map.dx")):
-        said = run(words[0], HEXAPEPTIDE, *words[1:], "--range", end, code=2).stderr
-        assert "Invalid value for '--range'" in said
+        wrong = "Invalid value for '--color-max'" if end == "wide" else "color_max"
+        assert wrong in run(words[0], HEXAPEPTIDE, *words[1:], "--range", end, code=1 + (end == "wide")).stderr
     assert not list(tmp_path.iterdir())
 
 
@@ -131,16 +131,17 @@ def test_a_range_that_is_none_is_refused_before_any_work(tmp_path, end):
 def test_for_surface_gives_defaults_that_options_win_over(tmp_path):
     path = tmp_path / "map.h5"
     found = json.loads(run("potmap", HEXAPEPTIDE, *COARSE, "--for-surface", "-o", path, "--json").stdout)
-    by_hand = ("--units", "kT/e", "--dielectric", 78.54, "--ionic-strength", 0.15)
+    by_hand = ("--unit", "kT/e", "--dielectric", 78.54, "--ionic-strength", 0.15)
     assert found["max"] == json.loads(run("potmap", HEXAPEPTIDE, *COARSE, *by_hand, "--json").stdout)["max"]
     other = json.loads(run("potmap", HEXAPEPTIDE, *COARSE, "--dielectric", 4, "--for-surface", "--json").stdout)
-    by_hand = ("--units", "kT/e", "--dielectric", 4, "--ionic-strength", 0.15)
+    by_hand = ("--unit", "kT/e", "--dielectric", 4, "--ionic-strength", 0.15)
     assert other["max"] == json.loads(run("potmap", HEXAPEPTIDE, *COARSE, *by_hand, "--json").stdout)["max"]
     import h5py
 
     with h5py.File(path) as file:
-        parameters = json.loads(file.attrs["parameters"])
-    assert (parameters["dielectric"], parameters["ionic_strength"], parameters["units"]) == (78.54, 0.15, "kT/e")
+        settings = json.loads(file.attrs["settings"])
+        unit = file["potential"].attrs["unit"]
+    assert (settings["dielectric"], settings["ionic_strength"], unit) == (78.54, 0.15, "kT/e")
 
 
 def test_pictures_of_several_structures(tmp_path):
@@ -156,6 +157,6 @@ def test_pictures_of_several_structures(tmp_path):
 
 
 def test_a_range_in_another_unit_is_not_that_of_kt(tmp_path):
-    words = ("--for-surface", "--units", "mV", "-o", tmp_path / "map.dx", "--scene", "vmd")
+    words = ("--for-surface", "--unit", "mV", "-o", tmp_path / "map.dx", "--scene", "vmd")
     run("potmap", HEXAPEPTIDE, *COARSE, *words)
     assert "-2 (red) to 2 (blue) mV" not in (tmp_path / "map.vmd").read_text()

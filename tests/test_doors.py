@@ -286,7 +286,7 @@ def test_atoms_without_a_row_have_the_radii_of_models_that_need_none(tmp_path):
 def test_maps_of_the_equation_have_one_set_of_defaults(atoms, tmp_path):
     grid = pele_ocl.Grid.around(atoms, 3, 2.0)
     words = ("potmap", PEPTIDE, "--method", "pb", "--spacing", 2, "--padding", 3, "--ionic-strength", 0.15)
-    report = command(*words, "--units", "kT/e")
+    report = command(*words, "--unit", "kT/e")
     by_salt = pele_ocl.potmap(atoms, grid, method="pb", ionic_strength=0.15, unit="kT/e").map
     by_model = pele_ocl.potmap(atoms, grid, method="pb", pb=PBModel(ions=salt_of(0.15)), unit="kT/e").map
     np.testing.assert_array_equal(by_salt.values, by_model.values)

@@ -25,7 +25,6 @@ from test_records import CHECK
 
 import pele_ocl
 from pele_ocl.__main__ import run_as_explore
-from pele_ocl.binding.pele import find_run, read_report
 from pele_ocl.cli.explore import ExploreLine
 from pele_ocl.common.errors import FormatError, InputError
 from pele_ocl.explore import (
@@ -47,6 +46,7 @@ from pele_ocl.explore import (
 from pele_ocl.explore.control import read_simulation
 from pele_ocl.formats import model_numbers, read_structure
 from pele_ocl.jobs import Shard, launchers
+from pele_ocl.rescore import find_run, read_report
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 
@@ -121,7 +121,7 @@ def test_a_run_is_one_of_pele_s(whole):
 
 
 def test_rows_are_the_energies_of_their_models(whole, control):
-    """`binding --pele` computes them anew, with the control file that stands beside the reports."""
+    """`rescore` computes them anew, with the control file that stands beside the reports."""
     table = json.loads(run("binding", "--pele", whole, "--precision", "float64", "--json").stdout)
     poses = [pose for pose in table["poses"] if pose["report"] == "report_2"]
     assert len(poses) == len(read_report(whole / "report_2"))

@@ -137,16 +137,17 @@ def test_suffixes_stand_in_the_tables_alone() -> None:
         "formats/mmcif.py",  # its `written_as`
         "trajectories/files/__init__.py",  # the table of trajectories
         "binding/poses.py",  # poses come as SDF, too
-        "binding/pele/runs.py",  # PELE's trajectories are PDB or XTC
-        "cli/pele_run/__init__.py",
-        "cli/pele_run/evaluation.py",
+        "rescore/files.py",  # PELE's trajectories are PDB or XTC
+        "rescore/spec.py",
         "explore/trajectory.py",
-        "cli/pb.py",  # writes PQR alone
+        "pb/__init__.py",  # writes PQR
+        "pb/result.py",
+        "interop/preparation.py",  # writes PDB
         "pb/apbs.py",  # writes what APBS would
         "ligand/cache.py",  # topologies that are kept
         "ligand/molecule.py",  # files of small molecules
         "explore/refine_spec.py",  # names of files that are written
         "dynamics/spec.py",
         "dynamics/files.py",
-        "view/scenes.py",  # files that other programs open
+        "painting/scenes.py",  # files that other programs open
     }

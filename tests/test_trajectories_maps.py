@@ -283,7 +283,7 @@ def test_command_goes_on_without_frames_that_fail(atoms, frames, tmp_path):
 
 
 def test_command_writes_values_at_atoms(atoms, file, tmp_path):
-    chosen = ("potmap", HEXAPEPTIDE, "-t", file, "--at-atoms", "name CA", "--units", "kT/e")
+    chosen = ("potmap", HEXAPEPTIDE, "-t", file, "--at-atoms", "name CA", "--unit", "kT/e")
     told = run(*chosen, "-o", tmp_path / "a.csv", "-o", tmp_path / "a.h5").stdout
     assert "Potential at atoms, of all charges but their own, kT/e" in told
     lines = [line for line in (tmp_path / "a.csv").read_text().splitlines() if not line.startswith("#")]
@@ -301,8 +301,8 @@ def test_command_writes_values_at_atoms(atoms, file, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--align",), "--align is about a trajectory; give one with -t"),
-        (("--at-atoms", "all"), "--at-atoms is about a trajectory; give one with -t"),
+        (("--align",), "--align is about a trajectory; give one with --trajectory"),
+        (("--at-atoms", "all"), "--at-atoms is about a trajectory; give one with --trajectory"),
         (("-t", "a.nc", "--at-atoms", "all", "--padding", 3), "--at-atoms makes no map; leave out --padding"),
         (("-o", "{statistic}.dx"), "{statistic} belongs to --models all and to trajectories"),
     ],

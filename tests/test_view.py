@@ -17,8 +17,7 @@ import pytest
 import pele_ocl
 from pele_ocl import Atoms, FormatError, Grid, InputError, Map, PeleError, draw_surface, read, sample, write_page
 from pele_ocl.common.installation import shipped
-from pele_ocl.potential_model import PotentialModel
-from pele_ocl.view import (
+from pele_ocl.painting import (
     RED_TO_BLUE,
     Frame,
     about_file,
@@ -29,6 +28,7 @@ from pele_ocl.view import (
     principal_axes,
     read_residue_values,
 )
+from pele_ocl.potential_model import PotentialModel
 
 pytest.importorskip("plotly")
 

@@ -12,7 +12,7 @@ from conftest import DEVICES
 from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
 
 from pele_ocl import FormatError, read, read_map
-from pele_ocl.view import PROGRAMS, scene_path, write_scene
+from pele_ocl.painting import PROGRAMS, scene_path, write_scene
 
 __all__ = ["on_the_chosen_device"]
 
@@ -191,6 +191,6 @@ def test_units_and_quantities_are_made_harmless(tmp_path):
 
 
 def test_a_scene_without_a_range_has_that_of_the_surface(tmp_path):
-    run("potmap", HEXAPEPTIDE, *COARSE, "--units", "V", "-o", tmp_path / "map.dx", "--scene", "chimerax")
+    run("potmap", HEXAPEPTIDE, *COARSE, "--unit", "V", "-o", tmp_path / "map.dx", "--scene", "chimerax")
     line = next(line for line in (tmp_path / "map.cxc").read_text().splitlines() if line.startswith("key "))
     assert re.fullmatch(r"key red:-(\S+) white:0 blue:\1", line)

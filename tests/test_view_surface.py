@@ -7,7 +7,7 @@ import pytest
 
 from pele_ocl import Atoms, Grid, InputError, read
 from pele_ocl.common.installation import shipped
-from pele_ocl.view import PROBE, element_radii, molecular_surface, nearest_ball, surface_at, surface_net
+from pele_ocl.painting import PROBE, element_radii, molecular_surface, nearest_ball, surface_at, surface_net
 
 HEXAPEPTIDE = shipped("data") / "structures" / "hexapeptide.pdb"
 

@@ -107,7 +107,7 @@ class PBEnergy(Energy):
         # Passes of the other terms want GB radii, on which none of these terms depends.
         has_gb_radii = not goes_by_names(atoms.gb_radii_set)
         super().__init__(
-            _with_born_radii(atoms, model) if has_gb_radii else atoms.with_radii("bondi"),
+            _with_born_radii(atoms if has_gb_radii else atoms.with_radii("bondi"), model),
             gradient=False,
             model=model,
             only_terms=[name for name in there if name not in _OF_GB],

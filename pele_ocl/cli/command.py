@@ -82,7 +82,7 @@ INPUT, OUTPUT = Input(), Output()
 GROUPS = {
     "Parts of the complex": "ligand receptor strip receptor_trajectory ligand_trajectory receptor_structure "
     "ligand_structure poses",
-    "Analysis": "idecomp decomposition bars heat_map running_mean coloured entropy alanine compare",
+    "Analysis": "idecomp decomposition residue_plot heat_map running_mean bfactor_pdb entropy alanine compare",
     "Dynamics": "replicas steps time temperatures timestep friction seed integrator hydrogen_mass exchange_every "
     "anneal minimize keep_center_motion",
     "Output": "report_every trajectory_format trajectory_of velocities",
@@ -96,7 +96,7 @@ GROUPS = {
     "forcefield allow_scripts radii templates obc pele_data "
     "guess_radii pele_conf allow_missing_terminals",
     "Solvent": "like gb born_cutoff solute_dielectric solvent_dielectric ionic_strength temperature kappa_convention "
-    "gbn_convention coulomb_constant surface surface_tension lcpo_unknown",
+    "gbn_convention coulomb_constant surface dielectric_surface surface_tension lcpo_unknown",
     "Devices and processes": "precision device workers scheduler shard replicas_per_device",
     "Reports": "strict per_residue as_json verbose debug help help_all",
 }
@@ -109,8 +109,8 @@ ESSENTIAL = frozenset(
     "cutoff method pairs_file per_residue tolerance max_iterations restrain freeze "
     "pb mmpbsa idecomp alanine native moving_radius side_chains "
     "replicas time temperatures timestep trajectory_format exchange_every "
-    "spacing padding nonlinear surface for_surface field png charges "
-    "requests neutralize concentration map_path values_path".split()
+    "spacing padding nonlinear surface dielectric_surface for_surface field png charges "
+    "add neutralize concentration map residue_values".split()
 )
 # Names that other programs have for options, which a message suggests.
 ALIASES = {"--salt": "--ionic-strength", "--saltcon": "--ionic-strength", "--igb": "--gb", "--extdiel":

@@ -54,7 +54,7 @@ class Exploring:
         "Explorers, all in one batch; by default one, under mpirun or srun one for each process but the first.",
         "-n", type=click.IntRange(1, MOST_EXPLORERS), metavar="N",
     )  # fmt: skip
-    output: Path | None = option(  # noqa: RUF009
+    output: Path | None = option(
         "Write all files into this folder, in place of the paths in CONTROL.", "-o", type=PATH, metavar="DIR"
     )
     seed: int | None = option("Seed of all random numbers, in place of CONTROL's.", type=click.IntRange(min=0))

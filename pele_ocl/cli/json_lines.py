@@ -33,6 +33,12 @@ def say_record(source: InputFile, result: Mapping[str, Any]) -> None:
     say_records([Record(str(source), source.sha256, timed(with_notes(result, heard)))])
 
 
+def say_result(record: Mapping[str, Any]) -> None:
+    """Print the JSON object of a result, with what was noted and the seconds since the command began."""
+    heard = click.get_current_context().meta.get(HEARD, [])
+    say_json(timed(with_notes(record, heard)))
+
+
 def say_map(source: InputFile, result: Mapping[str, Any]) -> None:
     """Print the record of a map as JSON: `map`, its file, takes the place of `structure`."""
     say_json({"schema": SCHEMA, "map": str(source), "sha256": source.sha256, **timed(result)})

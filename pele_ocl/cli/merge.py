@@ -15,6 +15,8 @@ from ..jobs.journal import is_journal, merged, read_journal
 from ..jobs.shards import require_all
 from ..minimize.result import table_of
 from ..minimize.running import MINIMIZED
+from ..rescore.result import POSES, Poses, attributes_in, save_poses
+from ..rescore.spec import WalkerPoses
 from ..trajectories.recording import RECORDERS, Settings, require_record_suffix
 from ..trajectories.recording.merging import SHARD, frames_in, parts_of_shards
 from ..trajectories.tally import Tally
@@ -22,9 +24,8 @@ from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
 from .json_lines import exit_for_failed, say_records, timed
 from .options import debug_option, json_option
-from .pele_run.evaluation import WalkerPoses
-from .pele_run.poses import POSES, Poses, attributes_in, save_poses
 from .report import call_facts, counted
+from .rescore import exit_for_poses
 from .several import STRUCTURES, report, save
 from .structures import CommandProvenance
 from .terminal import say
@@ -101,10 +102,10 @@ def _merge_poses(shards: tuple[Path, ...], output: Path, as_json: bool) -> None:
     _remove(shards)
     if as_json:
         facts = attributes_in(whole.settings)
-        say_records([Record(str(facts["input"]), str(facts["input_sha256"]), timed(poses.as_json()))])
+        say_records([Record(str(facts["input"]), str(facts["input_sha256"]), timed(poses.to_json()))])
     else:
         say("\n".join(poses.lines()))
-    poses.exit_with_failures()
+    exit_for_poses(poses)
 
 
 def _merge_minimized(shards: tuple[Path, ...], output: Path, as_json: bool) -> None:

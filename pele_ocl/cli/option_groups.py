@@ -185,7 +185,7 @@ class FramesGroup:
         "Frames to take, START:STOP:STEP, counted from 0 through all trajectories; -100: takes the last hundred.",
         metavar="A:B:C",
     )
-    topology: Path | None = option(  # noqa: RUF009
+    topology: Path | None = option(
         "Structure with all atoms of the trajectory, if IN has only some of them; --select chooses them.",
         metavar="FILE",
     )

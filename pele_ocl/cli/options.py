@@ -16,10 +16,9 @@ from ..gb_models.solvent_model import IN_VACUUM, SolventModel
 from ..jobs.doors import solvent_of
 from ..reading import FirstFrame, Reading
 from ..reading import require_lennard_jones as require_lennard_jones
-from ..units import POTENTIAL_UNITS
 from .cluster import NAMES as CLUSTER
 from .cluster import cluster_options_of
-from .command import CONSTANTS, DEBUG, INPUT, OUTPUT, current, is_given
+from .command import CONSTANTS, DEBUG, INPUT, current, is_given
 from .control_file import OPTION
 from .groups import click_options, help_of, option_of
 from .option_groups import FramesGroup, RunGroup, SolventGroup, StructureGroup, SurfaceGroup
@@ -208,12 +207,6 @@ def ligand_option(*, multiple: bool = False, more: str = "") -> Callable[[Comman
     return click.option("--ligand", multiple=multiple, required=True, metavar="EXPR", help=text + more)
 
 
-def from_units_option(of: str) -> Callable[[Command], Command]:
-    """Add --from-units, about the values in the file `of`."""
-    text = f"Unit of the values in {of}, if the file does not name it."
-    return click.option("--from-units", type=click.Choice(POTENTIAL_UNITS), help=text)
-
-
 def precisions_option(default: str = "both") -> Callable[[Command], Command]:
     """Add --precision, passed as `precisions`, for a command that measures several."""
     choice = click.Choice(PRECISIONS)
@@ -265,7 +258,6 @@ model_option = option_of(StructureGroup, "model")
 templates_option = option_of(StructureGroup, "templates")
 obc_option = option_of(StructureGroup, "obc")
 guess_radii_option = option_of(StructureGroup, "guess_radii")
-png_option = click.option("--png", type=OUTPUT, metavar="FILE", help="Draw the three central slices; needs matplotlib.")
 
 _CONTROL = click.option(
     OPTION, type=INPUT, metavar="FILE", expose_value=False,
@@ -286,31 +278,7 @@ def dielectric_options(solute: float, solvent: float) -> Callable[[Command], Com
     return lambda command: _add(command, options)
 
 
-def spacing_options(command: Command) -> Command:
-    """Options `spacing` and `padding` of a grid around a molecule."""
-    options = (
-        _number("--spacing", 0.5, "Distance between neighbouring points of the grid, Angstrom."),
-        _number("--padding", 10.0, "Width of the grid around the molecule, Angstrom."),
-    )
-    return _add(command, options)
-
-
 _MODEL_OPTIONS: Options = click_options(SolventGroup)
-
-
-def range_option(default: str = "") -> Callable[[Command], Command]:
-    """Add --range, passed as `end`; default : what the help says of it."""
-    text = f"Range of the colours, from -R to R; by default {default}it follows the values."
-    return click.option("--range", "end", type=float, metavar="R", callback=_range_end, help=text)
-
-
-def _range_end(_: click.Context, __: click.Parameter, end: float | None) -> float | None:
-    """Read the end; a value that is none is refused before any work is done, NaN too."""
-    from ..view.colouring import LEAST_END, MOST_END
-
-    if end is not None and not LEAST_END <= end <= MOST_END:
-        raise click.BadParameter(f"{end:g} is not a number from {LEAST_END:g} to {MOST_END:g}")
-    return end
 
 
 strict_option = click.option(

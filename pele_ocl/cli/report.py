@@ -16,6 +16,7 @@ import numpy as np
 from ..atoms import Atoms
 from ..common.inputfile import InputFile
 from ..formats import JsonText
+from ..formats.maps.facts import map_facts as map_facts
 from ..gb_models.solvent_model import SolventModel
 from ..grid import Map
 from ..jobs import texts
@@ -49,9 +50,9 @@ def binary_size(n_bytes: float) -> str:
     return f"{n_bytes / 2**power:,.1f} {unit}"
 
 
-def headline(source: InputFile, atoms: Atoms) -> str:
+def headline(source: InputFile | None, atoms: Atoms) -> str:
     """Describe the molecule in one line."""
-    return texts.headline(source.path.name, atoms)
+    return texts.headline("" if source is None else source.path.name, atoms)
 
 
 def ending(how: Computation, kernel_seconds: float) -> str:
@@ -110,6 +111,30 @@ class Call:
         }
 
 
+_FILES = ("output", "png", "surface_png")  # parameters that may have {name} in them
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """Facts of the command that is under way, which files of a structure have; call : None where it has one."""
+
+    call: Call | None
+
+    @classmethod
+    def now(cls, several: bool) -> FileFacts:
+        """Take the call that is under way; several : if it is of several structures."""
+        return cls(Call.now() if several else None)
+
+    def __call__(self, path: Path) -> dict[str, Any]:
+        """Give the facts of a structure's files."""
+        if self.call is None:
+            return call_facts()
+        name = path.name.split(".")[0]
+        given = {key: self.call.parameters.get(key) for key in _FILES}
+        own = {key: json.loads(json.dumps(value).replace("{name}", name)) for key, value in given.items() if value}
+        return self.call.facts(path, **own)
+
+
 def call_facts() -> dict[str, str]:
     """Give the program, its command and its parameters."""
     parameters = parameters_used(current())
@@ -139,20 +164,6 @@ def command_line(without: Collection[str] = ()) -> str:
         elif word not in without:
             kept.append(word)
     return shlex.join(kept)
-
-
-def map_facts(map_: Map) -> dict[str, Any]:
-    """A map in figures, for JSON."""
-    return {
-        "shape": list(map_.grid.shape),
-        "origin": map_.grid.origin.tolist(),
-        "spacing": map_.grid.spacing.tolist(),
-        "unit": map_.unit,
-        "temperature": map_.temperature,
-        "min": float(map_.values.min()),
-        "max": float(map_.values.max()),
-        "mean": float(map_.values.mean(dtype=np.float64)),
-    }
 
 
 def map_lines(map_: Map) -> list[str]:

@@ -58,9 +58,7 @@ class Holding:
         "Hold a torsion of four atoms at an angle, DEGREES and FLAT in degrees, K in kcal/mol/rad^2.",
         default=(), metavar="A|B|C|D:K,DEGREES[,FLAT]",
     )  # fmt: skip
-    reference: Path | None = option(  # noqa: RUF009
-        "Structure with the positions that --restrain holds the atoms at.", metavar="FILE"
-    )
+    reference: Path | None = option("Structure with the positions that --restrain holds the atoms at.", metavar="FILE")
     freeze: str | None = option("Atoms that do not move: 'not within 6 of resname LIG'.", metavar="SELECTION")
 
 

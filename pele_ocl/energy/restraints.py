@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import inf, isfinite, radians
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -174,6 +174,9 @@ def _columns(rows: Sequence[tuple[float, float, float]]) -> tuple[Floats, Floats
     return targets, constants, flats
 
 
+H = TypeVar("H", bound="Held")
+
+
 @dataclass(frozen=True)
 class Held:
     """Atoms that are held: restraints, to the positions of a reference if there is one, and frozen atoms.
@@ -210,7 +213,7 @@ class Held:
         path = None if reference is None else Path(file_path(reference, "reference"))
         return cls(restraints, path, None if freeze is None else Selection(freeze))
 
-    def referring(self, reads: Reading) -> Held:
+    def referring(self: H, reads: Reading) -> H:
         """Read the reference."""
         if not isinstance(self.reference, Path):
             return self

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
-from ..binding.pele import read_report
 from ..formats import read_conformations
+from ..rescore import read_report
 from ..trajectories import trajectory
 from ..view.poses import Column, save_poses_page
 from .reports import HEADS, numbered

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from ..atoms import Atoms
-from ..binding.pele import read_report
 from ..common.arguments import file_path
 from ..common.errors import FormatError
 from ..common.notes import as_json
@@ -20,6 +19,7 @@ from ..gb_models.solvent_model import SolventModel
 from ..jobs.facts import composition_as_json, settings
 from ..jobs.records import Record
 from ..report import Column, Report, Reported, text_table
+from ..rescore import read_report
 from .reports import HEADS, numbered
 from .run_files import Files, Said
 

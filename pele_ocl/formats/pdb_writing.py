@@ -14,7 +14,7 @@ import numpy as np
 
 from ..atoms import Atoms, Floats, Labels
 from ..atoms.chemistry import aligned_name, is_polymer
-from ..common.errors import FormatError
+from ..common.errors import FormatError, InputError
 from ..common.inputfile import InputFile, read_file
 from ..common.textfiles import plain_bytes
 from .pdb import is_atom_line, read_pdb
@@ -39,7 +39,7 @@ class Ion:
 
 
 def write_pdb_with_ions(
-    target: Path, source: str | PathLike[str], atoms: Atoms, ions: Sequence[Ion], model: int | None
+    target: Path, source: str | PathLike[str] | None, atoms: Atoms, ions: Sequence[Ion], model: int | None
 ) -> None:
     """Write a structure and ions.
 
@@ -49,18 +49,18 @@ def write_pdb_with_ions(
     anew, without their charges. So are files with atoms that were left out or moved.
 
     target : written as given; see writing.replacing
-    source : the file that atoms were read from, an InputFile best, as it does not change
+    source : the file that atoms were read from, an InputFile best, as it does not change; None if there is none
     model : the number of the model that was read, None for the first
 
-    Raises FormatError for what a PDB file cannot hold.
+    Raises FormatError for what a PDB file cannot hold, and InputError for atoms without labels.
     """
-    assert atoms.labels is not None
-    source = read_file(source)
-    own = read_pdb(source, model).positions if structure_format(source).has_pdb_records else None
-    if own is not None and np.array_equal(own, atoms.positions):
-        before, after, serial = _own_lines(source, model)
+    if atoms.labels is None:
+        raise InputError("a PDB file needs names of atoms and residues; these atoms have no labels")
+    file = None if source is None else read_file(source)
+    if file is not None and _is_unchanged(file, atoms, model):
+        before, after, serial = _own_lines(file, model)
     else:
-        before, after, serial = list(atom_lines(atoms.labels, atoms.positions, str(source))), [], len(atoms)
+        before, after, serial = list(atom_lines(atoms.labels, atoms.positions, str(file or target))), [], len(atoms)
     end = "\r\n" if before[-1].endswith("\r\n") else "\n"
     chain, number = _place(atoms.labels)
     records = [
@@ -68,8 +68,15 @@ def write_pdb_with_ions(
         + f"{abs(ion.charge)}{'+' if ion.charge > 0 else '-'}{end}"
         for k, ion in enumerate(ions, 1)
     ]
-    with open(target, "w", encoding="latin-1", newline="") as file:
-        file.writelines([*before, *records, *after, f"END{end}"])
+    with open(target, "w", encoding="latin-1", newline="") as written:
+        written.writelines([*before, *records, *after, f"END{end}"])
+
+
+def _is_unchanged(source: InputFile, atoms: Atoms, model: int | None) -> bool:
+    """Tell if a PDB file has just these atoms, where they are."""
+    return structure_format(source).has_pdb_records and np.array_equal(
+        read_pdb(source, model).positions, atoms.positions
+    )
 
 
 def hybrid36(value: int, width: int) -> str:

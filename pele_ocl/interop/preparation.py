@@ -2,7 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, fields
+from os import PathLike
+from typing import Any
+
+from ..atoms import Atoms
+from ..common.arguments import file_path
+from ..common.errors import FormatError
+from ..common.inputfile import InputFile
+from ..common.writing import replacing
+from ..formats import is_pdb
+from ..jobs.provenance import record_head
+from ..reading import read
+from ..report import Report
+from .pka import USUAL
+
+_SHOWN = 12  # residues in a list, for people
+_OF_CALL = ("source", "output", "ph", "text")
 
 
 @dataclass(frozen=True)
@@ -32,6 +50,8 @@ class Preparation:
     without_parameters : residues that the built-in Amber99SB has no template for, so that `energy` refuses them
     warnings : sentences about what may be wrong in the output
     n_atoms : number of atoms in the output
+    source : the file; output : the file that was written, None for none; ph : that decided on protons
+    text : the structure with all its atoms, PDB
     """
 
     alternates: tuple[str, ...]
@@ -57,3 +77,102 @@ class Preparation:
     without_parameters: list[str]
     warnings: list[str]
     n_atoms: int
+    source: InputFile | None = field(default=None, repr=False)
+    output: str | None = None
+    ph: float = 7.0
+    text: str = field(default="", repr=False)
+
+    def __repr__(self) -> str:
+        built = sum(map(len, self.atoms_added.values()))
+        warnings = f", {len(self.warnings)} warnings" if self.warnings else ""
+        return (
+            f"Preparation({self.n_atoms:,} atoms at pH {self.ph:g}: {built:,} heavy atoms and {self.hydrogens_added:,} "
+            f"hydrogens added{warnings})"
+        )
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
+    def save(self, path: str | PathLike[str], *, inputs: Iterable[str | PathLike[str]] = ()) -> None:
+        """Write the structure, .pdb; inputs : files that are read, which `path` must not be. Raises FormatError."""
+        require_pdb(path)
+        with replacing(path, [*([] if self.source is None else [self.source]), *inputs]) as temporary:
+            temporary.write_text(self.text, encoding="latin-1")
+
+    def read(self, **options: Any) -> Atoms:
+        """Read the structure with parameters; options and errors as of `pele_ocl.read`."""
+        name = "prepared.pdb" if self.source is None else f"{self.source.path.name.split('.')[0]}.pdb"
+        return read(InputFile(file_path(name), self.text.encode("latin-1")), **options)
+
+    def to_json(self) -> dict[str, Any]:
+        """Record of all changes, the object that the command's `--json` prints, but for its seconds."""
+        changes = {of.name: getattr(self, of.name) for of in fields(self) if of.name not in _OF_CALL}
+        return {**record_head(self.source), "output": self.output, "ph": self.ph, **changes}
+
+    def table(self) -> Report:
+        """A row for each kind of change, for people."""
+        rows = list(self.lines())
+        title = f"{self.n_atoms:,} atoms, pH {self.ph:g}"
+        return Report(title, {"what": [what for what, _ in rows], "changes": [text for _, text in rows]})
+
+    def lines(self) -> Iterator[tuple[str, str]]:
+        """Each change with its heading, which the first of several lines has alone."""
+        yield from _under("Chosen", self.alternates)
+        yield from _under("Removed", [", ".join(f"{n:,} {name}" for name, n in self.removed.items())])
+        if self.phosphates_removed:
+            yield "" if self.removed else "Removed", f"5' phosphate of {_some(self.phosphates_removed)}"
+        yield from _under("Renamed", [", ".join(f"{name} is {new}" for name, new in self.renamed.items())])
+        replaced = defaultdict[str, list[str]](list)
+        for name, standard in self.replaced.items():
+            replaced[standard].append(name)
+        yield from _under("Replaced", [f"{_some(names)} by {standard}" for standard, names in replaced.items()])
+        built = [f"{', '.join(names)} behind {place}" for place, names in self.residues_added.items()]
+        atoms = [f"{', '.join(names)} of {residue}" for residue, names in self.atoms_added.items()]
+        more = (
+            [f"atoms of {len(atoms) - _SHOWN:,} residues more; `to_json` has them all"] if len(atoms) > _SHOWN else []
+        )
+        yield from _under("Built", [*built, *atoms[:_SHOWN], *more])
+        yield from _under("Not built", [self._not_built(end) for end in self.residues_missing])
+        yield from _under("Disulphides", [_some([f"{a} - {b}" for a, b in self.disulphides])])
+        forms = defaultdict[str, list[str]](list)
+        for name, form in self.protonation.items():
+            forms[form].append(name)
+        yield "pKa", "the usual ones of residues in water" if self.pka == USUAL else f"by {self.pka}"
+        named = {name: f"{name} ({pka:.1f})" for name, pka in self.pkas.items()}
+        chosen = [f"{form}: {_some([named.get(name, name) for name in forms[form]])}" for form in sorted(forms)]
+        yield from _under("Protonation", chosen)
+        removed, moved = self.hydrogens_removed, self.hydrogens_moved
+        told = [f"{self.hydrogens_added:,} added"]
+        told += [f"{removed:,} of other names removed"] if removed else []
+        told += [f"{moved:,} of the file given their usual bond length"] if moved else []
+        yield "Hydrogens", ", ".join(told)
+        if not self.relaxed:
+            yield (
+                "Not relaxed",
+                f"{_some(self.not_relaxed)}: ff14SB does not know them; all else is relaxed around them",
+            )
+        if self.left_alone:
+            yield "Left alone", f"{_some(self.left_alone)}: no hydrogens were added"
+        yield from _under("Warnings", self.warnings)
+
+    def _not_built(self, end: str) -> str:
+        reason, n = self.not_built.get(end), len(self.residues_missing[end])
+        number = f"{n:,} residue{'' if n == 1 else 's'}"
+        return f"{number} behind {end}: {reason}" if reason else f"{number} beyond {end}"
+
+
+def require_pdb(path: str | PathLike[str]) -> None:
+    """Raise FormatError unless a file is named as a PDB file."""
+    if not is_pdb(file_path(path, "output")):
+        raise FormatError(f"{path}: prepared structures are written as PDB files; give it the suffix .pdb")
+
+
+def _some(names: list[str]) -> str:
+    """List the first names, and how many there are more."""
+    more = f" and {len(names) - _SHOWN:,} more; `to_json` has them all" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
+
+
+def _under(heading: str, texts: list[str] | tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    for k, text in enumerate(text for text in texts if text):
+        yield "" if k else heading, text

@@ -8,9 +8,11 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace as replaced
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,21 +20,21 @@ import numpy as np
 from ..atoms import Floats, Structure
 from ..atoms.chemistry import is_nucleotide, is_polymer, is_water
 from ..common import arguments
-from ..common.errors import FormatError, InputError, PeleError
+from ..common.errors import InputError, PeleError
 from ..common.extras import extra
-from ..common.inputfile import read_file
+from ..common.inputfile import InputFile, read_file
 from ..common.writing import replacing
 from ..forcefield import ForceField
 from ..forcefield.bonding import POLYMER_BOND_A
 from ..forcefield.matching import unmatched_residues
 from ..forcefield.openmm.topologies import gaps
-from ..formats import is_pdb, read_structure
+from ..formats import read_structure
 from ..formats.assembly import ANOTHER_MODEL
 from .building import LINKS, SEED, Gap, Tell, build_atoms, build_loops, delete, key_of, positions_nm, tidy_bonds
 from .building import name as _name
 from .chosen_atoms import chosen_text, passed_ters, require_backbones, with_short_names
 from .pka import NEUTRAL, SOURCES, USUAL, asks_propka, forms_at
-from .preparation import Preparation
+from .preparation import Preparation, require_pdb
 from .relaxing import Key, atom_key, atom_keys, cpu, relax, stretch
 from .replacing import Replaced, Standard, examine, rename_ring, sentences
 
@@ -58,7 +60,7 @@ _NAME = 3  # letters of a residue's name in a PDB file
 
 def prepare(
     path: str | PathLike[str],
-    output: str | PathLike[str],
+    output: str | PathLike[str] | None = None,
     ph: float = 7.0,
     keep_water: bool = False,
     keep_hetero: bool = False,
@@ -76,7 +78,7 @@ def prepare(
     Chains and numbers are kept. A strand begins without a phosphate, which force fields have no parameters of.
 
     path : a .pdb or .cif file, also with .gz
-    output : the .pdb file to write
+    output : the .pdb file to write; without it `save` of the result writes one
     ph : decides the protonation of residues by their pKa; ends of chains stay charged
     keep_water, keep_hetero : keep waters; keep ligands and ions, whose atoms are left as they are
     loops : build residues that are missing within chains; else the chain has gaps
@@ -86,19 +88,18 @@ def prepare(
     pka : "usual", of a residue in water; "propka", of each one in its surroundings, by PROPKA (extra `ph`); "auto",
         the latter if PROPKA is installed
 
-    Returns the changes. Raises InputError if PDBFixer is not installed, for a pH outside 0 to 14 and for an impossible
-    replacement. Raises FormatError for files that cannot be read or written.
+    Returns a Preparation: the changes, and `read` for the atoms. Raises InputError if PDBFixer is not installed, for a
+    pH outside 0 to 14 and for an impossible replacement. Raises FormatError for files that cannot be read or written.
     """
     arguments.file_path(path)
-    arguments.file_path(output, "output")
     ph = arguments.number("ph", ph, "a pH of 0 to 14", least=0, most=14)
     arguments.choice("pka", pka, SOURCES)
     arguments.flag("keep_water", keep_water)
     arguments.flag("keep_hetero", keep_hetero)
     arguments.flag("loops", loops)
     loop_seconds = arguments.number("loop_seconds", loop_seconds, "seconds above 0", above=0)
-    if not is_pdb(output):
-        raise FormatError(f"{output}: prepared structures are written as PDB files; give it the suffix .pdb")
+    if output is not None:
+        require_pdb(output)
     pdbfixer = extra("pdbfixer", "preparing a structure")
     with_propka = asks_propka(pka)
     source = read_file(path)
@@ -108,7 +109,7 @@ def prepare(
     notes += tuple(passed_ters(source, structure))
     structure, removed = (structure, {}) if keep_hetero else _without_long_names(structure)
     structure, renamed = with_short_names(structure)
-    with _seeded(), _one_thread(), replacing(output, [source]) as temporary:
+    with _seeded(), _one_thread(), _target(output, source) as temporary:
         fixer = pdbfixer.PDBFixer(pdbfile=io.StringIO(chosen_text(source, structure)), platform=cpu())
         work = _Work(fixer, notes, progress or (lambda step, share: None))
         try:
@@ -126,7 +127,20 @@ def prepare(
             raise
         except (ValueError, KeyError, IndexError) as error:
             raise InputError(f"{source}: PDBFixer cannot prepare it: {error}") from error
-        return work.changes(temporary)
+        changes = work.changes(temporary)
+        written = None if output is None else str(output)
+        return replaced(changes, source=source, output=written, ph=ph, text=temporary.read_text(encoding="latin-1"))
+
+
+@contextmanager
+def _target(output: str | PathLike[str] | None, source: InputFile) -> Iterator[Path]:
+    """A temporary file that becomes the output, or that goes without one."""
+    if output is not None:
+        with replacing(output, [source]) as temporary:
+            yield temporary
+        return
+    with TemporaryDirectory() as folder:
+        yield Path(folder) / "prepared.pdb"
 
 
 @contextmanager
@@ -282,7 +296,7 @@ class _Work:
             self.warnings.append(
                 f"{_few(here)}: the built-in force field has no parameters of {kind} with these atoms, so "
                 "`energy` refuses it; give its parameters, leave it out or, within a chain, put a standard residue in "
-                "its place with --replace"
+                "its place with `replace`"
             )
         return Preparation(
             alternates=self.notes,

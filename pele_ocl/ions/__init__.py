@@ -3,31 +3,42 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from os import PathLike
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..atoms import Atoms, require_atoms
 from ..common import arguments
-from ..common.errors import InputError
-from ..common.modules import lazy_names
+from ..common.errors import InputError, KeywordError
+from ..common.modules import lazy_names, make_callable
+from ..common.notes import heard_notes, note
 from ..common.variant import PRECISIONS, Progress
+from ..common.writing import replacing
+from ..formats import require_map_suffix
 from ..grid import Grid, Map, require_map
+from ..jobs.checks import Checks
+from ..jobs.given import given_molecule, reading_of
+from ..jobs.provenance import Call, with_coordinates
 from ..potential_model import PotentialModel
-from ..potmap import PotmapResult, potmap
+from ..potmap import MapOptions, PotmapResult, potmap
+from ..potmap.facts import medium_facts
+from ..reading import Reading
 from ..units import COULOMB_KCAL_A
 from .counts import Requests, count_ions
 from .placement import Placement
-from .result import IonsResult
+from .result import IonsResult, require_pdb
 from .species import SPECIES, Species
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
 
-__all__ = ["SPECIES", "IonsResult", "Requests", "Species", "place_ions"]
+__all__ = ["SPECIES", "IonsResult", "Requests", "Species", "ions", "place_ions"]
 
 if not TYPE_CHECKING:  # names for tests, by the file that has them
     __getattr__ = lazy_names(
@@ -40,7 +51,109 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
 
 MOST_DISTANCE = 1e6  # A
 UNIT = "kcal/mol/e"
+DEFAULT_IONS: Requests = {"NA": "auto", "CL": "auto"}
 CLOSE = 1e-3  # A; points closer to an atom get the potential of this distance
+
+
+def ions(
+    what: Atoms | str | PathLike[str],
+    output: str | PathLike[str] | None = None,
+    *,
+    add: Requests | None = None,
+    neutralize: bool = False,
+    concentration: float | None = None,
+    spacing: float = 0.5,
+    padding: float = 10.0,
+    solute_distance: float = 6.0,
+    ion_distance: float = 10.0,
+    dielectric: float = 1.0,
+    grid: Grid | None = None,
+    map: Map | None = None,
+    keep_map: bool = False,
+    map_output: str | PathLike[str] | None = None,
+    variant: str = "auto",
+    precision: str = "float32",
+    device: Device | int | str | None = None,
+    progress: Progress | None = None,
+    reading: Reading | None = None,
+    call: Call | None = None,
+    **read: Any,
+) -> IonsResult:
+    """Put ions around a molecule, one by one at the lowest energy in the potential of all before it.
+
+    what : Atoms with charges, or the path of a structure. Ions in it stay, as atoms of the molecule
+    output : file of the molecule and its ions to write, .pdb, as `save` of the result does
+    add : how many of each species, or "auto": {"NA": 12, "CL": "auto"}; by default "auto" of NA and CL
+    neutralize, concentration : what "auto" stands for, as of `place_ions`, which has the rules; one of them or `add`
+    map_output : map of the potential with all ions to write
+    reading, read : how files are read: a jobs.Reading, or the keywords of one: `select`, `forcefield`, `model`,
+        `coordinates`, `parameters`, `radii`
+    call : gives facts of the call for files, of a structure's path
+    and all others as of `place_ions`
+
+    Returns an IonsResult. Raises InputError for options that do not go together, and else as `place_ions` does.
+
+        >>> import pele_ocl
+        >>> solute = pele_ocl.Atoms(positions=[[0, 0, 0]], charges=[-2.0])
+        >>> pele_ocl.ions(solute, add={"NA": 1}, spacing=2).net_charge
+        -1.0
+    """
+    if neutralize and concentration is not None:
+        raise KeywordError("choose one of `neutralize` and `concentration`")
+    if not add and not neutralize and concentration is None:
+        raise KeywordError("say which ions: `add`, or `neutralize=True`, or `concentration=0.15`")
+    if output is not None:
+        require_pdb(output)
+    if map_output is not None:
+        require_map_suffix(arguments.file_path(map_output, "map_output"))
+    with heard_notes() as heard:
+        molecule = given_molecule(what, reading, read)
+        if molecule.source is not None:
+            Checks(molecule.source).noted(molecule.atoms)
+        if there := _ions_of(molecule.atoms):
+            held = ", ".join(f"{count} {name}" for name, count in there.items())
+            name = "the molecule" if molecule.source is None else molecule.source
+            note(
+                f"Note: {name} holds ions already ({held}); they stay as atoms of the molecule, which count for "
+                "`neutralize` and not for `concentration`"
+            )
+        result = place_ions(
+            molecule.atoms, add or DEFAULT_IONS, neutralize=neutralize, concentration=concentration, spacing=spacing,
+            padding=padding, solute_distance=solute_distance, ion_distance=ion_distance, dielectric=dielectric,
+            grid=grid, map=map, keep_map=keep_map or map_output is not None, variant=variant, precision=precision,
+            device=device, progress=progress,
+        )  # fmt: skip
+        if not len(result):
+            note(f"Note: no ion was placed: {_why_none(result, neutralize, concentration)}")
+    model = reading_of(reading, read).model
+    call = with_coordinates(call, molecule.coordinates)
+    result = replace(result, source=molecule.source, model=model, heard=tuple(heard), call=call)
+    inputs = [] if molecule.source is None else [molecule.source]
+    with ExitStack() as files:
+        if output is not None:  # which stays away if the map cannot be written
+            written = files.enter_context(replacing(output, inputs))
+            result.save(written)
+        if map_output is not None:
+            result.save(map_output, progress=progress)
+    return result
+
+
+def _ions_of(atoms: Atoms) -> Counter[str]:
+    """Count the ions that a structure brings, by name."""
+    if atoms.labels is None:
+        return Counter()
+    alone = np.bincount(atoms.labels.residue_index)[atoms.labels.residue_index] == 1
+    return Counter(str(name) for name in atoms.labels.residue_names[alone] if name in SPECIES)
+
+
+def _why_none(result: IonsResult, neutralize: bool, concentration: float | None) -> str:
+    """Say why no ion was placed."""
+    if neutralize:
+        left = f"no ion that was asked for brings the net charge of {result.net_charge:+.3f} e nearer to 0"
+        return f"{left}; `concentration` adds a salt"
+    if concentration is not None:
+        return f"{concentration:g} mol/L in the free volume of {result.free_volume:,.0f} A^3 are less than one ion"
+    return "all counts are 0"
 
 
 def place_ions(
@@ -111,7 +224,8 @@ def place_ions(
     )  # fmt: skip
     of_map = molecule.seconds["kernel"] if molecule else 0.0
     seconds = {"map": of_map, **placed.seconds, "total": time.perf_counter() - start}
-    return replace(placed, variant=molecule.variant if molecule else None, seconds=seconds)
+    settings = {**medium_facts(atoms, MapOptions(dielectric=dielectric)), "temperature": None}
+    return replace(placed, variant=molecule.variant if molecule else None, seconds=seconds, settings=settings)
 
 
 def _placed(
@@ -208,3 +322,6 @@ def _require_room(
             f"ion within {solute_distance:g} A of an atom or {ion_distance:g} A of another ion); ask for fewer ions, "
             "smaller distances or a larger padding"
         )
+
+
+make_callable(__name__)

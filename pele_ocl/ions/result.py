@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any
 
 import numpy as np
 
 from ..atoms import Atoms, Floats
+from ..common.arguments import file_path
+from ..common.errors import FormatError, InputError
+from ..common.inputfile import InputFile
+from ..common.notes import with_notes
+from ..common.variant import Progress
+from ..common.writing import replacing
+from ..formats import is_pdb, write_map
+from ..formats.pdb_writing import Ion, write_pdb_with_ions
+from ..formats.registry import map_suffix
 from ..grid import Grid, Map
+from ..jobs.facts import composition_as_json, notes_of
+from ..jobs.provenance import Call, origin, record_head
+from ..report import Column, Report
 from .species import Species
 
 
@@ -25,6 +39,9 @@ class IonsResult:
     variant : of the molecule's map; None where the map was given
     seconds : of the kernels, "map", the molecule's; "exclusion", of what is near its atoms; "ions", their placement;
         "total", with everything around
+    source : the file of the structure, None where atoms were given; model : the number of its model, None for the first
+    settings : constants of the potential by name
+    heard : sentences that were noted while it was computed; call : gives facts of the call, for files
     """
 
     atoms: Atoms
@@ -38,6 +55,11 @@ class IonsResult:
     variant: str | None
     precision: str
     seconds: Mapping[str, float]
+    source: InputFile | None = None
+    model: int | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    heard: tuple[str, ...] = field(default=(), repr=False)
+    call: Call | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         named = ", ".join(f"{count} {name}" for name, count in self.counts.items()) or "no ions"
@@ -72,3 +94,79 @@ class IonsResult:
     def net_charge(self) -> float:
         """Charge of the molecule and its ions, e."""
         return float(self.atoms.charges.sum() + self.charges.sum())
+
+    def table(self) -> Report:
+        """Position, potential and energy of each ion, in the order of placement."""
+        x, y, z = self.positions.reshape(-1, 3).T
+        columns: dict[str, Any] = {
+            "ion": [species.name for species in self.species],
+            "x": Column(x, "A"), "y": Column(y, "A"), "z": Column(z, "A"),
+            "potential": Column(self.potentials, "kcal/mol/e"), "energy": Column(self.energies, "kcal/mol"),
+        }  # fmt: skip
+        facts = {"energy": self.energy, "net_charge": self.net_charge, "settings": dict(self.settings)}
+        return Report(f"Ions, energy {self.energy:,.3f} kcal/mol, net charge {self.net_charge:+.3f} e", columns, facts)
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
+    def to_json(self) -> dict[str, Any]:
+        """Record of the ions, the object that the command's `--json` prints, but for its seconds."""
+        rows = zip(self.species, self.positions, self.potentials, self.energies, strict=True)
+        record = {
+            **record_head(self.source),
+            "n_atoms": len(self.atoms),
+            "composition": composition_as_json(self.atoms),
+            "n_ions": len(self),
+            "counts": self.counts,
+            "net_charge": self.net_charge,
+            "free_volume": self.free_volume,
+            "shape": list(self.grid.shape),
+            "origin": self.grid.origin.tolist(),
+            "spacing": self.grid.spacing.tolist(),
+            "device": self.device,
+            "variant": self.variant,
+            "precision": self.precision,
+            "energy": {"total": self.energy},
+            "ions": [
+                {
+                    "ion": species.name, "position": position.tolist(), "potential": float(potential),
+                    "energy": float(energy),
+                }
+                for species, position, potential, energy in rows
+            ],
+            "seconds": dict(self.seconds),
+            "settings": dict(self.settings),
+            **notes_of(self.atoms),
+        }  # fmt: skip
+        return with_notes(record, self.heard)
+
+    def save(
+        self, path: str | PathLike[str], *, inputs: Iterable[str | PathLike[str]] = (), progress: Progress | None = None
+    ) -> None:
+        """Write the molecule and its ions, .pdb, or the potential of both as a map, .dx and so on.
+
+        inputs : files that are read, which `path` must not be; progress : called with the share of a map written
+
+        Raises FormatError for another suffix, and InputError for a map that was not kept.
+        """
+        own = [*([] if self.source is None else [self.source]), *inputs]
+        if map_suffix(file_path(path)) is not None:
+            if self.map is None:
+                raise InputError("a map was not kept; ask for it with `keep_map=True`")
+            attributes = origin(self.source, self.atoms, self, self.call)
+            write_map(path, self.map, atoms=self.atoms, attributes=attributes, inputs=own, progress=progress)
+            return
+        require_pdb(path)
+        ions = [
+            Ion(species.name, species.atom, species.element, species.charge, position)
+            for species, position in zip(self.species, self.positions, strict=True)
+        ]
+        with replacing(path, own) as temporary:
+            write_pdb_with_ions(temporary, self.source, self.atoms, ions, self.model)
+
+
+def require_pdb(path: str | PathLike[str]) -> None:
+    """Raise FormatError unless a file is named as a PDB file."""
+    target = file_path(path)
+    if not is_pdb(target):
+        raise FormatError(f"{target}: unknown suffix {target.suffix!r}; molecules are written as .pdb")

@@ -1,14 +1,64 @@
-"""Facts about where they come from that files name: the input, the program, the call."""
+"""Provenance of results, as their files and JSON objects have it: the input, the program, the call."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeAlias
 
+from ..atoms import Atoms
 from ..common.inputfile import InputFile
-from ..common.installation import installed_version
 from ..report import Report
 from .journal import make_folder
+from .records import SCHEMA
+from .texts import Computation, software
+
+# Facts of the call that a structure's results are from, such as its command line.
+Call: TypeAlias = Callable[[Path], Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class _WithCoordinates:
+    """Facts of a call that read the positions of a topology from a file; call : gives the others, None for none"""
+
+    coordinates: InputFile | Path
+    call: Call | None
+
+    def __call__(self, path: Path) -> dict[str, Any]:
+        file = self.coordinates
+        # A trajectory that was not read whole has no SHA-256.
+        sha256 = {"coordinates_sha256": file.sha256} if isinstance(file, InputFile) else {}
+        rest = {"software": software()} if self.call is None else self.call(path)
+        return {"coordinates": str(file), **sha256, **rest}
+
+
+def with_coordinates(call: Call | None, coordinates: InputFile | Path | None) -> Call | None:
+    """Add the file of a topology's positions to the facts of a call."""
+    return call if coordinates is None else _WithCoordinates(coordinates, call)
+
+
+def provenance(source: InputFile | None, call: Call | None = None) -> dict[str, Any]:
+    """Facts of a file of results: the input and its SHA-256, then the call's; only the program without one."""
+    read = {} if source is None else {"input": str(source), "input_sha256": source.sha256}
+    return {**read, **({"software": software()} if call is None or source is None else call(source.path))}
+
+
+def origin(source: InputFile | None, atoms: Atoms, how: Computation, call: Call | None = None) -> dict[str, Any]:
+    """Provenance of a computed result, with the device and the reader's notes."""
+    return {
+        **provenance(source, call),
+        "device": how.device,
+        "variant": how.variant,
+        "precision": how.precision,
+        "notes": list(atoms.notes) or "",
+    }
+
+
+def record_head(source: InputFile | None) -> dict[str, Any]:
+    """Beginning of a record: its version, the structure and its SHA-256, empty of atoms that no file brought."""
+    sha256 = "" if source is None else source.sha256
+    return {"schema": SCHEMA, "structure": "" if source is None else str(source), "sha256": sha256}
 
 
 @dataclass(frozen=True)
@@ -32,7 +82,7 @@ class Provenance:
 
     def of_call(self) -> dict[str, object]:
         """Give the facts of a file that is made of all structures."""
-        return {"software": f"pele-ocl {installed_version()}"}
+        return {"software": software()}
 
     def save(self, table: Report, path: Path) -> None:
         """Write a table with the facts of the call before its own."""

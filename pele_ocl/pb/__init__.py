@@ -2,16 +2,41 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import fields, replace
+from os import PathLike
+from typing import TYPE_CHECKING, Any, overload
 
 from numpy.typing import ArrayLike
 
 from ..atoms import Atoms
+from ..common import arguments
+from ..common.errors import FormatError, KeywordError
+from ..common.inputfile import read_file
 from ..common.modules import lazy_names, make_callable
+from ..common.notes import heard_notes
 from ..common.variant import Progress
+from ..common.writing import refuse_target
+from ..contract import of_structure
+from ..formats import require_map_suffix
 from ..grid import Grid
-from ..pb_model import PBIon, PBMaps, PBModel, centre_of, focusing_grids, grid_at, lowered_shape
+from ..jobs.checks import Checks
+from ..jobs.given import given_molecule
+from ..jobs.provenance import Call, with_coordinates
+from ..pb_model import (
+    LIKE_APBS,
+    PBIon,
+    PBMaps,
+    PBModel,
+    centre_of,
+    focusing_grids,
+    grid_at,
+    lowered_shape,
+    salt_of,
+)
+from ..reading import Reading
+from .apbs_run import ApbsResult, PrintLine, run_apbs
 from .plan import PoissonBoltzmann
 from .result import PBErrors, PBLevelResult, PBParts, PBResult
 from .solvers import SOLVERS
@@ -21,6 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SOLVERS",
+    "ApbsResult",
     "PBErrors",
     "PBIon",
     "PBLevelResult",
@@ -55,31 +81,158 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
     )
 
 
+Path_ = str | PathLike[str]
+_MODEL_FIELDS = {  # fields of PBModel by the keywords of `pb`
+    "solute_dielectric": "solute_dielectric", "solvent_dielectric": "solvent_dielectric", "temperature": "temperature",
+    "dielectric_surface": "surface", "probe": "probe", "density": "density", "window": "window", "charges": "charges",
+    "boundary": "boundary",
+}  # fmt: skip
+
+
+@overload
+def pb(what: Atoms, model: PBModel | None = None, **options: Any) -> PBResult: ...
+@overload
+def pb(what: Path_, model: PBModel | int | None = None, **options: Any) -> Any: ...
 def pb(
-    atoms: Atoms, model: PBModel | None = None, *, grids: Grid | Sequence[Grid] | None = None, spacing: float = 0.5,
-    padding: float = 10.0, wide: bool = False, radii: ArrayLike | str | None = None, reaction: bool = True,
-    solver: str = "mgcg",
-    tolerance: float = 1e-6, max_iterations: int = 100_000, given: PBMaps | None = None,
-    device: Device | int | str | None = None, keep_map: bool = True, grid_error: bool | None = None,
-    extrapolate: bool = False, shifts: int = 0, seed: int = 0, progress: Progress | None = None,
-) -> PBResult:  # fmt: skip
+    what: Atoms | Path_, model: PBModel | int | None = None, *, grids: Grid | Sequence[Grid] | None = None,
+    spacing: float = 0.5, padding: float = 10.0, wide: bool | None = None, radii: ArrayLike | str | None = None,
+    reaction: bool | None = None, solver: str = "mgcg", tolerance: float = 1e-6, max_iterations: int = 100_000,
+    given: PBMaps | None = None, device: Device | int | str | None = None, keep_map: bool = True,
+    grid_error: bool | None = None, extrapolate: bool = False, shifts: int = 0, seed: int = 0,
+    progress: Progress | None = None, like: str | None = None, nonlinear: bool = False, ionic_strength: float = 0.0,
+    ion: Sequence[PBIon | tuple[float, ...]] = (), solute_dielectric: float | None = None,
+    solvent_dielectric: float | None = None, temperature: float | None = None, dielectric_surface: str | None = None,
+    probe: float | None = None, density: float | None = None, window: float | None = None, charges: str | None = None,
+    boundary: str | None = None, per_residue: bool = False, strict: bool = False, output: Path_ | None = None,
+    pqr: Path_ | None = None, reading: Reading | None = None, call: Call | None = None, show: PrintLine | None = None,
+    **read: Any,
+) -> PBResult | ApbsResult:  # fmt: skip
     """Solve the Poisson-Boltzmann equation of a molecule once.
 
     Use PoissonBoltzmann for many conformations of one molecule; docs/theory/poisson-boltzmann.md has the method.
 
-    atoms, model, grids, spacing, padding, wide, radii, reaction, solver, tolerance, max_iterations, given, device : as
-        of PoissonBoltzmann
+    what : Atoms, or the path of a structure, best a .pqr file, whose radii are taken. An input file of APBS, .in, is
+        computed as APBS does it, with all that it says; it takes `device` and `progress` alone
+    model : PBModel, all constants, or the number of the model in a file with several. Constants by their names:
+        solute_dielectric, 2, solvent_dielectric, 78.54, temperature, K, dielectric_surface, "edges", probe, density,
+        window, charges, boundary as of PBModel; `nonlinear` for that equation; `ionic_strength`, mol/L, of a 1:1 salt
+        of 2 A, or species of ions with `ion`, each a PBIon or its charge, e, concentration, mol/L, and radius, A
+    like : "apbs" for its surface "smol", charges "spl2" and border "sdh", where no others are given, and for the energy
+        of solvation as the difference of two solutions
+    grids, spacing, padding, radii, reaction, solver, tolerance, max_iterations, given, device : as of PoissonBoltzmann
+    wide : whether the grid lies within a coarser one that gives its border the values, as of PoissonBoltzmann; by
+        default where `output` is written
     keep_map, grid_error, extrapolate, shifts, seed, progress : as of PoissonBoltzmann.solve
+    per_residue : True for shares of residues in `to_json`
+    strict : True to refuse what is noted about the structure otherwise
+    output : map to write, kT/e: .dx, .mrc, .cube, .h5 and so on
+    pqr : file of the atoms with the charges and radii that count
+    reading, read : how files are read: a jobs.Reading, or the keywords of one: `select`, `forcefield`,
+        `coordinates`, `parameters`
+    call : gives facts of the call for files, of a structure's path
+    show : called with lines that APBS would print, of its input files
 
-    Returns a PBResult, whose energy is in kcal/mol. Raises what these two raise.
+    Returns a PBResult, whose `solvation` is in kcal/mol; an ApbsResult of an input file of APBS. Raises InputError for
+    options that do not go together, and what PoissonBoltzmann and its `solve` raise.
+
+        >>> import pele_ocl
+        >>> ion = pele_ocl.Atoms(positions=[[0, 0, 0]], charges=[1.0], gb_radii=[2.0])
+        >>> result = pele_ocl.pb(ion, solute_dielectric=1, spacing=0.25, padding=4)
+        >>> round(result.energy)  # Born: -166.03 (1 - 1/78.54) / 2 A
+        -82
     """
-    plan = PoissonBoltzmann(
-        atoms, model, grids=grids, spacing=spacing, padding=padding, wide=wide, radii=radii, reaction=reaction,
-        solver=solver, tolerance=tolerance, max_iterations=max_iterations, given=given, device=device,
+    keywords = dict(locals())
+    if isinstance(model, int):
+        read, model = {**read, "model": model}, None
+    if not isinstance(what, Atoms) and arguments.file_path(what, "the structure").suffix.lower() == ".in":
+        _refuse_for_apbs({**keywords, **read})
+        return run_apbs(read_file(what), device, show, progress)
+    if output is not None:
+        require_map_suffix(arguments.file_path(output, "output"))
+    if pqr is not None and arguments.file_path(pqr, "pqr").suffix.lower() != ".pqr":
+        raise FormatError(f"{pqr}: `pqr` writes .pqr files; name it so")
+    constants = {of: keywords[name] for name, of in _MODEL_FIELDS.items() if keywords[name] is not None}
+    if like is not None:
+        arguments.choice("like", like, ("apbs",))
+        if extrapolate or shifts:
+            raise KeywordError('`extrapolate` and `shifts` belong to energies without `like="apbs"`')
+    if model is None:
+        model = _model_of(like, nonlinear, ionic_strength, ion, constants)
+    elif like is not None or nonlinear or ionic_strength or len(ion) or constants:
+        raise KeywordError("choose one of `model` and the names of its constants")
+    if isinstance(radii, str) and not isinstance(what, Atoms) and reading is None:
+        read, radii = {**read, "radii": radii}, None
+    with heard_notes() as heard:
+        molecule = given_molecule(what, reading, read)
+        checks = Checks(molecule.source or "the atoms", arguments.flag("strict", strict))
+        if molecule.source is not None or strict:
+            checks.add(*of_structure(molecule.atoms))
+        if pqr is not None:
+            refuse_target(pqr, [] if molecule.source is None else [molecule.source])
+        plan = PoissonBoltzmann(
+            molecule.atoms, model, grids=grids, spacing=spacing, padding=padding,
+            wide=output is not None and grids is None if wide is None else wide, radii=radii,
+            reaction=like is None if reaction is None else reaction, solver=solver, tolerance=tolerance,
+            max_iterations=max_iterations, given=given, device=device,
+        )  # fmt: skip
+        result = plan.solve(
+            keep_map=keep_map or output is not None, grid_error=grid_error, extrapolate=extrapolate, shifts=shifts,
+            seed=seed, progress=progress,
+        )  # fmt: skip
+        alone = None if like is None or plan.reaction else _in_the_solute(plan, result).solve(keep_map=False)
+    result = replace(
+        result, alone=alone, source=molecule.source, findings=tuple(checks.findings),
+        with_residues=arguments.flag("per_residue", per_residue), heard=tuple(heard),
+        call=with_coordinates(call, molecule.coordinates),
     )  # fmt: skip
-    return plan.solve(
-        keep_map=keep_map, grid_error=grid_error, extrapolate=extrapolate, shifts=shifts, seed=seed, progress=progress
-    )
+    if per_residue:
+        result.residue_shares()  # says what is wrong before anything is written
+    if pqr is not None:
+        result.save(pqr)
+    if output is not None:
+        result.save(output, progress=progress)
+    return result
+
+
+def _model_of(
+    like: str | None, nonlinear: bool, ionic_strength: float, ion: Sequence[PBIon | tuple[float, ...]],
+    constants: dict[str, Any],
+) -> PBModel:  # fmt: skip
+    """Make the model of the names of its constants."""
+    ions = tuple(each if isinstance(each, PBIon) else PBIon(*each) for each in ion)
+    if ions and ionic_strength:
+        raise KeywordError("choose one of `ionic_strength` and `ion`")
+    program = {} if like is None else LIKE_APBS
+    salt = salt_of(ionic_strength) if ionic_strength else ions
+    equation = "nonlinear" if arguments.flag("nonlinear", nonlinear) else "linear"
+    return PBModel(**{**program, **constants, "ions": salt, "equation": equation})
+
+
+def _refuse_for_apbs(keywords: dict[str, Any]) -> None:
+    """Raise InputError for keywords beside an input file of APBS, which says all of it."""
+    defaults = {name: of.default for name, of in inspect.signature(pb).parameters.items()}
+    able = ("what", "device", "progress", "show", "call", "keep_map", "reading", "read", "structures", "trajectory",
+            "allow_missing_terminals")  # fmt: skip
+    reading = keywords["reading"]
+    if isinstance(reading, Reading):
+        defaults |= {of.name: of.default for of in fields(Reading)}
+        keywords |= {of.name: getattr(reading, of.name) for of in fields(Reading) if of.name not in keywords}
+    given = [
+        name for name, value in keywords.items() if name not in able and value not in (None, (), {})
+        and not (isinstance(value, int | float | str) and value == defaults.get(name))
+    ]  # fmt: skip
+    if given:
+        names = ", ".join(f"`{name}`" for name in given)
+        raise KeywordError(f"an input file of APBS says all of it; leave out {names}")
+
+
+def _in_the_solute(plan: PoissonBoltzmann, result: PBResult) -> PoissonBoltzmann:
+    """Put the same charges on the same grids, with the solute's dielectric everywhere and no salt."""
+    model = replace(plan.model, solvent_dielectric=plan.model.solute_dielectric, ions=(), equation="linear")
+    return PoissonBoltzmann(
+        plan.atoms, model, grids=[level.grid for level in result.levels], reaction=False, solver=plan.solver,
+        tolerance=plan.tolerance, device=plan.device,
+    )  # fmt: skip
 
 
 make_callable(__name__)

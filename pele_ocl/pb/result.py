@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,8 +13,17 @@ from numpy.typing import ArrayLike
 from ..atoms import Atoms, Floats, Residue
 from ..common import arguments
 from ..common.errors import InputError
+from ..common.inputfile import InputFile
+from ..common.notes import with_notes
+from ..common.variant import Progress
+from ..common.writing import refuse_target
+from ..contract import Finding
+from ..formats import require_map_suffix, write_map, write_pqr
 from ..grid import Grid, Map
+from ..jobs.facts import composition_as_json, names_of_residues, notes_of
+from ..jobs.provenance import Call, provenance, record_head
 from ..pb_model import PBModel
+from ..report import Column, Report
 from .border import between_nodes
 
 
@@ -83,6 +94,11 @@ class PBResult:
     levels : of each grid, the coarsest first
     errors : of the energy
     seconds : "surface", "equation", "solver", "errors", "total"
+    alone : of the same charges on the same grid in a medium of the solute's dielectric, which `solvation` is computed
+        from if `reaction` is False; None where it was not computed
+    source : the file of the structure, None where atoms were given; findings : about the structure
+    with_residues : whether `to_json` has the residues' shares
+    heard : sentences that were noted while it was computed; call : gives facts of the call, for files
     """
 
     atoms: Atoms
@@ -96,8 +112,18 @@ class PBResult:
     solver: str
     device: str
     seconds: Mapping[str, float]
+    alone: PBResult | None = None
+    source: InputFile | None = None
+    findings: tuple[Finding, ...] = ()
+    with_residues: bool = False
+    heard: tuple[str, ...] = field(default=(), repr=False)
+    call: Call | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
+        if self.alone is not None:
+            return (
+                f"PBResult({len(self.atoms):,} atoms, energy of solvation {self.solvation:.3f} kcal/mol, {self.solver})"
+            )
         what = "reaction energy" if self.reaction else "energy"
         grid = "" if self.errors.grid is None else f" (grid error at most about {self.errors.grid:.3g})"
         return f"PBResult({len(self.atoms):,} atoms, {what} {self.energy:.3f} kcal/mol{grid}, {self.solver})"
@@ -106,6 +132,16 @@ class PBResult:
     def energy(self) -> float:
         """Energy, kcal/mol."""
         return self.energy_kt * self.model.kcal_per_kt
+
+    @property
+    def solvation(self) -> float:
+        """Energy of solvation from a medium of the solute's dielectric, kcal/mol; without `alone` the energy."""
+        return self.energy if self.alone is None else self.energy - self.alone.energy
+
+    @property
+    def shares(self) -> Floats:
+        """Each atom's share of the energy of solvation, (n,) kcal/mol."""
+        return self.per_atom if self.alone is None else self.per_atom - self.alone.per_atom
 
     @property
     def energy_kj(self) -> float:
@@ -131,6 +167,84 @@ class PBResult:
         sums = np.add.reduceat(self.per_atom, labels.residue_starts)
         return dict(zip(labels.residues, sums.tolist(), strict=True))
 
+    def residue_shares(self) -> dict[str, float]:
+        """Each residue's share of the energy of solvation, kcal/mol, by its name.
+
+        Raises InputError where the atoms have no labels.
+        """
+        labels = self.atoms.labels
+        if labels is None:
+            raise InputError("`per_residue` needs residues; these atoms have no labels")
+        sums = np.add.reduceat(self.shares, labels.residue_starts).tolist()
+        return dict(zip(names_of_residues(self.atoms), sums, strict=True))
+
+    def table(self) -> Report:
+        """Shares of residues in the energy of solvation, of atoms without labels of atoms."""
+        grid = self.levels[-1].grid
+        facts = {
+            "energy": self.solvation, "shape": list(grid.shape), "spacing": grid.spacing.tolist(),
+            "errors": _known(self.errors), "settings": self.settings, "device": self.device,
+        }  # fmt: skip
+        title = f"Poisson-Boltzmann energy of solvation, {self.solvation:,.3f} kcal/mol"
+        if self.atoms.labels is None:
+            names, shares = list(map(self.atoms.describe, range(len(self.atoms)))), self.shares
+            return Report(title, {"atom": names, "energy": Column(shares, "kcal/mol")}, facts)
+        of = self.residue_shares()
+        return Report(title, {"residue": list(of), "energy": Column(list(of.values()), "kcal/mol")}, facts)
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All constants by name."""
+        return model_facts(self.model) | {"forcefield": self.atoms.forcefield, "radii_set": self.atoms.gb_radii_set}
+
+    def to_json(self) -> dict[str, Any]:
+        """Record of the energy, the object that the command's `--json` prints, but for its seconds."""
+        grid, model = self.levels[-1].grid, self.model
+        record = {
+            **record_head(self.source),
+            "n_atoms": len(self.atoms),
+            "composition": composition_as_json(self.atoms),
+            "energy": {"solvation": self.solvation, "total": self.solvation},
+            "errors": _known(self.errors),
+            "shape": list(grid.shape),
+            "origin": grid.origin.tolist(),
+            "spacing": grid.spacing.tolist(),
+            "iterations": self.iterations,
+            "residual": self.levels[-1].residual,
+            "debye_length": model.debye_length if model.has_salt else None,
+            "settings": self.settings,
+            "device": self.device,
+            "variant": self.solver,
+            "seconds": dict(self.seconds),
+        }
+        if self.with_residues:
+            record["residues"] = [{"residue": name, "total": share} for name, share in self.residue_shares().items()]
+        found = {**record, **notes_of(self.atoms), "findings": [finding.as_json() for finding in self.findings]}
+        return with_notes(found, self.heard)
+
+    def save(
+        self, path: str | PathLike[str], *, inputs: Iterable[str | PathLike[str]] = (), progress: Progress | None = None
+    ) -> None:
+        """Write the potential, kT/e, as a map, .dx, .mrc, .cube, .h5 and so on; the atoms as .pqr.
+
+        inputs : files that are read, which `path` must not be; progress : called with the share written, 0 to 1
+
+        Raises InputError where the result has no map, and FormatError for another suffix.
+        """
+        own = [] if self.source is None else [self.source]
+        if arguments.file_path(path).suffix.lower() == ".pqr":
+            refuse_target(path, [*own, *inputs])
+            write_pqr(path, self.atoms)
+            return
+        require_map_suffix(path)
+        if self.map is None:
+            raise InputError("a map was not kept; ask for it with `keep_map=True`")
+        attributes = provenance(self.source, self.call)
+        write_map(path, self.map, atoms=self.atoms, attributes=attributes, inputs=[*own, *inputs], progress=progress)
+
     def potential_at(self, points: ArrayLike) -> Floats:
         """Potential at points, (m,) kT/e, between the nodes of the map; NaN off the grid.
 
@@ -142,3 +256,13 @@ class PBResult:
             raise InputError("potentials at points need the map; ask for it with keep_map=True")
         wanted = arguments.positions_of(points, "points")
         return between_nodes(np.asarray(self.map.values, np.float64), self.map.grid, wanted)
+
+
+def model_facts(model: PBModel) -> dict[str, Any]:
+    """Constants of a model by name, as JSON has them."""
+    return {**vars(model), "ions": [vars(ion) for ion in model.ions]}
+
+
+def _known(errors: PBErrors) -> dict[str, float]:
+    """Errors that were asked for."""
+    return {name: value for name, value in vars(errors).items() if value is not None}

@@ -2,50 +2,67 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Sequence
-from dataclasses import fields
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
 
 from numpy.typing import ArrayLike
 
-from ..atoms import Atoms, require_atoms
+from ..atoms import Atoms
 from ..common import arguments
-from ..common.errors import InputError
+from ..common.errors import InputError, KeywordError
+from ..common.inputfile import read_file
 from ..common.modules import lazy_names, make_callable
-from ..common.variant import PRECISIONS, Progress
+from ..common.variant import Progress
+from ..contract import Image
 from ..grid import Grid
+from ..jobs import Place, Shard
+from ..jobs.given import Given, given_molecule, reading_of
+from ..jobs.provenance import Call
+from ..painting import FOR_SURFACE, FOR_SURFACE_END, PB_SURFACE_END, SURFACE_UNIT
 from ..pb_model import PBModel
-from ..potential_model import PotentialModel
-from ..units import COULOMB_KCAL_A, debye_kappa, molar, potential_factor
-from .accuracy import DEFAULT_ACCURACY, compute_accurately, method_for
-from .methods import COARSEST, MAP_METHODS, METHODS, SPLIT_METHODS, choose_variant, require_able
-from .options import MapOptions, PlannedMap
-from .plan import MapPlan
-from .poisson_boltzmann import METHOD, pb_map, pb_plan
+from ..reading import Models, Reading
+from ..trajectories import Trajectory
+from ..trajectories.frames import FrameWords
+from ..trajectories.reading import Paths, opened
+from ..trajectories.selection import Selection
+from .computing import Potmap, planned
+from .methods import MAP_METHODS, METHODS, choose_variant
+from .options import MapOptions
+from .over import FramePotentials, potentials_over, potmap_over
+from .pictures import Pictures
+from .poisson_boltzmann import METHOD as PB_METHOD
+from .poisson_boltzmann import require_pb
 from .problem import MapProblem
-from .result import PotmapResult
+from .result import COMBINATIONS, FrameMaps, PotmapResult
 from .room import MeshRoom
-from .touching import require_apart
-from .variants import VARIANTS, tuned_choice
+from .spec import Frames, GridWords, MapBatch, MapSpec, MapWork, OpensFrames, Tell
+from .variants import VARIANTS
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
 
 __all__ = [
+    "COMBINATIONS",
     "MAP_METHODS",
     "METHODS",
     "VARIANTS",
+    "FrameMaps",
+    "FramePotentials",
+    "MapBatch",
     "MapOptions",
     "MapProblem",
+    "MapSpec",
+    "MapWork",
     "MeshRoom",
     "Potmap",
     "PotmapResult",
     "choose_variant",
     "planned",
+    "potentials_over",
     "potmap",
+    "potmap_over",
 ]
 
 if not TYPE_CHECKING:  # names for tests, by the file that has them
@@ -57,16 +74,26 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
             "error": "measured",
             "estimate": "estimate_seconds memory_bytes middle_part",
             "map_slab": "MapSlab",
-            "models": "COMBINATIONS potmap_models",
+            "models": "potmap_models",
             "problem": "RUN",
             "variants": "blocked",
         },
     )
 
+Path_ = str | PathLike[str]
 
+
+@overload
+def potmap(what: Atoms | Path_, grid: Grid | None = None, *, at_atoms: None = None, **options: Any) -> PotmapResult: ...
+@overload
 def potmap(
-    atoms: Atoms,
-    grid: Grid,
+    what: Atoms | Path_, grid: Grid | None = None, *, at_atoms: Selection, **options: Any
+) -> FramePotentials: ...
+@overload
+def potmap(what: Sequence[Path_], grid: Grid | None = None, **options: Any) -> MapBatch: ...
+def potmap(
+    what: Atoms | Path_ | Sequence[Path_],
+    grid: Grid | None = None,
     *,
     method: str = "direct",
     cutoff: float | None = None,
@@ -76,21 +103,50 @@ def potmap(
     precision: str = "float32",
     device: Device | int | str | Sequence[Device | int | str] | None = None,
     dielectric: float | None = None,
+    solute_dielectric: float | None = None,
     distance_dependent: bool = False,
-    ionic_strength: float = 0.0,
+    ionic_strength: float | None = None,
     kappa: float | None = None,
     min_distance: float = 0.0,
     field: bool = False,
-    unit: str = "kcal/mol/e",
-    temperature: float = 298.15,
+    unit: str | None = None,
+    temperature: float = MapOptions.temperature,
     pb: PBModel | None = None,
     progress: Progress | None = None,
-) -> PotmapResult:
+    spacing: float = 0.5,
+    padding: float | None = None,
+    origin: ArrayLike | None = None,
+    shape: ArrayLike | None = None,
+    models: Models = "one",
+    combine: str | None = None,
+    trajectory: Trajectory | Paths | OpensFrames | None = None,
+    frames: FrameWords = None,
+    topology: Path_ | None = None,
+    image: Image = "auto",
+    align: Selection | bool = False,
+    at_atoms: Selection | None = None,
+    output: Path_ | Sequence[Path_] = (),
+    png: Path_ | None = None,
+    surface_png: Path_ | None = None,
+    scene: str | Sequence[str] = (),
+    color_max: float | None = None,
+    for_surface: bool = False,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    shard: Shard | str | None = None,
+    reading: Reading | None = None,
+    call: Call | None = None,
+    tell: Tell | None = None,
+    **read: Any,
+) -> PotmapResult | FramePotentials | MapBatch:
     """Electrostatic potential of point charges at the points of a grid.
 
     phi(g) = k / dielectric * sum_i q_i / |g - r_i|          (docs/theory/potmap.md, eq. 1)
 
-    atoms : Atoms with charges; atoms outside the grid count as well
+    what : Atoms with charges, or the path of a structure, which is read as `pele_ocl.read` does; atoms outside the grid
+        count as well. Several paths make a map each, in files: `output="{name}.dx"`
+    grid : points of the map. By default `spacing` A apart, 0.5, to `padding` A around all atoms, 10; or from `origin`,
+        A, on, `shape` points along x, y and z
     method : "direct", all atoms; "cutoff", atoms within `cutoff` A of a point, by default 12. "mesh", near atoms one by
         one and the others by a mesh, to `accuracy`; "msm", likewise by sums on lattices, without salt. "auto", direct
         or mesh, whichever costs less. "pb" solves the Poisson-Boltzmann equation on a grid that reaches 10 A beyond all
@@ -100,205 +156,170 @@ def potmap(
         to 1e-6. msm goes to 1e-5. 1e-4 by default
     variant : key of VARIANTS, or "auto"
     device : where to compute, as in `solvent`; a sequence of several shares the work
-    dielectric : relative permittivity, 1 by default; with distance_dependent, of r Angstrom: dielectric * r. Of the
-        method pb that of the solvent, 78.54 by default
-    ionic_strength : of a 1:1 salt, mol/L. With dielectric and temperature it gives kappa, the inverse Debye length in
-        1/A, which may be given instead
+    dielectric : relative permittivity, 1; with distance_dependent, of r Angstrom: dielectric * r. Of the solvent with
+        pb, 78.54; `solute_dielectric` is then that inside the molecule, 2
+    ionic_strength : of a 1:1 salt, mol/L, 0. With dielectric and temperature it gives kappa, the inverse Debye length
+        in 1/A, which may be given instead
     min_distance : A; closer points get the potential of this distance
     field : whether to compute the electric field, too
-    unit : of units.POTENTIAL_UNITS; kT/e belongs to `temperature`
+    unit : of units.POTENTIAL_UNITS, kcal/mol/e; kT/e belongs to `temperature`
     temperature : K
-    pb : PBModel of the method pb, in place of dielectric, salt and temperature; by default PBModel(), as of `pb`, with
-        these. PBModel.like("apbs") has the surface and charges of published pictures
+    pb : PBModel of the method pb, in place of dielectrics, salt and temperature. PBModel.like("apbs") has the surface
+        and charges of published pictures
     progress : called with the share done, 0 to 1
+    models : "all" for the maps of all models of a file together: `combine` says which of "avg", "min", "max" and
+        "stdev" is the result's map; its `maps` has all
+    trajectory : a Trajectory, or paths or frames in memory that `pele_ocl.trajectory` takes, with its `frames`,
+        `topology` and `image`: maps of all frames together, combined likewise. `align` superposes frames on the
+        structure, as in `potmap_over`
+    at_atoms : atoms whose potential in each frame is wanted in place of a map, of all charges but the atom's own
+    output : files to write, .dx, .dx.gz, .cube, .mrc, .ccp4, .map or .h5, as `save` of the result does; a table with
+        at_atoms
+    png, surface_png : pictures to draw: the three central slices, and the molecular surface in colours of the map,
+        from -color_max to color_max, by default a round number that fits the values
+    scene : programs, "pymol", "chimerax" or "vmd", for which a script beside the map shows it on the surface
+    for_surface : True for the settings of surface pictures, where no others are given: kT/e, dielectric 78.54, 0.15
+        mol/L of salt, colours from -2 to 2, of pb from -5 to 5
+    workers, scheduler : of several structures, so many processes of this machine that compute, or the address of a Dask
+        cluster; shard : the part of the structures to do, "1/10"
+    reading, read : how files are read: a jobs.Reading, or the keywords of one: `select`, `forcefield`, `model`,
+        `coordinates`, `parameters`, `radii`
+    call : gives facts of the call for files, of a structure's path
+    tell : called with a MapWork before the computation begins
 
-    Returns a PotmapResult, whose `error` and `field_error` are measured if the method approximates. Cost: atoms *
-    points, with a mesh atoms + points * log(points). Raises InputError for options that do not fit. A grid point on an
-    atom without min_distance is an InputError, too. Raises DeviceError if the device cannot do it.
+    Returns a PotmapResult, whose `error` and `field_error` are measured if the method approximates; FramePotentials
+    with at_atoms; a MapBatch of several structures, which has the reasons of those that failed. Cost: atoms * points,
+    with a mesh atoms + points * log(points). Raises InputError for options that do not fit. A grid point on an atom
+    without min_distance is an InputError, too. Raises DeviceError if the device cannot do it.
+
+        >>> import pele_ocl
+        >>> ion = pele_ocl.Atoms(positions=[[0, 0, 0]], charges=[1.0])
+        >>> map_ = pele_ocl.potmap(ion, spacing=2, padding=4, min_distance=0.1).map
+        >>> map_.grid.shape
+        (6, 6, 6)
     """
-    options = MapOptions(
-        method, cutoff, smooth, accuracy, variant, precision, device, dielectric, distance_dependent, ionic_strength,
-        kappa, min_distance, field, unit, temperature, pb,
-    )  # fmt: skip
     arguments.callback("progress", progress)
-    return Potmap(atoms, grid, **vars(options)).evaluate(progress=progress)
-
-
-class Potmap:
-    """Potential map of one molecule on one grid, prepared once; options as in `potmap`.
-
-    Kernels, tables of a mesh and memory are kept on the devices from one evaluation to the next.
-
-    atoms : at the positions of the first map; grid : Grid; method : key of MAP_METHODS
-    variant : key of VARIANTS, never "auto"; of pb the solver; devices : Devices that share the work
-    """
-
-    def __init__(self, atoms: Atoms, grid: Grid, **options: Any) -> None:
-        """Check the options and choose a method. Raises InputError and DeviceError as `potmap` does."""
-        unknown = sorted(set(options) - {field.name for field in fields(MapOptions)})
-        if unknown:
-            raise TypeError(f"Potmap() has no option {unknown[0]!r}; options are those of potmap()")
-        self.atoms, self.grid, self._options = atoms, grid, MapOptions(**options)
-        self._lock = threading.Lock()
-        if self._options.method == METHOD:
-            _check(atoms, grid, self._options)
-            plan = pb_plan(atoms, grid, self._options)[0]
-            self.method, self.variant, self.devices = METHOD, plan.solver, [plan.device]
-            return
-        self._planned = planned(atoms, grid, self._options)
-        self.method, self.variant, self.devices = self._planned.method, self._planned.variant, self._planned.devices
-        self._map = MapPlan(self._planned.problem, self.variant, self.devices)
-
-    def __repr__(self) -> str:
-        return f"Potmap({len(self.atoms):,} atoms, {self.grid!r}, {self.variant}, {' + '.join(map(str, self.devices))})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle by description; a device by its title."""
-        options = vars(self._options) | {"device": self.devices}
-        return partial(Potmap, self.atoms, self.grid, **options), ()
-
-    def evaluate(self, positions: ArrayLike | None = None, *, progress: Progress | None = None) -> PotmapResult:
-        """Compute the map.
-
-        positions : (n, 3) A of all atoms; by default the atoms' own. progress : called with the share done, 0 to 1
-
-        Returns a PotmapResult. Raises InputError if a grid point is on an atom and there is no min_distance. Atoms that
-        moved too far for the method are refused, too. Threads take turns.
-        """
-        start = time.perf_counter()
-        arguments.callback("progress", progress)
-        atoms, options = self.atoms if positions is None else self.atoms.moved(positions), self._options
-        if self.method == METHOD:
-            with self._lock:
-                return pb_map(atoms, self.grid, options, progress)
-        require_apart(atoms, self.grid, options.min_distance, options.precision)
-        with self._lock:
-            problem = self._map.problem.moved(atoms)
-            if problem.box is not self._map.problem.box:
-                require_able(self.method, problem)
-            computed = compute_accurately(self._map, problem, progress)
-        return PotmapResult(
-            map=self._planned.map_of(computed.values[0]),
-            field=computed.values[1:] if options.field else None,
-            n_atoms=len(atoms),
-            device=self._planned.device,
-            variant=self.variant,
-            precision=options.precision,
-            seconds={"kernel": computed.seconds, "total": time.perf_counter() - start},
-            method=self.method,
-            error=computed.errors[0] if computed.errors else None,
-            field_error=computed.errors[1] if len(computed.errors) > 1 else None,
-            accuracy=computed.accuracy,
-            wanted=computed.wanted,
-            atoms=atoms,
-            model=problem.model,
-        )
-
-
-def planned(atoms: Atoms, grid: Grid, options: MapOptions) -> PlannedMap:
-    """Plan the map that `potmap` is to compute, and how. Raises InputError and DeviceError as it does."""
-    _check(atoms, grid, options)
-    if options.method == METHOD:
-        raise InputError("maps of frames are not made by the method pb; choose another, or give structures or models")
-    precision = options.precision
-    salt = options.kappa
-    if salt is None:
-        salt = _salt(options.ionic_strength, options.permittivity, options.temperature)
-    by_cutoff = options.method != "auto" and MAP_METHODS[options.method].within_cutoff
-    reach = options.reach if by_cutoff else None
-    model = PotentialModel(
-        options.permittivity, options.distance_dependent, salt, options.min_distance, reach, options.smooth
-    )
-    factor = COULOMB_KCAL_A * potential_factor(options.unit, options.temperature)
-    devices = _devices(options.device, options.variant, precision)
-    room, accuracy = MeshRoom.of(devices, precision), options.accuracy or DEFAULT_ACCURACY
-    problem = MapProblem.of(atoms, grid, model, factor, options.field, precision, accuracy, room)
-    method, variant = options.method, options.variant
-    if method == "auto":
-        method = method_for(problem, devices)
+    arguments.choice("models", models, ("one", "all"))
+    if combine is not None:
+        arguments.choice("combine", combine, COMBINATIONS)
+    outputs = _files("output", output)
+    programs = (scene,) if isinstance(scene, str) else tuple(scene)
+    end, unit_of_files = color_max, unit
+    if arguments.flag("for_surface", for_surface):
+        end = (PB_SURFACE_END if method == PB_METHOD else FOR_SURFACE_END) if end is None else end
+        unit = SURFACE_UNIT if unit is None else unit
+        unit_of_files = unit
+        dielectric = FOR_SURFACE["dielectric"] if dielectric is None and kappa is None and pb is None else dielectric
+        ionic_strength = FOR_SURFACE["ionic_strength"] if ionic_strength is None and pb is None else ionic_strength
+    options = MapOptions(
+        method=method, cutoff=cutoff, smooth=smooth, accuracy=accuracy, variant=variant, precision=precision,
+        device=device, dielectric=dielectric, distance_dependent=distance_dependent,
+        ionic_strength=0.0 if ionic_strength is None else ionic_strength, kappa=kappa,
+        min_distance=min_distance, field=field, unit=MapOptions.unit if unit is None else unit,
+        temperature=temperature, pb=pb, solute_dielectric=solute_dielectric,
+    )  # fmt: skip
+    _check_smooth(options)
+    if method == PB_METHOD:
+        require_pb(options)
+    pictures = Pictures(_file("png", png), _file("surface_png", surface_png), programs, end, color_max is not None)
+    if isinstance(what, Atoms) and read:
+        given_molecule(what, reading, read)  # which refuses it
+    spec = MapSpec(
+        reading_of(reading, read), models, GridWords(grid, spacing, padding, origin, shape), combine, options, outputs,
+        pictures, unit_of_files, call,
+    )  # fmt: skip
+    over = None
+    if trajectory is None:
+        given = {"frames": frames, "topology": topology, "at_atoms": at_atoms}
+        named = [name for name, value in given.items() if value is not None]
+        named += ["image"] if image != "auto" else []
+        named += ["align"] if align is not False else []
+        if named:
+            raise KeywordError(f"`{named[0]}` is about a trajectory; give one with `trajectory`")
     else:
-        require_able(method, problem)
-    if variant == "auto":
-        tuned = tuned_choice(problem, devices[0]).variant if method == "direct" else None
-        variant = tuned or choose_variant(method)
-    if options.field:
-        _require_field(method, variant)
-    title = f"{model.name} of {len(atoms):,} atoms"
-    unit_charge = factor / options.permittivity
-    return PlannedMap(problem, method, variant, devices, options.unit, options.temperature, title, unit_charge)
+        over = _over(trajectory, frames, topology, image, align, at_atoms)
+        _check_over(spec, at_atoms is not None)
+    if options.field and models == "all":
+        raise KeywordError('choose one of `field` and `models="all"`')
+    if combine is not None and models == "one" and over is None:
+        raise KeywordError('`combine` belongs to `models="all"` and to trajectories')
+    if options.field and outputs and not any(each.suffix.lower() == ".h5" for each in outputs):
+        raise KeywordError("the field needs a file that holds several maps: give `output` a name that ends in .h5")
+    if isinstance(what, Sequence) and not isinstance(what, str):
+        if over is not None:
+            raise KeywordError("a trajectory is of one structure; give one, or leave out `trajectory`")
+        paths = arguments.file_paths("structures", what)
+        part = Shard.of(shard) if isinstance(shard, str) else shard
+        wanted = paths if part is None else part.part(paths, "structures")
+        return spec.several(wanted, Place(workers, scheduler, None if device is None else str(device)))
+    for name, value in (("workers", workers), ("scheduler", scheduler), ("shard", shard)):
+        if value is not None:
+            raise KeywordError(
+                f"`{name}` shares the work on several structures; one map is computed at once, by all devices of "
+                "`device`"
+            )
+    source = None if isinstance(what, Atoms) else Path(arguments.file_path(what, "the structure"))
+    spec.require(source, over)
+    if models == "all":
+        if isinstance(what, Atoms):
+            raise InputError('`models="all"` is about the models of a file; give its path in place of the atoms')
+        if spec.reading.model is not None:
+            raise KeywordError("choose one of `model` and `models`")
+        found = spec.found(read_file(what), tell=tell, progress=progress)
+    else:
+        found = spec.found(given_molecule(what, spec.reading), over, tell=tell, progress=progress)
+    spec.write(found)
+    return found
 
 
-def _check(atoms: Atoms, grid: Grid, options: MapOptions) -> None:
-    """Raise InputError for options that do not fit."""
-    method, variant, precision = options.method, options.variant, options.precision
-    require_atoms(atoms)
-    arguments.instance("grid", grid, Grid, "a Grid: Grid.around(atoms, padding=10, spacing=0.5)")
-    arguments.flag("field", options.field)
-    given = arguments.described
-    if not arguments.is_among(method, METHODS):
-        raise InputError(f"there is no method {given(method)}; choose {', '.join(METHODS)}")
-    fitting = [name for name, each in VARIANTS.items() if method == each.method]
-    if not arguments.is_among(variant, ("auto", *fitting)):
-        raise InputError(f"the method {method} has no variant {given(variant)}; choose auto, {', '.join(fitting)}")
-    if options.cutoff is not None and not (method in MAP_METHODS and MAP_METHODS[method].within_cutoff):
-        raise InputError(f"a cutoff is of the method cutoff, not of {method}; choose that, or leave it out")
-    if options.pb is not None and method != METHOD:
-        raise InputError(f"pb is of the method pb, not of {method}; choose that, or leave it out")
-    if not arguments.is_among(precision, PRECISIONS):
-        raise InputError(f"there is no precision {given(precision)}; choose {' or '.join(PRECISIONS)}")
-    atoms.require((), "a potential map")
-    _check_accuracy(method, options.accuracy, precision)
+def _over(
+    trajectory: Trajectory | Paths | OpensFrames, frames: FrameWords, topology: Path_ | None, image: Image,
+    align: Selection | bool, at_atoms: Selection | None,
+) -> Frames:  # fmt: skip
+    """Make the description of the frames; they are opened once the atoms are known."""
+
+    def open_frames(given: Given) -> Trajectory:
+        if isinstance(trajectory, OpensFrames):
+            return trajectory.opened(given.atoms, given.chosen)
+        return opened(given.atoms, trajectory, frames, given.chosen, topology, image)
+
+    return Frames(open_frames, align, at_atoms)
 
 
-def _require_field(method: str, variant: str) -> None:
-    """Raise InputError for a variant without the electric field; `variant` is the chosen one, never "auto"."""
-    if not VARIANTS[variant].has_field:
-        others = [name for name, each in VARIANTS.items() if each.has_field and each.method == method]
-        raise InputError(
-            f"the variant {variant} computes no field; choose {', '.join(others) or 'another method'}, or leave out "
-            "the field"
-        )
+def _check_over(spec: MapSpec, at_atoms: bool) -> None:
+    """Raise InputError for what trajectories leave no room for."""
+    if spec.models == "all":
+        raise KeywordError('choose one of `models="all"` and `trajectory`')
+    if spec.options.field:
+        raise KeywordError("choose one of `field` and `trajectory`")
+    if spec.options.method == PB_METHOD:
+        raise KeywordError('`method="pb"` makes maps of structures and models, not of frames; leave out `trajectory`')
+    if at_atoms:
+        pictures, place = spec.pictures, spec.place
+        given: dict[str, object] = {
+            "origin": place.origin,
+            "padding": place.padding,
+            "grid": place.grid,
+            "combine": spec.combine,
+        }
+        given |= {"png": pictures.slices, "surface_png": pictures.surface, "scene": pictures.scenes or None}
+        for name, value in given.items():
+            if value is not None:
+                raise KeywordError(f"`at_atoms` makes no map; leave out `{name}`")
 
 
-def _devices(
-    device: Device | int | str | Sequence[Device | int | str] | None, variant: str, precision: str
-) -> list[Device]:
-    """List the devices that share the work; raise for one that cannot do it."""
-    from ..opencl.device import get_cpu_device, get_device
-
-    chosen = device if isinstance(device, Sequence) and not isinstance(device, str) else [device]
-    if not chosen:
-        raise InputError("there is no device in the list of devices")
-    devices = [get_device(choice) for choice in chosen]
-    if variant in VARIANTS and VARIANTS[variant].cpu_only:
-        devices = [get_cpu_device(devices[0])]
-    for each in devices:
-        each.require_precision(precision)
-    return devices
+def _check_smooth(options: MapOptions) -> None:
+    if options.method != "cutoff" and (options.cutoff is not None or options.smooth):
+        raise KeywordError('`cutoff` and `smooth` belong to `method="cutoff"`')
 
 
-def _check_accuracy(method: str, accuracy: float | None, precision: str) -> None:
-    if accuracy is None:
-        return
-    if method not in (*SPLIT_METHODS, "auto"):
-        those = ", ".join(SPLIT_METHODS)
-        raise InputError(
-            f"an accuracy is of the methods {those} and auto, not of {method}; choose one of them (--method)"
-        )
-    best = SPLIT_METHODS.get(method, SPLIT_METHODS["mesh"]).finest[precision]
-    if not arguments.is_finite(accuracy) or not best <= accuracy <= COARSEST:
-        raise InputError(
-            f"the accuracy is {arguments.described(accuracy)}; of the method {method} in {precision} it may be "
-            f"{best:g} to {COARSEST:g}, such as 1e-4"
-        )
+def _files(name: str, given: Path_ | Iterable[Path_]) -> tuple[Path, ...]:
+    several = (given,) if isinstance(given, str | PathLike) else given
+    return tuple(map(Path, arguments.file_paths(name, several)))
 
 
-def _salt(ionic_strength: float, dielectric: float, temperature: float) -> float:
-    """Compute the inverse Debye length, 1/A, of a salt."""
-    molar("ionic_strength", ionic_strength)
-    PotentialModel(dielectric)  # checks it
-    potential_factor("kT/e", temperature)
-    return debye_kappa(ionic_strength, dielectric, temperature)
+def _file(name: str, given: Path_ | None) -> Path | None:
+    return None if given is None else arguments.file_path(given, name)
 
 
 make_callable(__name__)

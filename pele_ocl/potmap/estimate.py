@@ -9,8 +9,8 @@ import numpy as np
 
 from ..atoms import Atoms
 from ..grid import Grid
-from . import planned, potmap
 from .blocking import Blocking
+from .computing import one_map, planned
 from .methods import SPLIT_METHODS
 from .options import MapOptions
 from .problem import MapProblem
@@ -34,8 +34,8 @@ def estimate_seconds(atoms: Atoms, grid: Grid, **options: Any) -> float:
     points = FIRST_EVALS / max(1, len(atoms))
     while True:
         part = middle_part(grid, points)
-        potmap(atoms, part, **options)  # builds the kernels
-        seconds = potmap(atoms, part, **options).seconds["kernel"]
+        one_map(atoms, part, **options)  # builds the kernels
+        seconds = one_map(atoms, part, **options).seconds["kernel"]
         if len(part) == len(grid) or seconds > ENOUGH_SECONDS:
             return seconds * len(grid) / len(part)
         points = 8 * len(part)

@@ -12,11 +12,8 @@ from numpy.typing import NDArray
 from ..atoms import Atoms
 from ..common.errors import InputError
 from ..grid import Grid, Map
-from . import potmap
-from .result import PotmapResult
-
-# Named as in VMD's volmap.
-COMBINATIONS = ("avg", "min", "max", "stdev")
+from .computing import one_map
+from .result import COMBINATIONS, PotmapResult
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +52,7 @@ def potmap_models(
     seconds = {"kernel": 0.0, "total": 0.0}
     for place, atoms in enumerate(models):
         try:
-            result = potmap(atoms, grid, **options)
+            result = one_map(atoms, grid, **options)
         except InputError as error:
             if failed is None:
                 raise

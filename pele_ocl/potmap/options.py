@@ -40,6 +40,7 @@ class MapOptions:
     unit: str = "kcal/mol/e"
     temperature: float = 298.15
     pb: PBModel | None = None
+    solute_dielectric: float | None = None
 
     @property
     def permittivity(self) -> float:

@@ -16,11 +16,12 @@ import numpy as np
 
 from ..atoms import Atoms, Floats
 from ..common import arguments
-from ..common.errors import InputError
+from ..common.errors import InputError, KeywordError
 from ..common.variant import Progress
 from ..grid import Grid, Map
 from ..pb import PBModel, PoissonBoltzmann
 from ..pb_model import PBSolute, grid_beyond, salt_of
+from .facts import pb_facts
 from .options import MapOptions
 from .result import PotmapResult
 
@@ -33,24 +34,26 @@ WIDTH = 10.0  # A at least between an atom and the border, as pictures of potent
 TOLERANCE = 1e-5  # of the solver: relative, by norm
 # Options that say what PBModel says, or that mean nothing here; the others hold as for all methods.
 _OF_OTHERS = ("distance_dependent", "kappa", "min_distance", "field", "smooth")
+_OF_MODEL = ("dielectric", "solute_dielectric", "ionic_strength")
 
 
 def require_pb(options: MapOptions) -> PBModel:
     """Return the model of a map. Raises InputError for options that are not of this method."""
-    refused = _OF_OTHERS if options.pb is None else (*_OF_OTHERS, "dielectric", "ionic_strength")
+    refused = _OF_OTHERS if options.pb is None else (*_OF_OTHERS, *_OF_MODEL)
     for field in fields(options):
         if field.name in refused and getattr(options, field.name) != field.default:
-            raise InputError(
-                f"the method pb has no option {field.name}; its constants are those of pb=PBModel(...), and it "
+            raise KeywordError(
+                f"the method pb has no option `{field.name}`; its constants are those of pb=PBModel(...), and it "
                 "computes no field"
             )
-    given = options.pb
-    if given is None:
-        water = PBModel.solvent_dielectric if options.dielectric is None else options.dielectric
-        given = PBModel(
-            solvent_dielectric=water, ions=salt_of(options.ionic_strength), temperature=options.temperature
+    if options.pb is None:
+        inside, outside = options.solute_dielectric, options.dielectric
+        return PBModel(
+            PBModel.solute_dielectric if inside is None else inside,
+            PBModel.solvent_dielectric if outside is None else outside, salt_of(options.ionic_strength),
+            options.temperature,
         )  # fmt: skip
-    model = arguments.instance("pb", given, PBModel, "a PBModel")
+    model = arguments.instance("pb", options.pb, PBModel, "a PBModel")
     if options.temperature not in (MapOptions.temperature, model.temperature):
         raise InputError(
             f"the temperature is {options.temperature:g} K, and that of the model {model.temperature:g}; leave out the "
@@ -104,6 +107,7 @@ def pb_map(atoms: Atoms, grid: Grid, options: MapOptions, progress: Progress | N
         method=METHOD,
         atoms=atoms,
         model=plan.model,
+        settings=pb_facts(atoms, plan.model),
     )
 
 

@@ -3,25 +3,44 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping
-from dataclasses import dataclass
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from dataclasses import field as field_of
+from os import PathLike
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atoms import Atoms
-from ..common.errors import PeleError
+from ..atoms import Atoms, Floats
+from ..common.arguments import file_path
+from ..common.errors import InputError, PeleError
+from ..common.inputfile import InputFile
+from ..common.notes import with_notes
+from ..common.variant import Progress
+from ..formats import JsonText, write_map
+from ..formats.maps.facts import map_facts
 from ..grid import Map
+from ..jobs.facts import composition_as_json, notes_of
+from ..jobs.provenance import Call, origin, record_head
+from ..jobs.records import entries
 from ..pb_model import PBModel
 from ..potential_model import PotentialModel
 from .error import MapError
+from .variants import VARIANTS
+
+STATISTIC = "{statistic}"  # in an output: the name of each of COMBINATIONS, which all have files of their own
+COMBINATIONS = ("avg", "min", "max", "stdev")  # named as in VMD's volmap
+FIELD_NAMES = ("field_x", "field_y", "field_z")
 
 
 @dataclass(frozen=True, eq=False)
 class PotmapResult:
     """Potential at the points of a grid, and how it was computed.
 
-    map : Map, values (nz, ny, nx) in `unit`
+    map : Map, values (nz, ny, nx) in `unit`; of models and frames the statistic that was asked for
     field : (3, nz, ny, nx) along x, y and z, in `unit` per Angstrom; None where it was not asked for
     n_atoms : atoms given
     method : key of MAP_METHODS in pele_ocl/potmap/methods.py, such as "direct"
@@ -30,6 +49,13 @@ class PotmapResult:
     wanted : the accuracy that was asked for, by norm; 0 of methods without one
     atoms : that were given; model : the law of the potential, of pb a PBModel
     seconds : "kernel", of the device that was busy longest, by its own clock; "total", with everything around
+    settings : all constants by name
+    source : the file of the structure, None where atoms were given
+    maps : of models and frames "avg", "min", "max" and "stdev"; empty of one structure
+    numbers : of the models, empty where one was asked for; errors : why models or frames have no map, by number
+    frames : FrameMaps of a trajectory, else None; n_models : models that count, 1 of one structure
+    file_unit : unit of files, None for their formats' own: hartree/e of cube files, else the map's
+    heard : sentences that were noted while it was computed; call : gives facts of the call, for files
     """
 
     map: Map
@@ -46,13 +72,23 @@ class PotmapResult:
     wanted: float = 0.0
     atoms: Atoms | None = None
     model: PotentialModel | PBModel | None = None
+    settings: Mapping[str, Any] = field_of(default_factory=dict)
+    source: InputFile | None = None
+    maps: Mapping[str, Map] = field_of(default_factory=dict)
+    numbers: Sequence[int] = ()
+    errors: Mapping[int, str] = field_of(default_factory=dict)
+    frames: FrameMaps | None = None
+    n_models: int = 1
+    file_unit: str | None = None
+    heard: tuple[str, ...] = ()
+    call: Call | None = None
 
     def __repr__(self) -> str:
         return f"PotmapResult({self.n_atoms:,} atoms, {self.map!r}, {self.variant})"
 
     def _repr_html_(self) -> str:
         """Show the page of `write_page` in a notebook; text if it cannot be made."""
-        from ..view import about_map, painted
+        from ..painting import about_map, painted
 
         if self.atoms is None or self.model is None:
             return html.escape(repr(self))
@@ -77,5 +113,152 @@ class PotmapResult:
 
     @property
     def evals_per_second(self) -> float:
-        """Atoms times points, over the kernels' seconds."""
-        return self.n_atoms * len(self.map.grid) / max(self.seconds["kernel"], 1e-9)
+        """Atoms times points, of all models, over the kernels' seconds."""
+        return self.n_models * self.n_atoms * len(self.map.grid) / max(self.seconds["kernel"], 1e-9)
+
+    def to_json(self) -> dict[str, Any]:
+        """Record of the map, the object that the command's `--json` prints, but for its seconds."""
+        of_map, result = map_facts(self.map), self
+        assert self.atoms is not None
+        record = {
+            **record_head(self.source),
+            "shape": of_map["shape"],
+            "origin": of_map["origin"],
+            "spacing": of_map["spacing"],
+            "n_atoms": self.n_atoms,
+            "composition": composition_as_json(self.atoms),
+            "device": result.device,
+            "method": result.method,
+            "variant": result.variant,
+            "precision": result.precision,
+            "settings": dict(self.settings),
+            "unit": of_map["unit"],
+            "min": of_map["min"],
+            "max": of_map["max"],
+            "mean": of_map["mean"],
+            **({"accuracy": result.wanted} if result.wanted else {}),
+            **({} if result.error is None else {"measured_error": result.error.as_json()}),
+            **({} if result.field_error is None else {"measured_field_error": result.field_error.as_json()}),
+            **self._parts(),
+            "seconds": dict(self.seconds),
+            **({"evals_per_second": self.evals_per_second} if result.variant in VARIANTS else {}),
+            **notes_of(self.atoms),
+        }
+        return with_notes(record, self.heard)
+
+    def _parts(self) -> dict[str, Any]:
+        """Part of the record about models or frames, of a map of several."""
+        if self.numbers:
+            return entries("model", [(number, self.errors.get(number, {})) for number in self.numbers])
+        frames = self.frames
+        if frames is None:
+            return {}
+        counted_ones: list[tuple[int, Mapping[str, Any] | str]] = [
+            (int(number), {} if frames.rmsd is None else {"rmsd": float(frames.rmsd[k])})
+            for k, number in enumerate(frames.frames)
+        ]
+        facts = frames.facts()
+        return {
+            **entries("frame", sorted([*counted_ones, *frames.errors.items()], key=lambda entry: entry[0])),
+            "frames_per_second": facts["per_second"],
+            **{name: value for name, value in facts.items() if name.startswith("rmsd")},
+        }
+
+    @property
+    def extra(self) -> dict[str, Map]:
+        """Further maps of a file that holds several: the field, or the statistics of models and frames."""
+        if self.field is None or self.field_strength is None:
+            return dict(self.maps)
+        components = dict(zip(FIELD_NAMES, self.field, strict=True)) | {"field_strength": self.field_strength}
+        unit, kelvin = f"{self.unit}/A", self.map.temperature
+        return {name: Map(self.map.grid, values, unit, name, kelvin) for name, values in components.items()}
+
+    def save(
+        self, path: str | PathLike[str], *, inputs: Iterable[str | PathLike[str]] = (), progress: Progress | None = None
+    ) -> None:
+        """Write the map in the format of the suffix: .dx, .dx.gz, .cube, .mrc, .ccp4, .map or .h5.
+
+        path : {statistic} in its name makes a file of each of "avg", "min", "max" and "stdev", of models and frames. An
+            .h5 file has all of them, and the field
+        inputs : files that are read, which `path` must not be; progress : called with the share written, 0 to 1
+
+        Raises FormatError for another suffix or a folder that cannot be written to, and InputError for {statistic} of
+        one structure.
+        """
+        attributes = self.attributes()
+        for statistic, target in targets(file_path(path)).items():
+            if statistic is not None and statistic not in self.maps:
+                raise InputError(f"{path}: {STATISTIC} belongs to maps of several models or frames")
+            map_ = self.map if statistic is None else self.maps[statistic]
+            extra = self.extra if statistic is None and target.suffix.lower() == ".h5" else {}
+            own = [] if self.source is None else [self.source]
+            write_map(
+                target, map_, atoms=self.atoms, attributes=attributes, unit=self.file_unit, extra=extra,
+                inputs=[*own, *inputs], progress=progress,
+            )  # fmt: skip
+
+    def attributes(self) -> dict[str, Any]:
+        """Attributes of files: how the map was made."""
+        assert self.atoms is not None
+        found = origin(self.source, self.atoms, self, self.call)
+        found["settings"] = JsonText(json.dumps(dict(self.settings)))
+        for prefix, error in (("error", self.error), ("field_error", self.field_error)):
+            if error is not None:
+                found |= {f"{prefix}_{name}": value for name, value in asdict(error).items()}
+        if self.frames is not None:
+            found |= {f"frames_{name}": value for name, value in self.frames.facts().items()}
+        return found
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FrameMaps:
+    """Potential over the frames of a trajectory, at every point of a grid.
+
+    mean, sd, min, max : Map; sd belongs to the frames themselves, with their number below the sum
+    frames : (m,) numbers of the frames that count, from 0 across all files
+    rmsd : (m,) A, of the atoms by which each was superposed from the reference; None where they were not
+    errors : why other frames failed, by their number
+    result : PotmapResult of the mean; its `error` is all frames' maps' together
+    seconds : of it all
+    notes : sentences about the frames, of the Trajectory
+    """
+
+    mean: Map
+    sd: Map
+    min: Map
+    max: Map
+    frames: NDArray[np.int64]
+    rmsd: Floats | None
+    errors: Mapping[int, str]
+    result: PotmapResult
+    seconds: float
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.frames)
+
+    def __repr__(self) -> str:
+        return f"FrameMaps({len(self):,} frames, {len(self.errors):,} failed; mean {self.mean!r})"
+
+    @property
+    def maps(self) -> dict[str, Map]:
+        """Four maps by the names that VMD's volmap and our files have for them."""
+        return {"avg": self.mean, "min": self.min, "max": self.max, "stdev": self.sd}
+
+    def facts(self) -> dict[str, Any]:
+        """Frames that count and that failed, frames per second, and if superposed the mean and largest rmsd, A."""
+        rmsd = self.rmsd
+        distances = {} if rmsd is None else {"rmsd_mean": float(rmsd.mean()), "rmsd_max": float(rmsd.max())}
+        return {
+            "n": len(self),
+            "n_failed": len(self.errors),
+            "per_second": (len(self) + len(self.errors)) / max(self.seconds, 1e-9),
+            **distances,
+        }
+
+
+def targets(output: Path) -> dict[str | None, Path]:
+    """Files of an output by the statistic in each, None for the one that was asked for."""
+    if STATISTIC not in output.name:
+        return {None: output}
+    return {name: output.with_name(output.name.replace(STATISTIC, name)) for name in COMBINATIONS}

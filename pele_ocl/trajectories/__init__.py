@@ -9,25 +9,16 @@ from .conformations import read_conformations
 from .energies import FrameEnergies, batches_over, energy_over
 from .reading import Trajectory, trajectory
 
-if TYPE_CHECKING:  # the same names as below, for checkers and editors
-    from .maps import FrameMaps as FrameMaps
-    from .maps import potmap_over as potmap_over
-    from .potentials import FramePotentials as FramePotentials
-    from .potentials import potentials_over as potentials_over
-
 __all__ = [
-    "FrameEnergies", "FrameMaps", "FramePotentials", "Trajectory", "batches_over", "energy_over", "potentials_over",
-    "potmap_over", "read_conformations", "trajectory",
+    "FrameEnergies", "Trajectory", "batches_over", "energy_over", "read_conformations", "trajectory",
 ]  # fmt: skip
 
-if not TYPE_CHECKING:  # names by the file that has them: of maps, which few need, and for tests
+if not TYPE_CHECKING:  # names for tests, by the file that has them
     __getattr__ = lazy_names(
         __name__,
         {
             "energies": "recorded",
             "fingerprints": "sha256_of",
-            "maps": "FrameMaps potmap_over",
-            "potentials": "FramePotentials potentials_over",
             "statistics": "Statistics",
             "streaming": "FrameResults results_over",
             "superposing": "Superposition",

@@ -1,160 +1,308 @@
-"""Molecules in pictures: the surface in colours of a map or of residue values, as a page or as PNG."""
+"""A molecule in pictures: its surface in colours of a potential, of any map or of its residues, and slices."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from os import PathLike
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from ..atoms import Atoms, require_atoms
+import numpy as np
+
+from ..atoms import Atoms
 from ..common import arguments
-from ..common.errors import InputError
-from ..common.modules import lazy_names
-from ..grid import Map, require_map
-from .about import about_file, about_map, about_model, about_pb, quantity_of
-from .colouring import LEAST_END, MOST_END, Colouring, by_map, by_residues
-from .page import framed, page_of, require_page, save_page
-from .picture import picture_of, save_picture
-from .residue_values import ResidueValues, read_residue_values
-from .scenes import PROGRAMS, scene_path, write_scene
-from .surface import Surface, molecular_surface
+from ..common.errors import InputError, KeywordError
+from ..common.inputfile import InputFile, read_file
+from ..common.modules import make_callable
+from ..common.notes import heard_notes, one_line, with_notes
+from ..common.variant import Progress
+from ..formats import read_map, require_map_suffix
+from ..formats.maps.pictures import require_png
+from ..grid import Grid, Map, require_map
+from ..jobs.facts import notes_of
+from ..jobs.given import Given, given_molecule, reading_of
+from ..jobs.provenance import record_head
+from ..mapmath import with_unit
+from ..painting import (
+    FOR_SURFACE,
+    FOR_SURFACE_END,
+    LEAST_END,
+    MOST_END,
+    PB_SURFACE_END,
+    SURFACE_UNIT,
+    Painted,
+    about_file,
+    about_map,
+    draw_surface,
+    painted,
+    read_residue_values,
+    require_page,
+    write_page,
+)
+from ..painting.about import POISSON_BOLTZMANN
+from ..potmap import PotmapResult, potmap
+from ..reading import Reading
+from ..report import Column, Report
 
-__all__ = [
-    "FOR_SURFACE",
-    "FOR_SURFACE_END",
-    "PB_SURFACE_END",
-    "PROGRAMS",
-    "Painted",
-    "ResidueValues",
-    "about_file",
-    "about_map",
-    "about_model",
-    "about_pb",
-    "draw_surface",
-    "painted",
-    "quantity_of",
-    "read_residue_values",
-    "require_page",
-    "scene_path",
-    "write_page",
-    "write_scene",
-]
+if TYPE_CHECKING:
+    from ..opencl.device import Device
 
-if not TYPE_CHECKING:  # names for tests, by the file that has them
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "balls": "nearest_ball",
-            "colouring": "RED_TO_BLUE",
-            "nets": "surface_net",
-            "orientation": "principal_axes",
-            "rendering": "Frame",
-            "surface": "PROBE element_radii surface_at",
-        },
-    )
+__all__ = ["METHODS", "View", "draw_surface", "view", "write_page"]
 
-# What most published pictures of surfaces have: a Poisson-Boltzmann potential in colours that end at 5 kT/e.
-PB_SURFACE_END = 5.0
-# Settings of `potmap` for a picture of a screened Coulomb potential. It is several times weaker outside a surface, so
-# its colours end before.
-FOR_SURFACE: Mapping[str, float | str] = {"dielectric": 78.54, "ionic_strength": 0.15, "units": "kT/e"}
-FOR_SURFACE_END = 2.0
+METHODS = ("pb", "screened")  # of the potential that is computed
+ROOM = 298.15  # K, of the screened potential
+_PADDING, _FINEST = 10.0, 0.5  # A, of the map that is computed
+_MOST_POINTS, _COARSER = {"pb": 5_000_000, "screened": 16_000_000}, 1.25
+_PICTURE = ".png"
+Path_ = str | PathLike[str]
 
 
 @dataclass(frozen=True, eq=False)
-class Painted:
-    """A molecule with its surface in colours: all that a page or a picture shows.
+class View:
+    """A molecule with its surface in colours.
 
-    map_ : through which the page has slices, None where there are none; title : of the page; about : sentences on what
-    the values are
+    shown : Painted, all that a page or a picture shows
+    source : the file of the structure, None where atoms were given; inputs : all files that were read
+    settings : of a potential that was computed, by name; empty without one
+    result : PotmapResult of it, else None; heard : sentences that were noted while it was made
     """
 
-    atoms: Atoms
-    surface: Surface
-    colouring: Colouring
-    map_: Map | None
-    title: str
-    about: str
+    shown: Painted
+    source: InputFile | None = None
+    inputs: tuple[Path, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    result: PotmapResult | None = None
+    heard: tuple[str, ...] = field(default=(), repr=False)
 
-    def page(self) -> str:
-        """Write the page, HTML."""
-        return page_of(self.atoms, self.surface, self.colouring, self.map_, self.title, self.about)
+    @property
+    def atoms(self) -> Atoms:
+        """The molecule."""
+        return self.shown.atoms
 
-    def framed_page(self) -> str:
-        """Write the page within a frame, as a notebook shows it."""
-        return framed(self.page())
+    @property
+    def map(self) -> Map | None:
+        """The map whose values the surface has, None with values of residues."""
+        return self.shown.map_
 
-    def save_page(self, path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] = ()) -> None:
-        """Write the page; inputs : files that are read, which `path` must not be."""
-        require_page(path)
-        save_page(path, self.page(), inputs)
+    def __repr__(self) -> str:
+        of, known = self.shown.colouring, self.shown.colouring.known
+        unit = f" {one_line(of.unit)}" if of.unit else ""
+        return (
+            f"View({len(self.atoms):,} atoms, surface {self.shown.surface.area:,.0f} A^2, {of.quantity} "
+            f"{known.min():.4g} to {known.max():.4g}{unit}, colours to {of.end:g})"
+        )
 
-    def save_picture(self, path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] = ()) -> None:
-        """Write the surface from both sides as PNG; inputs : files that are read, which `path` must not be."""
-        save_picture(path, picture_of(self.atoms, self.surface, self.colouring, self.title, self.about), inputs)
+    def _repr_html_(self) -> str:
+        """The page, in a notebook; a picture where plotly is not installed."""
+        try:
+            return self.shown.framed_page()
+        except InputError:
+            return self.shown.framed_picture()
+
+    def table(self) -> Report:
+        """Places of the surface, its triangles' corners, with their values."""
+        surface, of = self.shown.surface, self.shown.colouring
+        columns = {
+            **{axis: Column(surface.vertices[:, k], "A") for k, axis in enumerate("xyz")},
+            "value": Column(np.asarray(of.values), of.unit, ".4g"),
+        }
+        return Report(one_line(self.shown.title), columns, self.facts())
+
+    def facts(self) -> dict[str, Any]:
+        """Area and values of the surface, by name."""
+        shown, colouring, known = self.shown, self.shown.colouring, self.shown.colouring.known
+        return {
+            "n_atoms": len(shown.atoms),
+            "area": shown.surface.area,
+            "probe": shown.surface.probe,
+            "surface_spacing": shown.surface.spacing,
+            "n_triangles": len(shown.surface.faces),
+            "quantity": colouring.quantity,
+            "outside": colouring.outside,
+            "unit": colouring.unit,
+            "range": colouring.end,
+            "min": float(known.min()),
+            "max": float(known.max()),
+            "share_without_value": colouring.missing,
+            "share_beyond_range": colouring.beyond,
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """Record of the surface, the object that the command's `--json` prints, but for its seconds."""
+        record = {**record_head(self.source), **self.facts(), **notes_of(self.atoms)}
+        return with_notes({**record, **({"settings": dict(self.settings)} if self.settings else {})}, self.heard)
+
+    def save(self, path: Path_, *, inputs: Iterable[Path_] = ()) -> None:
+        """Write a page, .html, or a picture, .png; inputs : files that are read, which `path` must not be
+
+        Raises InputError if plotly or matplotlib is not installed, and FormatError for another suffix.
+        """
+        every = [*self.inputs, *inputs]
+        if arguments.file_path(path).suffix.lower() == _PICTURE:
+            self.shown.save_picture(path, every)
+        else:
+            self.shown.save_page(path, every)
 
 
-def painted(
-    atoms: Atoms, map_: Map | None = None, residue_values: Mapping[str, float] | None = None, *, unit: str = "",
-    end: float | None = None, title: str = "", about: str = "",
-) -> Painted:  # fmt: skip
-    """Colour the molecule's surface by a map or by values of residues; parameters as write_page's."""
-    require_atoms(atoms)
-    if (map_ is None) == (residue_values is None):
-        raise InputError("a surface is coloured by a map or by residue values; give one of them")
-    if end is not None:
-        arguments.number("end", end, "a positive number, 1e-9 to 1e12,", least=LEAST_END, most=MOST_END)
-    for name, value in (("title", title), ("about", about), ("unit", unit)):
-        arguments.text(name, value)
-    if map_ is not None:
+def view(
+    what: Atoms | Path_,
+    output: Path_ | Sequence[Path_] = (),
+    *,
+    map: Map | Path_ | None = None,
+    from_unit: str | None = None,
+    residue_values: Mapping[str, float] | Path_ | None = None,
+    unit: str = "",
+    method: str | None = None,
+    color_max: float | None = None,
+    device: Device | int | str | None = None,
+    progress: Progress | None = None,
+    reading: Reading | None = None,
+    **read: Any,
+) -> View:
+    """Show a molecule as a page or a picture: its surface coloured by a potential, another map or by residues.
+
+    A page is one file that opens in any browser without a network. It has slices through the map and names of atoms
+    under the mouse. Pages need plotly, pictures matplotlib. In a notebook the result shows itself.
+
+    what : Atoms, or the path of a structure, which needs no force field with `map` or `residue_values`
+    output : files to write, .html or .png
+    map : to show, a Map or its file, from any program; by default the potential is computed, in kT/e and 0.15 mol/L of
+        salt. from_unit : its unit, if the file does not name it
+    residue_values : in its place, values by the names of residues, `A:LEU4` say, in `unit`; or a file of them, a
+        decomposition of `binding`, .csv, or lines residue,value
+    method : "pb" for the potential by the Poisson-Boltzmann equation, the default, or "screened" for the screened
+        Coulomb potential
+    color_max : the colours span -color_max to color_max; by default 5 with pb, 2 with screened, else a round number
+        that fits the values
+    device, progress : as of `potmap`
+    reading, read : how files are read: a jobs.Reading, or the keywords of one: `select`, `forcefield`, `model`,
+        `coordinates`, `parameters`, `radii`
+
+    Returns a View. Raises InputError for options that do not go together, for a map that does not reach the surface and
+    for residues without a value, FormatError for files that cannot be written, and else as `potmap` does.
+
+        >>> import pele_ocl
+        >>> atoms = pele_ocl.Atoms(positions=[[0, 0, 0], [3, 0, 0]], charges=[1.0, -1.0], gb_radii=[1.5, 1.5])
+        >>> pele_ocl.view(atoms, method="screened").facts()["unit"]
+        'kT/e at 298.15 K'
+    """
+    if map is not None and residue_values is not None:
+        raise KeywordError("choose one of `map` and `residue_values`")
+    if from_unit is not None and (map is None or isinstance(map, Map)):
+        raise KeywordError("`from_unit` is about the file of `map`")
+    if method is not None and not (map is residue_values is None):
+        raise KeywordError("`method` is about a potential that is computed; leave it out")
+    if method is not None:
+        arguments.choice("method", method, METHODS)
+    if color_max is not None:
+        arguments.number("color_max", color_max, "a positive number, 1e-9 to 1e12,", least=LEAST_END, most=MOST_END)
+    outputs = (output,) if isinstance(output, str | PathLike) else arguments.file_paths("output", output)
+    for path in outputs:
+        if arguments.file_path(path, "output").suffix.lower() == _PICTURE:
+            require_png(path)
+        else:
+            require_page(path)
+    if map is not None and not isinstance(map, Map):
+        require_map_suffix(arguments.file_path(map, "map"))
+    reads = reading_of(reading, {} if isinstance(what, Atoms) else read)
+    with heard_notes() as heard:
+        if map is not None:
+            shown, inputs = _of_map(_unparameterised(what, reads), map, from_unit, color_max)
+            given, result = _unread(what), None
+        elif residue_values is not None:
+            shown, inputs = _of_residues(_unparameterised(what, reads), residue_values, unit, color_max)
+            given, result = _unread(what), None
+        else:
+            molecule = given_molecule(what, reads)
+            shown, result = _computed(molecule, method or METHODS[0], color_max, device, progress)
+            given, inputs = molecule.source, []
+    settings = {} if result is None else _settings(result)
+    every = [*([] if given is None else [given.path]), *inputs]
+    found = View(shown, given, tuple(every), settings, result, tuple(heard))
+    for path in outputs:
+        found.save(path)
+    return found
+
+
+def _unread(what: Atoms | Path_) -> InputFile | None:
+    return None if isinstance(what, Atoms) else read_file(what)
+
+
+def _unparameterised(what: Atoms | Path_, reads: Reading) -> Given:
+    """Take atoms as they are, or read names and positions of a file."""
+    if isinstance(what, Atoms):
+        return Given(what)
+    source = read_file(what)
+    return Given(reads.unparameterised(source), source)
+
+
+def _titled(given: Given, name: str) -> str:
+    return name if given.source is None else f"{one_line(given.source.path.name)}: {name}"
+
+
+def _of_map(given: Given, map_: Map | Path_, from_unit: str | None, end: float | None) -> tuple[Painted, list[Path]]:
+    """Paint the molecule in the colours of a map."""
+    if isinstance(map_, Map):
         require_map(map_)
-        surface = molecular_surface(atoms)
-        colouring = by_map(surface, map_, end)
+        name = map_.title or "map"
+        about = f"The surface has the colours of {name}."
+        return painted(given.atoms, map_, end=end, title=_titled(given, name), about=about), []
+    source = read_file(map_)
+    values, name = with_unit(source.path, read_map(source), from_unit), one_line(source.path.name)
+    try:
+        about = about_file(name, values.title)
+        return painted(given.atoms, values, end=end, title=_titled(given, name), about=about), [source.path]
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from None
+
+
+def _of_residues(
+    given: Given, values: Mapping[str, float] | Path_, unit: str, end: float | None
+) -> tuple[Painted, list[Path]]:
+    """Paint the molecule in the colours of its residues."""
+    if isinstance(values, Mapping):
+        title = _titled(given, "values of residues")
+        return painted(given.atoms, residue_values=values, unit=unit, end=end, title=title), []
+    source = read_file(arguments.file_path(values, "residue_values"))
+    found, name = read_residue_values(source), one_line(source.path.name)
+    try:
+        shown = painted(
+            given.atoms, residue_values=found.values, unit=found.unit, end=end, title=_titled(given, name),
+            about=f"Each residue has the colour of its value in {name}: {found.title}.",
+        )  # fmt: skip
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from None
+    return shown, [source.path]
+
+
+def _computed(
+    given: Given, method: str, end: float | None, device: Device | int | str | None, progress: Progress | None
+) -> tuple[Painted, PotmapResult]:
+    """Paint the molecule in the colours of the potential of its charges."""
+    atoms, spacing = given.atoms, _FINEST
+    while len(grid := Grid.around(atoms, _PADDING, spacing)) > _MOST_POINTS[method]:
+        spacing *= _COARSER
+    if method == METHODS[0]:
+        result = potmap(
+            atoms, grid, method="pb", ionic_strength=FOR_SURFACE["ionic_strength"], unit=SURFACE_UNIT, device=device,
+            progress=progress,
+        )  # fmt: skip
+        name, usual = POISSON_BOLTZMANN, PB_SURFACE_END
     else:
-        assert residue_values is not None
-        if not isinstance(residue_values, Mapping):
-            given = arguments.described(residue_values)
-            raise InputError(f"residue_values is {given}; a dictionary is needed")
-        for name, number in residue_values.items():
-            arguments.number(f"the value of {arguments.text('a residue', name)}", number, "a finite number")
-        surface = molecular_surface(atoms)
-        colouring = by_residues(surface, atoms, residue_values, unit, end)
-    return Painted(atoms, surface, colouring, map_, title or "Molecular surface", about)
+        result = potmap(
+            atoms, grid, method="auto", device=device, dielectric=FOR_SURFACE["dielectric"],
+            ionic_strength=FOR_SURFACE["ionic_strength"], temperature=ROOM, unit=SURFACE_UNIT, progress=progress,
+        )  # fmt: skip
+        name, usual = str(getattr(result.model, "name", "")), FOR_SURFACE_END
+    assert result.model is not None
+    about = about_map(result.model, result.map, atoms)
+    shown = painted(atoms, result.map, end=usual if end is None else end, title=_titled(given, name), about=about)
+    return shown, result
 
 
-def write_page(
-    path: str | PathLike[str], atoms: Atoms, map_: Map | None = None,
-    residue_values: Mapping[str, float] | None = None, *, unit: str = "", end: float | None = None, title: str = "",
-    about: str = "", inputs: Iterable[str | PathLike[str]] = (),
-) -> None:  # fmt: skip
-    """Write one offline page, HTML: the molecule's surface in colours, slices through the map, atoms.
-
-    map_ : the potential, which colours the surface where it reaches, by its values 1.4 A outside
-    residue_values : in its place, values by the names of residues, `A:LEU4` say; unit : of these
-    end : the colours span -end to end; by default a round number near the 97th percentile of magnitudes
-    title, about : above and below the picture
-    inputs : files that are read, which `path` must not be
-
-    Raises InputError if plotly is not installed, the map does not reach the surface or a residue is missing. Raises
-    FormatError for another suffix than .html or a folder that cannot be written to.
-    """
-    require_page(arguments.file_path(path))
-    inputs = arguments.file_paths("inputs", inputs)
-    painted(atoms, map_, residue_values, unit=unit, end=end, title=title, about=about).save_page(path, inputs)
+def _settings(result: PotmapResult) -> dict[str, Any]:
+    return dict(result.settings)
 
 
-def draw_surface(
-    path: str | PathLike[str], atoms: Atoms, map_: Map | None = None,
-    residue_values: Mapping[str, float] | None = None, *, unit: str = "", end: float | None = None, title: str = "",
-    about: str = "", inputs: Iterable[str | PathLike[str]] = (),
-) -> None:  # fmt: skip
-    """Draw the molecule's surface in colours, from the front and from the back, into a PNG file.
-
-    Parameters and errors are write_page's, with matplotlib in place of plotly and .png in place of .html.
-    """
-    from ..formats.maps.pictures import require_png
-
-    require_png(arguments.file_path(path))
-    inputs = arguments.file_paths("inputs", inputs)
-    painted(atoms, map_, residue_values, unit=unit, end=end, title=title, about=about).save_picture(path, inputs)
+make_callable(__name__)

@@ -19,7 +19,7 @@ from ..atoms import Atoms, Floats
 from ..common.errors import InputError, printable
 from ..common.html_data import data_for_page
 from ..common.writing import replacing
-from .orientation import principal_axes
+from ..painting.orientation import principal_axes
 
 _HERE = Path(__file__).parent
 _STEP = 0.01  # A between two positions that the page tells apart

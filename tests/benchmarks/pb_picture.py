@@ -21,9 +21,9 @@ import pele_ocl
 from pele_ocl import PBIon, PBModel
 from pele_ocl.bench.systems import SYSTEMS, load
 from pele_ocl.formats import read_map, write_pqr
+from pele_ocl.painting.colouring import by_map
+from pele_ocl.painting.surface import molecular_surface
 from pele_ocl.pb_model import LIKE_APBS
-from pele_ocl.view.colouring import by_map
-from pele_ocl.view.surface import molecular_surface
 
 EXAMPLES = "bem-pKa/test_proteins/2LZT-ASP66.pqr", "bem-binding-energy/test_proteins/1d30_monomer1.pqr"
 MODEL = PBModel(ions=(PBIon(1, 0.15), PBIon(-1, 0.15)), **LIKE_APBS)  # of view

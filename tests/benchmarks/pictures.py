@@ -17,10 +17,10 @@ import numpy as np
 
 from pele_ocl import Grid, Map
 from pele_ocl.bench.systems import ball_of_atoms
-from pele_ocl.view.colouring import by_map
-from pele_ocl.view.page import page_of
-from pele_ocl.view.picture import picture_of, save_picture
-from pele_ocl.view.surface import molecular_surface
+from pele_ocl.painting.colouring import by_map
+from pele_ocl.painting.page import page_of
+from pele_ocl.painting.picture import picture_of, save_picture
+from pele_ocl.painting.surface import molecular_surface
 
 
 def main() -> None:

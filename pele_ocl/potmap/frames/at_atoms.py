@@ -9,7 +9,8 @@ from ...atoms import Atoms, Floats
 from ...common import arguments
 from ...common.errors import InputError
 from ...grid import Grid
-from .. import MAP_METHODS, planned
+from ..computing import planned
+from ..methods import MAP_METHODS
 from ..options import MapOptions
 from ..slabs import first_evals
 

@@ -14,15 +14,16 @@ from numpy.typing import NDArray
 from ...atoms import Atoms, Floats
 from ...common.errors import InputError
 from ...grid import Grid
-from .. import planned
 from ..accuracy import compute_accurately
+from ..computing import planned
 from ..error import SEED, MapError, exact_values, measured, sampled_points, sum_of_squares
+from ..facts import medium_facts
 from ..methods import SPLIT_METHODS, require_able
-from ..models import COMBINATIONS, ModelMaps
+from ..models import ModelMaps
 from ..options import MapOptions
 from ..plan import MapPlan
 from ..problem import MapProblem
-from ..result import PotmapResult
+from ..result import COMBINATIONS, PotmapResult
 from ..touching import require_apart
 from .slab import AHEAD, FrameSlab
 from .statistics import SlabStatistics, values_at
@@ -111,6 +112,7 @@ class MapFrames:
             maps["avg"], None, len(self._atoms), plan.device, plan.variant, plan.problem.precision, seconds,
             plan.method, error, accuracy=plan.problem.accuracy if plan.method in SPLIT_METHODS else 0.0,
             wanted=self._wanted if plan.method in SPLIT_METHODS else 0.0, atoms=self._atoms, model=plan.problem.model,
+            settings=medium_facts(self._atoms, self._options),
         )  # fmt: skip
         return ModelMaps(maps, result, self.n_frames, seconds)
 

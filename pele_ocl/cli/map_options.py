@@ -1,0 +1,44 @@
+"""Options of commands about maps: the grid, units, colours and pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import click
+
+from ..units import POTENTIAL_UNITS
+from .command import OUTPUT
+from .groups import former
+from .options import Command
+
+_UNIT = click.Choice(POTENTIAL_UNITS)
+png_option = click.option("--png", type=OUTPUT, metavar="FILE", help="Draw the three central slices; needs matplotlib.")
+
+
+def spacing_options(padding: float | None) -> Callable[[Command], Command]:
+    """Add --spacing and --padding of a grid around a molecule; padding : the default, None to name 10 in the help"""
+    width = "Width of the grid around the molecule, Angstrom" + ("; 10 by default." if padding is None else ".")
+
+    def add(command: Command) -> Command:
+        pad = click.option("--padding", type=float, default=padding, show_default=padding is not None, help=width)
+        text = "Distance between neighbouring points of the grid, Angstrom."
+        return click.option("--spacing", type=float, default=0.5, show_default=True, help=text)(pad(command))
+
+    return add
+
+
+def unit_option(text: str) -> Callable[[Command], Command]:
+    """Add --unit, of the values that are written."""
+    return click.option("--unit", "unit", type=_UNIT, help=text, **former("--units"))
+
+
+def from_unit_option(of: str) -> Callable[[Command], Command]:
+    """Add --from-unit, about the values in the file `of`."""
+    text = f"Unit of the values in {of}, if the file does not name it."
+    return click.option("--from-unit", "from_unit", type=_UNIT, help=text, **former("--from-units"))
+
+
+def color_option(default: str = "") -> Callable[[Command], Command]:
+    """Add --color-max; default : what the help says of it."""
+    text = f"End of the colours, which go from -C to C; by default {default}it follows the values."
+    return click.option("--color-max", "color_max", type=float, metavar="C", help=text, **former("--range"))

@@ -1,0 +1,279 @@
+"""`pele-ocl potmap`: the electrostatic potential on a grid, as a map file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from ..jobs import Record
+from ..painting import PROGRAMS
+from ..pb_model import PBModel
+from ..potmap import COMBINATIONS, MAP_METHODS, METHODS, VARIANTS, FramePotentials, MapBatch, MapWork, PotmapResult
+from ..potmap import potmap as compute
+from ..potmap.methods import SPLIT_METHODS
+from ..potmap.over import STATISTICS
+from ..units import POTENTIAL_UNITS
+from .clock import elapsed
+from .cluster import cluster_options, cluster_options_of
+from .command import OUTPUT, EachOnce, current
+from .frames import FrameOptions, frame_options
+from .frames.run import FrameLine
+from .json_lines import exit_for_failed, exit_for_records, failing_as_record, say_records, say_result
+from .map_options import color_option, png_option, spacing_options, unit_option
+from .options import ReadAtoms, device_list, report_options, run_options, structure_options
+from .physics import medium_lines
+from .progress import ProgressLine
+from .report import (
+    FileFacts,
+    binary_size,
+    choice_line,
+    counted,
+    duration,
+    ending,
+    error_lines,
+    headline,
+    map_lines,
+)
+from .several import structures_argument
+from .tables import table
+from .terminal import note, one_line, say
+
+VARIANT_HELP = "How the sums are laid out: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
+METHOD_HELP = "; ".join(f"{name} {each.summary}" for name, each in MAP_METHODS.items())
+ACCURACY_HELP = "; ".join(f"{name}: {split.accuracies}" for name, split in SPLIT_METHODS.items())
+ALL = ""  # of --align without a selection
+_SHOWN = 20  # atoms in a table on screen
+
+
+@click.command(cls=EachOnce)
+@structures_argument
+@click.option(
+    "-o", "--output", type=OUTPUT, metavar="MAP", multiple=True,
+    help="Write the map: .dx, .dx.gz, .cube, .mrc, .ccp4, .map or .h5; may be given several times. For frames or "
+    "models, {statistic} in the name makes a file of each: avg, min, max, stdev.",
+)  # fmt: skip
+@spacing_options(padding=None)
+@click.option("--origin", type=float, nargs=3, metavar="X Y Z", help="First point of the map; needs --shape.")
+@click.option(
+    "--shape", type=int, nargs=3, metavar="NX NY NZ", help="Number of points along x, y and z; needs --origin."
+)
+@click.option(
+    "--method", type=click.Choice(METHODS), default="direct", show_default=True,
+    help=METHOD_HELP + "; auto takes direct or mesh, whichever costs less.",
+)  # fmt: skip
+@click.option(
+    "--accuracy", type=float, help=f"Largest error by norm, 1e-4 by default. {ACCURACY_HELP}; auto takes it for mesh."
+)
+@click.option("--cutoff", type=float, help="Distance at which the cutoff method ends, Angstrom; 12 by default.")
+@click.option("--smooth", is_flag=True, help="Make the potential go to 0 at the cutoff smoothly.")
+@click.option(
+    "--variant", type=click.Choice(["auto", *VARIANTS]), default="auto", show_default=True, help=VARIANT_HELP + "."
+)
+@run_options
+@click.option("--dielectric", type=float, help="Relative permittivity: 1 by default; of the solvent with pb, 78.54.")
+@click.option(
+    "--solute-dielectric", type=float,
+    help=f"Relative permittivity of the inside, of pb: {PBModel.solute_dielectric:g} by default.",
+)  # fmt: skip
+@click.option("--distance-dependent", is_flag=True, help="Multiply the relative permittivity by the distance in A.")
+@click.option("--ionic-strength", type=float, help="Concentration of a 1:1 salt that screens the potential, mol/L.")
+@click.option(
+    "--temperature", type=float, default=298.15, show_default=True,
+    help="Temperature, K; matters for kT/e and with salt.",
+)  # fmt: skip
+@click.option(
+    "--min-distance", type=float, default=0.0, show_default=True,
+    help="Points closer to an atom get the potential at this distance, Angstrom.",
+)  # fmt: skip
+@unit_option(f"Unit of the values, by default {POTENTIAL_UNITS[0]}; a cube file is in hartree/e unless it is given.")
+@click.option(
+    "--field", is_flag=True, help="Also write the electric field: field_x, _y, _z and field_strength in .h5 files."
+)
+@click.option(
+    "--models", type=click.Choice(["one", "all"]), default="one", show_default=True,
+    help="Compute maps of all models of IN, combined as --combine says.",
+)  # fmt: skip
+@click.option(
+    "--combine", type=click.Choice(COMBINATIONS),
+    help="Statistic over models or frames to write; avg by default. An .h5 file has all.",
+)  # fmt: skip
+@frame_options
+@click.option(
+    "--align", metavar="[EXPR]", is_flag=False, flag_value=ALL,
+    help="Superpose each frame on IN by these atoms. Without a selection: by alpha carbons of a protein, else"
+    " by heavy atoms; another option must follow then.",
+)  # fmt: skip
+@click.option(
+    "--at-atoms", metavar="EXPR",
+    help="Instead of a map, write the potential at these atoms in each frame, without the atom's own charge: "
+    ".csv, .h5 or .json.",
+)  # fmt: skip
+@cluster_options
+@click.option(
+    "--for-surface", is_flag=True,
+    help="Use the settings of surface pictures: kT/e, dielectric 78.54, 0.15 mol/L of salt, colours "
+    "from -2 to 2, of pb from -5 to 5. Other options override them.",
+)  # fmt: skip
+@png_option
+@click.option("--surface-png", type=OUTPUT, metavar="FILE", help="Draw the molecular surface, coloured by the map.")
+@click.option(
+    "--scene", type=click.Choice(list(PROGRAMS)), multiple=True,
+    help="Write a script beside the map for a program that shows it on the surface. Can be given several times.",
+)  # fmt: skip
+@color_option()
+@structure_options
+@report_options
+def potmap(
+    path: Path | tuple[Path, ...], device: str | None, trajectory: FrameOptions, align: str | None,
+    read_atoms: ReadAtoms, as_json: bool, verbose: bool, **options: Any,
+) -> None:  # fmt: skip
+    """Compute the electrostatic potential of the molecule in IN at the points of a grid.
+
+    IN is a .pdb, .cif or .pqr file or an AMBER topology with -c, also with .gz. A value belongs to its point: the
+    first one stands at the map's origin. Several devices, --device 0,1, share the work. Each of several IN gets a map
+    of its own by -o '{name}.dx'.
+    """
+    trajectory.require_alone()
+    cluster = cluster_options_of(current())
+    is_kept = bool(options["output"] or options["png"] or options["surface_png"])
+    several = isinstance(path, tuple)
+    first = path[0] if isinstance(path, tuple) else path
+    with failing_as_record(first, as_json and not several), MapLine(is_kept) as line:
+        found: PotmapResult | FramePotentials | MapBatch = compute(
+            cast(Any, path), **options, device=device_list(device),
+            trajectory=trajectory if trajectory.paths else None,
+            align=align is not None if align in (None, ALL) else align, workers=cluster.workers,
+            scheduler=cluster.scheduler, shard=cluster.shard, reading=read_atoms, call=FileFacts.now(several),
+            tell=line.begin, progress=line,
+        )  # fmt: skip
+    if isinstance(found, MapBatch):
+        if as_json:
+            say_records(found.records)
+        else:
+            say(_of_several(found.records))
+        exit_for_records(found.records)
+        return
+    if as_json:
+        say_result(found.to_json())
+    else:
+        say(_of_atoms(found) if isinstance(found, FramePotentials) else _of_map(found, verbose))
+    if isinstance(found, FramePotentials):
+        exit_for_failed("frame", found.errors, len(found.errors), len(found.frames))
+    elif found.frames is not None:
+        exit_for_failed("frame", found.errors, len(found.errors), len(found.errors) + len(found.frames))
+    exit_for_failed("model", found.errors, len(found.errors), len(getattr(found, "numbers", ())))
+
+
+class MapLine:
+    """Line of progress of a map, which begins once its size is known; is_kept : False for a map that has no file."""
+
+    def __init__(self, is_kept: bool) -> None:
+        self.line, self.is_kept = ProgressLine("Potential map"), is_kept
+
+    def __enter__(self) -> MapLine:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.line.__exit__(*error)
+
+    def __call__(self, share: float) -> None:
+        self.line(share)
+
+    def begin(self, work: MapWork) -> None:
+        """Say how large the work is."""
+        if not work.n_bytes:
+            self.line = FrameLine("Potential at atoms", work.n_frames)
+            return
+        if work.n_frames:
+            self.line = FrameLine("Potential map", work.n_frames)
+        else:
+            self.line = ProgressLine("Potential map", work.evaluations, "atom evaluations")
+        n = max(work.n_models, work.n_frames)
+        note(
+            f"{' x '.join(map(str, work.shape))} points, {binary_size(work.n_bytes)}, {counted(work.n_atoms, 'atom')}"
+            + (f" for each of {n:,} models" if n > 1 else "")
+            + ("" if work.seconds is None else f": {_about(work.seconds)} of kernels")
+            + (f": about {binary_size(work.memory)} of the device's memory" if work.memory else "")
+        )
+        if not self.is_kept:
+            told = "Note: the map is not written to a file; -o map.dx writes it, --png map.png draws it"
+            note(told, heard=False)
+
+
+def _about(seconds: float) -> str:
+    return f"about {duration(seconds)}" if seconds >= 1e-3 else "less than 1 ms"
+
+
+def _of_map(found: PotmapResult, verbose: bool) -> str:
+    """Summary of a map."""
+    assert found.atoms is not None
+    lines = [
+        headline(found.source, found.atoms),
+        *medium_lines(found.settings),
+        *_parts(found),
+        "",
+        *map_lines(found.map),
+        *error_lines(found),
+        "",
+        ending(found, found.seconds["kernel"]),
+    ]
+    if verbose and found.variant in VARIANTS:
+        variant = VARIANTS[found.variant]
+        lines += [
+            "",
+            f"Rate: {found.evals_per_second / 1e9:,.2f} billion atom evaluations a second",
+            f"Kernel: cl/{variant.file}, {variant.summary}",
+            choice_line(found.device),
+        ]
+    return "\n".join(lines)
+
+
+def _parts(found: PotmapResult) -> list[str]:
+    """Number of models or frames that the map is of."""
+    frames = found.frames
+    if frames is None:
+        return [f"{found.n_models} models"] if found.n_models > 1 else []
+    facts = frames.facts()
+    lines = [f"{counted(len(frames), 'frame')}, {facts['per_second']:,.1f} frames/s"]
+    if "rmsd_mean" in facts:
+        lines.append(f"Superposed: {facts['rmsd_mean']:.2f} A from the structure, at most {facts['rmsd_max']:.2f} A")
+    return lines
+
+
+def _of_atoms(found: FramePotentials) -> str:
+    """Summary of values at atoms."""
+    names = found.names
+    rows = [(name, *(f"{value:,.3f}" for value in row)) for name, row in zip(names, found.statistics(), strict=True)]
+    more = f"and {len(names) - _SHOWN:,} atoms more; -o values.csv or .h5 has all" if len(names) > _SHOWN else ""
+    return "\n".join([
+        headline(found.source, found.molecule), *medium_lines(found.settings), "",
+        f"Potential at atoms, of all charges but their own, {found.unit}",
+        table(("atom", *STATISTICS), rows[:_SHOWN], "<>>>>"), *([more] if more else []), "",
+        f"{counted(len(found.frames), 'frame')}, on {found.device}: in all {duration(elapsed())}",
+    ])  # fmt: skip
+
+
+def _of_several(records: Sequence[Record]) -> str:
+    """Make a table of all maps, with the reasons of structures that failed in their rows."""
+    n_failed = sum(of.failed for of in records)
+    units = {str(of["unit"]) for of in records if not of.failed}
+    counts = counted(len(records), "map") + (f", of which {n_failed:,} failed" if n_failed else "")
+    facts = next((of["settings"] for of in records if not of.failed), None)
+    fields = ", ".join(dict.fromkeys(str(of["settings"]["forcefield"]) for of in records if not of.failed))
+    physics = [] if facts is None else medium_lines({**facts, "forcefield": fields})
+    heads = ("structure", "atoms", "points", "min", "max", "mean")
+    shown = table(heads, list(map(_row, records)), "<>>>>>")
+    lines = [counts, *physics, "", f"Potential, {', '.join(sorted(units))}", shown]
+    reasons = [f"{one_line(of.path.name)}: {of.reason}" for of in records if of.failed]
+    return "\n".join([*lines, *(["", *reasons] if reasons else []), "", f"In all {duration(elapsed())}"])
+
+
+def _row(of: Record) -> tuple[str, ...]:
+    if of.failed:
+        return (one_line(of.path.name), "failed", "", "", "", "")
+    shape = " x ".join(map(str, cast(Sequence[int], of["shape"])))
+    values = [f"{cast(float, of[name]):,.4g}" for name in ("min", "max", "mean")]
+    return (one_line(of.path.name), f"{of['n_atoms']:,}", shape, *values)

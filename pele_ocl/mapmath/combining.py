@@ -1,0 +1,105 @@
+"""Sums, differences and multiples of maps, point by point."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ..atoms import Floats
+from ..common import arguments
+from ..common.errors import InputError
+from ..grid import Grid, Map, require_map
+from ..sampling import sample
+from ..units import POTENTIAL_UNITS
+
+SAME = 1e-3  # of a step: how far points may be apart that formats of few digits have written as one
+
+
+def combine_maps(maps: Sequence[Map], factors: Sequence[float], *, onto_first: bool = False) -> Map:
+    """Sum maps times factors at each point: (1, -1) is a difference, (1/n, ...) the mean of n.
+
+    maps : on one grid; a potential in another unit than the first one's is converted
+    factors : one for each map
+    onto_first : True to take maps on other grids at the points of the first, linear between their own points. Points
+        of the first that not all maps reach are left out
+
+    Returns a Map in the first one's unit, on its grid or the part of it that all maps cover. It is float32 if all maps
+    are. Raises InputError for maps on other grids or without a common part, and for units that cannot be converted.
+    """
+    if not isinstance(maps, list | tuple) or not maps:
+        raise InputError(f"the maps are {arguments.described(maps)}; a list of Maps is needed")
+    for map_ in maps:
+        require_map(map_)
+    numbers = arguments.numbers("factors", factors)
+    if numbers.shape != (len(maps),):
+        raise InputError(f"the factors have shape {numbers.shape}; one for each of the {len(maps)} maps is needed")
+    arguments.flag("onto_first", onto_first)
+    first = _overlap(maps) if onto_first else maps[0]
+    total = np.zeros(first.values.shape)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for k, (map_, factor) in enumerate(zip(maps, numbers.tolist(), strict=True), 1):
+            total += factor * _on_grid(_in_unit_of(first, first if k == 1 else map_, k), first.grid, k, onto_first)
+        values = total.astype(np.result_type(*(map_.values for map_ in maps)))
+    if not np.isfinite(values).all():
+        raise InputError("the factors are too large, or not numbers: the result is not finite everywhere")
+    found: Map = replace(first, values=values, title="")
+    return found
+
+
+def _overlap(maps: Sequence[Map]) -> Map:
+    """Cut the first map to the part that all maps cover; raise InputError if there is none."""
+    grid = maps[0].grid
+    start, end = np.zeros(3, np.intp), np.array(grid.shape, np.intp)
+    for k, map_ in enumerate(maps[1:], 2):
+        low, high = (grid.index(place[np.newaxis])[0] for place in (map_.grid.origin, map_.grid.last))
+        start, end = np.maximum(start, np.ceil(low - SAME)), np.minimum(end, np.floor(high + SAME) + 1)
+        if (start >= end).any():
+            raise InputError(f"map {k} has no part in common with the first, or with all others")
+    if not start.any() and (end == grid.shape).all():
+        return maps[0]
+    (i, j, k), (i_end, j_end, k_end) = start.astype(int), end.astype(int)
+    part = Grid(grid.position((i, j, k)), grid.spacing, (i_end - i, j_end - j, k_end - k))
+    cut: Map = replace(maps[0], grid=part, values=maps[0].values[k:k_end, j:j_end, i:i_end])
+    return cut
+
+
+def _in_unit_of(first: Map, map_: Map, number: int) -> Map:
+    """A map in the unit of the first."""
+    if (map_.unit, map_.temperature) == (first.unit, first.temperature):
+        return map_
+    if first.unit in POTENTIAL_UNITS and map_.unit in POTENTIAL_UNITS:
+        return map_.in_unit(first.unit, first.temperature)
+    units = [repr(each.unit) if each.unit else "no unit" for each in (map_, first)]
+    raise InputError(f"map {number} has {units[0]} and the first {units[1]}; convert one of them")
+
+
+def _on_grid(map_: Map, grid: Grid, number: int, onto: bool) -> Floats:
+    """Return the values of a map (nz, ny, nx) at the points of a grid."""
+    if is_same(map_.grid, grid):
+        return map_.values.astype(np.float64)
+    if not onto:
+        raise InputError(
+            f"map {number} is on another grid than the first: {_described(map_.grid)}, not {_described(grid)}; "
+            "`onto_first=True` takes it at the points of the first"
+        )
+    x, y, z = grid.axes()
+    rows = np.stack(np.meshgrid(y, x, indexing="ij")[::-1], axis=-1).reshape(-1, 2)  # x runs fastest
+    values = np.empty(grid.shape[::-1])
+    for plane, height in zip(values, z.tolist(), strict=True):
+        plane[:] = sample(map_, np.column_stack([rows, np.full(len(rows), height)])).reshape(plane.shape)
+    return values
+
+
+def is_same(one: Grid, other: Grid) -> bool:
+    """Tell if two grids have their points at equal places, to the digits that files keep."""
+    close = SAME * np.minimum(one.spacing, other.spacing)
+    ends = np.abs([one.origin - other.origin, one.last - other.last])
+    return one.shape == other.shape and bool((ends < close).all())
+
+
+def _described(grid: Grid) -> str:
+    """A grid in a few words."""
+    points, origin = " x ".join(map(str, grid.shape)), ", ".join(f"{x:.6g}" for x in grid.origin)
+    return f"{points} points from {origin} A, {', '.join(f'{h:.6g}' for h in grid.spacing)} A apart"

@@ -1,0 +1,355 @@
+"""Map files: converted, combined and sampled, with results that say what was done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from ..atoms import Atoms, Floats, Labels
+from ..common import arguments
+from ..common.errors import FormatError, InputError, KeywordError
+from ..common.inputfile import InputFile, read_file
+from ..common.notes import note, with_notes
+from ..common.variant import Progress
+from ..formats import (
+    POINT_SUFFIXES,
+    STRUCTURES,
+    is_structure,
+    read_map,
+    read_points,
+    read_structure_or_atoms,
+    require_map_suffix,
+    require_table_suffix,
+    write_map,
+    write_table,
+)
+from ..formats.maps import as_written, holds_several, read_extra_maps
+from ..formats.maps.facts import map_facts
+from ..formats.maps.pictures import draw_slices, require_png
+from ..grid import Map, require_map
+from ..jobs.provenance import Call, provenance
+from ..jobs.records import SCHEMA
+from ..jobs.texts import columns_of
+from ..report import Column, Report
+from ..sampling import sample
+from ..units import POTENTIAL_UNITS
+from .combining import combine_maps
+
+Path_ = str | PathLike[str]
+_SIGNS = {"+": 1.0, "-": -1.0}
+
+
+@dataclass(frozen=True, eq=False)
+class MapResult:
+    """A map that was made of others.
+
+    map : the map; sources : the files that were read; extra : further maps of the file
+    facts : about how it was made, which come first in `to_json`; attributes : of files
+    unit : of files, None for their formats' own
+    """
+
+    map: Map
+    sources: tuple[InputFile, ...] = ()
+    extra: dict[str, Map] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+    attributes: dict[str, Any] = field(default_factory=dict, repr=False)
+    unit: str | None = None
+
+    def __repr__(self) -> str:
+        return f"MapResult({self.map!r})"
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
+    def table(self) -> Report:
+        """The map in figures."""
+        facts = map_facts(self.map)
+        rows = {name: str(value) for name, value in facts.items()}
+        return Report(self.map.title or "Map", {"fact": list(rows), "value": list(rows.values())}, facts)
+
+    def to_json(self) -> dict[str, Any]:
+        """Facts of the map, the object that the command's `--json` prints, but for its seconds."""
+        head = {} if not self.sources else {"map": str(self.sources[0]), "sha256": self.sources[0].sha256}
+        return with_notes({"schema": SCHEMA, **head, **self.facts, **map_facts(self.map)}, ())
+
+    def save(self, path: Path_, *, inputs: Iterable[Path_] = (), progress: Progress | None = None) -> None:
+        """Write the map in the format of the suffix, or draw its slices into a .png.
+
+        inputs : files that are read, which `path` must not be; progress : called with the share written, 0 to 1
+        """
+        if arguments.file_path(path).suffix.lower() == ".png":
+            draw_slices(path, self.map, [*self.sources, *inputs])
+            return
+        several = holds_several(path)
+        write_map(
+            path, self.map, unit=self.unit, attributes=self.attributes, extra=self.extra if several else {},
+            inputs=[*self.sources, *inputs], progress=progress,
+        )  # fmt: skip
+
+
+def convert(
+    path: Path_, output: Path_ | None = None, *, unit: str | None = None, from_unit: str | None = None,
+    temperature: float | None = None, png: Path_ | None = None, call: Call | None = None,
+    progress: Progress | None = None,
+) -> MapResult:  # fmt: skip
+    """Read a map file, and write it in another format or unit.
+
+    path : of the map; output : file to write, in the format of its suffix; png : picture of its slices to draw
+    unit : to convert to; by default the file's, but hartree/e in a cube file. from_unit : of the values in `path`, if
+        the file does not name it
+    temperature : K, of the unit kT/e: of the output, or of `path` if the file does not name it
+    call : gives facts of the call for files, of a path; progress : called with the share written, 0 to 1
+
+    Returns a MapResult. Raises FormatError for files that cannot be read or written, InputError for units that do not
+    fit.
+    """
+    if output is not None:
+        require_map_suffix(arguments.file_path(output, "output"))
+    if png is not None:
+        require_png(arguments.file_path(png, "png"))
+    source = read_file(arguments.file_path(path))
+    before = with_unit(source.path, read_map(source), from_unit)
+    map_ = _in_unit(source.path, before, unit, temperature)
+    map_ = map_ if output is None else as_written(output, map_, unit)
+    others = read_extra_maps(source)
+    if others and output is not None and not holds_several(output):
+        note(f"Note: {output}: holds one map; {', '.join(others)} of {source} go into .h5 files")
+        others = {}
+    extra = {name: _in_step(other, before, map_) for name, other in others.items()}
+    found = MapResult(map_, (source,), extra, attributes=provenance(source, call), unit=unit)
+    if output is not None:
+        found.save(output, progress=progress)
+    if png is not None:
+        found.save(png)
+    return found
+
+
+def mapmath(
+    *terms: Map | Path_, mean: bool = False, scale: float = 1.0, onto_first: bool = False, output: Path_ | None = None,
+    png: Path_ | None = None, call: Call | None = None, progress: Progress | None = None,
+) -> MapResult:  # fmt: skip
+    """Add and subtract maps, point by point.
+
+    terms : Maps or their files, with "+" or "-" between them: `mapmath("a.dx", "-", "b.dx")`
+    mean : True to divide the sum by the number of maps; signs between them can be left out then
+    scale : factor of the result
+    onto_first : True to interpolate the other maps at the points of the first; the result is the part that all cover
+    output : file to write; png : picture of its slices to draw
+    call : gives facts of the call for files, of a path; progress : called with the share written, 0 to 1
+
+    Returns a MapResult, in the unit of the first map. Raises InputError for signs too many or too few, for maps on
+    other grids, and for units that cannot be converted.
+    """
+    signs, given = _parsed(terms, arguments.flag("mean", mean))
+    if output is not None:
+        require_map_suffix(arguments.file_path(output, "output"))
+    if png is not None:
+        require_png(arguments.file_path(png, "png"))
+    read = [each if isinstance(each, Map) else read_file(arguments.file_path(each, "a map")) for each in given]
+    sources = tuple(each for each in read if isinstance(each, InputFile))
+    factors = [sign * scale / (len(given) if mean else 1) for sign in signs]
+    maps = [each if isinstance(each, Map) else read_map(each) for each in read]
+    names = [repr(each) if isinstance(each, Map) else str(each) for each in given]
+    try:
+        found = combine_maps(maps, factors, onto_first=onto_first)
+    except InputError as error:
+        raise InputError(f"{', '.join(names)}: {error}") from None
+    notes = _notes(maps, found)
+    for sentence in notes:
+        note(f"Note: {sentence}")
+    words = " ".join(repr(term) if isinstance(term, Map) else str(term) for term in terms)
+    of_call = provenance(sources[0], call) if sources else provenance(None)
+    attributes = {
+        "inputs": [str(source) for source in sources], "inputs_sha256": [source.sha256 for source in sources],
+        "terms": words, **{key: value for key, value in of_call.items() if not key.startswith("input")},
+    }  # fmt: skip
+    result = MapResult(found, sources, facts={"maps": names, "factors": factors, "notes": notes}, attributes=attributes)
+    if output is not None:
+        result.save(output, progress=progress)
+    if png is not None:
+        result.save(png)
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Values of a map at points.
+
+    positions : (n, 3) A; values : (n,) in the map's unit, NaN of points outside the map
+    labels : of the points if they are atoms; source, points : the files of the map and of the points, None without
+    call : gives facts of the call, for files
+    """
+
+    map: Map
+    positions: Floats
+    values: Floats
+    labels: Labels | None = None
+    source: InputFile | None = None
+    points: InputFile | None = None
+    call: Call | None = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        return f"Samples({len(self):,} points of {self.map!r})"
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
+    def _columns(self) -> dict[str, Any]:
+        return {} if self.labels is None else columns_of(self.labels)
+
+    def table(self) -> Report:
+        """Name, position and value of each point."""
+        names = [str(k + 1) if self.labels is None else self.labels.atom(k) for k in range(len(self))]
+        x, y, z = self.positions.T
+        columns: dict[str, Any] = {
+            "point" if self.labels is None else "atom": names, "x": Column(x, "A"), "y": Column(y, "A"),
+            "z": Column(z, "A"), "value": Column(self.values, self.map.unit, ",.4f"),
+        }  # fmt: skip
+        return Report("Values of a map", columns, {"unit": self.map.unit, "temperature": self.map.temperature})
+
+    def to_json(self) -> dict[str, Any]:
+        """Positions and values, the object that the command's `--json` prints, but for its seconds."""
+        source, points = self.source, self.points
+        return {
+            "schema": SCHEMA,
+            **({} if source is None else {"map": str(source), "sha256": source.sha256}),
+            **({} if points is None else {"points": str(points), "points_sha256": points.sha256}),
+            "n_points": len(self),
+            "unit": self.map.unit,
+            "temperature": self.map.temperature,
+            "positions": self.positions.tolist(),
+            "values": [value if np.isfinite(value) else None for value in self.values.tolist()],
+        }
+
+    def save(self, path: Path_) -> None:
+        """Write positions and values as a table, .h5, .csv or .json."""
+        columns = {**self._columns(), "position": self.positions, "value": self.values}
+        points = {} if self.points is None else {"points": str(self.points), "points_sha256": self.points.sha256}
+        attributes = {**provenance(self.source, self.call), **points, "temperature": self.map.temperature}
+        inputs = [each for each in (self.source, self.points) if each is not None]
+        write_table(Path(path), columns, {"position": "A", "value": self.map.unit}, attributes, inputs)
+
+
+def sample_map(
+    map_: Map | Path_, points: Atoms | Path_ | Floats, *, model: int | None = None,
+    outside: Literal["error", "nan"] = "error", output: Path_ | None = None, call: Call | None = None,
+) -> Samples:  # fmt: skip
+    """Interpolate values of a map at points, linearly, as `sample` does.
+
+    map_ : a Map or its file
+    points : Atoms, positions (n, 3) A, the file of a structure, whose atoms are the points, or a .npy, .csv or .txt
+        file with x, y and z a line, in A
+    model : number of the structure's model in a file with several
+    outside : "error" for an InputError about points outside the map, or "nan" for values of NaN there
+    output : table to write; call : gives facts of the call for files, of a path
+
+    Returns Samples. Raises FormatError for files that cannot be read or written.
+    """
+    arguments.choice("outside", outside, ("error", "nan"))
+    if output is not None:
+        require_table_suffix(arguments.file_path(output, "output"))
+    source = None if isinstance(map_, Map) else Path(arguments.file_path(map_, "map"))
+    if source is not None:
+        require_map_suffix(source)
+    of_points, labels, where = _points(points, model)
+    read = None if source is None else read_file(source)
+    found = map_ if isinstance(map_, Map) else read_map(read or "")
+    require_map(found)
+    try:
+        values = sample(found, where, "nan" if outside == "nan" else "raise")
+    except InputError as error:
+        named = "" if of_points is None else f"{of_points}: "
+        raise InputError(f'{named}{error}; `outside="nan"` goes on without them') from None
+    result = Samples(found, where, values, labels, read, of_points, call)
+    if output is not None:
+        result.save(output)
+    return result
+
+
+def _points(points: Any, model: int | None) -> tuple[InputFile | None, Labels | None, Floats]:
+    """File, labels if they are atoms, and positions (n, 3) A."""
+    if isinstance(points, Atoms):
+        return None, points.labels, points.positions
+    if not isinstance(points, str | PathLike):
+        return None, None, arguments.positions_of(points, "points")
+    path = arguments.file_path(points, "points")
+    if not is_structure(path) and path.suffix.lower() not in POINT_SUFFIXES:
+        known = ", ".join([*STRUCTURES, *POINT_SUFFIXES])
+        raise FormatError(f"{path}: unknown suffix {path.suffix!r}; points end in {known}")
+    source = read_file(path)
+    if not is_structure(source):
+        return source, None, read_points(source)
+    found = read_structure_or_atoms(source, model)
+    return source, found.labels, found.positions
+
+
+def with_unit(source: Path, map_: Map, from_unit: str | None) -> Map:
+    """Give the map of a file its unit, which the file or the user says."""
+    if from_unit is None:
+        return map_
+    arguments.choice("from_unit", from_unit, POTENTIAL_UNITS)
+    if map_.unit not in ("", from_unit):
+        raise InputError(f"{source}: says that its unit is {map_.unit}, not {from_unit}; leave out `from_unit`")
+    found: Map = replace(map_, unit=from_unit)
+    return found
+
+
+def _in_unit(source: Path, map_: Map, unit: str | None, temperature: float | None) -> Map:
+    """Convert the map to the unit that is asked for."""
+    if temperature is not None and "kT/e" not in (map_.unit, unit):
+        raise InputError(f'{source}: `temperature` belongs to the unit kT/e; leave it out, or give `unit="kT/e"`')
+    if temperature not in (None, map_.temperature) and None not in (unit, map_.temperature) and unit != "kT/e":
+        raise InputError(f"{source}: says that its unit is {map_.full_unit}; leave out `temperature`")
+    if unit is not None and not map_.unit:
+        raise InputError(f"{source}: does not say its unit; name it with `from_unit`")
+    wanted = unit or map_.unit
+    return map_.in_unit(wanted, temperature) if wanted in POTENTIAL_UNITS else map_
+
+
+def _in_step(other: Map, before: Map, after: Map) -> Map:
+    """A further map of the file, a field say, in the unit that the potential got."""
+    rest = other.unit.removeprefix(before.unit)
+    if before.unit not in POTENTIAL_UNITS or rest not in ("", "/A") or not other.unit.startswith(before.unit):
+        return other
+    converted = replace(other, unit=before.unit, temperature=before.temperature).in_unit(after.unit, after.temperature)
+    found: Map = replace(converted, unit=after.unit + rest)
+    return found
+
+
+def _notes(maps: Sequence[Map], found: Map) -> list[str]:
+    """A sentence where the result is a part of the first map."""
+    first = maps[0].grid
+    if found.grid.shape == first.shape:
+        return []
+    points, all_points = (" x ".join(map(str, grid.shape)) for grid in (found.grid, first))
+    return [f"the maps have {points} of the first one's {all_points} points in common; the result has these"]
+
+
+def _parsed(terms: Sequence[Map | Path_], mean: bool) -> tuple[list[float], list[Map | Path_]]:
+    """Read the sign of each map, and the maps. Raises InputError for a sign too many or too few."""
+    signs, maps, sign = list[float](), list[Map | Path_](), 1.0
+    is_due = True  # a map, not a sign
+    for term in terms:
+        word = "" if isinstance(term, Map) else str(term)
+        if word in _SIGNS:
+            if is_due:
+                raise KeywordError(f"{word} stands where a map is due; write A - B, or A + B + C")
+            sign, is_due = _SIGNS[word], True
+            continue
+        if not is_due and not mean:
+            raise KeywordError(f"there is no + or - before {word or term!r}; write A - B, with blanks around the sign")
+        signs.append(sign)
+        maps.append(term)
+        sign, is_due = 1.0, False
+    if is_due:
+        behind = f" behind the last {terms[-1]}" if terms else ""
+        raise KeywordError(f"there is no map{behind}")
+    return signs, maps

@@ -1,0 +1,174 @@
+"""Molecules in pictures: the surface in colours of a map or of residue values, as a page or as PNG, and scenes."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from os import PathLike
+from typing import TYPE_CHECKING
+
+from ..atoms import Atoms, require_atoms
+from ..common import arguments
+from ..common.errors import InputError
+from ..common.modules import lazy_names
+from ..grid import Map, require_map
+from .about import about_file, about_map, about_model, about_pb, quantity_of
+from .colouring import LEAST_END, MOST_END, Colouring, by_map, by_residues
+from .page import framed, page_of, require_page, save_page
+from .picture import picture_of, save_picture
+from .residue_values import ResidueValues, read_residue_values
+from .scenes import PROGRAMS, scene_path, write_scene
+from .surface import Surface, molecular_surface
+
+__all__ = [
+    "FOR_SURFACE",
+    "FOR_SURFACE_END",
+    "LEAST_END",
+    "MOST_END",
+    "PB_SURFACE_END",
+    "PROGRAMS",
+    "SURFACE_UNIT",
+    "Painted",
+    "ResidueValues",
+    "about_file",
+    "about_map",
+    "about_model",
+    "about_pb",
+    "draw_surface",
+    "painted",
+    "quantity_of",
+    "read_residue_values",
+    "require_page",
+    "scene_path",
+    "write_page",
+    "write_scene",
+]
+
+if not TYPE_CHECKING:  # names for tests, by the file that has them
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "balls": "nearest_ball",
+            "colouring": "RED_TO_BLUE",
+            "nets": "surface_net",
+            "orientation": "principal_axes",
+            "rendering": "Frame",
+            "surface": "PROBE element_radii surface_at",
+        },
+    )
+
+# What most published pictures of surfaces have: a Poisson-Boltzmann potential in colours that end at 5 kT/e.
+PB_SURFACE_END = 5.0
+# Settings of `potmap` for a picture of a screened Coulomb potential. It is several times weaker outside a surface, so
+# its colours end before.
+FOR_SURFACE: Mapping[str, float] = {"dielectric": 78.54, "ionic_strength": 0.15}
+SURFACE_UNIT = "kT/e"
+FOR_SURFACE_END = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Painted:
+    """A molecule with its surface in colours: all that a page or a picture shows.
+
+    map_ : through which the page has slices, None where there are none; title : of the page; about : sentences on what
+    the values are
+    """
+
+    atoms: Atoms
+    surface: Surface
+    colouring: Colouring
+    map_: Map | None
+    title: str
+    about: str
+
+    def page(self) -> str:
+        """Write the page, HTML."""
+        return page_of(self.atoms, self.surface, self.colouring, self.map_, self.title, self.about)
+
+    def framed_page(self) -> str:
+        """Write the page within a frame, as a notebook shows it."""
+        return framed(self.page())
+
+    def framed_picture(self) -> str:
+        """Draw the surface from both sides as an image of HTML."""
+        data = io.BytesIO()
+        picture_of(self.atoms, self.surface, self.colouring, self.title, self.about).savefig(data, format="png")
+        text = base64.b64encode(data.getvalue()).decode()
+        return f'<img alt="{html.escape(self.title)}" src="data:image/png;base64,{text}">'
+
+    def save_page(self, path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] = ()) -> None:
+        """Write the page; inputs : files that are read, which `path` must not be."""
+        require_page(path)
+        save_page(path, self.page(), inputs)
+
+    def save_picture(self, path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] = ()) -> None:
+        """Write the surface from both sides as PNG; inputs : files that are read, which `path` must not be."""
+        save_picture(path, picture_of(self.atoms, self.surface, self.colouring, self.title, self.about), inputs)
+
+
+def painted(
+    atoms: Atoms, map_: Map | None = None, residue_values: Mapping[str, float] | None = None, *, unit: str = "",
+    end: float | None = None, title: str = "", about: str = "",
+) -> Painted:  # fmt: skip
+    """Colour the molecule's surface by a map or by values of residues; parameters as write_page's."""
+    require_atoms(atoms)
+    if (map_ is None) == (residue_values is None):
+        raise InputError("a surface is coloured by a map or by residue values; give one of them")
+    if end is not None:
+        arguments.number("end", end, "a positive number, 1e-9 to 1e12,", least=LEAST_END, most=MOST_END)
+    for name, value in (("title", title), ("about", about), ("unit", unit)):
+        arguments.text(name, value)
+    if map_ is not None:
+        require_map(map_)
+        surface = molecular_surface(atoms)
+        colouring = by_map(surface, map_, end)
+    else:
+        assert residue_values is not None
+        if not isinstance(residue_values, Mapping):
+            given = arguments.described(residue_values)
+            raise InputError(f"residue_values is {given}; a dictionary is needed")
+        for name, number in residue_values.items():
+            arguments.number(f"the value of {arguments.text('a residue', name)}", number, "a finite number")
+        surface = molecular_surface(atoms)
+        colouring = by_residues(surface, atoms, residue_values, unit, end)
+    return Painted(atoms, surface, colouring, map_, title or "Molecular surface", about)
+
+
+def write_page(
+    path: str | PathLike[str], atoms: Atoms, map_: Map | None = None,
+    residue_values: Mapping[str, float] | None = None, *, unit: str = "", end: float | None = None, title: str = "",
+    about: str = "", inputs: Iterable[str | PathLike[str]] = (),
+) -> None:  # fmt: skip
+    """Write one offline page, HTML: the molecule's surface in colours, slices through the map, atoms.
+
+    map_ : the potential, which colours the surface where it reaches, by its values 1.4 A outside
+    residue_values : in its place, values by the names of residues, `A:LEU4` say; unit : of these
+    end : the colours span -end to end; by default a round number near the 97th percentile of magnitudes
+    title, about : above and below the picture
+    inputs : files that are read, which `path` must not be
+
+    Raises InputError if plotly is not installed, the map does not reach the surface or a residue is missing. Raises
+    FormatError for another suffix than .html or a folder that cannot be written to.
+    """
+    require_page(arguments.file_path(path))
+    inputs = arguments.file_paths("inputs", inputs)
+    painted(atoms, map_, residue_values, unit=unit, end=end, title=title, about=about).save_page(path, inputs)
+
+
+def draw_surface(
+    path: str | PathLike[str], atoms: Atoms, map_: Map | None = None,
+    residue_values: Mapping[str, float] | None = None, *, unit: str = "", end: float | None = None, title: str = "",
+    about: str = "", inputs: Iterable[str | PathLike[str]] = (),
+) -> None:  # fmt: skip
+    """Draw the molecule's surface in colours, from the front and from the back, into a PNG file.
+
+    Parameters and errors are write_page's, with matplotlib in place of plotly and .png in place of .html.
+    """
+    from ..formats.maps.pictures import require_png
+
+    require_png(arguments.file_path(path))
+    inputs = arguments.file_paths("inputs", inputs)
+    painted(atoms, map_, residue_values, unit=unit, end=end, title=title, about=about).save_picture(path, inputs)

@@ -1,0 +1,240 @@
+"""Potential over the frames of a trajectory: statistics of maps, and values at atoms."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..atoms import Atoms, Floats, require_atoms
+from ..common.arguments import callback, file_path
+from ..common.errors import InputError
+from ..common.inputfile import InputFile
+from ..common.notes import with_notes
+from ..common.variant import Progress
+from ..contract import Image
+from ..formats import write_table
+from ..grid import Grid
+from ..jobs.facts import composition_as_json, notes_of
+from ..jobs.provenance import Call, provenance, record_head
+from ..jobs.records import entries
+from ..trajectories.frames import FrameWords
+from ..trajectories.reading import Paths, Piece, Trajectory, opened
+from ..trajectories.recording.recorder import numbers_of
+from ..trajectories.selection import Selection, described_atoms, selected_atoms
+from ..trajectories.streaming import ahead
+from ..trajectories.superposing import Superposition
+from .facts import medium_facts
+from .frames import AtomPotentials, MapFrames
+from .options import MapOptions
+from .result import FrameMaps
+
+STATISTICS = ("mean", "sd", "min", "max")  # of values at atoms
+
+
+def potmap_over(
+    atoms: Atoms,
+    trajectory: Trajectory | Paths,
+    grid: Grid,
+    *,
+    align: Selection | bool = False,
+    frames: FrameWords = None,
+    select: Selection | None = None,
+    topology: str | PathLike[str] | None = None,
+    image: Image = "auto",
+    progress: Progress | None = None,
+    **options: Any,
+) -> FrameMaps:
+    """Mean, standard deviation, minimum and maximum of the potential over all frames, in one pass.
+
+    On the device a map and its statistics take memory, 28 bytes a point; on the host a piece of frames does.
+
+    atoms : whose charges count and, with `align`, on whose positions frames are superposed
+    trajectory : a Trajectory, or paths or frames in memory that `pele_ocl.trajectory` takes, with its `frames`,
+        `select`, `topology` and `image`
+    grid : one for all frames; it stays where it is while they are superposed
+    align : the atoms by which each frame is superposed, in the words of `selection`. True takes the alpha carbons of a
+        protein, else the heavy atoms; False takes frames as they are
+    progress : called with the share of the frames done, 0 to 1
+    options : of `potmap`, but `field` and `progress`
+
+    A frame with an atom on a grid point, or nowhere, is left out, with its reason in `errors`. If the method
+    approximates, each frame is compared with direct sums at some points. Raises FormatError and InputError as
+    `trajectory` and `potmap` do, and InputError if no frame counts.
+    """
+    start = time.perf_counter()
+    require_atoms(atoms)
+    callback("progress", progress)
+    over = opened(atoms, trajectory, frames, select, topology, image)
+    superpose = None if align is False else Superposition(atoms, align)
+    maps = MapFrames(atoms, grid, MapOptions(**options))
+    numbers, distances, errors = list[int](), list[float](), dict[int, str]()
+    for done, (number, positions, distance, torn) in enumerate(each_frame(over, superpose), 1):
+        try:
+            if torn:
+                raise InputError(torn)
+            maps.add(atoms.moved(positions))
+            numbers.append(number)
+            distances.append(distance)
+        except InputError as error:
+            errors[number] = str(error)
+        if progress is not None:
+            progress(done / len(over))
+    if not numbers:
+        raise InputError(f"no frame counts: frame {over.frames[0]}: {errors[over.frames[0]]}")
+    found = maps.result()
+    rmsd = None if superpose is None else np.array(distances)
+    of = found.maps
+    return FrameMaps(
+        of["avg"], of["stdev"], of["min"], of["max"], np.array(numbers, np.int64), rmsd, errors, found.last,
+        time.perf_counter() - start, over.notes,
+    )  # fmt: skip
+
+
+def each_frame(over: Trajectory, superpose: Superposition | None) -> Iterator[tuple[int, Floats, float, str]]:
+    """Yield number, positions, distance and fault of each frame.
+
+    Positions (n, 3) A are superposed if that is wanted, and the distance tells how far off they are. The fault is the
+    reason why the frame cannot be used, or "".
+    """
+
+    def superposed(pieces: Iterator[Piece]) -> Iterator[tuple[range, Floats, Floats, list[str]]]:
+        for piece in pieces:
+            torn = [piece.torn.get(k, "") for k in range(len(piece.frames))]
+            if superpose is None:
+                yield piece.frames, np.asarray(piece.positions, np.float64), np.full(len(piece.frames), np.nan), torn
+            else:
+                yield piece.frames, *superpose(piece.positions), torn
+
+    for frames, positions, distances, torn in ahead(superposed(over.pieces())):
+        yield from zip(frames, positions, distances.tolist(), torn, strict=True)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FramePotentials:
+    """Potential at atoms, of all charges but the atom's own, in frames.
+
+    frames : (m,) their numbers, from 0 across all files; atoms : (k,) indices in the molecule
+    values : (m, k) in `unit`; NaN where a frame failed
+    errors : why frames failed, by their number; device : where they were computed
+    molecule : the Atoms; source : their file, None where atoms were given
+    settings : all constants by name; seconds : "total"
+    notes : sentences about the frames, of the Trajectory
+    heard : sentences that were noted while it was computed; call : gives facts of the call, for files
+    """
+
+    frames: NDArray[np.int64]
+    atoms: NDArray[np.intp]
+    values: Floats
+    unit: str
+    errors: Mapping[int, str]
+    device: str
+    molecule: Atoms
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    source: InputFile | None = None
+    heard: tuple[str, ...] = ()
+    call: Call | None = None
+
+    def __repr__(self) -> str:
+        return f"FramePotentials({len(self.frames):,} frames of {len(self.atoms):,} atoms, {self.unit})"
+
+    @property
+    def names(self) -> list[str]:
+        """A name for each chosen atom, with its number where names repeat."""
+        chosen, labels = self.atoms.tolist(), self.molecule.labels
+        names = [self.molecule.describe(k) if labels is None else labels.atom(k) for k in chosen]
+        if len(set(names)) == len(names):
+            return names
+        return [f"{name} {k}" for name, k in zip(names, chosen, strict=True)]
+
+    def statistics(self) -> list[tuple[float, ...]]:
+        """Mean, standard deviation, minimum and maximum of each atom over the frames that count."""
+        values = self.values[np.isfinite(self.values).all(axis=1)]
+        if not len(values):
+            return [(np.nan,) * len(STATISTICS)] * len(self.atoms)
+        columns = (values.mean(axis=0), values.std(axis=0), values.min(axis=0), values.max(axis=0))
+        return list(zip(*(column.tolist() for column in columns), strict=True))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a table, .csv, .h5 or .json: a row for each frame, in CSV with a column for each atom."""
+        names = self.names
+        is_csv = file_path(path).suffix.lower() == ".csv"
+        values: dict[str, ArrayLike] = (
+            dict(zip(names, self.values.T, strict=True)) if is_csv else {"potential": self.values}
+        )
+        errors = np.array([" ".join(self.errors.get(int(k), "").split()) for k in self.frames])
+        attributes = {**provenance(self.source, self.call), "device": self.device, "atoms": names, "unit": self.unit}
+        columns = {"frame": self.frames, **values, "error": errors}
+        write_table(Path(path), columns, dict.fromkeys(values, self.unit), attributes)
+
+    def to_json(self) -> dict[str, Any]:
+        """Record of the values' statistics, the object that the command's `--json` prints, but for its seconds."""
+        rows = zip(self.names, self.statistics(), strict=True)
+        record = {
+            **record_head(self.source),
+            "n_atoms": len(self.molecule),
+            "composition": composition_as_json(self.molecule),
+            "device": self.device,
+            "unit": self.unit,
+            **entries("frame", [(int(number), self.errors.get(int(number), {})) for number in self.frames]),
+            "atoms": [{"atom": name, **dict(zip(STATISTICS, row, strict=True))} for name, row in rows],
+            "seconds": dict(self.seconds),
+            "settings": dict(self.settings),
+            **notes_of(self.molecule),
+        }
+        return with_notes(record, self.heard)
+
+
+def potentials_over(
+    atoms: Atoms,
+    trajectory: Trajectory | Paths,
+    at: Selection = "all",
+    *,
+    frames: FrameWords = None,
+    select: Selection | None = None,
+    topology: str | PathLike[str] | None = None,
+    image: Image = "auto",
+    progress: Progress | None = None,
+    **options: Any,
+) -> FramePotentials:
+    """Compute the potential at chosen atoms in each frame, of all charges of the molecule but the atom's own.
+
+    Atoms bonded to an atom count as all others do, so neighbours make up most of a value. Compare values of one atom
+    over time, or of one kind of atom.
+
+    at : the atoms, as `pele_ocl.trajectory` selects them
+    trajectory, frames, select, topology, image : as in `potmap_over`
+    progress : called with the share of the frames done
+    options : of `potmap`, with the methods direct and cutoff, but `field` and `progress`
+
+    Memory is 8 bytes a value, and a few pieces of frames. A frame that fails has NaN. Raises FormatError and InputError
+    as `trajectory` and `potmap` do.
+    """
+    start = time.perf_counter()
+    require_atoms(atoms)
+    callback("progress", progress)
+    over = opened(atoms, trajectory, frames, select, topology, image)
+    chosen = selected_atoms(at, len(atoms), described_atoms(atoms))
+    given = MapOptions(**options)
+    plan = AtomPotentials(atoms, chosen, given)
+    values, errors, done = np.empty((len(over), len(chosen))), dict[int, str](), 0
+    for piece in ahead(over.pieces()):
+        end = done + len(piece.frames)
+        values[done:end], failed = plan.evaluate(piece.usable())
+        failed = {**failed, **piece.torn}
+        errors |= {piece.frames[k]: reason for k, reason in sorted(failed.items())}
+        done = end
+        if progress is not None:
+            progress(done / len(over))
+    return FramePotentials(
+        numbers_of(over.frames), chosen, values, plan.unit, errors, plan.device, atoms, medium_facts(atoms, given),
+        {"total": time.perf_counter() - start}, over.notes,
+    )  # fmt: skip

@@ -1,0 +1,387 @@
+"""Maps of structures, models and trajectories, with their files: what a call of `potmap` does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..atoms import Atoms, Floats, Taken
+from ..common import arguments
+from ..common.errors import FormatError, InputError, KeywordError, ParameterError, PeleError
+from ..common.inputfile import InputFile, read_file
+from ..common.notes import heard_notes, note
+from ..common.variant import Progress
+from ..common.writing import refuse_target
+from ..formats import model_numbers, require_map_suffix, require_table_suffix
+from ..grid import Grid
+from ..jobs import Journal, Place, Record
+from ..jobs.checks import Checks
+from ..jobs.given import Given, given_molecule
+from ..jobs.provenance import Call, with_coordinates
+from ..jobs.running import run_with
+from ..jobs.spec import StructurePath, StructureSpec
+from ..reading import Reading
+from ..trajectories import Trajectory
+from ..trajectories.selection import Selection
+from ..trajectories.streaming import ahead
+from .computing import one_map
+from .estimate import estimate_seconds, memory_bytes
+from .methods import MAP_METHODS, SPLIT_METHODS
+from .models import potmap_models
+from .options import MapOptions
+from .over import FramePotentials, potentials_over, potmap_over
+from .pictures import Pictures
+from .result import STATISTIC, PotmapResult, targets
+
+NAME = "{name}"  # in an output: the structure's name without its suffix
+DEFAULT_PADDING = 10.0  # A
+Target = TypeVar("Target", Path, Path | None)
+
+
+@dataclass(frozen=True)
+class GridWords:
+    """Grid of a map: itself, or how it is made.
+
+    spacing : A; padding : A around all atoms, 10 by default; origin, shape : of the first point, A, and points along
+    x, y, z, in place of the padding
+    """
+
+    grid: Grid | None = None
+    spacing: float = 0.5
+    padding: float | None = None
+    origin: ArrayLike | None = None
+    shape: ArrayLike | None = None
+
+    def __post_init__(self) -> None:
+        if self.grid is not None:
+            arguments.instance("grid", self.grid, Grid, "a Grid: Grid.around(atoms, padding=10, spacing=0.5)")
+            if not (self.padding is self.origin is self.shape is None and self.spacing == GridWords.spacing):
+                raise KeywordError("choose one of `grid` and the words that make one, `spacing` and `padding`")
+        if (self.origin is None) != (self.shape is None) or (self.origin is not None and self.padding is not None):
+            raise KeywordError("a grid is made by `padding`, or by `origin` and `shape` together")
+
+    @property
+    def stays(self) -> bool:
+        """True if the grid does not follow from the atoms."""
+        return self.grid is not None or self.origin is not None
+
+    def around(self, models: Sequence[Atoms]) -> Grid:
+        """Make the grid, around all models."""
+        if self.grid is not None:
+            return self.grid
+        if self.origin is not None and self.shape is not None:
+            return Grid(self.origin, self.spacing, self.shape)
+        positions = np.concatenate([atoms.positions for atoms in models])
+        together = Atoms(positions=positions, charges=np.zeros(len(positions)))
+        return Grid.around(together, DEFAULT_PADDING if self.padding is None else self.padding, self.spacing)
+
+
+@dataclass(frozen=True)
+class MapWork:
+    """Size of a map that is about to be computed.
+
+    n_models : that are computed, of one molecule; n_frames : of a trajectory, 0 without one
+    seconds : of the kernels, estimated; None where that cannot be told
+    memory : bytes of the device that a mesh or lattices take; 0 of others; n_bytes : of the map
+    """
+
+    n_atoms: int
+    shape: tuple[int, int, int]
+    n_models: int
+    n_frames: int
+    seconds: float | None
+    memory: int
+    n_bytes: int
+
+    @classmethod
+    def of(cls, atoms: Atoms, n_models: int, n_frames: int, grid: Grid, options: MapOptions) -> MapWork:
+        """Estimate the work. Raises what `potmap` would."""
+        method = MAP_METHODS.get(options.method)  # None for auto
+        seconds = None
+        if method is not None and method.atom_by_atom:  # what a mesh or lattices cost is not that of parts
+            seconds = max(n_models, n_frames) * estimate_seconds(atoms, grid, **vars(options))
+        size = len(grid) * np.dtype(options.precision).itemsize * (4 if options.field else 1)
+        memory = memory_bytes(atoms, grid, options) if options.method in SPLIT_METHODS else 0
+        return cls(len(atoms), grid.shape, n_models, n_frames, seconds, memory, size)
+
+    @property
+    def evaluations(self) -> int:
+        """Atoms times points."""
+        return self.n_atoms * int(np.prod(self.shape))
+
+
+Tell = Callable[[MapWork], None]
+
+
+@runtime_checkable
+class OpensFrames(Protocol):
+    """Options about a trajectory, which is opened once the atoms are known."""
+
+    def opened(self, atoms: Atoms, chosen: Taken | None = None) -> Trajectory:
+        """Open the frames of atoms; chosen : the atoms of their file that were taken, None for all"""
+
+
+@dataclass(frozen=True, eq=False)
+class Frames:
+    """A trajectory that a map is made over.
+
+    opened : gives the frames of atoms, some of a file's
+    align : atoms by which frames are superposed, True for those of `potmap_over`, False for none
+    at_atoms : atoms whose values are wanted in place of a map, or None
+    """
+
+    opened: Callable[[Given], Trajectory]
+    align: Selection | bool
+    at_atoms: Selection | None
+
+
+@dataclass(frozen=True, eq=False)
+class MapSpec(StructureSpec):
+    """Maps of structures, and their files.
+
+    reading : of the structures; models : "one" or "all"; place : the grid; combine : statistic of models and frames
+    outputs, pictures : files, with {name} in them if there are several structures
+    file_unit : unit of files, None for their formats' own; call : facts of the call, which files have
+    """
+
+    reading: Reading
+    models: str
+    place: GridWords
+    combine: str | None
+    options: MapOptions
+    outputs: tuple[Path, ...]
+    pictures: Pictures
+    file_unit: str | None = None
+    call: Call | None = None
+
+    def of(self, path: Path) -> MapSpec:
+        """Put the names of one structure's files in."""
+        pictures = replace(
+            self.pictures, slices=_named(self.pictures.slices, path), surface=_named(self.pictures.surface, path)
+        )
+        return replace(self, outputs=tuple(_named(each, path) for each in self.outputs), pictures=pictures)
+
+    def require(self, source: Path | None, over: Frames | None = None) -> None:
+        """Raise for files that cannot be written, before any work is done; source : path of the structure"""
+        if over is not None and over.at_atoms is not None:
+            for output in self.outputs:
+                require_table_suffix(output)
+            return
+        for output in self.outputs:
+            require_map_suffix(output)
+            if STATISTIC in output.name:
+                if self.models != "all" and over is None:
+                    raise KeywordError(f'{output}: {STATISTIC} belongs to `models="all"` and to trajectories')
+                for target in targets(output).values():
+                    refuse_target(target, [] if source is None else [source])
+        self.pictures.require(source, whole(self.outputs))
+
+    def found(
+        self, given: Given | InputFile, over: Frames | None = None, *, tell: Tell | None = None,
+        progress: Progress | None = None,
+    ) -> PotmapResult | FramePotentials:  # fmt: skip
+        """Compute the map of a molecule, of one model or of all, or over frames."""
+        found: PotmapResult | FramePotentials
+        with heard_notes() as heard:
+            if over is not None:
+                assert isinstance(given, Given)
+                frames = self._over(given, over, tell, progress)
+                call = with_coordinates(self.call, given.coordinates)
+                found = replace(frames, source=given.source, call=call)
+            elif self.models == "all":
+                assert isinstance(given, InputFile)
+                models = Models.of(given, self.reading)
+                found = self._named(self._of_models(models, tell, progress), Given(models.first, given))
+            else:
+                one = given if isinstance(given, Given) else given_molecule(given, self.reading)
+                found = self._named(self._of_one(one, tell, progress), one)
+        return replace(found, heard=tuple(heard))
+
+    def _named(self, found: PotmapResult, given: Given) -> PotmapResult:
+        """Put the names of the files into a result."""
+        return replace(found, source=given.source, call=with_coordinates(self.call, given.coordinates))
+
+    def _of_one(self, given: Given, tell: Tell | None, progress: Progress | None) -> PotmapResult:
+        self._note(given.source, [given.atoms])
+        grid = self.place.around([given.atoms])
+        self._announce(given.atoms, 1, 0, grid, tell)
+        return replace(one_map(given.atoms, grid, progress=progress, **vars(self.options)), file_unit=self.file_unit)
+
+    def _of_models(self, models: Models, tell: Tell | None, progress: Progress | None) -> PotmapResult:
+        every = list(models.atoms.values())
+        self._note(models.source, every)
+        grid = self.place.around(every)
+        self._announce(every[0], len(every), 0, grid, tell)
+        failed = dict[int, str]()
+        found = potmap_models(every, grid, failed=failed, progress=progress, **vars(self.options))
+        numbers = list(models.atoms)
+        errors = sorted({**models.failed, **{numbers[place]: reason for place, reason in failed.items()}}.items())
+        return replace(
+            found.last, atoms=every[0], map=found.maps[self.combine or "avg"], maps=found.maps, seconds=found.seconds,
+            n_models=found.n_models, numbers=models.numbers, errors=dict(errors), file_unit=self.file_unit,
+            settings=found.last.settings,
+        )  # fmt: skip
+
+    def _over(
+        self, given: Given, over: Frames, tell: Tell | None, progress: Progress | None
+    ) -> PotmapResult | FramePotentials:
+        frames = over.opened(given)
+        for sentence in frames.notes:
+            note(f"Note: {sentence}")
+        atoms = replace(given.atoms, notes=(*given.atoms.notes, *frames.notes))
+        options = vars(self.options)
+        if over.at_atoms is not None:
+            if tell is not None:
+                tell(MapWork(len(atoms), (0, 0, 0), 1, len(frames), None, 0, 0))
+            return potentials_over(atoms, frames, over.at_atoms, progress=progress, **options)
+        stays = self.place.stays or over.align is not False
+        grid = self.place.around([atoms if stays else corners(frames, atoms)])
+        self._announce(atoms, 1, len(frames), grid, tell)
+        found = potmap_over(atoms, frames, grid, align=over.align, progress=progress, **options)
+        seconds = {**found.result.seconds, "frames": found.seconds}
+        return replace(
+            found.result, atoms=atoms, map=found.maps[self.combine or "avg"], maps=found.maps, seconds=seconds,
+            n_models=len(found), frames=found, errors=found.errors, file_unit=self.file_unit,
+        )  # fmt: skip
+
+    def _note(self, source: InputFile | None, models: Sequence[Atoms]) -> None:
+        """Tell findings about structures that were read."""
+        if source is not None:
+            for atoms in models:
+                Checks(source).noted(atoms)
+
+    def _announce(self, atoms: Atoms, n_models: int, n_frames: int, grid: Grid, tell: Tell | None) -> None:
+        if tell is not None:
+            tell(MapWork.of(atoms, n_models, n_frames, grid, self.options))
+
+    def write(self, found: PotmapResult | FramePotentials, progress: Progress | None = None) -> list[tuple[str, Path]]:
+        """Write the files and draw the pictures. Returns each scene's program and script."""
+        for output in self.outputs:
+            if isinstance(found, FramePotentials):
+                found.save(output)
+            else:
+                found.save(output, progress=progress)
+        return self.pictures.write(found, whole(self.outputs)) if isinstance(found, PotmapResult) else []
+
+    def compute(self, item: StructurePath) -> dict[str, Any]:
+        """Compute and write the map of a file, and give it in figures."""
+        source = read_file(item)
+        own = self.of(source.path)
+        own.require(source.path)
+        found = own.found(source)
+        own.write(found)
+        record = found.to_json()
+        return {name: value for name, value in record.items() if name not in ("schema", "structure", "sha256")}
+
+    def several(self, paths: Sequence[str | PathLike[str]], place: Place) -> MapBatch:
+        """Compute and write the maps of structures, here or by workers; a structure that fails is a record, too."""
+        files = (*self.outputs, self.pictures.slices, self.pictures.surface)
+        _require_names([Path(path) for path in paths], [path for path in files if path is not None])
+        wanted = [each if isinstance(each, InputFile) else Path(each) for each in paths]
+        return MapBatch(tuple(run_with(self, wanted, Journal(None, {}), False, place)))
+
+
+@dataclass(frozen=True, eq=False)
+class MapBatch:
+    """Maps of several structures, which are in files.
+
+    records : of each structure, in the order given, with the reason where it failed
+    """
+
+    records: tuple[Record, ...]
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __getitem__(self, place: int) -> Record:
+        return self.records[place]
+
+    def __repr__(self) -> str:
+        return f"MapBatch({len(self):,} maps, {len(self.errors):,} failed)"
+
+    @property
+    def errors(self) -> dict[int, str]:
+        """Why structures have no map, by their place from 0."""
+        return {k: record.error for k, record in enumerate(self.records) if record.failed}
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Records, the objects that the command's `--json` prints, one a line."""
+        return [record.to_dict() for record in self.records]
+
+
+@dataclass(frozen=True, eq=False)
+class Models:
+    """All models of a file.
+
+    source : the file
+    numbers : of all; atoms : of each that can be read, by number; failed : why others cannot
+    """
+
+    source: InputFile
+    numbers: Sequence[int]
+    atoms: Mapping[int, Atoms]
+    failed: Mapping[int, str]
+
+    @property
+    def first(self) -> Atoms:
+        """Atoms of the first model that can be read."""
+        return next(iter(self.atoms.values()))
+
+    @classmethod
+    def of(cls, source: InputFile, reading: Reading) -> Models:
+        """Read all models. Raises the first one's error if none can be read."""
+        numbers, atoms, errors = model_numbers(source), dict[int, Atoms](), dict[int, PeleError]()
+        for number in numbers:
+            try:
+                atoms[number] = reading.chosen(source, number)[0]
+            except (FormatError, InputError, ParameterError) as error:
+                errors[number] = error
+        if not atoms:
+            raise next(iter(errors.values()))
+        return cls(source, numbers, atoms, {number: str(error) for number, error in errors.items()})
+
+
+def corners(frames: Trajectory, atoms: Atoms) -> Atoms:
+    """Make two atoms at the lowest and the highest x, y and z of all frames.
+
+    Frames with an atom that is nowhere do not count. Raises InputError, which names the atom, if no frame is left.
+    """
+    lowest, highest = np.full(3, np.inf), np.full(3, -np.inf)
+    first: Floats | None = None
+    for piece in ahead(frames.pieces()):
+        first = piece.positions[0] if first is None else first
+        whole = piece.positions[np.isfinite(piece.positions).all(axis=(1, 2))]
+        if len(whole):
+            lowest, highest = np.minimum(lowest, whole.min(axis=(0, 1))), np.maximum(highest, whole.max(axis=(0, 1)))
+    if first is not None and not np.isfinite(lowest).all():
+        atoms.moved(first)  # names the atom that is nowhere
+    return Atoms(positions=np.stack([lowest, highest]), charges=np.zeros(2))
+
+
+def whole(outputs: Sequence[Path]) -> tuple[Path, ...]:
+    """Take the outputs that are one file, which a scene may show."""
+    return tuple(output for output in outputs if STATISTIC not in output.name)
+
+
+def _named(target: Target, path: Path) -> Target:
+    """Put the structure's name into that of a file."""
+    if not isinstance(target, Path):
+        return target
+    return target.with_name(target.name.replace(NAME, path.name.split(".")[0]))
+
+
+def _require_names(paths: Sequence[Path], outputs: Sequence[Path]) -> None:
+    """Raise for outputs that each structure would write over another's, or over a structure."""
+    for output in outputs:
+        written = [_named(output, path) for path in paths]
+        if len(set(written)) < len(paths):
+            same = "have one name" if NAME in output.name else f"need {NAME} in it, as in {NAME}{output.suffix}"
+            raise KeywordError(f"{output}: maps of several structures {same}; give each a file of its own")
+        for target in written:
+            refuse_target(target, paths)
