@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
 from ..formats import read_conformations
-from ..rescore import read_report
 from ..trajectories import trajectory
 from ..view.poses import Column, save_poses_page
-from .reports import HEADS, numbered
+from .reports import HEADS, numbered, read_report
 from .spec import BINDING, Exploration
 
 _MOST_POSES = 1_000  # in a page

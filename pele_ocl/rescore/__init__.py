@@ -12,6 +12,7 @@ from ..common.errors import FormatError
 from ..common.inputfile import read_file
 from ..common.modules import lazy_names, make_callable
 from ..common.notes import heard_notes, note
+from ..explore.reports import read_report
 from ..forcefield import read_control
 from ..formats import require_table_suffix
 from ..gb_models import GB_MODELS
@@ -22,7 +23,7 @@ from ..jobs.running import run_with
 from ..jobs.structures import journal_of
 from ..jobs.texts import origin_of
 from ..trajectories.sharing import require_output
-from .files import PeleRun, Walker, find_run, read_report
+from .files import PeleRun, Walker, find_run
 from .result import Poses, RescoreResult, journal_of_poses, require_picture
 from .spec import PosesSpec, WalkerPoses
 

@@ -18,13 +18,14 @@ from ..common.errors import FormatError, PeleError
 from ..common.inputfile import InputFile
 from ..common.notes import with_notes
 from ..common.writing import replacing
+from ..explore.reports import read_report
 from ..formats import JsonText, write_table
 from ..gb_models.solvent_model import SolventModel
 from ..jobs import Journal, Record, Shard
 from ..jobs.facts import settings
 from ..jobs.texts import UNIT, counted, duration, headline, model_line, physics_lines
 from ..report import Column, Report, Reported, text_table
-from .files import PeleRun, Walker, read_report
+from .files import PeleRun, Walker
 from .spec import ENERGIES, WalkerPoses
 
 _SHOWN = 10  # poses of the best

@@ -19,13 +19,14 @@ from ..common.inputfile import read_file
 from ..common.notes import note
 from ..explore.control import read_simulation
 from ..explore.control.building import constraint_terms
+from ..explore.reports import BINDING, TOTAL, Report, read_report
 from ..formats import model_numbers
 from ..gb_models.solvent_model import SolventModel
 from ..jobs import Record, Spec
 from ..reading import Chosen, Reading
 from ..trajectories import Trajectory
 from ..trajectories.fingerprints import fingerprint
-from .files import BINDING, TOTAL, Report, Walker, read_report
+from .files import Walker
 
 ENERGIES = ("total", "binding", "pele_total", "pele_binding")
 
