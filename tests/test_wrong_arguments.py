@@ -157,6 +157,10 @@ RIGHT: dict[str, Any] = {
     "Refiner.complexes.poses": ATOMS.positions[None],
     "Refiner.refine.poses": ATOMS.positions[None],
     "PBSolvent.with_constants.model": pele_ocl.SolventModel(),
+    "simulate.what": ATOMS,
+    "simulate.output": "simulated",
+    "Simulation.write.output": "written",
+    "explore.control": "absent.conf",  # no steps are made for wrong arguments
     "Simulation.restore.path": "checkpoint.npz",
     "Simulation.save.path": "out.npz",
     "read_map.path": "map.dx",
@@ -252,7 +256,7 @@ def example(owner: type) -> Any:
 
 
 # Made by the program alone.
-RESULTS = ("Result", "Batch", "Energies", "Preparation", "Refined", "Spec")
+RESULTS = ("Result", "Batch", "Energies", "Preparation", "Refined", "Poses", "Spec")
 # Called by the program alone.
 OF_THE_PROGRAM = ("check_targets", "launches", "part", "put_targets", "runs_first", "sizes", "targets_of")
 # Take objects of other libraries, or seconds.

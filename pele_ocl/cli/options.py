@@ -20,7 +20,7 @@ from .cluster import NAMES as CLUSTER
 from .cluster import cluster_options_of
 from .command import CONSTANTS, DEBUG, INPUT, current, is_given
 from .control_file import OPTION
-from .groups import click_options, former, help_of, option_of
+from .groups import click_options, help_of, option_of
 from .option_groups import FramesGroup, RunGroup, SolventGroup, StructureGroup, SurfaceGroup
 
 Command = Callable[..., Any]
@@ -257,9 +257,7 @@ def pele_data_option(where: str = "") -> Callable[[Command], Command]:
 model_option = option_of(StructureGroup, "model")
 templates_option = option_of(StructureGroup, "templates")
 obc_option = option_of(StructureGroup, "obc")
-guess_radii_option = click.option(
-    "--guess-radii", is_flag=True, **former("--fallback"), help=help_of(StructureGroup, "guess_radii")
-)
+guess_radii_option = option_of(StructureGroup, "guess_radii")
 
 _CONTROL = click.option(
     OPTION, type=INPUT, metavar="FILE", expose_value=False,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import weakref
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from ..dynamics.integrators import INTEGRATORS
 from ..dynamics.result import SECONDS_A_DAY, SimulateResult
 from ..dynamics.run import simulate as simulated
 from ..dynamics.settings import FRICTION
-from ..jobs.doors import Door
 from .cluster import Workers
 from .command import EachOnce
 from .groups import keywords, option, options
@@ -39,7 +37,7 @@ from .physics import physics_lines
 from .plan_options import listed, pair_options, require_near, variant_option
 from .progress import ProgressLine
 from .report import headline
-from .structures import TARGET, RestraintOptions, restraint_options
+from .structures import TARGET, Holding, constraints_option
 from .structures import files as expanded
 from .terminal import note, say
 
@@ -137,8 +135,8 @@ class Dynamics:
     "-o", "--output", type=TARGET, metavar="DIR", required=True,
     help="Folder for trajectories, the table of energies, the structure and the checkpoint.",
 )  # fmt: skip
-@options(Dynamics, Workers)
-@partial(restraint_options, constraints=CONSTRAINTS)
+@options(Dynamics, Workers, Holding)
+@constraints_option(CONSTRAINTS)
 @pair_options
 @variant_option
 @run_options
@@ -149,7 +147,7 @@ class Dynamics:
 @report_options
 @words_of
 def simulate(
-    paths: tuple[Path, ...], output: Path, dynamics: Dynamics, workers: Workers, held: RestraintOptions,
+    paths: tuple[Path, ...], output: Path, dynamics: Dynamics, workers: Workers, holding: Holding,
     cutoff: float | None, terms: str | None, words: dict[str, Any], as_json: bool, verbose: bool, **computation: Any,
 ) -> None:  # fmt: skip
     """Simulate many replicas of the structures in IN at once, in implicit solvent.
@@ -161,13 +159,9 @@ def simulate(
     """
     require_near(cutoff)
     with failing_as_record(paths[0], as_json), Pace() as pace:
-        if held.reference is not None:  # which is read as the structures are
-            of_files = {name: value for name, value in words.items() if name != "model"}
-            held = held.referring(Door.of("simulate", of_files, words.get("model")).reading)
         result = simulated(
-            paths, output, **keywords(dynamics), **keywords(workers), **computation, **words, cutoff=cutoff,
-            constraints=held.constraints, each=held.each, only_terms=listed(terms),
-            progress=pace, watch=pace.watch,
+            paths, output, **keywords(dynamics), **keywords(workers), **keywords(holding), **computation, **words,
+            cutoff=cutoff, only_terms=listed(terms), progress=pace, watch=pace.watch,
         )  # fmt: skip
     for k, reason in list(result.errors.items())[: None if verbose else NAMED]:
         note(f"{result.rows[k]['structure']}, replica {result.rows[k]['replica']}: {reason}")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from functools import wraps
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,11 @@ import click
 
 from ..common.errors import InputError
 from ..common.inputfile import InputFile
-from ..energy.restraints import Held
 from ..jobs import Record
 from ..jobs.outputs import expanded
 from ..jobs.provenance import Provenance
 from .command import INPUT, Input, _File
-from .groups import keywords, option, options
+from .groups import option
 from .json_lines import say_records
 from .progress import ProgressLine
 from .report import Call, call_facts, counted, duration, provenance
@@ -62,25 +60,6 @@ class Holding:
     )  # fmt: skip
     reference: Path | None = option("Structure with the positions that --restrain holds the atoms at.", metavar="FILE")
     freeze: str | None = option("Atoms that do not move: 'not within 6 of resname LIG'.", metavar="SELECTION")
-
-
-@dataclass(frozen=True)
-class RestraintOptions(Held):
-    """Held atoms as `simulate` takes them."""
-
-    constraints: str | None = None
-
-
-def restraint_options(command: Command, *, constraints: Sequence[str]) -> Command:
-    """Options about what is held, for `simulate`, which gets them as `held`. constraints : that it knows"""
-
-    @wraps(command)
-    def gathered(*, holding: Holding, constraints: str | None, **others: Any) -> Any:
-        held = Held.of(**keywords(holding))
-        given = {of.name: getattr(held, of.name) for of in fields(Held)}
-        return command(held=RestraintOptions(**given, constraints=constraints), **others)
-
-    return options(Holding)(constraints_option(constraints)(gathered))
 
 
 _CONSTRAINTS = {"hbonds": "at the force field's lengths", "hbonds-present": "at their present lengths"}

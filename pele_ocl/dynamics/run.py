@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from numpy.typing import ArrayLike
 
 from ..atoms import Atoms
-from ..common.arguments import callback, choice, file_path, flag, whole_number
+from ..common.arguments import callback, choice, described, file_path, flag, whole_number
 from ..common.errors import InputError, KeywordError, PeleError
 from ..common.inputfile import InputFile
 from ..common.notes import note
 from ..common.variant import Progress
 from ..contract import of_structure
+from ..energy.restraints import Held, Texts
 from ..energy.terms import Term
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.checks import Checks
@@ -70,7 +71,11 @@ def simulate(
     shard: str | Shard | None = None,
     frozen: ArrayLike | None = None,
     terms: Sequence[Term] = (),
-    each: Callable[[Atoms], Mapping[str, Any]] | None = None,
+    restrain: Texts = (),
+    distance: Texts = (),
+    torsion: Texts = (),
+    reference: str | PathLike[str] | None = None,
+    freeze: str | None = None,
     fixed_radii: bool = False,
     one_four: Literal["scale", "exclude"] = "scale",
     cutoff: float | None = None,
@@ -114,7 +119,8 @@ def simulate(
         are put together by the shard that ends last
     first_replica : number of the first replica of each structure, by which random numbers are drawn
     frozen : atoms that stay, a mask (n,) or indices; terms : further terms, such as PositionalRestraint(10.0)
-    each : function of the Atoms of the one structure that gives its `terms` and `frozen`
+    restrain, distance, torsion, reference, freeze : restraints and atoms that stay, as texts with selections: as of
+        `minimize`
     fixed_radii, one_four, cutoff, only_terms, variant, precision, device : as in `energy`, whose gradient must be whole
     model : the solvent; or the number of the model of a file to read
     strict : refuse structures with findings that are noted otherwise
@@ -132,6 +138,10 @@ def simulate(
         >>> run.steps, len(run.table()), [path.name for path in run.trajectories]
         (40, 6, ['trialanine-00000.nc', 'trialanine-00001.nc'])
     """
+    if not isinstance(what, Atoms | str | PathLike | Sequence):
+        raise InputError(
+            f"the structure is {described(what)}; Atoms, the path of a file or several of these are needed"
+        )
     listed = [what] if isinstance(what, Atoms | str | PathLike) else list(what)
     n_steps = steps_of(steps, time, timestep)
     callback("progress", progress)
@@ -141,6 +151,9 @@ def simulate(
     whole_number("replicas", replicas, least=1)
     whole_number("report_every", report_every, least=1)
     whole_number("minimize", minimize)
+    whole_number("first_replica", first_replica)
+    if replicas_per_device is not None:
+        whole_number("replicas_per_device", replicas_per_device, least=1)
     door = Door.of("simulate", words, model, device)
     if unknown := {*door.frames, *(door.given & _NOT_HERE)}:
         raise KeywordError(f"`{min(unknown)}` is no keyword of simulate; leave it out")
@@ -149,20 +162,24 @@ def simulate(
         temperatures = list(temperatures_of(temperatures))
     elif "temperature" in door.given or solvent.temperature != SolventModel.temperature:
         temperatures = [solvent.temperature]
-    if fixed_radii:
+    if flag("fixed_radii", fixed_radii):
         raise KeywordError("`fixed_radii` makes a gradient that is none of the energy; leave it out of dynamics")
     if solvent.gb_model.holds_radii:
         raise KeywordError(f"`gb={solvent.gb}` has no gradient of all its energy, which dynamics need; take obc2")
     if trajectory_of == "temperature" and exchange_every is None:
         raise KeywordError("`trajectory_of=temperature` is about a ladder; give `exchange_every`, too")
-    if len(listed) > 1 and (each is not None or len(terms) or frozen is not None):
+    held = Held.of(restrain, distance, torsion, reference, freeze).referring(door.reading)
+    if held.each is not None and (len(terms) or frozen is not None):
+        raise KeywordError("choose one of `terms` and `frozen`, and of restraints and frozen atoms as texts")
+    if len(listed) > 1 and (held.each is not None or len(terms) or frozen is not None):
         raise KeywordError("restraints and frozen atoms are of one structure; give one")
+    is_removed = not flag("keep_center_motion", keep_center_motion)
     place = Place(workers, scheduler, None if device is None else str(device))
-    part = Shard.of(shard) if isinstance(shard, str) else shard
+    part = Shard.given(shard)
     options = {
         "temperature": temperatures, "timestep": timestep, "friction": friction, "seed": seed,
         "integrator": integrator, "constraints": constraints, "hydrogen_mass": hydrogen_mass,
-        "exchange_every": exchange_every, "anneal": anneal, "remove_motion": False if keep_center_motion else None,
+        "exchange_every": exchange_every, "anneal": anneal, "remove_motion": None if is_removed else False,
         "first_replica": first_replica, "frozen": frozen, "terms": terms, "one_four": one_four, "cutoff": cutoff,
         "only_terms": only_terms, "variant": variant, "precision": precision, "device": device, "model": solvent,
     }  # fmt: skip
@@ -171,8 +188,9 @@ def simulate(
     spec = SimulateSpec(
         paths=structures, output=str(output), n_steps=n_steps, replicas=replicas, together=replicas_per_device,
         every=report_every, reading=replace(door.reading, structures=files, solvent=solvent), options=options,
-        held=each, trajectory=trajectory_format, by_temperature=trajectory_of == "temperature", minimized=minimize,
-        strict=strict, resume=resume, shard=part, velocities=flag("velocities", velocities),
+        held=held.each, trajectory=trajectory_format, by_temperature=trajectory_of == "temperature", minimized=minimize,
+        strict=flag("strict", strict), resume=flag("resume", resume), shard=part,
+        velocities=flag("velocities", velocities),
     )  # fmt: skip
     if replicas_per_device is None and place.is_remote:
         spec = replace(spec, together=_share(spec, place))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats
-from ..common.arguments import choice, file_path, numbers, texts, whole_number
+from ..common.arguments import callback, choice, file_path, flag, numbers, texts, whole_number
 from ..common.errors import InputError, PeleError
 from ..energy.engine.rows import Rows
 from ..ensemble import Column, Ensemble
@@ -569,7 +569,8 @@ class Simulation:
             raise InputError(f"names are {named}; different ones of {len(molecules):,} molecules are needed")
         if trajectory_of == "temperature" and self.settings.exchange_every is None:
             raise InputError("`trajectory_of=temperature` is about a ladder; make the simulation with `exchange_every`")
-        if not resume:
+        callback("watch", watch)
+        if not flag("resume", resume):
             require_no_run(folder)
         elif not (folder / CHECKPOINT).is_file():
             whole_number("steps", n_steps, most=MOST_STEPS - self.steps)

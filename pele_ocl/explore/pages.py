@@ -13,8 +13,7 @@ from ..atoms import Atoms, Floats
 from ..formats import read_conformations
 from ..trajectories import trajectory
 from ..view.poses import Column, save_poses_page
-from .pele_reports import read_report
-from .reports import HEADS, numbered
+from .reports import HEADS, numbered, read_report
 from .spec import BINDING, Exploration
 
 _MOST_POSES = 1_000  # in a page

@@ -19,8 +19,7 @@ from ..gb_models.solvent_model import SolventModel
 from ..jobs.facts import composition_as_json, settings
 from ..jobs.records import Record
 from ..report import Column, Report, Reported, text_table
-from .pele_reports import read_report
-from .reports import HEADS, numbered
+from .reports import HEADS, numbered, read_report
 from .run_files import Files, Said
 
 _SHOWN = 12  # explorers in a text

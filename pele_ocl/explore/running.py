@@ -13,7 +13,7 @@ from threading import Event, Thread
 from types import TracebackType
 from typing import Any, Protocol
 
-from ..common.arguments import callback, file_path, file_paths, instance, whole_number
+from ..common.arguments import callback, file_path, file_paths, instance, text, whole_number
 from ..common.errors import FormatError, InputError, KeywordError
 from ..common.inputfile import read_file
 from ..common.notes import note
@@ -126,7 +126,7 @@ class Call:
         if isinstance(self.shard, Shard):
             return self.shard
         if self.shard is not None and not self._is_launched:
-            return Shard.of(self.shard)
+            return Shard.of(text("shard", self.shard))
         part = shard_of_process(self.shard or f"{LAUNCHED}/1", self._explorers)
         if part is None:
             raise InputError("this process has no part of the explorers, as others have them all", code=NO_PART)

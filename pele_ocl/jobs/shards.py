@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from ..common.arguments import text
 from ..common.errors import FormatError, InputError
 
 S = TypeVar("S", bound="Sequence[object]")
@@ -31,6 +32,11 @@ class Shard:
                 f"the shard is {words[:40]!r}; a number from 1 and how many there are are needed, as in 3/10"
             )
         return cls(int(match[1]), int(match[2]))
+
+    @classmethod
+    def given(cls, value: Shard | str | None) -> Shard | None:
+        """Read the keyword `shard` of a function, None for all. Raises InputError for anything else."""
+        return value if value is None or isinstance(value, Shard) else cls.of(text("shard", value))
 
     def __str__(self) -> str:
         return f"{self.number}/{self.count}"

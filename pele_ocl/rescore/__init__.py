@@ -12,7 +12,7 @@ from ..common.errors import FormatError
 from ..common.inputfile import read_file
 from ..common.modules import lazy_names, make_callable
 from ..common.notes import heard_notes, note
-from ..explore.pele_reports import read_report
+from ..explore.reports import read_report
 from ..forcefield import read_control
 from ..formats import require_table_suffix
 from ..gb_models import GB_MODELS

@@ -18,7 +18,7 @@ from ..common.errors import FormatError, PeleError
 from ..common.inputfile import InputFile
 from ..common.notes import with_notes
 from ..common.writing import replacing
-from ..explore.pele_reports import read_report
+from ..explore.reports import read_report
 from ..formats import JsonText, write_table
 from ..gb_models.solvent_model import SolventModel
 from ..jobs import Journal, Record, Shard

@@ -19,7 +19,7 @@ from ..common.inputfile import read_file
 from ..common.notes import note
 from ..explore.control import read_simulation
 from ..explore.control.building import constraint_terms
-from ..explore.pele_reports import BINDING, TOTAL, Report, read_report
+from ..explore.reports import BINDING, TOTAL, Report, read_report
 from ..formats import model_numbers
 from ..gb_models.solvent_model import SolventModel
 from ..jobs import Record, Spec

@@ -19,7 +19,7 @@ from pele_ocl import Binding, Energy, ForceField, SolventModel
 from pele_ocl.atoms import Floats
 from pele_ocl.binding import PoseEvaluator
 from pele_ocl.common.inputfile import read_file
-from pele_ocl.explore.pele_reports import BINDING, TOTAL
+from pele_ocl.explore.reports import BINDING, TOTAL
 from pele_ocl.formats import model_numbers
 from pele_ocl.rescore import read_report
 
