@@ -137,7 +137,7 @@ class Preparation:
             forms[form].append(name)
         yield "pKa", "the usual ones of residues in water" if self.pka == USUAL else f"by {self.pka}"
         named = {name: f"{name} ({pka:.1f})" for name, pka in self.pkas.items()}
-        chosen = [f"{form}: {_some([named.get(name, name) for name in forms[form]])}" for form in sorted(forms)]
+        chosen = [f"{form}: {_some([named.get(name, name) for name in forms[form]], rest)}" for form in sorted(forms)]
         yield from _under("Protonation", chosen)
         removed, moved = self.hydrogens_removed, self.hydrogens_moved
         told = [f"{self.hydrogens_added:,} added"]
