@@ -26,7 +26,12 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .atoms.atoms import selection as selection
     from .binding import Binding as Binding
     from .binding import BindingEnergies as BindingEnergies
+    from .binding import BindingResult as BindingResult
+    from .binding import BindingSpec as BindingSpec
     from .binding import PBSolvent as PBSolvent
+    from .binding import binding as binding
+    from .binding.mmpbsa import MmpbsaResult as MmpbsaResult
+    from .binding.mmpbsa import mmpbsa as mmpbsa
     from .checking import CheckResult as CheckResult
     from .checking import check_kernel as check_kernel
     from .common.errors import DeviceError as DeviceError
@@ -36,6 +41,8 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .common.errors import ParameterError as ParameterError
     from .common.errors import PeleError as PeleError
     from .dynamics import Simulation as Simulation
+    from .dynamics.result import SimulateResult as SimulateResult
+    from .dynamics.run import simulate as simulate
     from .dynamics.spec import SimulateSpec as SimulateSpec
     from .energy import Energy as Energy
     from .energy import EnergyBatch as EnergyBatch
@@ -48,12 +55,15 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .energy.terms import TorsionRestraint as TorsionRestraint
     from .ensemble import Ensemble as Ensemble
     from .explore import Explorer as Explorer
+    from .explore import ExploreResult as ExploreResult
     from .explore import Refined as Refined
+    from .explore import RefinedPoses as RefinedPoses
     from .explore import Refiner as Refiner
+    from .explore import explore as explore
+    from .explore import refine as refine
     from .explore.refine_spec import RefineSpec as RefineSpec
     from .forcefield import ForceField as ForceField
     from .formats import draw_slices as draw_slices
-    from .formats import read_conformations as read_conformations
     from .formats import read_map as read_map
     from .formats import write_conformations as write_conformations
     from .formats import write_map as write_map
@@ -112,10 +122,13 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .potmap import potmap as potmap
     from .potmap import potmap_over as potmap_over
     from .reading import read as read
+    from .relax import RelaxBatch as RelaxBatch
     from .relax import Relaxer as Relaxer
     from .relax import RelaxResult as RelaxResult
     from .relax import relax as relax
     from .relax.spec import RelaxSpec as RelaxSpec
+    from .rescore import RescoreResult as RescoreResult
+    from .rescore import rescore as rescore
     from .sampling import sample as sample
     from .solvent import Solvent as Solvent
     from .solvent import SolventBatch as SolventBatch
@@ -124,6 +137,7 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .solvent.spec import SolventSpec as SolventSpec
     from .trajectories import batches_over as batches_over
     from .trajectories import energy_over as energy_over
+    from .trajectories import read_conformations as read_conformations
     from .trajectories import trajectory as trajectory
     from .view import View as View
     from .view import view as view
@@ -134,9 +148,13 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
 _HOMES = {
     "atoms": ("Atoms", "Labels", "Structure"),
     "atoms.atoms": ("selection",),
-    "binding": ("Binding", "BindingEnergies", "PBSolvent"),
+    "binding": ("Binding", "BindingEnergies", "BindingResult", "BindingSpec", "PBSolvent"),
+    "binding.mmpbsa": ("MmpbsaResult", "mmpbsa"),
+    "rescore": ("RescoreResult",),
     "checking": ("CheckResult", "check_kernel"),
     "dynamics": ("Simulation",),
+    "dynamics.result": ("SimulateResult",),
+    "dynamics.run": ("simulate",),
     "energy": ("Energy", "EnergyBatch", "EnergyResult"),
     "energy.terms": ("CenterRestraint", "DistanceRestraint", "PositionalRestraint", "TorsionRestraint"),
     "energy.spec": ("EnergySpec",),
@@ -148,9 +166,9 @@ _HOMES = {
     "explore.refine_spec": ("RefineSpec",),
     "ensemble": ("Ensemble",),
     "common.errors": ("DeviceError", "FormatError", "InputError", "KernelBuildError", "ParameterError", "PeleError"),
-    "explore": ("Explorer", "Refined", "Refiner"),
+    "explore": ("ExploreResult", "Explorer", "Refined", "RefinedPoses", "Refiner", "refine"),
     "forcefield": ("ForceField",),
-    "formats": ("draw_slices", "read_conformations", "read_map", "write_conformations", "write_map"),
+    "formats": ("draw_slices", "read_map", "write_conformations", "write_map"),
     "gb_models.solvent_model": ("SolventModel",),
     "grid": ("Grid", "Map"),
     "interop": ("from_mdanalysis", "from_openmm", "from_parmed", "from_rdkit"),
@@ -169,16 +187,18 @@ _HOMES = {
     "pb": ("PBIon", "PBLevelResult", "PBModel", "PBResult", "PoissonBoltzmann"),
     "potmap": ("Potmap", "PotmapResult", "potentials_over", "potmap_over"),
     "reading": ("read",),
-    "relax": ("RelaxResult", "Relaxer"),
+    "relax": ("RelaxBatch", "RelaxResult", "Relaxer"),
     "sampling": ("sample",),
     "solvent": ("Solvent", "SolventBatch", "SolventResult"),
     "painting": ("draw_surface", "write_page"),
-    "trajectories": ("batches_over", "energy_over", "trajectory"),
+    "trajectories": ("batches_over", "energy_over", "read_conformations", "trajectory"),
     "view": ("View",),
 }  # fmt: skip
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 _CALLED = (
+    "binding",
     "energy",
+    "explore",
     "ions",
     "mapmath",
     "minimize",
@@ -186,6 +206,7 @@ _CALLED = (
     "pb",
     "potmap",
     "relax",
+    "rescore",
     "solvent",
     "view",
 )  # packages that are functions, too

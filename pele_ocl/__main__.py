@@ -43,11 +43,11 @@ def run_as_apbs() -> None:
 def run_as_explore() -> None:
     """Run `pele-ocl explore` with these arguments, as AdaptivePELE calls PELE: with a control file alone.
 
-    mpirun and srun start it many times; the first process runs the explorers of all, unless --ranks shares them out.
+    mpirun and srun start it many times; the first process runs the explorers of all, unless --shard shares them out.
     """
-    from .cli.launchers import launched
+    from .jobs.launchers import launched
 
-    if launched()[0] == 0 or any(word.startswith("--ranks") for word in sys.argv):
+    if launched()[0] == 0 or any(word.startswith(("--ranks", "--shard")) for word in sys.argv):
         sys.argv.insert(1, "explore")
         run()
 

@@ -209,9 +209,9 @@ class TermResult(_Computed):
         energy = self.energy if self.terms.names else {}
         values = Column(list(energy.values()), "kcal/mol")
         columns: dict[str, Column | ArrayLike] = {"term": np.array(list(energy), str), "energy": values}
-        return Report(f"Energy of {len(self.atoms):,} atoms", columns, self.facts())
+        return Report(f"Energy of {len(self.atoms):,} atoms", columns, self._facts())
 
-    def facts(self) -> dict[str, Any]:
+    def _facts(self) -> dict[str, Any]:
         """Return size, device, variant and precision, as JSON has them."""
         return {
             "n_atoms": len(self.atoms),
@@ -226,7 +226,7 @@ class TermResult(_Computed):
         if self.made is not None:
             return self.made.to_json()
         energy = {"energy": self.energy} if self.terms.names else {}
-        return {**self.facts(), **energy, "seconds": dict(self.seconds), "notes": list(self.atoms.notes)}
+        return {**self._facts(), **energy, "seconds": dict(self.seconds), "notes": list(self.atoms.notes)}
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the result as .h5, .csv or .json: of a file what the command writes, of Atoms the energies by term.

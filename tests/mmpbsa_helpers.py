@@ -49,7 +49,7 @@ def write_files(folder: Path) -> Path:
 def call(folder: Path, given: str, *words: str, out: str = "o.dat", decomp: str = "d.dat") -> Result:
     (folder / "mmpbsa.in").write_text(given)
     options = ["-cp", folder / "complex.parm7", "-o", folder / out, "-do", folder / decomp, "--precision", "float64"]
-    every = ["binding", "--mmpbsa", folder / "mmpbsa.in", "-O", *options, *words]
+    every = ["mmpbsa", "-O", "-i", folder / "mmpbsa.in", *options, *words]
     return CliRunner().invoke(main, [str(word) for word in every])
 
 

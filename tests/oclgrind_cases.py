@@ -41,7 +41,7 @@ from pele_ocl import (
     solvent,
 )
 from pele_ocl.atoms import Bonded, Bonds, LennardJonesPairs, SiteRule, VirtualSites
-from pele_ocl.binding.pele import PoseEvaluator
+from pele_ocl.binding import PoseEvaluator
 from pele_ocl.common.installation import shipped
 from pele_ocl.common.variant import Machine
 from pele_ocl.dynamics import motion

@@ -15,9 +15,7 @@ from click.testing import CliRunner
 from mmpbsa_helpers import call, parts, rows_of, write_files
 
 from pele_ocl import Binding, Energy, Grid, InputError, PBSolvent, PeleError, PoissonBoltzmann, SolventModel
-from pele_ocl.binding import amber_terms, default_model, separate_energies
-from pele_ocl.binding.grid_errors import grid_errors
-from pele_ocl.binding.poisson_boltzmann import PBEnergy
+from pele_ocl.binding import PBEnergy, amber_terms, default_model, grid_errors, separate_energies
 from pele_ocl.cli import main
 from pele_ocl.opencl import get_device
 from pele_ocl.pb import Batch, PBIon, PBMaps, PBModel, require_room

@@ -84,7 +84,7 @@ def test_json_is_one_object():
     report = json.loads(run("solvent", HEXAPEPTIDE, "--json", "--precision", "float64").stdout)
     assert set(report) == set(
         "schema structure sha256 n_atoms composition device variant precision settings born_radius energy seconds "
-        "findings notes".split()
+        "findings notes note_codes".split()
     )
     assert report["n_atoms"] == 96
     assert report["precision"] == "float64"

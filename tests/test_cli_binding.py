@@ -12,6 +12,7 @@ from binding_helpers import LIGAND, N, complex_atoms, frames, write_complex
 from test_cli import error_of, on_the_chosen_device, run
 from trajectory_helpers import write_trajectory
 
+import pele_ocl
 from pele_ocl import Binding, InputError, SolventModel, read
 from pele_ocl.binding import alanine_scan, amber_terms
 
@@ -71,7 +72,7 @@ def test_text_is_for_reading(files, library):
 
 def test_files(files, tmp_path, library):
     pytest.importorskip("matplotlib")
-    names = {"--bars": "b.png", "--heat-map": "h.png", "--running-mean": "r.png", "--coloured": "c.pdb"}
+    names = {"--residue-plot": "b.png", "--heat-map": "h.png", "--running-mean": "r.png", "--bfactor-pdb": "c.pdb"}
     options = [word for option, name in names.items() for word in (option, tmp_path / name)]
     over(files, "-o", tmp_path / "e.csv", "--decomposition", tmp_path / "d.csv", *options)
     assert all((tmp_path / name).stat().st_size > 1000 for name in names.values())
@@ -205,7 +206,7 @@ def test_mistakes_are_sentences(files, options, reason, monkeypatch):
     [
         (("--receptor-trajectory", "frames.nc"), "need that of the complex, too"),
         (("--receptor-structure", "complex.rst7"), "is for its own trajectory"),
-        (("--poses", "frames.nc", "-t", "frames.nc"), "choose one of --poses and -t"),
+        (("--poses", "frames.nc", "-t", "frames.nc"), "choose one of --poses and --trajectory"),
         (("-t", "frames.nc", "--ligand-trajectory", "frames.nc", "--entropy"), "--entropy needs receptor and ligand"),
         (("--ligand", "index 3", "-o", "out.csv"), "files are of one ligand"),
         (("--ligand", "index 3", "--running-mean", "m.png"), "files are of one ligand"),
@@ -220,8 +221,7 @@ def test_mistakes_are_sentences(files, options, reason, monkeypatch):
 )
 def test_options_that_do_not_go_together(files, options, reason, monkeypatch):
     monkeypatch.chdir(files[0].parent)
-    shown = run("binding", files[0], "-c", files[1], "--ligand", LIGAND, *options, code=2).stderr
-    assert reason in shown
+    assert reason in run("binding", files[0], "-c", files[1], "--ligand", LIGAND, *options, code=2).stderr
 
 
 def test_a_frame_that_fails_is_told(files, tmp_path):
@@ -406,3 +406,88 @@ def test_a_frame_of_a_part_that_fails_is_told(files, tmp_path):
     report = json.loads(done.stdout)
     assert report["n_failed"] == 1
     assert [of["n_failed"] for of in report["trajectories"].values()] == [0, 1, 0]
+
+
+# The function, which the command calls
+
+
+def timeless(report):
+    """A report without times, which differ from run to run."""
+    if isinstance(report, dict):
+        return {name: timeless(of) for name, of in report.items() if name != "seconds"}
+    return [timeless(of) for of in report] if isinstance(report, list) else report
+
+
+def rows_in(path):
+    """Lines of a table, without the head that says how it was made."""
+    return [line for line in path.read_text().splitlines() if not line.startswith("#")]
+
+
+OPTIONS = {"like": "mmpbsa.py", "precision": "float64"}
+
+
+@pytest.mark.parametrize(
+    ("words", "options"),
+    [
+        (("--entropy", "--idecomp", 2), {"entropy": True, "idecomp": 2}),
+        (("--alanine", "resname LYS", "--frames", ":2"), {"alanine": "resname LYS", "frames": ":2"}),
+        (("--receptor-trajectory", "part.nc"), {"receptor_trajectory": "part.nc"}),
+    ],
+)
+def test_the_function_gives_what_the_command_prints_and_writes(files, tmp_path, monkeypatch, words, options):
+    monkeypatch.chdir(files[0].parent)
+    (files[0].parent / "part.nc").write_bytes(netcdf(frames()[:, :N]))
+    report = json.loads(over(files, *words, "--json", "-o", tmp_path / "a.csv").stdout)
+    result = pele_ocl.binding(files[0], LIGAND, trajectory=files[2], **OPTIONS, **options)
+    assert timeless(result.to_json()) == timeless(report)
+    result.save(tmp_path / "b.csv")
+    assert rows_in(tmp_path / "a.csv") == rows_in(tmp_path / "b.csv")
+    assert result.total == report["delta"]["total"]["mean"]
+    assert "BindingResult: receptor of 96 atoms" in repr(result)
+    assert "<table>" in result._repr_html_()
+    assert result.table()["delta"][-1] == pytest.approx(result.total)
+
+
+def test_several_ligands_and_poses_in_python(files, tmp_path):
+    reading = pele_ocl.jobs.Reading(coordinates=str(files[1]))
+    words = ("binding", files[0], "-c", files[1], *DOUBLE)
+    ligands = ["resid 12", "resid 9"]
+    each = pele_ocl.binding(files[0], ligands, reading=reading, **OPTIONS)
+    report = json.loads(run(*words, "--ligand", ligands[0], "--ligand", ligands[1], "--json").stdout)
+    assert timeless(each.to_json()) == timeless(report)
+    assert [of.n_frames for of in each] == [1, 1]
+    elements, poses = complex_atoms().labels.elements[N:], frames(2)[:, N:]
+    (tmp_path / "poses.sdf").write_text("".join(molecule(x, elements) for x in poses))
+    result = pele_ocl.binding(files[0], LIGAND, poses=tmp_path / "poses.sdf", reading=reading, **OPTIONS)
+    report = json.loads(run(*words, "--ligand", LIGAND, "--poses", tmp_path / "poses.sdf", "--json").stdout)
+    assert timeless(result.to_json()) == timeless(report)
+    assert result.total.shape == (2,)
+    assert len(result.table()) == 2
+
+
+def test_atoms_have_the_binding_energy_of_their_file(files):
+    atoms = complex_atoms()
+    result = pele_ocl.binding(atoms, LIGAND, **OPTIONS)
+    assert result.total == pytest.approx(float(Binding(atoms, LIGAND, **OPTIONS).evaluate().total), abs=1e-9)
+    over_frames = pele_ocl.binding(atoms, LIGAND, trajectory=files[2], **OPTIONS)
+    assert over_frames.n_frames == 6
+    with pytest.raises(InputError, match="`spacing` needs `pb`"):
+        pele_ocl.binding(atoms, LIGAND, spacing=1.0)
+    with pytest.raises(InputError, match="choose one of `receptor` and `strip`"):
+        pele_ocl.binding(atoms, LIGAND, "resid 1", strip="none")
+
+
+def test_former_names_of_options_still_work(files, tmp_path):
+    pytest.importorskip("matplotlib")
+    over(files, "--bars", tmp_path / "old.png", "--frames", ":1")
+    assert (tmp_path / "old.png").read_bytes().startswith(b"\x89PNG")
+    assert "--bars" not in run("binding", "--help-all").stdout
+
+
+def test_examples_in_docstrings():
+    import doctest
+
+    runner, finder = doctest.DocTestRunner(), doctest.DocTestFinder()
+    for test in finder.find(pele_ocl.binding._function, "binding", globs={}):
+        runner.run(test)
+    assert (runner.failures, runner.tries > 3) == (0, True)

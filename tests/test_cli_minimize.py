@@ -27,7 +27,7 @@ QUICK = ("--tolerance", "2", "--max-iterations", "200")
 FIELDS = (
     "schema structure sha256 n_atoms composition device method precision settings energy_before energy_after "
     "rms_gradient largest_gradient iterations evaluations stopped_by restored rms_displacement seconds "
-    "rounding_gradient findings notes"
+    "rounding_gradient findings notes note_codes"
 ).split()
 
 
@@ -104,7 +104,7 @@ def test_one_structure_is_lower_and_keeps_its_names(peptide, tmp_path):
     ],
 )  # fmt: skip
 def test_units_of_the_tolerance(text, value):
-    from pele_ocl.cli.minimize.restraints import tolerance_of
+    from pele_ocl.minimize import tolerance_of
 
     assert tolerance_of(text) == pytest.approx(value, rel=1e-5)
 
@@ -114,7 +114,7 @@ def test_a_folder_of_files_one_of_which_fails(peptide, tmp_path):
     (tmp_path / "bad.pdb").write_text("ATOM      1  N   GLY A   1      11.1\nEND\n")
     (tmp_path / "dir.pdb").mkdir()
     table = tmp_path / "out" / "report.csv"
-    result = run("minimize", str(tmp_path / "*.pdb"), "-o", tmp_path / "out", *QUICK, "--report", table, code=1)
+    result = run("minimize", str(tmp_path / "*.pdb"), "-o", tmp_path / "out", *QUICK, "--table", table, code=1)
     assert sorted(p.name for p in (tmp_path / "out").glob("*.pdb")) == ["p0.pdb", "p1.pdb", "p2.pdb"]
     assert "Error: 2 structures of 5 failed" in result.stderr
     lines = [line for line in table.read_text().splitlines() if not line.startswith("#")]
@@ -151,7 +151,7 @@ def test_a_finished_structure_is_not_done_again(peptide, tmp_path):
     "mistake",
     [
         ("--freeze", "resname FOO"), ("--freeze", "resnam PHE"), ("--constraints", "hbonds", "--method", "newton"),
-        ("--largest", "-1"), ("--device", "nope"), ("--terms", "foo"), ("--select", "chain Q"),
+        ("--max-gradient", "-1"), ("--device", "nope"), ("--terms", "foo"), ("--select", "chain Q"),
     ],
 )  # fmt: skip
 def test_a_mistake_leaves_all_that_is_there(mistake, peptide, tmp_path):
@@ -164,7 +164,7 @@ def test_a_mistake_leaves_all_that_is_there(mistake, peptide, tmp_path):
     error_of("minimize", paths[0], "-t", paths[0], "-o", kept[0], *mistake)
     error_of("minimize", paths[0], "-o", kept[2], *mistake)
     error_of("minimize", *paths, "-o", tmp_path / "old", *mistake)
-    error_of("minimize", *paths, "-o", tmp_path / "new", "--report", tmp_path / "new" / "r.csv", *mistake)
+    error_of("minimize", *paths, "-o", tmp_path / "new", "--table", tmp_path / "new" / "r.csv", *mistake)
     assert [path.read_text() for path in kept] == ["precious"] * len(kept)
     assert sorted(tmp_path.rglob("*")) == there
 
@@ -208,7 +208,7 @@ def test_structures_that_are_minimised_together_are_written_as_they_are_done(pep
 def test_restored_starts_are_told(peptide, tmp_path):
     """Restored starts are told in the table, as a note, as JSON and in the report.
 
-    With --no-restore the given start counts.
+    With --no-bond-repair the given start counts.
     """
     paths = [*shaken(tmp_path, peptide, 1), tmp_path / "noisy.pdb"]
     rng = np.random.default_rng(1)
@@ -216,7 +216,7 @@ def test_restored_starts_are_told(peptide, tmp_path):
     pele_ocl.write_conformations(paths[1], noisy)
     before = energy(read(paths[1])).total
     command, report = ("minimize", *paths, "-o", tmp_path / "out", *QUICK), tmp_path / "report.csv"
-    text = run(*command, "--report", report)
+    text = run(*command, "--table", report)
     assert "Note: 1 structure of 2 had noise all over, and bonds were restored before the first step" in text.stderr
     rows = rows_of(*command[1:])
     assert rows[0]["restored"] == 0 < rows[1]["restored"] < len(peptide.bonds)
@@ -224,9 +224,9 @@ def test_restored_starts_are_told(peptide, tmp_path):
     assert re.search(rf"^structure +restored .*\n.* 0 .*\n\S*noisy\.pdb +{rows[1]['restored']} ", text.stdout, re.M)
     lines = [line for line in report.read_text().splitlines() if not line.startswith("#")]
     assert [row["restored"] for row in csv.DictReader(lines)] == ["0", str(rows[1]["restored"])]
-    kept = run(*command, "--no-restore")
+    kept = run(*command, "--no-bond-repair")
     assert "restored before" not in kept.stderr
-    (_, row) = rows_of(*command[1:], "--no-restore")
+    (_, row) = rows_of(*command[1:], "--no-bond-repair")
     assert row["restored"] == 0
     assert row["energy_before"]["total"] == pytest.approx(before, rel=1e-5)
     assert row["energy_after"]["total"] != pytest.approx(rows[1]["energy_after"]["total"], abs=1e-3)
@@ -261,14 +261,15 @@ def test_frames_of_a_trajectory(suffix, peptide, tmp_path):
 
 
 def test_progress_tells_of_the_slowest_from_the_first_look_on(monkeypatch, capsys):
-    from pele_ocl.cli.minimize.progress import StructureLine
+    from pele_ocl.cli.structures import StructureLine
 
-    times = iter([0.0, 30.0, 60.0, 0.0, 20.0, 30.0])
+    times = iter([0.0, 30.0, 60.0, 0.0, 0.0, 20.0, 30.0])
     monkeypatch.setattr("pele_ocl.cli.progress.time.monotonic", lambda: next(times))
-    with StructureLine(1) as line:
+    with StructureLine() as line:
         line.watch(0, 1, 3.21)
         line.watch(1, 1, 0.0)
-    with StructureLine(100) as line:
+    with StructureLine() as line:
+        line.watch(0, 100, 0.0)
         line.watch(29, 100, 0.5)  # 29 / 100 * 100 is less than 29
         line.watch(50, 100, 0.5)
     assert capsys.readouterr().err == (
@@ -303,10 +304,10 @@ def test_a_killed_run_goes_on_to_the_same_file(peptide, tmp_path):
     broken = tmp_path / "broken.nc"
     script = f"""
         import itertools, time
-        import pele_ocl.cli.minimize.work as run
+        import pele_ocl.minimize.conformations as run
         from pele_ocl.cli import main
         run._FEWER_ATOMS = 2 * 96
-        run._ATOMS_TOGETHER = {{}}
+        run.ATOMS_TOGETHER = {{}}
         add, count = run.Journal.add, itertools.count(1)
         run.Journal.add = lambda *a, **k: (add(*a, **k), next(count) == 3 and time.sleep(600))
         main({[*arguments, "-o", str(broken)]!r})
@@ -374,10 +375,10 @@ def test_refusals(peptide, tmp_path):
         assert "kcal/mol/A, kJ/mol/nm, kcal/mol/nm, kJ/mol/A" in sentence
     assert "SELECTION:K is needed" in error_of("minimize", paths[0], "-o", tmp_path / "o.pdb", "--restrain", "all")
     assert "structures are written as" in error_of("minimize", paths[0], "-o", tmp_path / "o.xyz")
-    assert run("minimize", *paths, "-t", paths[0], "-o", tmp_path / "o.nc", code=2)
+    assert "give one file" in run("minimize", *paths, "-t", paths[0], "-o", tmp_path / "o.nc", code=2).stderr
     assert "takes no atom" in error_of("minimize", *paths, "-o", tmp_path / "two", "--freeze", "resname XYZ")
     for mistake, reason in (
-        ("--largest", "largest is -1"), ("--cutoff", "cutoff is -1"), ("--device", "fits '-1'"),
+        ("--max-gradient", "max_gradient is -1"), ("--cutoff", "cutoff is -1"), ("--device", "fits '-1'"),
         ("--terms", "there is no term '-1'"), ("--forcefield", "-1"),
     ):  # fmt: skip
         # Before any file is read.
@@ -476,7 +477,7 @@ def test_a_shard_notes_down_that_all_failed(peptide, tmp_path):
     rows_of(*words, "--resume", code=1)
     assert ["error" in json.loads(line) for line in run(*merge, code=1).stdout.splitlines()] == [False, True]
     paths[0].write_text("ATOM\n")
-    rows_of(*words, "--largest", "3", code=1)
+    rows_of(*words, "--max-gradient", "3", code=1)
     assert ["error" in json.loads(line) for line in run(*merge, code=1).stdout.splitlines()] == [True, True]
 
 
@@ -485,7 +486,7 @@ def test_a_shard_notes_down_that_all_failed(peptide, tmp_path):
     [
         (("--workers", "2"), "one structure is minimised at once"),
         (("--models", "all", "--shard", "1/2"), "--shard takes structures that have files of their own"),
-        (("again.pdb", "--shard", "1/2", "--report", "r.csv"), "what `pele-ocl merge` makes of their journals"),
+        (("again.pdb", "--shard", "1/2", "--table", "r.csv"), "what `pele-ocl merge` makes of their journals"),
     ],
 )
 def test_what_cannot_be_shared_out(words, reason, tmp_path, monkeypatch):

@@ -11,9 +11,9 @@ from test_cli_minimize import QUICK, rows_of, shaken
 from trajectory_helpers import write_trajectory
 
 from pele_ocl import read, trajectory
-from pele_ocl.cli.minimize.work import parameter_text
 from pele_ocl.common.installation import shipped
 from pele_ocl.formats import read_structure
+from pele_ocl.minimize import setting_text
 from pele_ocl.reference.bonded import torsion as reference_torsion
 
 
@@ -110,16 +110,16 @@ def test_settings_go_by_what_folders_and_files_hold(tmp_path):
     (folder / "inner" / "alaz").write_text("a template\n")
     field.write_text("<ForceField/>")
     said = [("templates", (folder,)), ("forcefield", f"amber14,{field}")]
-    before = [parameter_text(*each) for each in said]
+    before = [setting_text(*each) for each in said]
     assert "amber14" in before[1]
-    assert before == [parameter_text(*each) for each in said]
+    assert before == [setting_text(*each) for each in said]
     elsewhere = folder.rename(tmp_path / "elsewhere")
-    assert parameter_text("templates", (elsewhere,)) == before[0]
+    assert setting_text("templates", (elsewhere,)) == before[0]
     (elsewhere / "inner" / "alaz").write_text("b template\n")  # as long as before
     field.write_text("<ForceField></ForceField>")
-    assert parameter_text("templates", (elsewhere,)) != before[0]
-    assert parameter_text(*said[1]) != before[1]
-    assert parameter_text("templates", (folder,)) == str([str(folder)])  # which is not there
+    assert setting_text("templates", (elsewhere,)) != before[0]
+    assert setting_text(*said[1]) != before[1]
+    assert setting_text("templates", (folder,)) == str([str(folder)])  # which is not there
 
 
 @pytest.mark.parametrize(

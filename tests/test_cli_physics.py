@@ -43,7 +43,7 @@ def parameters_of(path: Path) -> dict[str, object]:
 @pytest.mark.parametrize("suffix", [".csv", ".h5"])
 @pytest.mark.parametrize(
     "words",
-    [("binding", "--ligand", "resid 1", "-o"), ("energy", "-o"), ("minimize", *FEW, "-o", "{}/m.pdb", "--report")],
+    [("binding", "--ligand", "resid 1", "-o"), ("energy", "-o"), ("minimize", *FEW, "-o", "{}/m.pdb", "--table")],
 )
 def test_files_name_the_constants_that_were_used(tmp_path, words, suffix):
     output = tmp_path / f"result{suffix}"
@@ -110,7 +110,7 @@ def test_nonbond_says_what_its_total_lacks():
 
 
 def test_relax_says_that_its_energy_has_restraints(tmp_path):
-    words = ("relax", HEXAPEPTIDE, *FEW, "-o", tmp_path / "r.pdb", "--report", tmp_path / "r.csv")
+    words = ("relax", HEXAPEPTIDE, *FEW, "-o", tmp_path / "r.pdb", "--table", tmp_path / "r.csv")
     assert "Restraints    heavy atoms, 1/2 x 10 kcal/mol/A^2; the energy includes them\n" in run(*words).stdout
     settings = json.loads(run(*words, "--json").stdout)["settings"]
     assert (settings["gb"], settings["restraint"], settings["solvent_dielectric"]) == ("none", 10.0, None)

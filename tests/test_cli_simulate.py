@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import doctest
 import json
 import os
 import re
@@ -18,7 +19,7 @@ import pytest
 from test_cli import HEXAPEPTIDE, on_the_chosen_device, run
 
 import pele_ocl
-from pele_ocl.cli.simulate import running
+from pele_ocl.cli import simulate as command
 from pele_ocl.common.errors import INTERRUPTED
 
 __all__ = ["on_the_chosen_device"]
@@ -69,7 +70,7 @@ def written(tmp_path_factory) -> dict[str, tuple[Path, Path]]:
     """Structure and trajectory of one run in each format."""
     folder = tmp_path_factory.mktemp("written")
     for form in FORMS:
-        run("simulate", HEXAPEPTIDE, "-o", folder / form, *SHORT, "--trajectory", form)
+        run("simulate", HEXAPEPTIDE, "-o", folder / form, *SHORT, "--trajectory-format", form)
     return {form: (folder / form / "hexapeptide.pdb", folder / form / f"hexapeptide-00000.{form}") for form in FORMS}
 
 
@@ -133,7 +134,7 @@ def test_hdf5_is_mdtrajs_convention(written, frames_written):
 @pytest.mark.parametrize("form", ["nc", "h5"])
 def test_trajectories_with_velocities(tmp_path, written, form):
     """They have the kinetic energies of the table, in A/ps; positions are the bits of a run without them."""
-    run("simulate", HEXAPEPTIDE, "-o", tmp_path, *SHORT, "--trajectory", form, "--velocities")
+    run("simulate", HEXAPEPTIDE, "-o", tmp_path, *SHORT, "--trajectory-format", form, "--velocities")
     atoms = pele_ocl.read(tmp_path / "hexapeptide.pdb")
     path = tmp_path / f"hexapeptide-00000.{form}"
     if form == "nc":
@@ -154,13 +155,15 @@ def test_trajectories_with_velocities(tmp_path, written, form):
     kinetic = [0.5 * (masses * v**2).sum() / 418.4 for v in relative]
     told = [float(row["kinetic_kcal_mol"]) for row in rows_of(tmp_path)]
     np.testing.assert_allclose(kinetic, told, rtol=1e-5)
-    said = run("simulate", HEXAPEPTIDE, "-o", tmp_path / "x", *SHORT, "--trajectory", "xtc", "--velocities", code=1)
-    assert "trajectories of the format 'xtc' have no velocities; choose nc or h5" in said.stderr
+    said = run(
+        "simulate", HEXAPEPTIDE, "-o", tmp_path / "x", *SHORT, "--trajectory-format", "xtc", "--velocities", code=1
+    )
+    assert "trajectories of the format 'xtc' have no velocities; choose h5 or nc" in said.stderr
     assert not (tmp_path / "x").exists()
 
 
 def test_terms_of_the_table_add_up_to_the_potential(tmp_path):
-    words = ["--restrain", "name CA:1", "--trajectory", "none"]
+    words = ["--restrain", "name CA:1", "--trajectory-format", "none"]
     run("simulate", HEXAPEPTIDE, "-o", tmp_path, *SHORT, *words)
     rows = rows_of(tmp_path)
     names = list(rows[0])
@@ -202,19 +205,19 @@ def test_trajectories_of_temperatures(tmp_path):
             np.testing.assert_array_equal(found, of_rows[rows, np.arange(4)])
 
 
-@pytest.mark.parametrize("form", ["nc", "dcd"])
+@pytest.mark.parametrize("form", ["nc", "pdb"])
 def test_an_interrupted_run_goes_on_with_the_same_bits(tmp_path, monkeypatch, form):
-    words = [HEXAPEPTIDE, *SHORT, *LADDER, "--trajectory", form]
+    words = [HEXAPEPTIDE, *SHORT, *LADDER, "--trajectory-format", form]
     run("simulate", *words, "-o", tmp_path / "whole")
-    told = running.Pace.__call__
+    told = command.Pace.__call__
 
-    def interrupted(pace: running.Pace, share: float) -> None:
+    def interrupted(pace: command.Pace, share: float) -> None:
         told(pace, share)
         if share > 0.6:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(running.Pace, "__call__", interrupted)
+        patch.setattr(command.Pace, "__call__", interrupted)
         run("simulate", *words, "-o", tmp_path / "part", code=INTERRUPTED)
     with open(tmp_path / "part" / "energies.csv", "a") as file:
         file.write("half a li")
@@ -222,7 +225,7 @@ def test_an_interrupted_run_goes_on_with_the_same_bits(tmp_path, monkeypatch, fo
         file.write(b"half a frame")
     assert contents(tmp_path / "part") != contents(tmp_path / "whole")
     said = run("simulate", *words, "-o", tmp_path / "part", code=1)
-    assert "holds a run already; --resume goes on with it" in said.stderr
+    assert "holds a run already; go on with it by --resume" in said.stderr
     said = run("simulate", *words[:-1], "h5", "-o", tmp_path / "part", "--resume", code=1)
     assert "was of other reports or trajectories" in said.stderr
     said = run("simulate", *words, "-o", tmp_path / "part", "--resume", "--gb", "none", code=1)
@@ -233,7 +236,7 @@ def test_an_interrupted_run_goes_on_with_the_same_bits(tmp_path, monkeypatch, fo
 
 @pytest.mark.parametrize(
     "more",
-    [["--together", 2], pytest.param(["--workers", 2], marks=pytest.mark.slow)],
+    [["--replicas-per-device", 2], pytest.param(["--workers", 2], marks=pytest.mark.slow)],
 )  # fmt: skip
 def test_a_replica_has_the_same_bits_wherever_it_ran(tmp_path, monkeypatch, more):
     """In parts here, interrupted in the second one, and by two workers: ladders of two structures, in all eight."""
@@ -241,16 +244,16 @@ def test_a_replica_has_the_same_bits_wherever_it_ran(tmp_path, monkeypatch, more
     words = [HEXAPEPTIDE, trialanine, *SHORT, *LADDER]
     whole = json.loads(run("simulate", *words, "-o", tmp_path / "whole", "--json").stdout.splitlines()[0])
     words += more
-    if "--together" in more:
+    if "--replicas-per-device" in more:
         seen = []
 
-        def interrupted(pace: running.Pace, share: float) -> None:
+        def interrupted(pace: command.Pace, share: float) -> None:
             seen.append(share)
-            if len(seen) == 5:
+            if len(seen) == 6:
                 raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr(running.Pace, "__call__", interrupted)
+            patch.setattr(command.Pace, "__call__", interrupted)
             run("simulate", *words, "-o", tmp_path / "parts", code=INTERRUPTED)
         said = run("simulate", *words[:-2], "-o", tmp_path / "parts", "--resume", code=1)
         assert "the interrupted run had other parts" in said.stderr
@@ -272,7 +275,7 @@ def test_a_replica_that_could_not_be_minimised_is_told(tmp_path, monkeypatch):
         return replace(batch, errors={1: "its start is torn"}) if simulation.settings.first_replica == 2 else batch
 
     monkeypatch.setattr(pele_ocl.Simulation, "minimize", failing)
-    words = ["simulate", HEXAPEPTIDE, "-o", tmp_path, "--replicas", 4, "--together", 2, "--minimize", 2]
+    words = ["simulate", HEXAPEPTIDE, "-o", tmp_path, "--replicas", 4, "--replicas-per-device", 2, "--minimize", 2]
     words += ["--report-every", 2, "--json"]
     for more in (["--steps", 2], ["--steps", 4, "--resume"]):
         said = run(*words, *more)
@@ -299,7 +302,7 @@ def test_a_structure_is_not_written_over(tmp_path):
 def test_a_run_gets_longer(tmp_path):
     short = [30 if word == 60 else word for word in SHORT]  # its last report is not due
     for form in ("nc", "h5"):
-        words = [HEXAPEPTIDE, "--trajectory", form, "-o", tmp_path / form]
+        words = [HEXAPEPTIDE, "--trajectory-format", form, "-o", tmp_path / form]
         run("simulate", *words, *short)
     assert [row["step"] for row in rows_of(tmp_path / "nc")] == ["0", "20", "30"]
     said = run("simulate", *words, *SHORT, "--resume", code=1)
@@ -348,7 +351,7 @@ def test_a_replica_that_stops_is_a_row(tmp_path):
 
 def test_several_structures_and_holding(tmp_path):
     trialanine = Path(HEXAPEPTIDE).with_name("trialanine.pdb")
-    short = ["--steps", 20, "--report-every", 20, "--minimize", 0, "--trajectory", "none", "--timestep", 1]
+    short = ["--steps", 20, "--report-every", 20, "--minimize", 0, "--trajectory-format", "none", "--timestep", 1]
     said = run("simulate", HEXAPEPTIDE, trialanine, "-o", tmp_path / "two", *short, "--replicas", 2)
     assert said.stdout.count("At the end, means of 2 replicas of ") == 2
     assert said.stdout.count(" K, of the heat bath 300.0 K") == 2
@@ -369,16 +372,16 @@ def test_several_structures_and_holding(tmp_path):
     [
         ([], "give one of --steps and --time", 2),
         (["--time", "5"], "a time above 0 with its unit is needed", 1),
-        (["--steps", 5, "--fixed-radii"], "is none of the energy", 2),
+        (["--steps", 5, "--fixed-radii"], "--fixed-radii makes a gradient that is none of the energy", 2),
         (["--steps", 5, "--gb", "sgbnp"], "--gb sgbnp has no gradient of all its energy", 2),
         (["--steps", 5, "--temperatures", "warm"], "numbers with commas", 1),
         (["--steps", 5, "--anneal", "0:300,5"], "points PS:K", 1),
         (["--steps", 5, "--integrator", "verlet", "--friction", 2], "'verlet' has none, so leave it out", 1),
         (["--steps", 5, "--trajectory-of", "temperature"], "give --exchange-every", 2),
         (["--steps", 5, "--constraints", "hbonds-present"], "'hbonds-present' is not 'hbonds'", 2),
-        (["--steps", 5, "--shard", "1/2"], "No such option", 2),
-        (["--steps", 5, "--scheduler", "tcp://x:1"], "--scheduler needs --together N", 2),
-        (["--steps", 5, *LADDER, "--together", 3], "are no whole ladders of 2 temperatures", 1),
+        (["--steps", 5, "--shard", "1/2"], "1 replicas cannot be shared out to 2 shards", 1),
+        (["--steps", 5, "--scheduler", "tcp://x:1"], "--scheduler needs --replicas-per-device N", 2),
+        (["--steps", 5, *LADDER, "--replicas-per-device", 3], "are no whole ladders of 2 temperatures", 1),
         (["--steps", 5, "--timestep", 50], "up to 20 fs", 1),
         (["--steps", 5, "--temperature", "300,350"], "'300,350' is a list, and one temperature is needed", 2),
         (["--steps", 5, "--temperatures", "300,350"], "2 temperatures were given for 1 replica of a molecule", 1),
@@ -393,7 +396,7 @@ def test_what_cannot_be_is_refused(tmp_path, words, sentence, code):
 
 
 def test_means_are_of_one_heat_bath(tmp_path):
-    words = ["--steps", 4, "--report-every", 4, "--minimize", 0, "--trajectory", "none", "--timestep", 1]
+    words = ["--steps", 4, "--report-every", 4, "--minimize", 0, "--trajectory-format", "none", "--timestep", 1]
     baths = ["--replicas", 3, "--temperatures", "310,300,310", "--restrain", "name CA:1"]
     said = run("simulate", HEXAPEPTIDE, "-o", tmp_path / "run", *words, *baths).stdout
     assert "Replicas      3 replicas, 0 stopped" in said
@@ -410,6 +413,61 @@ def test_means_are_of_one_heat_bath(tmp_path):
         assert f" K, of the heat bath {kelvin:.1f} K" in of_bath
 
 
+def test_shards_of_a_run_share_a_folder(tmp_path):
+    """Each moves its replicas, in any order; the last one puts the tables together; options have former names, too."""
+    words = [HEXAPEPTIDE, *SHORT, *LADDER]
+    run("simulate", *words, "-o", tmp_path / "whole", "--keep-motion", "--trajectory", "dcd")
+    words += ["-o", tmp_path / "parts", "--keep-center-motion", "--trajectory-format", "dcd"]
+    second = json.loads(run("simulate", *words, "--shard", "2/2", "--json").stdout)
+    assert [row["replica"] for row in second["replicas"]] == [2, 3]
+    assert not (tmp_path / "parts" / "energies.csv").exists()
+    assert "holds a run already" in run("simulate", *words, "--shard", "2/2", code=1).stderr
+    said = run("simulate", *words, "--shard", "1/3", code=1)
+    assert "2 ladders cannot be shared out to 3 shards" in said.stderr
+    run("simulate", *words, "--shard", "1/2")
+    assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
+
+
+def test_python_writes_what_the_command_writes(tmp_path):
+    """Of a path and of Atoms, by the function and by a Simulation; the result is the command's."""
+    said = run("simulate", HEXAPEPTIDE, "-o", tmp_path / "command", *SHORT, "--replicas", 2, "--json")
+    words = {"constraints": "hbonds", "seed": 3}
+    of_run = {"steps": 60, "report_every": 20, "minimize": 20}
+    by_path = pele_ocl.simulate(HEXAPEPTIDE, tmp_path / "path", replicas=2, **words, **of_run)
+    assert contents(by_path.folder) == contents(tmp_path / "command")
+    expected, found = json.loads(said.stdout), json.loads(json.dumps(by_path.to_json()))
+    for record in (expected, found):
+        assert record.pop("ns_per_day")["all"] > 0
+        assert record.pop("seconds")["steps"] > 0
+        record.pop("folder")
+    assert found == expected
+    assert [path.name for path in by_path.trajectories] == ["hexapeptide-00000.nc", "hexapeptide-00001.nc"]
+    table = by_path.table()
+    assert len(table) == 8
+    assert table["potential_kcal_mol"].tolist() == [float(row["potential_kcal_mol"]) for row in rows_of(by_path.folder)]
+    assert "2 replicas, 0 stopped" in repr(by_path)
+    by_path.save(tmp_path / "copy")
+    assert contents(tmp_path / "copy") == contents(by_path.folder)
+    atoms = pele_ocl.read(HEXAPEPTIDE)
+    by_atoms = pele_ocl.simulate(atoms, tmp_path / "atoms", replicas=2, **words, **of_run)
+    simulation = pele_ocl.Simulation(atoms, 2, **words)
+    by_object = simulation.write(tmp_path / "object", **of_run)
+    for result in (by_atoms, by_object):
+        assert [row["total_kcal_mol"] for row in result.rows] == [row["total_kcal_mol"] for row in by_path.rows]
+        for own, theirs in zip(result.trajectories, by_path.trajectories, strict=True):
+            assert own.read_bytes() == theirs.read_bytes()
+    as_pdb = pele_ocl.simulate(atoms, tmp_path / "pdb", replicas=1, trajectory_format="pdb", **words, **of_run)
+    numbers, models = pele_ocl.read_conformations(as_pdb.trajectories[0], atoms=atoms)
+    frames = pele_ocl.read_conformations(by_object.trajectories[0])[1]
+    assert numbers == [1, 2, 3, 4]
+    assert np.abs(models - frames).max() < 6e-4
+    assert as_pdb.trajectories[0].read_text().endswith("ENDMDL\nEND\n")
+    more = simulation.write(tmp_path / "more", steps=20, report_every=10)
+    assert (more.steps, more.table()["step"].tolist()) == (80, [60, 60, 70, 70, 80, 80])
+    first = np.concatenate(list(pele_ocl.trajectory(more.trajectories[0])))[0]
+    np.testing.assert_array_equal(first, frames[-1])
+
+
 def test_times_have_units(tmp_path):
     words = ["--time", "40fs", "--timestep", 4, "--report-every", 10, "--hydrogen-mass", 3, "--temperature", 310]
     said = run("simulate", HEXAPEPTIDE, "-o", tmp_path / "run", *words, "--constraints", "hbonds", "--json")
@@ -417,3 +475,13 @@ def test_times_have_units(tmp_path):
     assert found["steps"] == 10
     assert found["dynamics"]["temperatures"] == [310.0]
     assert "hydrogens weigh 3 Da, which their neighbours lack" in found["notes"]
+
+
+def test_examples_of_docstrings(tmp_path, monkeypatch):
+    (tmp_path / "data").symlink_to(Path(HEXAPEPTIDE).parents[1])
+    monkeypatch.chdir(tmp_path)
+    runner = doctest.DocTestRunner()
+    for documented in (pele_ocl.simulate, pele_ocl.Simulation.write, pele_ocl.read_conformations):
+        (example,) = doctest.DocTestFinder(recurse=False).find(documented, documented.__name__)
+        assert runner.run(example).failed == 0
+    assert runner.tries > 5

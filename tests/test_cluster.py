@@ -284,7 +284,7 @@ def test_frames_of_other_commands_go_to_workers(command, tmp_path):
 
 @SLOW
 def test_replicas_of_a_cluster_are_those_of_one_process(tmp_path):
-    words = ("simulate", HEXAPEPTIDE, "--replicas", 4, "--together", 2, "--steps", 40, "--report-every", 20)
+    words = ("simulate", HEXAPEPTIDE, "--replicas", 4, "--replicas-per-device", 2, "--steps", 40, "--report-every", 20)
     ended(begun("pele_ocl", *words, "--constraints", "hbonds", "-o", tmp_path / "alone"), 0)
     with dask_cluster(tmp_path) as cluster:
         options = ("--constraints", "hbonds", "-o", tmp_path / "shared", "--scheduler", cluster.file)
@@ -386,7 +386,7 @@ def test_shards_of_structures_merge_to_the_same_bytes(tmp_path):
     ("words", "sentence"),
     [
         (("--workers", 2), "--workers shares the work on several structures, or on frames; one structure is"),
-        (("-t", "t.nc", "--shard", "1/2"), "--shard begins a file; name it by -o"),
+        (("-t", "t.nc", "--shard", "1/2"), "--shard begins a file; name it as --output"),
         (("-t", "t.nc", "--workers", 2, "--scheduler", "x"), "choose one of --workers and --scheduler"),
     ],
 )

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from binding_helpers import write_complex
 from conftest import DEVICES
+from explore_run_helpers import write_run
 from trajectory_helpers import moving, write_trajectory
 
 from pele_ocl import Grid, Map, read, write_map
@@ -87,6 +88,7 @@ RUNNING = {
     "docs/api/torch.md": _protein("hexapeptide"),
     "docs/api/trajectories.md": _protein("hexapeptide"),
     "docs/ensembles.md": _protein("hexapeptide"),
+    "docs/explore.md": lambda: write_run(Path()),
     "docs/jobs.md": _two,
     "docs/libraries.md": _protein("hexapeptide"),
     "docs/maps.md": _map,

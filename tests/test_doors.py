@@ -371,7 +371,7 @@ def test_salt_screens_the_same_however_a_run_is_divided(baths, tmp_path):
     assert tables[0] == tables[1]
     of_run = replace(salty, temperature=400) if baths is not None and set(baths) == {400.0} else salty
     assert set(kappas) == {of_run.kappa}
-    words = ["simulate", PEPTIDE, "--steps", 2, "--ionic-strength", 0.15, "--replicas", 2, "--together", 1]
+    words = ["simulate", PEPTIDE, "--steps", 2, "--ionic-strength", 0.15, "--replicas", 2, "--replicas-per-device", 1]
     words += ["--report-every", 1, "--minimize", 0, "--trajectory", "none", "-o", tmp_path / "command"]
     words += [] if baths is None else ["--temperatures", ",".join(map(str, baths))]
     assert command(*words)["settings"]["kappa"] == of_run.kappa

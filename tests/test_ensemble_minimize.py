@@ -77,7 +77,7 @@ def minimized(order: Sequence[int], device: object, **options: Any) -> list[tupl
     "options",
     [
         {}, {"method": "newton", "rounds": 3, "fixed_radii": True, "max_iterations": 3},
-        {"constraints": "hbonds", "model": VACUUM}, {"tolerance": 0.0, "energy_change": 0.5},
+        {"constraints": "hbonds", "model": VACUUM}, {"tolerance": 0.0, "energy_tolerance": 0.5},
         pytest.param({"method": "newton"}, marks=SLOW), pytest.param({"method": "fire"}, marks=SLOW),
         pytest.param({"method": "steepest"}, marks=SLOW), pytest.param({"rounds": 2, "max_iterations": 8}, marks=SLOW),
         pytest.param({"fixed_radii": True}, marks=SLOW), pytest.param({"precision": "float64"}, marks=SLOW),

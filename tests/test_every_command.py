@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 import pytest
 from explore_run_helpers import write_run
+from mmpbsa_helpers import GB, write_files
 from test_cli import HEXAPEPTIDE, on_the_chosen_device, run
 
 from pele_ocl.cli import main
@@ -37,7 +38,20 @@ COMMANDS = {
     "convert": ["{}/map.dx", "{}/map.mrc"],
     "mapmath": ["{}/map.dx", "-", "{}/map.dx", "-o", "{}/none.dx"],
     "sample": ["{}/map.dx", HEXAPEPTIDE, "-o", "{}/sampled.csv"],
+    "mmpbsa": [
+        "-O",
+        "-i",
+        "{}/mmpbsa.in",
+        "-cp",
+        "{}/complex.parm7",
+        "-y",
+        "{}/frames.nc",
+        "-o",
+        "{}/results.dat",
+        "--json",
+    ],
     "explore": ["{}/run/pele.conf", "--complex", "{}/run/complex.pdb", "--steps", 1, "-o", "{}/explored", "--json"],
+    "rescore": ["{}/explored", "{}/run/complex.pdb", "--pele-conf", "{}/run/pele.conf", "--json"],
     "ions": [HEXAPEPTIDE, "--spacing", 2, "--concentration", 0.3, "-o", "{}/ions.pdb"],
     "view": [HEXAPEPTIDE, "-o", "{}/page.html", "--json"],
     "bench": ["solvent", "--system", "hexapeptide", "--runs", 3, "--variant", "tiled"],
@@ -62,6 +76,8 @@ def test_every_command_once(tmp_path):
     """Each ends well, has written its file, and no number of its JSON is NaN or infinite."""
     assert set(COMMANDS) == set(main.list_commands(click.Context(main)))
     write_run(tmp_path / "run")
+    write_files(tmp_path)
+    (tmp_path / "mmpbsa.in").write_text(GB)
     for command, words in COMMANDS.items():
         said = run(command, *(str(word).replace("{}", str(tmp_path)) for word in words))
         if "--json" in words:

@@ -25,27 +25,28 @@ from test_records import CHECK
 
 import pele_ocl
 from pele_ocl.__main__ import run_as_explore
-from pele_ocl.binding.pele import find_run, read_report
-from pele_ocl.cli.explore import ExploreLine, PartsLine
-from pele_ocl.cli.explore_page import write_pages
-from pele_ocl.cli.launchers import device_of_rank, launched, local_rank, local_size
+from pele_ocl.cli.explore import ExploreLine
 from pele_ocl.common.errors import FormatError, InputError
 from pele_ocl.explore import (
     Exploration,
     ExploreWork,
     ForceFieldFiles,
+    PartsFollowed,
     PelePdb,
     Steps,
     ends_of,
     numbered,
     report_head,
     report_row,
+    run_files,
     said_of,
     task_seed,
+    write_pages,
 )
 from pele_ocl.explore.control import read_simulation
 from pele_ocl.formats import model_numbers, read_structure
-from pele_ocl.jobs import Shard, explore_files
+from pele_ocl.jobs import Shard, launchers
+from pele_ocl.rescore import find_run, read_report
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 
@@ -120,7 +121,7 @@ def test_a_run_is_one_of_pele_s(whole):
 
 
 def test_rows_are_the_energies_of_their_models(whole, control):
-    """`binding --pele` computes them anew, with the control file that stands beside the reports."""
+    """`rescore` computes them anew, with the control file that stands beside the reports."""
     table = json.loads(run("binding", "--pele", whole, "--precision", "float64", "--json").stdout)
     poses = [pose for pose in table["poses"] if pose["report"] == "report_2"]
     assert len(poses) == len(read_report(whole / "report_2"))
@@ -428,9 +429,9 @@ def test_two_processes_remove_what_an_earlier_run_left(tmp_path, monkeypatch):
     """The other one is first: the journal that was found there is gone when it is read."""
     control, folder = write_run(tmp_path), tmp_path / "out"
     list(exploration(control, folder, 2, steps=0).run())
-    own = explore_files.read_journal
+    own = run_files.read_journal
     left = (folder / "explore.jsonl").read_bytes()
-    monkeypatch.setattr(explore_files, "read_journal", lambda path: path.unlink() or own(path))
+    monkeypatch.setattr(run_files, "read_journal", lambda path: path.unlink() or own(path))
     part = exploration(control, folder, 2, steps=0, part=Shard(1, 2))
     (folder / "explore.jsonl").write_bytes(left)
     list(part.run())
@@ -477,7 +478,7 @@ def test_processes_of_a_launcher_share_explorers(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_run(tmp_path)
     words = ("explore", "pele.conf", "-n", "4", "--steps", "0", "--precision", "float64", "--ranks", "2", "-o", "out")
-    assert "--ranks 2 needs as many processes, by mpirun or srun; there are 1" in run(*words, code=2).output
+    assert "--shard mpi/2 needs 2 processes, by mpirun or srun; there are 1" in run(*words, code=1).output
     monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "3")
     monkeypatch.setattr("os.cpu_count", lambda: 1 << 16)  # so that this process keeps its cores
     for rank in ("0", "1", "2"):
@@ -494,7 +495,7 @@ def test_ranks_without_explorers_take_no_cores(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_run(tmp_path)
     shared = []
-    monkeypatch.setattr("pele_ocl.cli.explore.device_of_rank", lambda choice, ranks: shared.append(ranks) or choice)
+    monkeypatch.setattr("pele_ocl.explore.running.device_of_rank", lambda choice, ranks: shared.append(ranks) or choice)
     monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "4")
     words = ("explore", "pele.conf", "-n", "2", "--steps", "0", "--precision", "float64", "--ranks", "4", "-o", "out")
     for rank in ("0", "1", "2", "3"):
@@ -516,7 +517,7 @@ def test_the_program_of_a_launcher_runs_where_it_has_a_part(monkeypatch):
 
 def test_seeds_of_the_clock_are_refused_to_parts(tmp_path):
     control = write_run(tmp_path, settings(RandomGenerator=None))
-    with pytest.raises(InputError, match="names no seed, and processes need the same; give one, by --seed"):
+    with pytest.raises(InputError, match="names no seed, and processes need the same; give one by `seed`"):
         exploration(control, tmp_path / "out", part=Shard(1, 2))
 
 
@@ -555,11 +556,13 @@ def test_workers_write_the_same(tmp_path, monkeypatch):
 
 
 def test_launchers_tell_the_number_on_a_host():
-    assert local_rank({}) == 0
-    assert local_rank({"SLURM_LOCALID": "3"}) == 3
-    assert local_size({}) == 1
-    assert local_size({"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "5"}) == 1  # perhaps over several hosts
-    assert local_size({"SLURM_STEP_TASKS_PER_NODE": "4(x2),3"}) == 4
+    assert launchers.local_rank({}) == 0
+    assert launchers.local_rank({"SLURM_LOCALID": "3"}) == 3
+    assert launchers.local_size({}) == 1
+    assert (
+        launchers.local_size({"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "5"}) == 1
+    )  # perhaps over several hosts
+    assert launchers.local_size({"SLURM_STEP_TASKS_PER_NODE": "4(x2),3"}) == 4
 
 
 def test_processes_of_a_host_take_equal_devices_by_turns(monkeypatch):
@@ -571,23 +574,23 @@ def test_processes_of_a_host_take_equal_devices_by_turns(monkeypatch):
     for index, device in enumerate(devices):
         device.index = index
     monkeypatch.setattr("pele_ocl.opencl.device.fitting_devices", lambda choice: tuple(devices))
-    monkeypatch.setattr("pele_ocl.cli.launchers.local_rank", iter((0, 1, 2)).__next__)
-    assert [device_of_rank(None, 1) for _ in range(3)] == ["0", "1", "0"]
+    monkeypatch.setattr("pele_ocl.jobs.launchers.local_rank", iter((0, 1, 2)).__next__)
+    assert [launchers.device_of_rank(None, 1) for _ in range(3)] == ["0", "1", "0"]
 
 
 def test_processes_of_a_host_share_its_cores(monkeypatch):
     """Layouts go by all cores; what a launcher has bound stays, and so does a single process."""
     kept, fixed = [], []
-    monkeypatch.setattr("pele_ocl.cli.launchers.stay_on", kept.append)
+    monkeypatch.setattr("pele_ocl.jobs.launchers.stay_on", kept.append)
     monkeypatch.setattr("pele_ocl.opencl.device.fix_device", lambda device, units: fixed.append(units))
-    monkeypatch.setattr("pele_ocl.cli.launchers.own_cores", lambda: tuple(range(10)))
+    monkeypatch.setattr("pele_ocl.jobs.launchers.own_cores", lambda: tuple(range(10)))
     monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "5")
     cpu = SimpleNamespace(index=0, kind="CPU")
     monkeypatch.setattr("pele_ocl.opencl.device.fitting_devices", lambda choice: (cpu,))
     for of_host, rank, ranks in ((10, 0, 4), (10, 3, 4), (10, 3, 8), (16, 0, 4), (10, 0, 1)):
         monkeypatch.setattr("os.cpu_count", lambda n=of_host: n)
         monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_RANK", str(rank))
-        device_of_rank(None, ranks)
+        launchers.device_of_rank(None, ranks)
     assert kept == [(0, 1), (6, 7), (6, 7)]
     assert fixed == [10, 10, 10]
 
@@ -773,6 +776,34 @@ def test_the_command_reports(tmp_path, monkeypatch):
     assert "this run came to its end" in error_of(*words, "-o", "elsewhere", "--resume")
 
 
+def test_python_runs_what_the_command_runs(tmp_path, monkeypatch):
+    """Files are the same bytes, the record is the same but for times; the result reads its reports; parts go on."""
+    monkeypatch.chdir(tmp_path)
+    write_run(tmp_path)
+    words = ("explore", "pele.conf", "-n", 2, "--steps", 1, "--precision", "float64", "--seed", 5)
+    record = json.loads(run(*words, "-o", "command", "--json", "--fill", "OTHER=1").stdout)
+    shares = []
+    options = {"explorers": 2, "steps": 1, "seed": 5, "precision": "float64"}
+    result = pele_ocl.explore("pele.conf", output="python", progress=shares.append, set={"OTHER": "1"}, **options)
+    assert shares[-1] == 1
+    for path in Path("command").glob("*_*"):
+        assert path.read_bytes() == Path("python", path.name).read_bytes(), path.name
+    del record["seconds"]
+    found = json.loads(json.dumps(result.to_json()))
+    assert found == {**record, "report": "python/report", "trajectory": "python/trajectory.pdb"}
+    states, table = result.states(), result.table()
+    assert states["explorer"].tolist() == [k for k in (1, 2) for _ in read_report(f"python/report_{k}").rows]
+    assert table["energy"].tolist() == sorted(own["energy"] for own in record["explorers"])
+    assert "2 explorers of 129 atoms, seed 5" in repr(result)
+    assert [path.name for path in result.trajectories] == ["trajectory_1.pdb", "trajectory_2.pdb"]
+    result.save("copy")
+    assert {path.name for path in Path("copy").glob("report_*")} == {"report_1", "report_2"}
+    parts = [pele_ocl.explore("pele.conf", output="parts", shard=f"{k}/2", **options) for k in (1, 2)]
+    assert [own["energy"] for part in parts for own in part.explorers] == [own["energy"] for own in record["explorers"]]
+    with pytest.raises(InputError, match="this run came to its end"):
+        pele_ocl.explore("pele.conf", output="python", resume=True, **options)
+
+
 def test_xtc(tmp_path):
     md = pytest.importorskip("mdtraj")
     output = {"reportPath": "out/report", "trajectoryPath": "out/trajectory.xtc"}
@@ -793,8 +824,8 @@ def test_xtc(tmp_path):
         ({"PELE_Output": {"trajectoryPath": "out/a.dcd", "reportPath": "r"}}, (), "trajectories end in .pdb or .xtc"),
         ({"selectionToPerturb": {"chains": {"names": ["Z"]}}}, (), "no atom of the structure|has no atom"),
         ({}, ("--complex", "absent.pdb"), "absent.pdb"),
-        ({"PELE_Output": {}}, (), "names no reportPath; name a folder, by -o say"),
-        ({"PELE_Output": {"reportPath": "$OUTPUT_PATH/report"}}, (), "a value in place of this word, by --fill"),
+        ({"PELE_Output": {}}, (), "names no reportPath; name a folder by --output"),
+        ({"PELE_Output": {"reportPath": "$OUTPUT_PATH/report"}}, (), "a value in place of this word, by --set"),
     ],
 )
 def test_refusals_come_before_any_step(tmp_path, monkeypatch, changes, words, message):
@@ -826,16 +857,16 @@ def test_progress_tells_what_matters(monkeypatch):
 def test_progress_of_workers_counts_steps(tmp_path):
     """A part of five steps wrote the head, the initial states and two steps; the other one begins anew."""
     first, second = (tmp_path / f"explore.{k}of2.jsonl" for k in (1, 2))
-    line = PartsLine([first, second], 5, 8)
-    assert line.share_done() == 0
+    parts, line = PartsFollowed([first, second], 5, 8), ExploreLine()
+    assert parts.look() == 0
     first.write_text("head\ninitial\none\ntwo\ncut o")
     second.write_text("head\ninitial\none\n")
-    assert line.share_done() == 0.3
-    assert line.share_done() == 0.3
+    assert parts.look() == 0.3
+    assert parts.look() == 0.3
     first.write_text("head\ninitial\none\ntwo\ncut off\n")
     second.write_text("head\n")
-    assert line.share_done() == 0.3
-    line._first = 0.2
+    assert parts.look() == 0.3
+    parts.first, line.parts = 0.2, parts
     assert line.told(0.5, 36.0) == "step 3 of 5, 1,600 steps/h, 36.00 s left"
 
 
@@ -845,11 +876,11 @@ def test_names_of_files():
 
 
 def test_launchers_are_asked():
-    assert launched({}) == (0, 1)
-    assert launched({"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "5"}) == (2, 5)
-    assert launched({"PMI_RANK": "0", "PMI_SIZE": "3"}) == (0, 3)
-    assert launched({"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "4"}) == (1, 4)
-    assert launched({"SLURM_PROCID": "0", "SLURM_NTASKS": "4"}) == (0, 1)  # a batch script, without srun
+    assert launchers.launched({}) == (0, 1)
+    assert launchers.launched({"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "5"}) == (2, 5)
+    assert launchers.launched({"PMI_RANK": "0", "PMI_SIZE": "3"}) == (0, 3)
+    assert launchers.launched({"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "4"}) == (1, 4)
+    assert launchers.launched({"SLURM_PROCID": "0", "SLURM_NTASKS": "4"}) == (0, 1)  # a batch script, without srun
 
 
 def test_the_program_runs_once_under_a_launcher(tmp_path):

@@ -137,9 +137,8 @@ def test_suffixes_stand_in_the_tables_alone() -> None:
         "formats/mmcif.py",  # its `written_as`
         "trajectories/files/__init__.py",  # the table of trajectories
         "binding/poses.py",  # poses come as SDF, too
-        "binding/pele/runs.py",  # PELE's trajectories are PDB or XTC
-        "cli/pele_run/__init__.py",
-        "cli/pele_run/evaluation.py",
+        "rescore/files.py",  # PELE's trajectories are PDB or XTC
+        "rescore/spec.py",
         "explore/trajectory.py",
         "pb/__init__.py",  # writes PQR
         "pb/result.py",

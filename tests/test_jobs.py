@@ -329,7 +329,7 @@ def test_minima_are_those_of_the_library(files, tmp_path):
     assert [path.name for path in (tmp_path / "minima").iterdir()] == ["a.pdb"]
     again, _ = jobs.run(spec, files[:2], journal=tmp_path / "minima.jsonl")
     assert again["seconds"] == good["seconds"]
-    with pytest.raises(FormatError, match=r"other settings \(options\)"):
+    with pytest.raises(FormatError, match=r"other settings \(max_iterations, precision\)"):
         list(jobs.run(pele_ocl.MinimizeSpec(spec.output), files[:2], journal=tmp_path / "minima.jsonl"))
 
 

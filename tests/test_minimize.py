@@ -115,11 +115,11 @@ def test_what_ends_it(device):
 
     result = ended_by(max_iterations=7)
     assert (result.stopped_by, result.iterations, result.converged) == ("iterations", 7, False)
-    result = ended_by(largest=20.0)
+    result = ended_by(max_gradient=20.0)
     assert result.stopped_by == "largest"
     assert result.largest_gradient <= 20.1
-    assert ended_by(energy_change=0.5).stopped_by == "energy"
-    slow = Minimizer(PEPTIDE, tolerance=0.0, energy_change=0.01, device=device).minimize()
+    assert ended_by(energy_tolerance=0.5).stopped_by == "energy"
+    slow = Minimizer(PEPTIDE, tolerance=0.0, energy_tolerance=0.01, device=device).minimize()
     assert slow.stopped_by == "energy"
     assert slow.evaluations > 30  # its first steps are short and change little
     result = ended_by(max_seconds=1e-6)
@@ -237,8 +237,9 @@ def test_failures_are_named(device):
     assert "stand at the same place" in batch.errors[1]
     assert "positions of atom 3" in batch.errors[2]
     assert [k for k, _ in batch.good] == [0]
+    assert np.isnan(batch[2].total)
     with pytest.raises(InputError, match="positions of atom 3"):
-        batch[2]
+        _ = batch[2].positions
     with pytest.raises(InputError, match="positions of atom 3"):
         minimizer.minimize(nowhere)
 
@@ -329,7 +330,7 @@ def test_molecules_without_room_beside_others_follow_alone(device, monkeypatch):
 
 
 def test_a_bound_that_no_gradient_reaches_has_a_square():
-    packed = Stopping(tolerance=1e308, largest=1e308).packed("float32")
+    packed = Stopping(tolerance=1e308, max_gradient=1e308).packed("float32")
     assert np.isfinite([packed["mean2"], packed["largest2"]]).all()
 
 
@@ -338,7 +339,7 @@ def test_time_ends_none_that_is_below_a_bound():
     states[:, StepState.STOPPED], states[1:, StepState.EVALUATIONS] = Stop.TIME, 5  # the first one never began
     states[:, StepState.MOVING] = 10
     states[:, StepState.GRADIENT2], states[:, StepState.LARGEST2] = [0, 0.3, 0.5, 0.5], [0, 0.2, 0.04, 0.2]
-    Stopping(tolerance=0.2, largest=0.3).judge(states)
+    Stopping(tolerance=0.2, max_gradient=0.3).judge(states)
     assert states[:, StepState.STOPPED].tolist() == [Stop.TIME, Stop.GRADIENT, Stop.LARGEST, Stop.TIME]
 
 
@@ -403,7 +404,7 @@ def test_not_above_openmm(device):
     [
         ({"method": "newton-raphson"}, "there is no method 'newton-raphson'; choose lbfgs, steepest, fire"),
         ({"tolerance": -1}, "tolerance is -1; a number of kcal/mol/A, 0 or more, is needed"),
-        ({"largest": 0}, "largest is 0; a positive number of kcal/mol/A is needed"),
+        ({"max_gradient": 0}, "max_gradient is 0; a positive number of kcal/mol/A is needed"),
         ({"max_iterations": 1.5}, "max_iterations is 1.5; a whole number"),
         ({"max_seconds": "soon"}, "max_seconds is 'soon'; a positive number of seconds is needed"),
         ({"frozen": [96]}, "frozen atoms are no mask of 96 atoms and no indices of them"),

@@ -94,7 +94,7 @@ def test_where_a_minimisation_begins(device):
 
 
 @pytest.mark.parametrize(
-    "more", [{"max_iterations": 0}, {"only_terms": ["lennard_jones"], "max_iterations": 1}, {"restore": False}]
+    "more", [{"max_iterations": 0}, {"only_terms": ["lennard_jones"], "max_iterations": 1}, {"bond_repair": False}]
 )
 def test_starts_that_stay_as_they_are(device, more):
     """Starts stay unchanged if bonds do not count, no step is taken, or restoring was not wanted."""
@@ -105,7 +105,7 @@ def test_starts_that_stay_as_they_are(device, more):
 
 def test_restore_is_yes_or_no():
     with pytest.raises(InputError, match="restore is 'no'"):
-        Minimizer(PEPTIDE, restore="no")
+        Minimizer(PEPTIDE, bond_repair="no")
 
 
 def test_held_bonds_are_held_from_the_first_step_on_only(device):

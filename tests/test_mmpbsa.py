@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -200,6 +201,23 @@ def test_names_that_terminals_obey_are_escaped_in_results(folder: Path, tmp_path
         text = (tmp_path / written).read_text()
         assert text.replace("\n", "").replace("\r", "").isprintable()
         assert not [line for line in text.splitlines() if line.startswith("<img")]
+
+
+def test_the_function_gives_what_the_command_prints_and_writes(folder: Path, tmp_path: Path) -> None:
+    given = DECOMP.format(1, 0, 1)
+    report = json.loads(call(folder, given, *parts(folder), "--json").stdout)
+    names = {"receptor_topology": folder / "part.top", "ligand_topology": folder / "part.top", "precision": "float64"}
+    result = pele_ocl.mmpbsa(folder / "mmpbsa.in", folder / "complex.parm7", folder / "frames.nc", **names)
+    assert {**result.to_json(), "files": report["files"]} == {k: of for k, of in report.items() if k != "seconds"}
+    for save, name in ((result.save, "o.dat"), (result.save_decomposition, "d.dat")):
+        save(tmp_path / name)
+        ours, theirs = ((place / name).read_text().splitlines()[1:] for place in (tmp_path, folder))
+        assert ours == theirs  # but for the first line, with the time
+    assert f"binding energy {result.total:.4f} +-" in repr(result)
+    assert result.table()["delta"][-1] == pytest.approx(result.total)
+    with pytest.raises(InputError, match="`overwrite` writes over it"):
+        pele_ocl.mmpbsa(folder / "mmpbsa.in", folder / "complex.parm7", folder / "frames.nc", **names,
+                        output=tmp_path / "o.dat")  # fmt: skip
 
 
 def test_files_that_are_there_stay_without_the_option(folder: Path, tmp_path: Path) -> None:

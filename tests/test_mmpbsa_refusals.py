@@ -68,7 +68,7 @@ def test_frames_of_more_atoms_that_start_too_late(folder: Path) -> None:
         (["-rp", "part.top", "-lp", "part.top", "-y"], "frames are missing"),
         (["-rp", "part.top", "-lp", "none.top", "-y", "frames.nc"], "none.top: no such file"),
         (["-yr", "first.nc", "-yl", "part.nc", "-y", "frames.nc"], "frames of a part need topologies of both"),
-        (["-rp", "part.top", "-lp", "part.top", "-y", "frames.nc", "-i", "mmpbsa.in"], "leave out -i"),
+        (["-rp", "part.top", "-lp", "part.top", "-y", "frames.nc", "-i", "mmpbsa.in"], "-i is given twice"),
         (["-rp", "part.top", "-lp", "part.top", "-y", "frames.nc", "-make-mdins"], "-make-mdins is not done here"),
         (["-rp", "part.top", "-lp", "part.top", "-y", "frames.nc", "-eo", "part.top"], "the same file as the input"),
         (["-cg", "0", "1", "-y", "frames.nc"], "-ci and -cg go together"),

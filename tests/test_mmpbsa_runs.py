@@ -80,7 +80,7 @@ def test_workers_give_the_same_tables(folder: Path) -> None:
     [
         (DECOMP.format(3, 0, 1), ["--workers", "2"], "pairs of residues are summed up in one process"),
         (DECOMP.format(1, 0, 1), ["--resume"], "a decomposition is of all frames of one run; leave out --resume"),
-        (GB, ["--shard", "1/2"], "--shard has no tables of its own"),
+        (GB, ["--shard", "1/2"], "No such option"),
     ],
 )
 def test_ways_that_are_not_there_are_refused(folder: Path, given: str, words: list[str], sentence: str) -> None:

@@ -14,11 +14,11 @@ from test_cli import error_of, on_the_chosen_device, run
 from trajectory_helpers import moving, write_trajectory
 
 import pele_ocl
-from pele_ocl.binding import Binding
-from pele_ocl.binding.pele import Agreement, AtomGroups, PoseEvaluator, find_run, read_report
+from pele_ocl.binding import AtomGroups, Binding, PoseEvaluator
 from pele_ocl.common.errors import FormatError
 from pele_ocl.forcefield import ForceField, read_control
 from pele_ocl.pairs import nonbonded_pairs
+from pele_ocl.rescore import Agreement, find_run, read_report, spec
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 
@@ -59,7 +59,7 @@ def folder(tmp_path) -> Path:
 
 
 def binding(folder: Path, *more: object, code: int = 0) -> dict:
-    words = ("binding", "--pele", folder, "--ligand", LIGAND, "--precision", "float64", *more)
+    words = ("rescore", folder, "--ligand", LIGAND, "--precision", "float64", *more)
     return json.loads(run(*words, "--json", code=code).stdout)
 
 
@@ -129,9 +129,27 @@ def test_poses_stand_beside_pele_s_own(folder, tmp_path):
     assert new.numbers("oclBindingEnergy") == pytest.approx([pose["binding"] for pose in poses[2:4]], rel=1e-8)
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
     assert table.read_text().count("\n0/report_") == 4
-    text = run("binding", "--pele", folder, "--ligand", LIGAND).stdout
+    text = run("rescore", folder, "--ligand", LIGAND).stdout
     assert "3 reports, 6 poses" in text
     assert "Binding energy  correlation" in text
+
+
+def test_the_function_gives_what_the_command_prints_and_writes(folder, tmp_path):
+    report = binding(folder, "-o", tmp_path / "a.csv")
+    result = pele_ocl.rescore(folder, ligand=LIGAND, precision="float64")
+    found = result.to_json()
+    del report["seconds"]
+    assert found == report
+    result.save(tmp_path / "b.csv")
+    tables = (
+        [line for line in (tmp_path / name).read_text().splitlines() if line[0] != "#"] for name in ("a.csv", "b.csv")
+    )
+    assert len(set(map(tuple, tables))) == 1
+    assert result.poses.best(1) == [report["poses"].index(next(of for of in report["poses"] if of["rank"] == 1))]
+    assert "6 poses" in repr(result)
+    assert "binding energy" in result.table().title.lower()
+    former = json.loads(run("binding", "--pele", folder, "--ligand", LIGAND, "--precision=float64", "--json").stdout)
+    assert former["poses"] == report["poses"]
 
 
 def test_water_is_in_the_receptor(folder):
@@ -157,7 +175,7 @@ def test_a_clash_does_not_rank_first(folder):
     positions = moving(pele_ocl.read(HEXAPEPTIDE).positions, 2).astype(np.float64).round(3)
     positions[1, 4] = positions[1, 60] + [0.2, -0.1, 0.1]
     (folder / "0" / "trajectory_2.pdb").write_text(pdb_models(positions))
-    words = ("binding", "--pele", folder, "--ligand", LIGAND, "--json")
+    words = ("rescore", folder, "--ligand", LIGAND, "--json")
     single, double = (json.loads(run(*words, "--precision", precision).stdout) for precision in ("float32", "float64"))
     for name in ("total", "binding"):
         ours, exact = ([pose[name] for pose in found["poses"]] for found in (single, double))
@@ -172,20 +190,18 @@ def test_a_walker_that_cannot_be_read_is_one_row(folder):
     found = binding(folder, code=1)
     assert (found["n_poses"], found["n_failed"]) == (4, 1)
     assert found["poses"][-1]["error"].startswith(str(folder / "1" / "trajectory_1.pdb"))
-    note = run("binding", "--pele", folder, "--ligand", LIGAND, code=1).stderr
+    note = run("rescore", folder, "--ligand", LIGAND, code=1).stderr
     assert "report_2 has 1 rows, its trajectory 2 models; the first 1 are taken" in note
 
 
 def test_runs_go_on_and_shards_merge(folder, tmp_path, monkeypatch):
-    from pele_ocl.cli.pele_run import evaluation
-
     monkeypatch.setattr("sys.argv", ["pele-ocl", "binding"])
     table, part = tmp_path / "poses.csv", tmp_path / "poses.csv.part"
     words = ("-o", table, "--reports", tmp_path / "new")
     whole = binding(folder, *words)["poses"]
     alone = table.read_bytes()
     assert not part.exists()
-    read, seen = evaluation.read_report, []
+    read, seen = spec.read_report, []
 
     def ends(path):
         seen.append(path)
@@ -193,8 +209,8 @@ def test_runs_go_on_and_shards_merge(folder, tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return read(path)
 
-    monkeypatch.setattr(evaluation, "read_report", ends)
-    run("binding", "--pele", folder, "--ligand", LIGAND, "--precision", "float64", *words, "--json", code=130)
+    monkeypatch.setattr(spec, "read_report", ends)
+    run("rescore", folder, "--ligand", LIGAND, "--precision", "float64", *words, "--json", code=130)
     assert part.read_bytes().count(b"\n") == 3
     table.unlink()
     assert binding(folder, *words, "--resume")["poses"] == whole
@@ -254,29 +270,23 @@ def test_the_control_file_beside_a_report_comes_first(folder, tmp_path):
     given = binding(folder, "--pele-conf", folder / "pele.conf")
     assert given["settings"]["ionic_strength"] == 0.1
     (folder / "1" / "originalControlFile_1.conf").write_text(CONTROL.replace("0.250", "0.100"))
-    assert "originalControlFile_1.conf: its ionic strength is not that of" in error_of("binding", "--pele", folder)
+    assert "originalControlFile_1.conf: its ionic strength is not that of" in error_of("rescore", folder)
     words = ("--pele-conf", folder / "pele.conf", "--json")
-    perturbed = run("binding", "--pele", folder, *words, code=1).stderr  # by which the ligand is named, too
+    perturbed = run("rescore", folder, *words, code=1).stderr  # by which the ligand is named, too
     assert "chain L M" in perturbed
 
 
 def test_data_of_the_run_s_folder_serve_its_epochs(folder):
     (folder / "pele.conf").rename(folder / "0" / "originalControlFile_2.conf")
     shutil.copytree(ROOT / "data" / "amber99sb", folder / "Data" / "Templates" / "AMBER99sb")
-    from pele_ocl.cli.pele_run import _data_of
-
-    assert _data_of(find_run(folder)) == ["--pele-data", str(folder / "Data")]
+    assert find_run(folder).data == (folder / "Data",)
     (folder / "0" / "DataLocal").mkdir()
-    assert _data_of(find_run(folder)) == [
-        "--pele-data", str(folder / "Data"), "--pele-data", str(folder / "0" / "DataLocal"),
-    ]  # fmt: skip
+    assert find_run(folder).data == (folder / "Data", folder / "0" / "DataLocal")
 
 
 def test_a_plot_that_cannot_be_drawn_fails_first(folder, tmp_path, monkeypatch):
-    from pele_ocl.cli.pele_run import evaluation
-
-    monkeypatch.setattr(evaluation, "read_report", lambda path: pytest.fail("a pose was computed"))
-    words = ("binding", "--pele", folder, "--ligand", LIGAND, "--plot")
+    monkeypatch.setattr(spec, "read_report", lambda path: pytest.fail("a pose was computed"))
+    words = ("rescore", folder, "--ligand", LIGAND, "--plot")
     assert "pictures end in .png or .svg" in error_of(*words, tmp_path / "p.pdf")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert "pictures need matplotlib" in error_of(*words, tmp_path / "p.png")
@@ -356,15 +366,15 @@ def test_agreement_of_columns():
 
 
 def test_mistakes_are_sentences(folder):
-    assert "no such folder" in error_of("binding", "--pele", folder / "nowhere")
-    words = ("binding", "--pele", folder, "--ligand", LIGAND, "--reports")
+    assert "no such folder" in error_of("rescore", folder / "nowhere")
+    words = ("rescore", folder, "--ligand", LIGAND, "--reports")
     assert "is no folder" in error_of(*words, folder / "pele.conf")
     conf = folder / "pele.conf"
     conf.write_text(conf.read_text().replace("selectionToPerturb", "nothing"))
-    assert "names no chains in selectionToPerturb; give the ligand by --ligand" in error_of("binding", "--pele", folder)
+    assert "names no chains in selectionToPerturb; give the ligand by --ligand" in error_of("rescore", folder)
     (folder / "second.conf").write_text(CONTROL)
     (folder / "pele.conf").rename(folder / "first.conf")
-    assert "holds 2 files .conf; one by the name pele.conf is needed" in error_of("binding", "--pele", folder)
+    assert "holds 2 files .conf; one by the name pele.conf is needed" in error_of("rescore", folder)
 
 
 @needs_samples
@@ -379,7 +389,7 @@ def test_pele_s_own_rows(tmp_path):
         shutil.copy(SAMPLES / name, tmp_path / place / "OBC")
     for name in ("pele.conf", "report_1", "trajectory_1.pdb"):
         shutil.copy(SAMPLES / "3ptb" / name, tmp_path)
-    words = ("binding", "--pele", tmp_path, "--precision", "float64", "--json")
+    words = ("rescore", tmp_path, "--precision", "float64", "--json")
     found = json.loads(run(*words).stdout)
     settings = found["settings"]
     assert (settings["ligand"], settings["group_cutoffs"], found["n_poses"]) == ("chain L", True, 6)

@@ -67,9 +67,9 @@ def test_help_of_a_callable_package_opens_with_its_function(name):
         ("Nonbond", "evaluate evaluate_batch repeat"),
         ("Potmap", "evaluate"),
         ("Solvent", "evaluate evaluate_batch radii_seconds repeat"),
-        ("EnergyBatch", "per_residue"),
-        ("EnergyResult", "per_residue"),
-        ("MinimizeBatch", "count index"),
+        ("EnergyBatch", "per_residue table"),
+        ("EnergyResult", "per_residue save table text to_json"),
+        ("MinimizeBatch", "count index save table to_json"),
     ],
 )
 def test_plans_and_results_have_no_other_methods_than_these(of, names):

@@ -47,7 +47,7 @@ def atoms(complex_file):
 
 @pytest.fixture(scope="module")
 def refiner(atoms):
-    return Refiner(atoms, LIGAND, near=6.0, max_iterations=60, device=DEVICES[0])  # before a test chooses it
+    return Refiner(atoms, LIGAND, moving_radius=6.0, max_iterations=60, device=DEVICES[0])  # before a test chooses it
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,8 @@ def test_clashes_go_and_poses_stay_near(refined):
 
 
 def test_atoms_are_held(atoms, poses, refined):
-    firmly = Refiner(atoms, LIGAND, near=6.0, max_iterations=60, hold=100.0, free=0.0).refine(poses[:1])
+    held = {"restraint": 100.0, "free_radius": 0.0}
+    firmly = Refiner(atoms, LIGAND, moving_radius=6.0, max_iterations=60, **held).refine(poses[:1])
     assert firmly.moved[0] < 0.5 * refined.moved[0]
 
 
@@ -151,7 +152,7 @@ def test_clashes_are_of_heavy_atoms_that_no_bonds_join(atoms, refiner):
 def test_cofactors_are_no_backbone(atoms):
     names = np.where(atoms.labels.residue_numbers == 2, "COF", atoms.labels.residue_names)
     changed = replace(atoms, labels=replace(atoms.labels, residue_names=names))
-    own, other = (Refiner(of, LIGAND, near=6.0, max_iterations=0)._held for of in (atoms, changed))
+    own, other = (Refiner(of, LIGAND, moving_radius=6.0, max_iterations=0)._held for of in (atoms, changed))
     assert own[names == "COF"].sum() >= 3
     assert not other[(names == "COF") & (atoms.labels.chains == "A")].any()
     assert np.array_equal(own[names != "COF"], other[names != "COF"])
@@ -165,7 +166,7 @@ def test_poses_of_another_shape_are_refused(refiner):
     with pytest.raises(InputError, match=r"poses have shape \(2, 5, 3\)"):
         refiner.refine(np.zeros((2, 5, 3)))
     with pytest.raises(InputError):
-        Refiner(refiner.atoms, LIGAND, near=-1)
+        Refiner(refiner.atoms, LIGAND, moving_radius=-1)
 
 
 def models(atoms, positions) -> str:
@@ -191,7 +192,7 @@ def pose_file(atoms, refiner, poses, complex_file) -> Path:
 
 
 def refine(*words, code=0):
-    return run("refine", *words, "--ligand", LIGAND, "--near", "6", "--max-iterations", "60", code=code)
+    return run("refine", *words, "--ligand", LIGAND, "--moving-radius", "6", "--max-iterations", "60", code=code)
 
 
 def test_the_command_and_its_files(complex_file, pose_file, tmp_path):

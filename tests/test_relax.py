@@ -16,12 +16,11 @@ from test_cli import error_of, on_the_chosen_device, run  # noqa: F401
 
 import pele_ocl
 from pele_ocl import InputError, ParameterError, Relaxer, RelaxSpec
-from pele_ocl.cli.relax import relaxed_records
+from pele_ocl.cli.structures import StructureLine
 from pele_ocl.common.inputfile import read_file
 from pele_ocl.common.installation import shipped
 from pele_ocl.forcefield import ForceField
 from pele_ocl.formats import Content, read_b_factors, read_structure, write_conformation
-from pele_ocl.jobs import Journal
 from pele_ocl.relax import PROTOCOLS, Placing, Violation, Violations, completed, residue_bounds, tautomers, topologies
 
 STRUCTURES = shipped("data") / "structures"
@@ -572,7 +571,7 @@ def test_the_command_keeps_b_factors_and_numbers(tmp_path):
         "ATOM      1  C1  LIG A   1      11.100  11.100  11.100  1.00  0.00           C\nEND\n"
     )
     command = ("relax", *models, tmp_path / "c.pdb", "-o", tmp_path / "out", "--json")
-    result = run(*command, "--report", tmp_path / "report.csv", code=1)
+    result = run(*command, "--table", tmp_path / "report.csv", code=1)
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     assert [row.get("is_clean") for row in rows] == [True, True, None]
     assert rows[0]["violations_before"]["clash"] > 0
@@ -597,7 +596,7 @@ def test_the_table_lists_what_is_left(tmp_path):
     mirrored = pele_ocl.read(HEXAPEPTIDE)
     path = tmp_path / "mirror.pdb"
     write_conformation(path, Content(mirrored.moved(mirrored.positions * [1, 1, -1])))
-    text = run("relax", path, "-o", tmp_path / "out.cif", "--like", "colabfold").stdout
+    text = run("relax", path, "-o", tmp_path / "out.cif", "--protocol", "colabfold").stdout
     assert "mirror.pdb: left" in text
     assert text.count("  chirality A:") == 5
     assert "1 model -> " in text
@@ -630,9 +629,9 @@ def test_folders_are_made_for_what_is_written(tmp_path):
     failed = run("relax", bad, tmp_path / "worse.pdb", "-o", f"{folder}/", code=1)
     assert "Error: 2 models of 2 failed" in failed.stderr
     assert not folder.parent.exists()
-    run("relax", bad, tmp_path / "worse.pdb", "-o", f"{folder}/", "--report", folder / "r.csv", code=1)
+    run("relax", bad, tmp_path / "worse.pdb", "-o", f"{folder}/", "--table", folder / "r.csv", code=1)
     assert [path.name for path in folder.iterdir()] == ["r.csv"]
-    run("relax", HEXAPEPTIDE, "-o", f"{folder}/", "--report", folder / "r.csv")
+    run("relax", HEXAPEPTIDE, "-o", f"{folder}/", "--table", folder / "r.csv")
     assert sorted(path.name for path in folder.iterdir()) == ["hexapeptide.pdb", "r.csv"]
 
 
@@ -663,8 +662,9 @@ def test_progress_is_shown_for_models_that_are_quick(tmp_path, monkeypatch):
     files = [tmp_path / f"{k}.pdb" for k in range(100)]
     for path in files:
         path.write_bytes(HEXAPEPTIDE.read_bytes())
-    records = relaxed_records(RelaxSpec(str(tmp_path / "out")), files, Journal(None, {}), False)
-    assert [record.error for record in records] == [""] * 100
+    with StructureLine("Relaxing") as line:
+        batch = pele_ocl.relax(files, output=tmp_path / "out", watch=line.watch)
+    assert not batch.errors
     told = re.findall(r"Relaxing: (\d+) of 100 structures, .*?(?:, ([^,]+) left)?(?=\r)", sys.stderr.getvalue() + "\r")
     done = [int(n) for n, _ in told]
     assert done == sorted(done)

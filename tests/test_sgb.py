@@ -14,7 +14,7 @@ from tolerance import DIFFERENCES
 import pele_ocl
 from pele_ocl import Binding, Energy, Ensemble, InputError, Minimizer, Solvent, SolventModel, nonbond
 from pele_ocl.atoms import Labels
-from pele_ocl.binding.pele import PoseEvaluator
+from pele_ocl.binding import PoseEvaluator
 from pele_ocl.common.errors import ParameterError
 from pele_ocl.energy import VARIANTS
 from pele_ocl.forcefield import ForceField

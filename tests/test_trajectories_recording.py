@@ -540,15 +540,16 @@ def test_frames_that_fail_are_an_error_at_the_end(tmp_path, peptide):
 def test_options_that_do_not_go_together(tmp_path, peptide):
     path = write_trajectory(tmp_path / "t.nc", moving(peptide.positions, 2))
     assert (
-        "--frames is about a trajectory; give one with -t"
+        "--frames is about a trajectory; give one as --trajectory"
         in run("energy", HEXAPEPTIDE, "--frames", "1:", code=2).stderr
     )
     assert (
-        "choose one of --models all and -t" in run("energy", HEXAPEPTIDE, "-t", path, "--models", "all", code=2).stderr
+        "choose one of --models all and --trajectory"
+        in run("energy", HEXAPEPTIDE, "-t", path, "--models", "all", code=2).stderr
     )
     resumed = ("-t", path, "-o", tmp_path / "e.csv", "--resume", "--per-residue")
     assert "--per-residue is the mean over the frames of one run" in run("energy", HEXAPEPTIDE, *resumed, code=2).stderr
-    assert "name it by -o" in run("energy", HEXAPEPTIDE, "-t", path, "--resume", code=2).stderr
+    assert "name it as --output" in run("energy", HEXAPEPTIDE, "-t", path, "--resume", code=2).stderr
     assert "end in .h5, .csv, .jsonl" in error_of("energy", HEXAPEPTIDE, "-t", path, "-o", tmp_path / "e.json")
     assert "the same file" in error_of("energy", HEXAPEPTIDE, "-t", path, "-o", path)
     other = write_trajectory(tmp_path / "other.nc", np.zeros((2, 100, 3)))

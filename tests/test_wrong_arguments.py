@@ -252,7 +252,7 @@ def example(owner: type) -> Any:
 
 
 # Made by the program alone.
-RESULTS = ("Result", "Batch", "Energies", "Preparation", "Refined")
+RESULTS = ("Result", "Batch", "Energies", "Preparation", "Refined", "Spec")
 # Called by the program alone.
 OF_THE_PROGRAM = ("check_targets", "launches", "part", "put_targets", "runs_first", "sizes", "targets_of")
 # Take objects of other libraries, or seconds.

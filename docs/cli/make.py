@@ -12,8 +12,6 @@ import click
 
 from pele_ocl.cli import main
 from pele_ocl.cli.command import show_all_options
-from pele_ocl.cli.mmpbsa import MMPBSA, mmpbsa
-from pele_ocl.cli.pele_run import PELE, pele_run
 from pele_ocl.common.installation import copy_installed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,12 +35,7 @@ def help_texts() -> dict[str, str]:
                 texts |= walk(child, f"{path} {name}", context)
         return texts
 
-    texts = walk(main, "pele-ocl", None)
-    for command, option, what in ((pele_run, PELE, "FOLDER"), (mmpbsa, MMPBSA, "FILE")):
-        (text,) = walk(command, "pele-ocl binding", context_of(main)).values()
-        name = f"pele-ocl-binding-{option.strip('-')}.txt"
-        texts[name] = text.replace("binding --help", f"binding {option} {what} --help", 1)
-    return texts
+    return walk(main, "pele-ocl", None)
 
 
 def context_of(group: click.Group) -> click.Context:
@@ -67,9 +60,6 @@ def _commands(group: click.Group, path: str) -> Iterator[tuple[str, str, str]]:
         yield below.removeprefix("pele-ocl-").replace("-", " "), below, command.get_short_help_str(limit=200)
         if isinstance(command, click.Group):
             yield from _commands(command, below)
-        if name == "binding":
-            yield f"binding {PELE} FOLDER", f"{below}-pele", pele_run.get_short_help_str(limit=200)
-            yield f"binding {MMPBSA} FILE", f"{below}-mmpbsa", mmpbsa.get_short_help_str(limit=200)
 
 
 if __name__ == "__main__":

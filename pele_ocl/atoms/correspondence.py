@@ -73,7 +73,7 @@ def correspondence(
     if reference is None or given is None or not _has_names(reference) or not _has_names(given):
         n, n_given = n_atoms or tuple(0 if of is None else len(of) for of in (reference, given))
         if n != n_given:
-            raise InputError(f"{source}: has {n_given:,} atoms, {reference_source} {n:,}; {advice}")
+            raise _other_atoms(f"{source}: has {n_given:,} atoms, {reference_source} {n:,}", advice)
         found = Correspondence(np.arange(n, dtype=np.intp))
     elif _are_in_order(reference, given):
         found = Correspondence(np.arange(len(reference), dtype=np.intp))
@@ -82,6 +82,14 @@ def correspondence(
     if reference is not None and given is not None:
         _require_elements(reference, given, found.order, sides)
     return found
+
+
+OTHER_ATOMS = "other_atoms"  # code of errors about atoms that are not those of a reference
+
+
+def _other_atoms(what: str, advice: str) -> InputError:
+    """Make the error about atoms that differ; who knows better what to do takes `what` without the advice."""
+    return InputError(f"{what}; {advice}", code=OTHER_ATOMS, what=what)
 
 
 def counterparts(reference: Labels, given: Labels, source: str) -> NDArray[np.intp]:
@@ -173,21 +181,21 @@ class _Sides:
         counts, theirs, mine = self._counts(), self.theirs(j), self.mine(i)
         each = f"has {theirs} where {self.reference_source} has {mine}"
         what = f"{counts}, and {theirs} for its {mine}" if counts else each
-        raise InputError(f"{self.source}: {what}; {advice or self.advice}")
+        raise _other_atoms(f"{self.source}: {what}", advice or self.advice)
 
     def lack(self, i: int) -> NoReturn:
         counts = self._counts()
         what = (
             f"{counts}, and lacks its {self.mine(i)}" if counts else f"lacks {self.mine(i)} of {self.reference_source}"
         )
-        raise InputError(f"{self.source}: {what}; {self.advice}")
+        raise _other_atoms(f"{self.source}: {what}", self.advice)
 
     def exceed(self, j: int) -> NoReturn:
         counts = self._counts()
         what = (
             f"{counts} without {self.theirs(j)}" if counts else f"has {self.theirs(j)}, not in {self.reference_source}"
         )
-        raise InputError(f"{self.source}: {what}; {self.advice}")
+        raise _other_atoms(f"{self.source}: {what}", self.advice)
 
     def _counts(self) -> str:
         """Numbers of atoms, if they differ."""

@@ -2,31 +2,242 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import time
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
-from ..common.modules import lazy_names
+from ..atoms import Atoms
+from ..common.arguments import file_path, file_paths
+from ..common.errors import KeywordError
+from ..common.inputfile import InputFile, read_file
+from ..common.modules import lazy_names, make_callable
+from ..common.notes import heard_notes
+from ..gb_models.solvent_model import SolventModel
+from ..jobs.doors import Door, paths_of
+from ..jobs.structures import structures_by
+from ..reading import Models, MoleculeRead, Reading
+from ..trajectories.given import FrameOptions
 from .energies import PARTS, BindingEnergies
+from .frames import PartFrames, SoluteFrame
+from .parts import Chosen
 from .plan import Binding
 from .poisson_boltzmann import PBSolvent
+from .result import BindingResult, BindingResults
+from .spec import BindingFiles, BindingSpec
 from .statistics import Spread, spread_of
 
-__all__ = ["PARTS", "Binding", "BindingEnergies", "PBSolvent", "Spread", "spread_of"]
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+
+__all__ = [
+    "PARTS",
+    "Binding",
+    "BindingEnergies",
+    "BindingResult",
+    "BindingResults",
+    "BindingSpec",
+    "PBSolvent",
+    "Spread",
+    "binding",
+    "spread_of",
+]
 
 if not TYPE_CHECKING:  # names for tests, by the file that has them
     __getattr__ = lazy_names(
         __name__,
         {
-            "alanine": "CH alanines_of mutable_residues to_alanine unbonded",
-            "amber": "amber_terms",
-            "decomposition": "Decomposition GROUPS Shares",
-            "decomposition_files": "write_decomposition",
+            "alanine": "CH alanine_scan alanines_of interface_residues mutable_residues to_alanine unbonded",
+            "decomposition": "Decomposition GROUPS Shares write_decomposition",
             "energies": "is_close",
-            "entropy": "MOST_SIGMA entropy_of interaction_entropy",
+            "naming": "amber_terms",
+            "pele": "AtomGroups PoseEvaluator",
             "pictures": "draw_pairs draw_residues draw_running_mean write_coloured",
-            "plan": "binding_trajectory",
+            "plan": "binding_trajectory grid_errors",
             "poisson_boltzmann": "PBEnergy PBSolvent default_model",
             "poses": "Poses evaluate_poses pose_rmsd read_poses",
-            "scan": "alanine_scan interface_residues",
             "separate": "separate_energies",
+            "statistics": "MOST_SIGMA entropy_of interaction_entropy",
         },
     )
+
+Path_ = str | PathLike[str]
+Paths = Path_ | Sequence[Path_]
+
+
+def binding(
+    complex: Atoms | Path_ | Sequence[Path_],
+    ligand: Chosen | Sequence[str],
+    receptor: Chosen | None = None,
+    *,
+    strip: Chosen | None = None,
+    models: Models = "one",
+    receptor_trajectory: Paths = (),
+    ligand_trajectory: Paths = (),
+    receptor_structure: Path_ | None = None,
+    ligand_structure: Path_ | None = None,
+    poses: Path_ | None = None,
+    pb: bool | PBSolvent = False,
+    nonlinear: bool = False,
+    pb_surface: str | None = None,
+    spacing: float | None = None,
+    padding: float | None = None,
+    idecomp: int | None = None,
+    entropy: bool = False,
+    alanine: str | Sequence[int] | None = None,
+    compare: Path_ | None = None,
+    decomposition: Path_ | None = None,
+    residue_plot: Path_ | None = None,
+    heat_map: Path_ | None = None,
+    running_mean: Path_ | None = None,
+    bfactor_pdb: Path_ | None = None,
+    one_four: Literal["scale", "exclude"] = "scale",
+    cutoff: float | None = None,
+    variant: str = "auto",
+    precision: str = "float32",
+    device: Device | int | str | None = None,
+    model: SolventModel | int | None = None,
+    strict: bool = False,
+    **words: Any,
+) -> Any:
+    """Binding energy of a complex: its energy less the energies of its receptor and its ligand.
+
+    Each has Born radii of its own: MM/GBSA, or MM/PBSA with `pb`, of one structure, of its models, over the frames of a
+    trajectory, or over poses (docs/binding.md). The parts share the positions of the complex, unless they have
+    trajectories of their own. `Binding` is the plan behind it, for loops.
+
+    complex : Atoms, the path of a structure or topology, or several paths
+    ligand, receptor : a selection (docs/selection.md), a mask or indices; the receptor is by default all atoms but
+        ligands, water and stripped atoms. Several selections are several ligands, computed one by one
+    strip : atoms in neither part besides water, or "none"; by default the counter-ions that the program of `like`
+        strips
+    models : "one", or "all" to take all models of a PDB file as conformations
+    receptor_trajectory, ligand_trajectory : frames of a part alone, of `receptor_structure`, `ligand_structure`, by
+        default the part's atoms of the complex
+    poses : file with positions of the ligand: molecules of SDF or mol2, or models of .pdb or .cif
+    pb : True for a Poisson-Boltzmann solvent in place of Generalized Born, with `nonlinear`, `pb_surface`, `spacing`
+        and `padding` (A) as of PBSolvent; or a PBSolvent
+    idecomp : decomposition as AMBER numbers them: 1, 2 by residue, 3, 4 by pairs of residues
+    entropy : True for interaction entropy and C2
+    alanine : sites of an alanine scan: a selection, residues from 0, or "interface" for all within 5 A of the other
+        part
+    compare : JSON of another run, whose terms are subtracted
+    decomposition, residue_plot, heat_map, running_mean, bfactor_pdb : files of a decomposition, and pictures
+    one_four, cutoff, variant, precision, device : as in `energy`
+    model : SolventModel; of a file also the number of the model to read
+    strict : True to refuse what is noted otherwise
+    words : keywords about files, the solvent and the run, as of `energy`: `forcefield`, `select`, `coordinates`;
+        `like`, `gb`, `ionic_strength`; `trajectory`, `frames`, `topology`, `image`; `output`, a file of the energies of
+        every frame, `resume`, `workers`, `scheduler`, `shard`, `progress`
+
+    Returns a BindingResult, kcal/mol; BindingResults of several ligands, Structures of several paths. A frame that
+    fails has NaN and its reason in `energies.errors`. Raises InputError for parts that hold no atom or share one and
+    for wishes that do not go together, and FormatError for files that cannot be read or written.
+
+        >>> import pele_ocl
+        >>> from pele_ocl.common.installation import shipped
+        >>> path = shipped("data") / "structures" / "trialanine.pdb"
+        >>> result = pele_ocl.binding(path, "resid 3")
+        >>> round(result.total)
+        -2
+        >>> result.table()["term"][-2:].tolist()
+        ['nonpolar', 'total']
+    """
+    files = BindingFiles(*map(_path, (decomposition, residue_plot, heat_map, running_mean, bfactor_pdb)))
+    door = Door.of("binding", words, model, device)
+    if pb and "gb" in door.given:
+        raise KeywordError("`pb` takes the place of `gb`")
+    run, like = door.run, words.get("like")
+    trajectory = _frames(door)
+    first = SoluteFrame(trajectory, strip, like)
+    reading = replace(
+        door.reading, solvent=replace(door.model, lcpo_unknown="refuse"), trajectory=first,
+        select=None if trajectory.topology is not None else door.reading.select,
+    )  # fmt: skip
+    spec = BindingSpec(
+        ligands=_ligands(ligand), receptor=receptor, strip=strip, reading=reading, models=models, frames=trajectory,
+        receptor_frames=PartFrames(_paths("receptor_trajectory", receptor_trajectory), _path(receptor_structure)),
+        ligand_frames=PartFrames(_paths("ligand_trajectory", ligand_trajectory), _path(ligand_structure)),
+        poses=_path(poses), idecomp=files.scheme if idecomp is None else idecomp, entropy=entropy, alanine=alanine,
+        compare=_path(compare), pb=_pb_solvent(pb, nonlinear, pb_surface, spacing, padding), one_four=one_four,
+        cutoff=cutoff, variant=variant, precision=precision, device=device, model=door.model, like=like, strict=strict,
+    )  # fmt: skip
+    spec.check(run, files)
+    start = time.perf_counter()
+    if not isinstance(complex, Atoms) and paths_of(complex) is None:
+        if files.given:
+            raise KeywordError("a decomposition or a picture is of one structure; give one, or leave out its file")
+        if trajectory.paths:
+            raise KeywordError("a trajectory is of one structure; give one, or leave out `trajectory`")
+        every = tuple(map(Path, complex))  # type: ignore[arg-type]
+        return structures_by(replace(spec, reading=replace(reading, structures=every)), every, run)
+    if not trajectory.paths:
+        run.refuse_sharing("one structure is computed at once")
+        trajectory.require_alone()
+    with heard_notes() as heard:
+        if isinstance(complex, Atoms):
+            if about := sorted(door.given & {"reading", *(of.name for of in fields(Reading))} - {"trajectory"}):
+                raise KeywordError(f"Atoms are given; `{about[0]}` is about files, whose path is then needed")
+            molecule = MoleculeRead(InputFile(Path("Atoms"), b""), door.model.choose_radii(complex))
+        else:
+            molecule = spec.molecule(read_file(complex))  # type: ignore[arg-type]
+        results = spec.evaluate(molecule, run)
+        for result in results:
+            files.write(result)
+            if run.output is not None and not result.is_recorded:
+                result.save(run.output)
+    seconds = time.perf_counter() - start
+    results = [replace(result, heard=tuple(heard), seconds=seconds) for result in results]
+    return results[0] if len(results) == 1 else BindingResults(tuple(results), molecule, tuple(heard))
+
+
+def _frames(door: Door) -> FrameOptions:
+    """Gather the keywords about a trajectory."""
+    words, run = door.frames, door.run
+    topology = words.get("topology")
+    paths = _paths("trajectory", words.get("trajectory", ()))
+    select = door.reading.select if paths else None
+    return FrameOptions(
+        paths, words.get("frames"), select, _path(topology), run.resume and bool(paths), words.get("image")
+    )
+
+
+def _ligands(given: Chosen | Sequence[str]) -> tuple[Chosen, ...]:
+    """One ligand, or several if several selections are given."""
+    if isinstance(given, list | tuple) and given and all(isinstance(each, str) for each in given):
+        return tuple(given)
+    return (given,)
+
+
+def _pb_solvent(
+    pb: bool | PBSolvent, nonlinear: bool, surface: str | None, spacing: float | None, padding: float | None
+) -> PBSolvent | None:
+    """Make the solvent of MM/PBSA. Raises InputError for words about it without it, or beside a PBSolvent."""
+    given = {"nonlinear": nonlinear or None, "pb_surface": surface, "spacing": spacing, "padding": padding}
+    names = ", ".join(f"`{name}`" for name, value in given.items() if value is not None)
+    if isinstance(pb, PBSolvent):
+        if names:
+            raise KeywordError(f"the PBSolvent of `pb` has {names} of its own; leave them out")
+        return pb
+    if not pb:
+        if names:
+            raise KeywordError(f"{names} needs `pb`")
+        return None
+    own = {"surface": surface, "spacing": spacing, "padding": padding}
+    kind = "nonlinear" if nonlinear else "linear"
+    return PBSolvent(kind, **{name: value for name, value in own.items() if value is not None})  # type: ignore[arg-type]
+
+
+def _path(given: Path_ | None) -> Path | None:
+    return None if given is None else Path(given)
+
+
+def _paths(name: str, given: Paths) -> tuple[Path, ...]:
+    """Paths of one file or several."""
+    several = (given,) if isinstance(given, str | PathLike) else file_paths(name, given)
+    return tuple(file_path(each, name) for each in several)
+
+
+make_callable(__name__)

@@ -63,7 +63,7 @@ class Parts:
         is named, strip is refused, too.
         """
         require_atoms(atoms)
-        is_ligand = _mask(atoms, ligand, "ligand")
+        is_ligand = mask_of(atoms, ligand, "ligand")
         notes = list[str]()
         if receptor is None:
             is_water = ~is_ligand & _kind(atoms, "water")
@@ -76,7 +76,7 @@ class Parts:
                 notes += [why] if why else []
             else:
                 is_none = isinstance(strip, str) and strip.strip().lower() == NONE
-                is_stripped = np.zeros(len(atoms), bool) if is_none else _mask(atoms, strip, "atoms to strip")
+                is_stripped = np.zeros(len(atoms), bool) if is_none else mask_of(atoms, strip, "atoms to strip")
             is_stripped &= ~is_ligand & ~is_water
             if is_stripped.any():
                 as_whom = f", as {_PROGRAMS[like]} does" if strip is None and like in _PROGRAMS else ""
@@ -90,7 +90,7 @@ class Parts:
         elif strip is not None:
             raise InputError("choose one of receptor and strip: the receptor that is named has no atoms to strip")
         else:
-            is_receptor = _mask(atoms, receptor, "receptor")
+            is_receptor = mask_of(atoms, receptor, "receptor")
         shared = np.flatnonzero(is_ligand & is_receptor)
         if len(shared):
             raise InputError(f"{atoms.describe(int(shared[0]))} is in the receptor and in the ligand; name it in one")
@@ -144,7 +144,7 @@ def solute(atoms: Atoms, strip: Chosen | None = None, like: str | None = None) -
     elif isinstance(strip, str) and strip.strip().lower() == NONE:
         is_stripped = np.zeros(len(atoms), bool)
     else:
-        is_stripped = _mask(atoms, strip, "atoms to strip")
+        is_stripped = mask_of(atoms, strip, "atoms to strip")
     return ~is_water & ~is_stripped
 
 
@@ -160,7 +160,7 @@ def solutes(atoms: Atoms) -> Iterator[Bools]:
     yield ~is_water & ~is_ion
 
 
-def _mask(atoms: Atoms, chosen: Chosen, name: str) -> Bools:
+def mask_of(atoms: Atoms, chosen: Chosen, name: str) -> Bools:
     """Mark the atoms that a selection, a mask or indices name, (n,)."""
     if isinstance(chosen, str):
         return atoms.selected(chosen)

@@ -10,11 +10,25 @@ import click
 
 from ..common.errors import KeywordError
 from ..jobs import Place, Shard
+from .groups import option
 
 Command = Callable[..., Any]
 
 LASTING = "pele_ocl.cluster"  # of click's context: the values of these options by their names
 NAMES = ("workers", "scheduler", "shard")
+_WORKERS = "Number of processes on this machine, each with its own device or group of cores."
+_SCHEDULER = "Dask cluster to compute on: tcp://HOST:PORT, or the scheduler's file."
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Options about processes that compute for a command."""
+
+    workers: int | None = option(
+        _WORKERS,
+        type=click.IntRange(min=1), metavar="N",
+    )  # fmt: skip
+    scheduler: str | None = option(_SCHEDULER, metavar="ADDRESS")
 
 
 @dataclass(frozen=True)
@@ -46,15 +60,15 @@ class ClusterOptions:
 
 def cluster_options(command: Command) -> Command:
     """Options --workers, --scheduler and --shard, which asked_of finds; the command gets no parameter of them."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
+    for add in reversed(_OPTIONS):
+        command = add(command)
     return command
 
 
 def place_options(command: Command) -> Command:
     """Options --workers and --scheduler, as `cluster_options` has them, of commands without files that shards join."""
-    for option in reversed(_OPTIONS[:-1]):
-        command = option(command)
+    for add in reversed(_OPTIONS[:-1]):
+        command = add(command)
     return command
 
 
@@ -75,11 +89,11 @@ def _remember(context: click.Context, option: click.Parameter, value: object) ->
 _OPTIONS: tuple[Callable[[Command], Command], ...] = (
     click.option(
         "--workers", type=click.IntRange(min=1), metavar="N", expose_value=False, callback=_remember,
-        help="Number of processes on this machine, each with its own device or group of cores.",
+        help=_WORKERS,
     ),
     click.option(
         "--scheduler", metavar="ADDRESS", expose_value=False, callback=_remember,
-        help="Dask cluster to compute on: tcp://HOST:PORT, or the scheduler's file.",
+        help=_SCHEDULER,
     ),
     click.option(
         "--shard", metavar="K/N", expose_value=False, callback=_remember,

@@ -82,12 +82,12 @@ INPUT, OUTPUT = Input(), Output()
 GROUPS = {
     "Parts of the complex": "ligand receptor strip receptor_trajectory ligand_trajectory receptor_structure "
     "ligand_structure poses",
-    "Analysis": "idecomp decomposition bars heat_map running_mean coloured entropy alanine compare",
-    "Dynamics": "replicas first_replica steps length temperatures timestep friction seed integrator hydrogen_mass "
-    "exchange_every anneal minimizes keep_motion",
-    "Output": "report_every form of velocities",
-    "Stopping": "tolerance largest energy_change max_iterations max_seconds rounds",
-    "Holding atoms": "restrain distance torsion reference freeze constraints no_restore",
+    "Analysis": "idecomp decomposition residue_plot heat_map running_mean bfactor_pdb entropy alanine compare",
+    "Dynamics": "replicas steps time temperatures timestep friction seed integrator hydrogen_mass exchange_every "
+    "anneal minimize keep_center_motion",
+    "Output": "report_every trajectory_format trajectory_of velocities",
+    "Stopping": "tolerance max_gradient energy_tolerance max_iterations max_seconds rounds",
+    "Holding atoms": "restrain distance torsion reference freeze constraints bond_repair",
     "Computation": "method terms cutoff no_cutoff split_cutoffs one_four fixed_radii no_gradient no_energy variant "
     "born accuracy",
     "Models and trajectories": "models resume trajectory frames topology image combine align at_atoms",
@@ -97,7 +97,7 @@ GROUPS = {
     "guess_radii pele_conf allow_missing_terminals",
     "Solvent": "like gb born_cutoff solute_dielectric solvent_dielectric ionic_strength temperature kappa_convention "
     "gbn_convention coulomb_constant surface dielectric_surface surface_tension lcpo_unknown",
-    "Devices and processes": "precision device workers scheduler shard",
+    "Devices and processes": "precision device workers scheduler shard replicas_per_device",
     "Reports": "strict per_residue as_json verbose debug help help_all",
 }
 _HEADING_OF = {name: heading for heading, names in GROUPS.items() for name in names.split()}
@@ -107,8 +107,8 @@ ESSENTIAL = frozenset(
     "frames coordinates forcefield select like gb "
     "ionic_strength device as_json help help_all "
     "cutoff method pairs_file per_residue tolerance max_iterations restrain freeze "
-    "pb mmpbsa idecomp alanine native near side_chains "
-    "replicas length temperatures timestep form exchange_every "
+    "pb mmpbsa idecomp alanine native moving_radius side_chains "
+    "replicas time temperatures timestep trajectory_format exchange_every "
     "spacing padding nonlinear surface dielectric_surface for_surface field png charges "
     "add neutralize concentration map residue_values".split()
 )

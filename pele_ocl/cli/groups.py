@@ -46,7 +46,7 @@ def option(
     default: Any = _NONE,
     like: Callable[..., Any] | None = None,
     former: Sequence[str] = (),
-    show_default: bool | None = None,
+    show_default: bool | str | None = None,
     **settings: Any,
 ) -> Any:
     """Make a field of a group.
@@ -101,6 +101,18 @@ def click_options(group: type) -> list[Callable[..., Any]]:
     return [_click_option(of, hints[of.name]) for of in fields(group) if "option" in of.metadata]
 
 
+def option_of(group: type, name: str) -> Callable[..., Any]:
+    """Make click's option of one field of a group, for a command that has this one alone."""
+    hints = get_type_hints(group)
+    return next(_click_option(of, hints[name]) for of in fields(group) if of.name == name)
+
+
+def help_of(group: type, name: str) -> str:
+    """Return the help of a field of a group, for an option that differs from it otherwise."""
+    made: _Option = next(of.metadata["option"] for of in fields(group) if of.name == name)
+    return made.help
+
+
 def _click_option(of: Field[Any], hint: Any) -> Callable[..., Any]:
     made: _Option = of.metadata["option"]
     settings = {"help": made.help, **made.settings}
@@ -129,14 +141,15 @@ class _Renamed(click.Option):
 
     def __init__(self, declarations: Sequence[str], *, former: Sequence[str] = (), **settings: Any) -> None:
         super().__init__([*declarations, *former], **settings)
-        self.former = tuple(former)
+        self.former = tuple(name for names in former for name in names.split("/"))
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        every, self.opts = self.opts, [opt for opt in self.opts if opt not in self.former]
+        every = self.opts, self.secondary_opts
+        self.opts, self.secondary_opts = ([opt for opt in opts if opt not in self.former] for opts in every)
         try:
             return super().get_help_record(ctx)
         finally:
-            self.opts = every
+            self.opts, self.secondary_opts = every
 
 
 def former(*names: str) -> dict[str, Any]:

@@ -51,12 +51,13 @@ def timed(result: Mapping[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def failing_as_record(path: Path, as_json: bool) -> Iterator[None]:
-    """Print an error raised within the block as the record of the only structure, too, if as_json is True."""
+    """Print an error raised within the block as the record of the structure that it names, or of the only one, too."""
     try:
         yield
     except PeleError as error:
         if as_json and not isinstance(error, KeywordError):
-            say_records([Record.failed_by(error, path, sha256_of_file(path))])
+            of = Path(error.fields.get("structure", path))
+            say_records([Record.failed_by(error, of, sha256_of_file(of))])
         raise
 
 

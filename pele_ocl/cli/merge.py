@@ -13,19 +13,21 @@ from ..formats import JsonText, require_table_suffix
 from ..jobs import Record, Shard
 from ..jobs.journal import is_journal, merged, read_journal
 from ..jobs.shards import require_all
+from ..minimize.result import table_of
+from ..minimize.running import MINIMIZED
+from ..rescore.result import POSES, Poses, attributes_in, save_poses
+from ..rescore.spec import WalkerPoses
 from ..trajectories.recording import RECORDERS, Settings, require_record_suffix
 from ..trajectories.recording.merging import SHARD, frames_in, parts_of_shards
 from ..trajectories.tally import Tally
 from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
 from .json_lines import exit_for_failed, say_records, timed
-from .minimize.report import save as save_minimized
-from .minimize.work import MINIMIZED
 from .options import debug_option, json_option
-from .pele_run.evaluation import WalkerPoses
-from .pele_run.poses import POSES, Poses, attributes_in, save_poses
-from .report import counted
+from .report import call_facts, counted
+from .rescore import exit_for_poses
 from .several import STRUCTURES, report, save
+from .structures import CommandProvenance
 from .terminal import say
 
 FRAMES = "frames"
@@ -100,24 +102,24 @@ def _merge_poses(shards: tuple[Path, ...], output: Path, as_json: bool) -> None:
     _remove(shards)
     if as_json:
         facts = attributes_in(whole.settings)
-        say_records([Record(str(facts["input"]), str(facts["input_sha256"]), timed(poses.as_json()))])
+        say_records([Record(str(facts["input"]), str(facts["input_sha256"]), timed(poses.to_json()))])
     else:
         say("\n".join(poses.lines()))
-    poses.exit_with_failures()
+    exit_for_poses(poses)
 
 
 def _merge_minimized(shards: tuple[Path, ...], output: Path, as_json: bool) -> None:
     """Write a row for every structure, and report. The journals stay, as --resume goes by them."""
     require_table_suffix(output)
     records: Sequence[Record] = merged(shards).in_order()
-    save_minimized(output, records)
+    CommandProvenance(None, call_facts()).save(table_of(records), output)
     n_failed = sum(record.failed for record in records)
     if as_json:
         say_records(records)
     else:
         say(counted(len(records), "structure") + (f", of which {n_failed:,} failed" if n_failed else ""))
     if n_failed:
-        click.get_current_context().exit(1)
+        raise click.exceptions.Exit(1)
 
 
 def _remove(shards: Sequence[Path]) -> None:

@@ -19,6 +19,15 @@ from ..reading import FILE, Reading
 from .groups import option
 
 
+class SetOfRadii(click.Choice[str]):
+    """Name of a set of radii; former names are taken, too, and the atoms have a note then."""
+
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> str:
+        if isinstance(value, str) and tidy_set(value) != value:
+            return value
+        return super().convert(value, param, context)
+
+
 class OneTemperature(click.types.FloatParamType):
     """Read one temperature; who gives a list is told where that goes."""
 
@@ -35,15 +44,6 @@ class GBModelName(click.Choice):  # type: ignore[type-arg]  # which click 8.1 ha
         if value not in self.choices:
             self.fail(f"{value!r} is not one of {models_listed()}", param, ctx)
         return value
-
-
-class _SetOfRadii(click.Choice[str]):
-    """Name of a set of radii; former names are taken, too, and the atoms have a note then."""
-
-    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> str:
-        if isinstance(value, str) and tidy_set(value) != value:
-            return value
-        return super().convert(value, param, context)
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class StructureGroup:
         "pdb2pqr-... are PDB2PQR's by names of atoms, for Poisson-Boltzmann alone; file takes the radii in the "
         "structure's files. Default: file if it has radii, else mbondi3 with gbn2, bondi with gbn, pele with PELE's "
         "force fields, openmm-obc with Amber99SB.",
-        "--gb-radii", "--radii", like=Reading, type=_SetOfRadii([*RADII_SETS, *PDB2PQR_SETS, FILE]),
+        "--gb-radii", "--radii", like=Reading, type=SetOfRadii([*RADII_SETS, *PDB2PQR_SETS, FILE]),
     )  # fmt: skip
     ligand_file: tuple[Path, ...] = option(
         "Parameters for a small molecule, the first of an .sdf, .mol2 or .smi file: of residues of the structure that "
@@ -185,7 +185,7 @@ class FramesGroup:
         "Frames to take, START:STOP:STEP, counted from 0 through all trajectories; -100: takes the last hundred.",
         metavar="A:B:C",
     )
-    topology: Path | None = option(  # noqa: RUF009
+    topology: Path | None = option(
         "Structure with all atoms of the trajectory, if IN has only some of them; --select chooses them.",
         metavar="FILE",
     )

@@ -20,7 +20,7 @@ from .cluster import NAMES as CLUSTER
 from .cluster import cluster_options_of
 from .command import CONSTANTS, DEBUG, INPUT, current, is_given
 from .control_file import OPTION
-from .groups import click_options, former
+from .groups import click_options, former, help_of, option_of
 from .option_groups import FramesGroup, RunGroup, SolventGroup, StructureGroup, SurfaceGroup
 
 Command = Callable[..., Any]
@@ -51,12 +51,12 @@ def _solvent_given(options: Mapping[str, object]) -> SolventModel | None:
     if "gb" not in options:
         return None
     model = _constants(options)
-    return replace(model, lcpo_unknown="refuse") if click.get_current_context().command.name == "binding" else model
+    return replace(model, lcpo_unknown="refuse") if current().command.name == "binding" else model
 
 
 def _constants(options: Mapping[str, Any]) -> SolventModel:
     """Make the solvent of the options that were given."""
-    context, like = click.get_current_context(), options.get("like")
+    context, like = current(), options.get("like")
     given = {
         name: options[name] for name in MODEL_FIELDS
         if name in options and context.get_parameter_source(name) != ParameterSource.DEFAULT
@@ -68,7 +68,7 @@ def _constants(options: Mapping[str, Any]) -> SolventModel:
 
 def given_options(*names: str) -> tuple[str, ...]:
     """List the parameters of these names whose values are no defaults."""
-    context = click.get_current_context()
+    context = current()
     absent = (None, ParameterSource.DEFAULT)
     return tuple(name for name in names if context.get_parameter_source(name) not in absent)
 
@@ -144,7 +144,7 @@ def model_options(command: Command) -> Command:
 
     @wraps(command)
     def gathered(**options: Any) -> Any:
-        context = click.get_current_context()
+        context = current()
         values = {name: options[name] for name in MODEL_FIELDS if name in options}
         solvent = options.get("solvent")  # of `nonbond` alone
         if solvent == VACUUM or values["gb"] == NO_GB:
@@ -187,8 +187,8 @@ def run_options(command: Command) -> Command:
 
 def device_option(name: str = "device", *, multiple: bool = False, more: str = "") -> Callable[[Command], Command]:
     """Add --device, passed as `name`; more : sentences of this command after the help of all."""
-    text = "Device by its number in `pele-ocl devices`, or by part of its name; also PELE_OCL_DEVICE."
-    return click.option("--device", name, multiple=multiple, metavar="D", help=text + more)
+    text = help_of(RunGroup, "device") + more
+    return click.option("--device", name, multiple=multiple, metavar="D", help=text)
 
 
 def json_option(of: str = "") -> Callable[[Command], Command]:
@@ -250,20 +250,16 @@ def _number(name: str, default: float | None, help_text: str) -> Callable[[Comma
 
 def pele_data_option(where: str = "") -> Callable[[Command], Command]:
     """Add --pele-data; where : folders that count besides."""
-    text = f"PELE Data or DataLocal folder{where}."
+    text = f"{help_of(StructureGroup, 'pele_data')[:-1]}{where}."
     return click.option("--pele-data", type=INPUT, multiple=True, metavar="DIR", help=text)
 
 
-model_option = click.option(
-    "--model", type=click.IntRange(min=0), help="Number of the model to read, if the file has several."
+model_option = option_of(StructureGroup, "model")
+templates_option = option_of(StructureGroup, "templates")
+obc_option = option_of(StructureGroup, "obc")
+guess_radii_option = click.option(
+    "--guess-radii", is_flag=True, **former("--fallback"), help=help_of(StructureGroup, "guess_radii")
 )
-templates_option = click.option(
-    "--templates", type=INPUT, multiple=True, metavar="PATH", help="PELE template, or a folder of templates."
-)
-obc_option = click.option("--obc", type=INPUT, multiple=True, metavar="FILE", help="OBC table, text or JSON.")
-_GUESS_HELP = "Take radii by element and bonds for atoms without an OBC row."
-guess_radii_option = click.option("--guess-radii", is_flag=True, **former("--fallback"), help=_GUESS_HELP)
-fallback_option = click.option("--guess-radii", "fallback", is_flag=True, **former("--fallback"), help=_GUESS_HELP)
 
 _CONTROL = click.option(
     OPTION, type=INPUT, metavar="FILE", expose_value=False,
@@ -278,8 +274,8 @@ _STRUCTURE_OPTIONS: Options = (
 def dielectric_options(solute: float, solvent: float) -> Callable[[Command], Command]:
     """Add --solute-dielectric and --solvent-dielectric with these defaults."""
     options = (
-        _number("--solute-dielectric", solute, "Relative permittivity inside the molecule."),
-        _number("--solvent-dielectric", solvent, "Relative permittivity of the solvent."),
+        _number("--solute-dielectric", solute, help_of(SolventGroup, "solute_dielectric")),
+        _number("--solvent-dielectric", solvent, help_of(SolventGroup, "solvent_dielectric")),
     )
     return lambda command: _add(command, options)
 

@@ -35,7 +35,7 @@ from ..jobs.texts import model_line as model_line
 from ..jobs.texts import software as software
 from ..reading import MoleculeRead
 from .clock import elapsed
-from .command import CONSTANTS
+from .command import CONSTANTS, current
 from .terminal import one_line
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Call:
     @classmethod
     def now(cls) -> Call:
         """Take the call that is under way."""
-        given = parameters_used(click.get_current_context())
+        given = parameters_used(current())
         name = "paths" if "paths" in given else "path"
         structures = given[name] if isinstance(given[name], tuple) else (given[name],)
         given[name] = None  # there may be thousands
@@ -103,7 +103,7 @@ class Call:
     def facts(self, path: Path, **instead: object) -> dict[str, str]:
         """Give the program, command and parameters of one structure; instead : parameters in place of its own"""
         own = {"paths": (path,), "path": path, **instead}
-        lasting = {name: own.get(name, value) for name, value in self.parameters.items() if name != "resume"}
+        lasting = {name: own.get(name, value) for name, value in self.parameters.items() if f"--{name}" not in _PASSING}
         return {
             "software": software(),
             "command": f"{self.line} {shlex.join([str(path)])}",
@@ -137,8 +137,8 @@ class FileFacts:
 
 def call_facts() -> dict[str, str]:
     """Give the program, its command and its parameters."""
-    parameters = parameters_used(click.get_current_context())
-    lasting = {name: value for name, value in parameters.items() if name != "resume"}
+    parameters = parameters_used(current())
+    lasting = {name: value for name, value in parameters.items() if f"--{name}" not in _PASSING}
     return {
         "software": software(),
         "command": command_line(),

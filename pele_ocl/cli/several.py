@@ -16,7 +16,7 @@ from ..jobs.structures import Run, Structures, as_text_of, structures_by, table_
 from ..jobs.structures import journal_of as journal_of
 from .clock import elapsed
 from .cluster import cluster_options_of
-from .command import INPUT
+from .command import INPUT, current
 from .frames.options import FrameOptions
 from .json_lines import exit_for_records, say_records
 from .progress import ProgressLine
@@ -70,7 +70,7 @@ class Several:
 
         Raises UsageError for options that do not go together.
         """
-        cluster = cluster_options_of(click.get_current_context())
+        cluster = cluster_options_of(current())
         if isinstance(path, Path):
             if not trajectory.paths:
                 cluster.refuse("one structure is computed at once")
@@ -91,7 +91,7 @@ class Several:
 
     def report(self, spec: StructureSpec, what: str) -> None:
         """Compute all structures, write them down, and report; what : for the progress line"""
-        context = click.get_current_context()
+        context = current()
         cluster = cluster_options_of(context)
         with ProgressLine(what) as progress:
             run = Run(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+import warnings
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import wraps
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,7 @@ from .errors import described as described
 from .paths import file_path as file_path
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 
 MOST_INT32 = 2**31 - 1  # indices of atoms are int32, on the host and on devices
 
@@ -154,3 +157,30 @@ def positions_of(values: object, name: str = "positions") -> NDArray[np.float64]
     if found.ndim != 2 or found.shape[1] != 3:
         raise InputError(f"{name} have shape {found.shape}; (n, 3) is needed")
     return found
+
+
+def former_keywords(**names: str) -> Callable[[F], F]:
+    """Let a function take keywords by their former names for one release, with a DeprecationWarning.
+
+    names : the present name of each former one
+
+    Raises InputError for a keyword that is given by both names.
+    """
+
+    def decorate(function: F) -> F:
+        @wraps(function)
+        def renamed(*arguments: Any, **keywords: Any) -> Any:
+            for former in names.keys() & keywords.keys():
+                name = names[former]
+                if name in keywords:
+                    raise InputError(f"`{former}` is the former name of `{name}`; give one of them")
+                warnings.warn(
+                    f"{former} is now {name}; the former name ends with the next release", DeprecationWarning,
+                    stacklevel=2,
+                )  # fmt: skip
+                keywords[name] = keywords.pop(former)
+            return function(*arguments, **keywords)
+
+        return cast(F, renamed)
+
+    return decorate

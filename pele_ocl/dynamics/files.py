@@ -1,4 +1,4 @@
-"""Files of simulations: trajectories, the table of energies, the structure, the checkpoint."""
+"""Files of simulations: trajectories, the table of energies, the structure, the checkpoint; and the run itself."""
 
 from __future__ import annotations
 
@@ -7,24 +7,35 @@ import io
 import json
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..atoms import Atoms, Floats
 from ..common.errors import FormatError, InputError
-from ..common.inputfile import InputFile
+from ..common.notes import note
 from ..common.writing import appending, replacing
-from ..formats.conformation_files import INTERVAL, ConformationFile, ConformationFormat, Content, write_conformation
-from ..formats.trajectory_writing import TRAJECTORY_FORMATS
+from ..ensemble import Ensemble
+from ..formats.conformation_files import (
+    CONFORMATION_FORMATS,
+    INTERVAL,
+    ConformationFile,
+    ConformationFormat,
+    Content,
+    layout_of,
+    write_conformation,
+)
 from ..jobs.journal import make_folder
-from . import Simulation
+from ..minimize import MinimizeBatch
+from ..results import Terms
 from .integrators import INTEGRATORS
-from .simulation import restore, save
+from .settings import Settings
 
 CHECKPOINT = "checkpoint.npz"
+PARTS = "parts"  # folder of the tables and checkpoints of parts
 COLUMNS = (
     "step", "time_ps", "structure", "replica", "bath_K", "rung", "potential_kcal_mol", "kinetic_kcal_mol",
     "total_kcal_mol", "temperature_K", "restraints_kcal_mol", "frame", "error",
@@ -32,20 +43,87 @@ COLUMNS = (
 _BEFORE_TERMS = COLUMNS.index("frame")
 _STEPS = 3  # place of the steps in what a checkpoint says of files
 TABLES = ("energies.csv", "energies.jsonl")
+TRAJECTORIES = (*(suffix[1:] for suffix in CONFORMATION_FORMATS), "none")  # how they may be written
+TRAJECTORIES_OF = ("replica", "temperature")
 _SHARE = 50  # a checkpoint is written when so many times as long has passed as writing one takes
 Row = dict[str, Any]
+Array = np.ndarray[Any, Any]
 
 
-def names_of(paths: Sequence[Path]) -> list[str]:
-    """Name the structures as their files are, without suffixes. Raises InputError for two of one name."""
-    names = [Path(path.name.removesuffix(".gz").removesuffix(".bz2")).stem for path in paths]
+class Recorded(Protocol):
+    """Simulation, as far as its files go by it."""
+
+    ensemble: Ensemble
+    settings: Settings
+    replicas: list[int]
+    notes: tuple[str, ...]
+    steps: int
+
+    @property
+    def time(self) -> float: ...
+    @property
+    def positions(self) -> Any: ...
+    @property
+    def potential_energies(self) -> Floats: ...
+    @property
+    def kinetic_energies(self) -> Floats: ...
+    @property
+    def kinetic_temperatures(self) -> Floats: ...
+    @property
+    def restraint_energies(self) -> Floats | None: ...
+    @property
+    def term_energies(self) -> Terms: ...
+    @property
+    def velocities(self) -> Any: ...
+    @property
+    def temperatures(self) -> Floats: ...
+    @property
+    def rungs(self) -> Array: ...
+    @property
+    def exchanges(self) -> tuple[Array, Array]: ...
+    @property
+    def steps_made(self) -> Array: ...
+    @property
+    def errors(self) -> dict[int, str]: ...
+    @property
+    def _goes_on(self) -> Array: ...
+    def run(self, steps: int) -> Any: ...
+    def minimize(self, **options: object) -> MinimizeBatch: ...
+    def _write_checkpoint(self, path: Path, **more: Array) -> None: ...
+    def _read_checkpoint(self, path: Path) -> dict[str, Array]: ...
+
+
+def names_of(structures: Sequence[Path | Atoms]) -> list[str]:
+    """Name structures as their files are, without suffixes, and those of memory `molecule`.
+
+    Raises InputError for two of one name.
+    """
+    n_held = sum(isinstance(of, Atoms) for of in structures)
+    held = iter(["molecule"] if n_held == 1 else [f"molecule-{k}" for k in range(1, n_held + 1)])
+    names = [
+        next(held) if isinstance(of, Atoms) else Path(of.name.removesuffix(".gz").removesuffix(".bz2")).stem
+        for of in structures
+    ]
     twice = next((name for k, name in enumerate(names) if name in names[:k]), None)
     if twice is not None:
         raise InputError(f"two structures are named {twice}; their files would have one name")
     return names
 
 
-def columns_of(simulation: Simulation) -> tuple[str, ...]:
+def require_no_run(folder: Path) -> None:
+    """Raise FormatError for a folder that holds a run."""
+    if any((folder / name).exists() for name in (CHECKPOINT, PARTS, *TABLES)):
+        raise held_already(folder)
+
+
+def held_already(folder: Path) -> FormatError:
+    """Make the error about a folder that holds a run."""
+    return FormatError(
+        f"{folder}: holds a run already; go on with it by `resume=True`, or name another folder", code="exists"
+    )
+
+
+def columns_of(simulation: Recorded) -> tuple[str, ...]:
     """Name the columns of the tables: COLUMNS, and the terms of the potential energy, whose sum that is."""
     terms = (f"{name}_kcal_mol" for name in simulation.ensemble.names)
     return *COLUMNS[:_BEFORE_TERMS], *terms, *COLUMNS[_BEFORE_TERMS:]
@@ -53,7 +131,7 @@ def columns_of(simulation: Simulation) -> tuple[str, ...]:
 
 def require_velocities(form: str) -> None:
     """Raise InputError for a format of trajectories that has no velocities."""
-    having = [name for name, of in TRAJECTORY_FORMATS.items() if of.takes_velocities]
+    having = [suffix[1:] for suffix, of in CONFORMATION_FORMATS.items() if of.takes_velocities]
     if form not in having:
         raise InputError(f"trajectories of the format {form!r} have no velocities; choose {' or '.join(having)}")
 
@@ -65,13 +143,13 @@ class SimulationFiles:
     """
 
     def __init__(
-        self, simulation: Simulation, folder: Path, own: Path, names: Sequence[str], form: str, *,
-        by_temperature: bool, every: int, n_steps: int, sources: Sequence[InputFile], minimized: int,
+        self, simulation: Recorded, folder: Path, own: Path, names: Sequence[str], form: str, *,
+        by_temperature: bool, every: int, n_steps: int, sources: Sequence[object], minimized: int,
         velocities: bool = False,
     ) -> None:  # fmt: skip
-        """folder : of trajectories and structures; names, sources : of these
+        """folder : of trajectories and structures; names, sources : of these; n_steps : to be made in all
 
-        form : of TRAJECTORY_FORMATS, or "none"; minimized : iterations before the first step
+        form : a suffix of CONFORMATION_FORMATS without its dot, or "none"; minimized : iterations before the first step
         velocities : whether trajectories have them
 
         Raises InputError for a format that has no velocities.
@@ -81,6 +159,8 @@ class SimulationFiles:
         self.columns, self._has_velocities = columns_of(simulation), velocities
         self._folder, self.own, self._simulation, self._by_temperature = folder, own, simulation, by_temperature
         self._names, self._sources, self._every = names, sources, every
+        self._n_steps, self._minimized = n_steps, minimized
+        self._origin = simulation.steps  # steps that were made before the first frame
         self._what = json.dumps([form, by_temperature, every, n_steps, minimized, self.columns, velocities])
         rows = simulation.ensemble.atoms
         numbers = {id(atoms): k for k, atoms in enumerate(dict.fromkeys(rows))}
@@ -111,16 +191,16 @@ class SimulationFiles:
         if form == "none":
             return {}
         attributes = {INTERVAL: every * self._simulation.settings.dt}
-        made = TRAJECTORY_FORMATS[form]
         return {
-            name: made(
+            name: layout_of(
+                f"{name}.{form}",
                 Content(
                     self._atoms(k),
                     1 + n_steps // every,
                     name,
                     attributes=attributes,
                     has_velocities=self._has_velocities,
-                )
+                ),
             )
             for k, name in enumerate(self._names)
         }
@@ -128,11 +208,85 @@ class SimulationFiles:
     def _atoms(self, k: int) -> Atoms:
         return list(dict.fromkeys(self._simulation.ensemble.atoms))[k]
 
+    @property
+    def made(self) -> int:
+        """Steps that the run has made."""
+        return self._simulation.steps - self._origin
+
+    def run(self, *, has_structures: bool = True, watch: Callable[[Any], None] | None = None) -> dict[str, Any]:
+        """Make the steps that are left and write all that is due; give the last rows, the exchanges and the speed.
+
+        A run that is new is minimised first, as far as it asks for that.
+
+        has_structures : whether to write the structures, too
+        watch : called with the simulation before its first step and after each report
+        """
+        simulation = self._simulation
+        if not self.begin():
+            self._begin_anew(has_structures)
+        for structure, sentence in self.notes:
+            note(f"Note: {structure}: {sentence}")
+        made, first, begin = simulation.steps_made, simulation.steps, time.perf_counter()
+        if watch is not None:
+            watch(simulation)
+        while self.made < self._n_steps:
+            simulation.run(min(self._every - self.made % self._every, self._n_steps - self.made))
+            self.record(is_last=self.made == self._n_steps)
+            if watch is not None:
+                watch(simulation)
+        self._finish()
+        return {
+            "n_steps_made": simulation.steps - first,
+            "n_replica_steps_made": int((simulation.steps_made - made).sum()),
+            "seconds": {"steps": time.perf_counter() - begin},
+            "steps": simulation.steps,
+            "time_ps": round(simulation.time, 6),
+            "device": str(simulation.ensemble.device),
+            "precision": simulation.ensemble.precision,
+            "dynamics": asdict(simulation.settings),
+            "exchanges": self._exchanges(),
+            "notes": list(simulation.notes),
+            "notes_of_structures": [list(each) for each in self.notes],
+            "rows": self.table(),
+            "trajectories": list(map(str, self.files)),
+        }
+
+    def _finish(self) -> None:
+        """Write the ends of trajectories that have one, which a run that gets longer takes off again."""
+        for path, size, structure in zip(self.files, self._sizes, self.structures, strict=False):  # of none, none
+            layout = self._layouts[structure]
+            if size is not None and layout.end():
+                with ConformationFile(path, layout, size) as file:
+                    file.finish()
+
+    def _begin_anew(self, has_structures: bool) -> None:
+        """Minimise, and write the first frames."""
+        if self._minimized:
+            batch = self._simulation.minimize(max_iterations=self._minimized)
+            self.notes += [
+                (self.structures[place], f"replica {self.replicas[place]} begins where it is: {reason}")
+                for place, reason in batch.errors.items()
+            ]
+        if has_structures:
+            self.write_structures()
+        self.write_tables()
+        self.record(is_last=False)
+
+    def _exchanges(self) -> list[dict[str, Any]]:
+        """Exchanges between neighbouring temperatures."""
+        if self._simulation.settings.exchange_every is None:
+            return []
+        baths, (tried, accepted) = self._simulation.settings.temperatures, self._simulation.exchanges
+        return [
+            {"temperatures": [baths[k], baths[k + 1]], "tried": int(tried[k]), "accepted": int(accepted[k])}
+            for k in range(len(baths) - 1)
+        ]
+
     def begin(self) -> bool:
         """Make the folders, or go on with the run that is there; tell if there was one to go on with."""
         path = self.own / CHECKPOINT
         if path.is_file():
-            self._go_on(restore(self._simulation, path))
+            self._go_on(self._simulation._read_checkpoint(path))
             return True
         for folder in (self._folder, self.own):
             make_folder(folder)
@@ -140,10 +294,11 @@ class SimulationFiles:
 
     def _go_on(self, more: dict[str, np.ndarray[Any, Any]]) -> None:
         """Cut all files to where they were at the checkpoint."""
+        self._origin = int(more.get("origin", 0))
         self._require_same(json.loads(str(more["recorded"])))
         self._sizes = more["trajectory_sizes"].tolist()
         # A report that ended a run early is cut off where the run gets longer; older checkpoints lack what is due.
-        ends_early = self._simulation.steps % self._every > 0 and self._grows(json.loads(str(more["recorded"])))
+        ends_early = self.made % self._every > 0 and self._grows(json.loads(str(more["recorded"])))
         of = "due_" if ends_early and "due_told" in more else ""
         self._told = set(more[f"{of}told"].tolist())
         self.notes = json.loads(str(more["notes"]))
@@ -161,7 +316,7 @@ class SimulationFiles:
 
     def _require_same(self, before: list[Any]) -> None:
         """Raise InputError for a run with other reports or files; it may become longer."""
-        own, made = json.loads(self._what), self._simulation.steps
+        own, made = json.loads(self._what), self.made
         steps, form = own.pop(_STEPS), own[0]
         steps_before = before.pop(_STEPS)
         if own != before:
@@ -196,8 +351,8 @@ class SimulationFiles:
         A last report that comes early has rows alone, as frames are apart by one time.
         """
         rows = self.rows()
-        if self._simulation.steps % self._every == 0:
-            self._append_frames(1 + self._simulation.steps // self._every)
+        if self.made % self._every == 0:
+            self._append_frames(1 + self.made // self._every)
         lines = io.StringIO()
         writer = csv.writer(lines, lineterminator="\n")
         writer.writerows([["" if row[name] is None else row[name] for name in self.columns] for row in rows])
@@ -208,7 +363,7 @@ class SimulationFiles:
                 stream.seek(self._table_sizes[k])
                 stream.write(data)
             self._table_sizes[k] += len(data)
-        if self._simulation.steps % self._every == 0:
+        if self.made % self._every == 0:
             self._due = list(self._table_sizes), set(self._told)
         when, took = self._saved
         if is_last or time.monotonic() - when > _SHARE * took:
@@ -216,8 +371,8 @@ class SimulationFiles:
 
     def _save(self) -> None:
         begin, (due_sizes, due_told) = time.monotonic(), self._due
-        save(
-            self._simulation, self.own / CHECKPOINT, trajectory_sizes=np.array(self._sizes, np.int64),
+        self._simulation._write_checkpoint(
+            self.own / CHECKPOINT, origin=np.array(self._origin), trajectory_sizes=np.array(self._sizes, np.int64),
             table_sizes=np.array(self._table_sizes), told=np.array(sorted(self._told), np.int64),
             due_table_sizes=np.array(due_sizes), due_told=np.array(sorted(due_told), np.int64),
             recorded=np.array(self._what), notes=np.array(json.dumps(self.notes)),
@@ -241,7 +396,7 @@ class SimulationFiles:
             INTEGRATORS[simulation.settings.integrator].is_thermostat,
             simulation.settings.exchange_every is not None,
         )
-        frame = 1 + simulation.steps // self._every if self.files and simulation.steps % self._every == 0 else None
+        frame = 1 + self.made // self._every if self.files and self.made % self._every == 0 else None
         found, goes_on = [], simulation._goes_on
         terms = simulation.term_energies
         for k, (structure, replica) in enumerate(zip(self.structures, self.replicas, strict=True)):

@@ -6,25 +6,30 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats
-from ..common.arguments import file_path, numbers, whole_number
+from ..common.arguments import choice, file_path, numbers, texts, whole_number
 from ..common.errors import InputError, PeleError
 from ..energy.engine.rows import Rows
 from ..ensemble import Column, Ensemble
 from ..ensemble.columns import WritableValues
 from ..ensemble.state import Lock, locked
+from ..gb_models.solvent_model import SolventModel
 from ..opencl.interface import Halt
 from ..results import Terms
 from ..units import BOLTZMANN_KCAL
 from . import checkpoint
+from .amounts import steps_of
 from .bodies import Body, masses_of
+from .files import CHECKPOINT, TRAJECTORIES, TRAJECTORIES_OF, SimulationFiles, names_of, require_no_run
 from .integrators import INTEGRATORS
 from .motion import Motion
+from .result import Simulated, SimulateResult
 from .settings import MOST_STEPS, ROOM, Settings, rungs_of, solvent_in_bath, temperatures_of
 from .timesteps import step_note
 
@@ -518,7 +523,7 @@ class Simulation:
 
         Raises FormatError where it cannot be written.
         """
-        save(self, path)
+        self._write_checkpoint(checkpoint.target_of(path))
 
     def restore(self, path: str | PathLike[str]) -> Simulation:
         """Go on from a checkpoint of a simulation of the same molecules and settings, with the same bits.
@@ -526,8 +531,76 @@ class Simulation:
         Raises FormatError for a file that is none, InputError for one of another simulation; both leave this one as it
         was.
         """
-        restore(self, path)
+        self._read_checkpoint(file_path(path))
         return self
+
+    def write(
+        self, output: str | PathLike[str], *, steps: int | None = None, time: float | str | None = None,
+        report_every: int = 1000, trajectory_format: str = "nc", trajectory_of: str = "replica",
+        velocities: bool = False, minimize: int = 0,
+        resume: bool = False, names: Sequence[str] | None = None, watch: Callable[[Simulation], None] | None = None,
+    ) -> SimulateResult:  # fmt: skip
+        """Make steps, and write to a folder what `pele_ocl.simulate` writes: trajectories, tables, a checkpoint.
+
+        output : the folder
+        steps : to make from here on; or time : to simulate, ps, or with its unit, "10ns"
+        report_every, trajectory_format, trajectory_of, velocities : as of `pele_ocl.simulate`; frames are counted from
+            here on
+        minimize : iterations of a minimisation before the first frame
+        resume : go on with a run in the folder that this simulation was interrupted in, to the end that is asked for
+        names : of the molecules, for their files; by default molecule, or molecule-1 and so on
+        watch : called with the simulation before its first step and after each report
+
+        Raises InputError for what cannot be, FormatError for a folder with a run that must not be damaged.
+
+            >>> import tempfile, pele_ocl
+            >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+            >>> run = pele_ocl.Simulation(atoms, 2, seed=1).write(tempfile.mkdtemp(), time="0.04ps", report_every=10)
+            >>> run.steps, [path.name for path in run.trajectories]
+            (20, ['molecule-00000.nc', 'molecule-00001.nc'])
+        """
+        n_steps = steps_of(steps, time, self.settings.timestep)
+        choice("trajectory_format", trajectory_format, TRAJECTORIES)
+        choice("trajectory_of", trajectory_of, TRAJECTORIES_OF)
+        whole_number("report_every", report_every, least=1)
+        folder, molecules = file_path(output, "output"), list(dict.fromkeys(self.ensemble.atoms))
+        named = names_of(molecules) if names is None else list(texts("names", names))
+        if len(named) != len(molecules) or len(set(named)) < len(named):
+            raise InputError(f"names are {named}; different ones of {len(molecules):,} molecules are needed")
+        if trajectory_of == "temperature" and self.settings.exchange_every is None:
+            raise InputError("`trajectory_of=temperature` is about a ladder; make the simulation with `exchange_every`")
+        if not resume:
+            require_no_run(folder)
+        elif not (folder / CHECKPOINT).is_file():
+            whole_number("steps", n_steps, most=MOST_STEPS - self.steps)
+        files = SimulationFiles(
+            self, folder, folder, named, trajectory_format, by_temperature=trajectory_of == "temperature",
+            every=report_every, n_steps=n_steps, sources=named, minimized=whole_number("minimize", minimize),
+            velocities=velocities,
+        )  # fmt: skip
+        structures = [Simulated(name, of) for name, of in zip(named, molecules, strict=True)]
+        model = SolventModel.or_default(self.ensemble.state.options["model"])
+        return SimulateResult.of_parts([files.run(watch=watch)], folder, structures, model)
+
+    @locked
+    def _write_checkpoint(self, path: Path, **more: NDArray[Any]) -> None:
+        """Write a checkpoint as `save` does, and further arrays with it."""
+        checkpoint.write(path, {**self._arrays(), "what": np.array(self._what), **more})
+
+    @locked
+    def _read_checkpoint(self, path: Path) -> dict[str, NDArray[Any]]:
+        """Go on from a checkpoint as `restore` does, and give the further arrays that are in it."""
+        before = self._arrays()
+        arrays = checkpoint.read(path, (*self._motion.state, "positions", "offsets", "energies", "steps", "what"))
+        checkpoint.require_same(str(arrays["what"]), self._what, path)
+        try:
+            self._go_on_from(arrays)
+            checkpoint.require_same_energies(self.potential_energies, arrays["energies"], path)
+            checkpoint.require_same_restraints(str(arrays["what"]), self._what, path)
+        except BaseException:
+            self._go_on_from(before)
+            raise
+        return {name: array for name, array in arrays.items() if name not in (*before, "what")}
 
     def _read_velocities(self, rows: list[int]) -> list[Floats]:
         """Read velocities at the positions, (n, 3) A/ps."""
@@ -574,31 +647,6 @@ class Simulation:
         self._moves[:] = state.moves
         # Velocities of centres stay those of the checkpoint: measured again, a GPU's sums differ in the last bit.
         state.evaluate(None)
-
-
-def save(simulation: Simulation, path: str | PathLike[str], **more: NDArray[Any]) -> None:
-    """Write the checkpoint of a simulation, and further arrays with it."""
-    target = checkpoint.target_of(path)
-    with simulation._lock:
-        checkpoint.write(target, {**simulation._arrays(), "what": np.array(simulation._what), **more})
-
-
-def restore(simulation: Simulation, path: str | PathLike[str]) -> dict[str, NDArray[Any]]:
-    """Set a simulation to a checkpoint, and give the further arrays that are in it."""
-    source = file_path(path)
-    with simulation._lock:
-        before = simulation._arrays()
-        needed = (*simulation._motion.state, "positions", "offsets", "energies", "steps", "what")
-        arrays = checkpoint.read(source, needed)
-        checkpoint.require_same(str(arrays["what"]), simulation._what, source)
-        try:
-            simulation._go_on_from(arrays)
-            checkpoint.require_same_energies(simulation.potential_energies, arrays["energies"], source)
-            checkpoint.require_same_restraints(str(arrays["what"]), simulation._what, source)
-        except BaseException:
-            simulation._go_on_from(before)
-            raise
-    return {name: array for name, array in arrays.items() if name not in (*before, "what")}
 
 
 def _again(ensemble: Ensemble, given: dict[str, Any], what: str, arrays: Mapping[str, NDArray[Any]]) -> Simulation:

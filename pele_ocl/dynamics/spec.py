@@ -7,32 +7,42 @@ import gc
 import heapq
 import inspect
 import json
-import time
+import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..atoms import Atoms
-from ..common.errors import FormatError, InputError
+from ..common.errors import InputError
 from ..common.hashing import sha256_of
 from ..common.inputfile import InputFile, read_file
-from ..common.notes import note
 from ..common.writing import refuse_overwriting, replacing
 from ..contract import of_structure, require
 from ..ensemble import Ensemble
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.reading import Reading, Reads
+from ..jobs.shards import Shard
 from ..jobs.spec import Spec
 from ..opencl.device import get_device
-from . import Simulation
-from .files import CHECKPOINT, TABLES, SimulationFiles, names_of, require_velocities
+from .files import (
+    CHECKPOINT,
+    PARTS,
+    TABLES,
+    SimulationFiles,
+    held_already,
+    names_of,
+    require_no_run,
+    require_velocities,
+)
 from .settings import ROOM, rungs_of, solvent_in_bath, temperatures_of
+from .simulation import Simulation
 
-PARTS = "parts"  # folder of the tables and checkpoints of parts
-_NOT_SETTINGS = ("output", "held", "watch", "resume")
+_NOT_SETTINGS = ("output", "held", "watch", "resume", "shard")
 _OF_SIMULATION = frozenset(inspect.signature(Simulation).parameters)  # other options are the ensemble's
 
 
@@ -43,8 +53,9 @@ class SimulateSpec(Spec[range]):
     Parts write trajectories to the folder `output`, and tables and checkpoints of their own, which `join` makes one of.
     A part that was begun before goes on from its checkpoint.
 
-    paths : of the structures, which all have the same replicas
+    paths : of the structures, or Atoms, which all have the same replicas; `names` are those of their files
     replicas : of each structure; together : of them in one part, whole ladders; None for all
+    shard : the part of the replicas whose parts are items; None for all. Shards share `output`
     n_steps : of time; every : between reports
     reading : how files are read; options : of pele_ocl.Simulation
     held : gives further options for the atoms of a structure alone, its restraints say
@@ -55,7 +66,7 @@ class SimulateSpec(Spec[range]):
     watch : of this process alone; called with the simulation before its first step and after each report
     """
 
-    paths: tuple[Path, ...]
+    paths: tuple[Path | Atoms, ...]
     output: str
     n_steps: int
     replicas: int = 1
@@ -71,6 +82,7 @@ class SimulateSpec(Spec[range]):
     strict: bool = False
     resume: bool = False
     watch: Callable[[Simulation], None] | None = None
+    shard: Shard | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return super().__getstate__() | {"watch": None}
@@ -78,26 +90,40 @@ class SimulateSpec(Spec[range]):
     def settings(self) -> dict[str, str]:
         """Write the fields as texts, less what changes no result."""
         found = {name: text for name, text in super().settings().items() if name not in _NOT_SETTINGS}
-        return found | {"options": sha256_of(self.options)}
+        held = [sha256_of(of) for of in self.paths if isinstance(of, Atoms)]
+        return found | {"options": sha256_of(self.options)} | ({"paths": str([*self.names, *held])} if held else {})
 
     @cached_property
-    def _read(self) -> dict[Path, tuple[InputFile, Atoms]]:
-        """Structures that were read."""
+    def names(self) -> list[str]:
+        """Names of the structures, which their files have."""
+        return names_of(self.paths)
+
+    @cached_property
+    def _read(self) -> dict[str, tuple[InputFile | str, Atoms]]:
+        """Structures that were read, by name."""
         return {}
 
-    def molecule(self, path: Path) -> tuple[InputFile, Atoms]:
-        """Read a structure, once. Raises InputError for one that is refused."""
-        if path not in self._read:
-            source = read_file(path)
-            atoms = self.reading.chosen(source)[0]
-            require(of_structure(atoms, "noted", places_sites=True), self.strict, path)
-            self._read[path] = source, atoms
-        return self._read[path]
+    def molecule(self, structure: Path | Atoms) -> tuple[InputFile | str, Atoms]:
+        """Read a structure, once: its file, or its name if it is in memory. Raises InputError for one that is refused.
+
+        structure : one of `paths`
+        """
+        name = self.names[next(k for k, of in enumerate(self.paths) if of is structure or of == structure)]
+        if name not in self._read:
+            source = name if isinstance(structure, Atoms) else read_file(structure)
+            atoms = structure if isinstance(structure, Atoms) else self.reading.chosen(read_file(source))[0]
+            require(
+                of_structure(atoms, "noted", places_sites=True),
+                self.strict,
+                structure if isinstance(structure, Path) else None,
+            )
+            self._read[name] = source, atoms
+        return self._read[name]
 
     @property
-    def molecules(self) -> list[tuple[InputFile, Atoms]]:
+    def molecules(self) -> list[tuple[InputFile | str, Atoms]]:
         """Files and atoms of all structures."""
-        return [self.molecule(Path(path)) for path in self.paths]
+        return [self.molecule(of) for of in self.paths]
 
     @property
     def first_replica(self) -> int:
@@ -130,12 +156,13 @@ class SimulateSpec(Spec[range]):
             )
         if self.velocities:
             require_velocities(self.trajectory)
-        for name in names_of(self.paths):
+        for name in self.names:
             for path in self.paths:
-                refuse_overwriting(Path(self.output) / f"{name}.pdb", path)
+                if not isinstance(path, Atoms):
+                    refuse_overwriting(Path(self.output) / f"{name}.pdb", path)
         self._require_free()
         self._temperatures(range(0))
-        return self._parts
+        return self._parts_of(self.shard)
 
     @property
     def _baths(self) -> Any:
@@ -155,22 +182,42 @@ class SimulateSpec(Spec[range]):
         return [baths[rungs[of[replica - self.first_replica]]] for of in rows for replica in part]
 
     @property
+    def replicas_of_shard(self) -> range:
+        """Replicas of the shard, or all. Raises InputError for fewer ladders than shards."""
+        return self._replicas_of(self.shard)
+
+    def _replicas_of(self, shard: Shard | None) -> range:
+        every = range(self.first_replica, self.first_replica + self.replicas)
+        if shard is None:
+            return every
+        ladders = shard.part(range(-(-self.replicas // self.n_rungs)), "replicas" if self.n_rungs == 1 else "ladders")
+        return every[ladders.start * self.n_rungs : ladders.stop * self.n_rungs]
+
+    def _parts_of(self, shard: Shard | None) -> list[range]:
+        own = self._replicas_of(shard)
+        size = self.together or len(own)
+        return [range(first, min(first + size, own.stop)) for first in range(own.start, own.stop, size)]
+
+    @property
     def _parts(self) -> list[range]:
-        size, end = self.together or self.replicas, self.first_replica + self.replicas
-        return [range(first, min(first + size, end)) for first in range(self.first_replica, end, size)]
+        """Parts of all shards."""
+        shards = [None] if self.shard is None else [Shard(k + 1, self.shard.count) for k in range(self.shard.count)]
+        return [part for shard in shards for part in self._parts_of(shard)]
 
     def _require_free(self) -> None:
         """Raise FormatError or InputError for a folder with a run that this one would damage."""
         output = Path(self.output)
-        if not self.resume:
-            if any((output / name).exists() for name in (CHECKPOINT, PARTS, *TABLES)):
-                raise FormatError(f"{output}: holds a run already; --resume goes on with it, or name another folder")
-            return
+        if not self.resume and self.shard is None:
+            require_no_run(output)
+        elif not self.resume:
+            own = [self._folder(part) / TABLES[0] for part in self._parts_of(self.shard)]
+            if any(path.exists() for path in (output / CHECKPOINT, *own)):
+                raise held_already(output)
         begun = [folder for folder in (output, *output.glob(f"{PARTS}/*")) if (folder / CHECKPOINT).exists()]
-        if not set(begun) <= set(map(self._folder, self._parts)):
+        if (self.resume or self.shard is not None) and not set(begun) <= set(map(self._folder, self._parts)):
             raise InputError(
-                f"{output}: the interrupted run had other parts; give the same number of replicas, of workers and "
-                "--together"
+                f"{output}: the interrupted run had other parts; give the same number of replicas, of workers and of "
+                "shards, and the same `replicas_per_device`"
             )
 
     def _folder(self, part: range) -> Path:
@@ -184,7 +231,8 @@ class SimulateSpec(Spec[range]):
 
     def sha256(self, item: range) -> str:
         """Compute the mark of a part: of the structures and its numbers."""
-        return sha256_of([*(source.sha256 for source, _ in self.molecules), item.start, item.stop])
+        marks = [of.sha256 if isinstance(of, InputFile) else sha256_of(atoms) for of, atoms in self.molecules]
+        return sha256_of([*marks, item.start, item.stop])
 
     def facts(self) -> dict[str, object]:
         """Name the device."""
@@ -200,63 +248,27 @@ class SimulateSpec(Spec[range]):
         of_ensemble = {name: options.pop(name) for name in options.keys() - _OF_SIMULATION}
         simulation = Simulation(Ensemble(atoms, len(item), **of_ensemble), **options)
         for k, reason in simulation.errors.items():
-            raise InputError(f"{self.paths[k // len(item)]}: {reason}")
+            raise InputError(f"{self.molecules[k // len(item)][0]}: {reason}")
         recorder = SimulationFiles(
-            simulation, Path(self.output), self._folder(item), names_of(self.paths),
+            simulation, Path(self.output), self._folder(item), self.names,
             self.trajectory, by_temperature=self.by_temperature, every=self.every, n_steps=self.n_steps,
             sources=[source for source, _ in self.molecules], minimized=self.minimized, velocities=self.velocities,
         )  # fmt: skip
-        self._begin(simulation, recorder, has_structures=item.start == self.first_replica)
-        for structure, sentence in recorder.notes:
-            note(f"Note: {structure}: {sentence}")
-        made, first, begin = simulation.steps_made, simulation.steps, time.perf_counter()
-        if self.watch is not None:
-            self.watch(simulation)
-        while simulation.steps < self.n_steps:
-            simulation.run(min(self.every - simulation.steps % self.every, self.n_steps - simulation.steps))
-            recorder.record(is_last=simulation.steps == self.n_steps)
-            if self.watch is not None:
-                self.watch(simulation)
-        return {
-            "n_steps_made": simulation.steps - first,
-            "n_replica_steps_made": int((simulation.steps_made - made).sum()),
-            "seconds": {"steps": time.perf_counter() - begin},
-            "steps": simulation.steps,
-            "time_ps": round(simulation.time, 6),
-            "device": str(simulation.ensemble.device),
-            "precision": simulation.ensemble.precision,
-            "dynamics": {
-                **asdict(simulation.settings),
-                "first_replica": self.first_replica,
-                "temperatures": list(temperatures_of(self._baths)),
-            },
-            "exchanges": _exchanges(simulation),
-            "notes": list(simulation.notes),
-            "notes_of_structures": [list(each) for each in recorder.notes],
-            "rows": recorder.table(),
-        }
-
-    def _begin(self, simulation: Simulation, recorder: SimulationFiles, *, has_structures: bool) -> None:
-        """Go on from a checkpoint, or minimise and write the first frames."""
-        if recorder.begin():
-            return
-        if self.minimized:
-            batch = simulation.minimize(max_iterations=self.minimized)
-            recorder.notes += [
-                (recorder.structures[place], f"replica {recorder.replicas[place]} begins where it is: {reason}")
-                for place, reason in batch.errors.items()
-            ]
-        if has_structures:
-            recorder.write_structures()
-        recorder.write_tables()
-        recorder.record(is_last=False)
+        found = recorder.run(has_structures=item.start == self.first_replica, watch=self.watch)
+        of_all = {"first_replica": self.first_replica, "temperatures": list(temperatures_of(self._baths))}
+        return found | {"dynamics": found["dynamics"] | of_all}
 
     def join(self) -> None:
-        """Put the tables of all parts together, in the order in which one process writes them."""
+        """Put the tables of all parts together, in the order in which one process writes them.
+
+        A shard leaves that to others while one of their parts is not done.
+        """
         if len(self._parts) == 1:
             return
-        output, places = Path(self.output), {name: k for k, name in enumerate(names_of(self.paths))}
+        output, places = Path(self.output), {name: k for k, name in enumerate(self.names)}
         folders = [self._folder(part) for part in self._parts]
+        if self.shard is not None and not all(_steps_in(folder) == self.n_steps for folder in folders):
+            return
 
         def of_line(line: str) -> tuple[int, int, int]:
             row = json.loads(line)
@@ -285,12 +297,10 @@ def _merge(paths: Sequence[Path], target: Path, key: Callable[[str], tuple[int, 
             file.writelines(heapq.merge(*streams, key=key))
 
 
-def _exchanges(simulation: Simulation) -> list[dict[str, Any]]:
-    """Exchanges between neighbouring temperatures."""
-    if simulation.settings.exchange_every is None:
-        return []
-    baths, (tried, accepted) = simulation.settings.temperatures, simulation.exchanges
-    return [
-        {"temperatures": [baths[k], baths[k + 1]], "tried": int(tried[k]), "accepted": int(accepted[k])}
-        for k in range(len(baths) - 1)
-    ]
+def _steps_in(folder: Path) -> int | None:
+    """Read how many steps the checkpoint of a part has; None if it has none yet."""
+    try:
+        with np.load(folder / CHECKPOINT) as arrays:
+            return int(arrays["steps"])
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        return None

@@ -88,7 +88,7 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
     mentioned: tuple[str, ...] = ()
     per_atom: bool = False
 
-    needs_lennard_jones = True
+    _needs_lennard_jones = True
 
     def __post_init__(self) -> None:
         if self.fixed_radii and not self.gradient:

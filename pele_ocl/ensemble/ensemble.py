@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..atoms import Atoms, Floats
-from ..common.arguments import choice, described, flag, whole_number
+from ..common.arguments import choice, described, flag, former_keywords, whole_number
 from ..common.errors import InputError
 from ..energy import EnergyBatch, Term
 from ..energy.result import ALL_TERMS
@@ -279,6 +279,7 @@ class Ensemble:
         return DriverKernel(self.state, source, name, defines, whole_number("width", width, least=1, most=16))
 
     @locked
+    @former_keywords(largest="max_gradient", energy_change="energy_tolerance", restore="bond_repair")
     def minimize(self, rows: RowsLike = None, **options: object) -> MinimizeBatch:
         """Minimise rows from where they are and leave them at their minima; give what `minimize_many` gives.
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from os import PathLike
 from typing import TYPE_CHECKING
 
-from ..common.modules import lazy_names
+from ..common.modules import lazy_names, make_callable
+from ..common.variant import Progress
+from ..jobs.shards import Shard
 from .anm import ANM
 from .box import Box, Cylinder, Prism, Shell, Sphere, Spheres
 from .explorer import Explorer, Step
@@ -13,20 +17,26 @@ from .modes import Modes, network_modes, read_nmd, write_nmd
 from .perturbation import Perturbation
 from .poses import Measures, Refined
 from .refiner import Refiner
+from .refining import RefinedPoses, refine
 from .regions import Region
+from .result import ExploreResult
 from .rot_assign import read_rot_assign
 from .rotamers import RotamerLibrary, read_side_file
+from .running import Paths, Watch, call_of
 from .side_chains import SideChainPredictor, SideChains, predict_side_chains
 from .spawning import Cluster, Clusters
 from .torsions import Flexible, flexible_ligand, flexible_residues
 from .walk import Move, Settings, Stage, Walk
 
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+
 __all__ = [
-    "ANM", "Box", "Cluster", "Clusters", "Cylinder", "Explorer", "Flexible", "Measures", "Minimization", "Modes",
-    "Move", "Perturbation", "Prism", "Refined", "Refiner", "Region", "RotamerLibrary", "Settings", "Shell",
-    "SideChainPredictor", "SideChains", "Sphere", "Spheres", "Stage", "Step", "Walk", "flexible_ligand",
-    "flexible_residues", "network_modes", "predict_side_chains", "read_nmd", "read_rot_assign", "read_side_file",
-    "write_nmd",
+    "ANM", "Box", "Cluster", "Clusters", "Cylinder", "ExploreResult", "Explorer", "Flexible", "Measures",
+    "Minimization", "Modes", "Move", "Perturbation", "Prism", "Refined", "RefinedPoses", "Refiner", "Region",
+    "RotamerLibrary", "Settings", "Shell", "SideChainPredictor", "SideChains", "Sphere", "Spheres", "Stage", "Step",
+    "Walk", "explore", "flexible_ligand", "flexible_residues", "network_modes", "predict_side_chains", "read_nmd",
+    "read_rot_assign", "read_side_file", "refine", "write_nmd",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:  # names for tests, by the file that has them
@@ -46,10 +56,70 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
             "rotations": "RotamerChain side_chains_of torsions_at",
             "sensors": "Sensor Sensors changed changing_blocks",
             "side_chains": "PredictionArrays",
+            "pages": "write_pages",
             "run_files": "ends_of said_of",
+            "running": "PartsFollowed",
             "spawning": "shares",
             "spec": "Exploration ExploreWork ForceFieldFiles Steps task_seed",
             "torsions": "SideChain Torsion",
             "trajectory": "PelePdb",
         },
     )
+
+
+def explore(
+    control: str | PathLike[str],
+    *,
+    explorers: int | None = None,
+    output: str | PathLike[str] | None = None,
+    seed: int | None = None,
+    steps: int | None = None,
+    complexes: Paths = (),
+    set: Mapping[str, str] | None = None,
+    templates: Paths = (),
+    obc: Paths = (),
+    pele_data: Paths = (),
+    guess_radii: bool = False,
+    precision: str = "float32",
+    device: Device | int | str | None = None,
+    resume: bool = False,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    shard: str | Shard | None = None,
+    progress: Progress | None = None,
+    watch: Watch | None = None,
+) -> ExploreResult:
+    """Explore how a ligand binds as PELE's control file says: perturb, move, minimise, Metropolis; docs/explore.md.
+
+    Writes report_N and trajectory_N of each explorer N as PELE does. The walk is a search: its states are no Boltzmann
+    sample, and give no free energies.
+
+    control : path of the control file, "pele.conf"
+    explorers : all in one batch; by default one, under mpirun or srun one for each process but the first
+    output : folder of all files, in place of the paths in the control file
+    seed : of all random numbers, in place of the control file's
+    steps : of each task, in place of numberOfPeleSteps
+    complexes : structures to begin with, in place of the control file's; several are given to the explorers in turn
+    set : texts in place of $WORDS in the control file, by word: {"BOX_RADIUS": "20"}
+    templates, obc, pele_data, guess_radii : further files of the force field, as of ForceField.load
+    precision, device : as in `energy`
+    resume : go on with an interrupted run in the same folder
+    workers : processes of this machine that share the explorers, each with a device or a group of cores
+    scheduler : of a Dask cluster whose workers share them, tcp://HOST:PORT or its file
+    shard : "K/N" for the K-th of N parts of the explorers, "mpi" for a part for each process of mpirun or srun, each
+        with the next device, "mpi/N" for parts for the first N
+    progress : called with the share of all steps that is done; watch : an object with `tell` and `follow`, as of
+        explore.running.Watch
+
+    Raises FormatError and InputError for what cannot be run, before any step; with the code "no_part" in a process of a
+    launcher without explorers.
+    """
+    call = call_of(
+        control, explorers=explorers, output=output, seed=seed, steps=steps, complexes=complexes, words=set,
+        templates=templates, obc=obc, pele_data=pele_data, guess_radii=guess_radii, precision=precision, device=device,
+        resume=resume, workers=workers, scheduler=scheduler, shard=shard, progress=progress, watch=watch,
+    )  # fmt: skip
+    return call.result()
+
+
+make_callable(__name__)

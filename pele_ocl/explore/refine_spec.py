@@ -24,12 +24,13 @@ from ..gb_models.solvent_model import SolventModel
 from ..jobs.checks import Checks
 from ..jobs.facts import composition_as_json, settings
 from ..jobs.journal import make_folder
-from ..jobs.reading import Reading, Reads
 from ..jobs.records import Record
 from ..jobs.spec import Spec
 from ..minimize.spec import WRITTEN
 from ..opencl.device import get_device
-from . import Refined, Refiner
+from ..reading import Reading
+from .poses import Refined
+from .refiner import Refiner
 
 REFINED = "refined poses"  # the kind of a journal
 TOGETHER = 32  # poses that share launches and are written together
@@ -39,32 +40,47 @@ TOGETHER = 32  # poses that share launches and are written together
 class RefineSpec(Spec[int]):
     """Refine poses of a ligand, an item each by its number from 0, and write each complex to a folder.
 
-    path : of the complex; ligand : a selection; reading : how the complex is read
-    poses : files of the ligand's poses, SDF, mol2, .pdb or .cif, or of complexes; empty for the complex's own pose
+    path : of the complex, or Atoms; ligand : a selection; reading : how the complex is read
+    output : folder, "" to write no files
+    poses : files of the ligand's poses, SDF, mol2, .pdb or .cif, or of complexes, or positions (m, n_ligand, 3) or
+        (m, n, 3) A; empty for the complex's own pose
     options : of pele_ocl.Refiner; native : file of the ligand's pose that rmsd is measured to
+    strict : True to refuse what is noted otherwise
+    keep : called with the number of each pose and its complex (n, 3) A; of this process alone
 
-    Further fields are options of the quantity: given, native_ligand, reader, refiner, source, starts, strict.
+    `source`, `given`, `refiner`, `starts`, `reader` and `native_ligand` are made of these when they are first used.
     """
 
-    path: Path
+    path: Path | Atoms
     ligand: str
     output: str
-    poses: tuple[Path, ...] = ()
-    reading: Reads = field(default_factory=Reading)
+    poses: tuple[Path, ...] | Floats = ()
+    reading: Reading = field(default_factory=Reading)
     options: Mapping[str, Any] = field(default_factory=dict)
     native: Path | None = None
     strict: bool = False
+    keep: Callable[[int, Floats], None] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"keep": None}
+
+    @property
+    def title(self) -> str:
+        """Name of the complex."""
+        return "the complex" if isinstance(self.path, Atoms) else self.path.name
 
     @cached_property
-    def source(self) -> InputFile:
-        """File of the complex."""
-        return read_file(self.path)
+    def source(self) -> InputFile | None:
+        """File of the complex, None of atoms."""
+        return None if isinstance(self.path, Atoms) else read_file(self.path)
 
     @cached_property
     def given(self) -> Atoms:
         """Atoms of the complex. Raises InputError for a structure that is refused."""
-        atoms = self.reading.chosen(self.source)[0]
-        Checks(self.path, self.strict).add(*of_structure(atoms, "noted", places_sites=True))
+        atoms = self.path if isinstance(self.path, Atoms) else self.reading.chosen(read_file(self.path))[0]
+        Checks(self.title if isinstance(self.path, Atoms) else self.path, self.strict).add(
+            *of_structure(atoms, "noted", places_sites=True)
+        )
         return atoms
 
     @cached_property
@@ -79,8 +95,12 @@ class RefineSpec(Spec[int]):
         Raises FormatError if none can be taken, InputError for two poses of one name.
         """
         atoms = self.refiner.atoms
+        if isinstance(self.poses, np.ndarray):
+            complexes = self.refiner.complexes(self.poses)
+            return [f"pose_{k}" for k in range(1, len(complexes) + 1)], Poses(complexes)
         if not self.poses:
-            return [Path(self.path.name.removesuffix(".gz")).stem], Poses(atoms.positions[np.newaxis])
+            name = "complex" if isinstance(self.path, Atoms) else Path(self.path.name.removesuffix(".gz")).stem
+            return [name], Poses(atoms.positions[np.newaxis])
         names, found, errors, notes = list[str](), list[Floats](), dict[int, str](), list[str]()
         for path in self.poses:
             try:
@@ -154,25 +174,32 @@ class RefineSpec(Spec[int]):
 
     def sha256(self, item: int) -> str:
         """Compute the mark of a pose: of its complex as it was read."""
-        return sha256_of({"complex": self.source.sha256, "positions": self.starts[1].positions[item].tolist()})
+        return sha256_of({"complex": self._sha256_of_complex, "positions": self.starts[1].positions[item].tolist()})
+
+    @cached_property
+    def _sha256_of_complex(self) -> str:
+        """SHA-256 of the complex's file, or of its atoms."""
+        return sha256_of(self.path) if self.source is None else self.source.sha256
 
     def settings(self) -> dict[str, str]:
         """Write the fields as texts, less what changes no result."""
-        found = {name: text for name, text in super().settings().items() if name not in ("output", "poses")}
-        return found | {"options": sha256_of(self.options)}
+        passed_over = ("output", "poses", "keep")
+        found = {name: text for name, text in super().settings().items() if name not in passed_over}
+        return found | {"path": self._sha256_of_complex, "options": sha256_of(self.options)}
 
     def facts(self) -> dict[str, object]:
         """Name the device."""
         return {"device": str(get_device(self.options.get("device")))}
 
-    def target(self, item: int) -> Path:
-        """Name the file of a refined complex."""
-        return Path(self.output) / f"{self.name(item)}.pdb"
+    def target(self, item: int) -> Path | None:
+        """Name the file of a refined complex; None if none is written."""
+        return Path(self.output) / f"{self.name(item)}.pdb" if self.output else None
 
     def still_counts(self, record: Record, item: int) -> bool:
         """True if its file is still there as it was written."""
+        target = self.target(item)
         try:
-            written = read_file(self.target(item)).sha256
+            written = None if target is None else read_file(target).sha256
         except PeleError:
             return False
         has_score = "score" in record.result.get("after", {})  # which earlier versions did not write
@@ -204,16 +231,19 @@ class RefineSpec(Spec[int]):
                     yield Record.failed_by(InputError(refined.errors[place]), self.name(item), self.sha256(item))
                     continue
                 positions = refined.positions[place]
-                begin()
-                written = self._write(item, positions)
+                target, more = self.target(item), {}
+                if target is not None:
+                    begin()
+                    more = {WRITTEN: self.write(target, positions)}
+                if self.keep is not None:
+                    self.keep(item, positions)
                 result = self._result(refined, place, starts[place])
-                yield Record(self.name(item), self.sha256(item), result, more={WRITTEN: written})
+                yield Record(self.name(item), self.sha256(item), result, more=more)
 
-    def _write(self, item: int, positions: Floats) -> str:
+    def write(self, target: Path, positions: Floats) -> str:
         """Write a complex, and give the SHA-256 of its file."""
-        target = self.target(item)
         make_folder(target.parent)
-        write_conformation(target, Content(self.refiner.atoms.moved(positions), source=str(self.path)))
+        write_conformation(target, Content(self.refiner.atoms.moved(positions), source=self.title))
         return read_file(target).sha256
 
     def _result(self, refined: Refined, k: int, start: Floats) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from ..atoms import Atoms, Floats
 from ..atoms.chemistry import is_polymer
 from ..binding import Binding
 from ..binding.parts import Chosen
-from ..common.arguments import callback, choice, number, numbers, positions_of, whole_number
+from ..common.arguments import callback, choice, former_keywords, number, numbers, positions_of, whole_number
 from ..common.errors import InputError
 from ..common.variant import Progress
 from ..energy.terms import PositionalRestraint
@@ -37,45 +37,46 @@ _STEEP = 10.0  # kcal/mol/A^2: how firmly the first round holds, while clashes p
 class Refiner:
     """Refinement of poses of one ligand in one receptor, prepared once.
 
-    Residues within `near` of a pose and the ligand move, all else stays. If the pose clashes, side chains close to the
-    ligand are predicted first. Then a round of minimisation takes clashes away, while atoms are held firmly. A second
-    round holds the ligand's heavy atoms and the backbone by `hold`, from `free` off their start on. A pose has the same
-    result alone and beside others.
+    The ligand and residues within `moving_radius` of the pose move; all else stays. If the pose clashes, side chains
+    close to the ligand are predicted first. Then a round of minimisation removes clashes, while atoms are held firmly.
+    A second round restrains the ligand's heavy atoms and the backbone by `restraint`, beyond `free_radius` of their
+    start. A pose has the same result alone and in any company.
 
     atoms : of the complex, with a force field; ligand : a selection (docs/selection.md), a mask or indices
-    near : A; side_chains : A from a ligand that clashes, within which side chains are predicted, 0 for none
-    hold : kcal/mol/A^2; free : A
+    moving_radius : A; side_chains : A from a ligand that clashes, within which side chains are predicted, 0 for none
+    restraint : kcal/mol/A^2; free_radius : A
     tolerance : rms gradient at which a pose is done, kcal/mol/A; max_iterations : of each round
     model : SolventModel; precision, device : as in `energy`
 
     Raises InputError for parts that hold no atom, and as `energy` does.
     """
 
+    @former_keywords(near="moving_radius", hold="restraint", free="free_radius")
     def __init__(
         self,
         atoms: Atoms,
         ligand: Chosen,
         *,
-        near: float = 8.0,
+        moving_radius: float = 8.0,
         side_chains: float = 6.0,
-        hold: float = 1.0,
-        free: float = 1.0,
+        restraint: float = 1.0,
+        free_radius: float = 1.0,
         tolerance: float = 0.2,
         max_iterations: int = 500,
         model: SolventModel | None = None,
         precision: str = "float32",
         device: Device | int | str | None = None,
     ) -> None:
-        number("near", near, "a number of Angstrom, 0 or more,", least=0)
+        number("moving_radius", moving_radius, "a number of Angstrom, 0 or more,", least=0)
         number("side_chains", side_chains, "a number of Angstrom, 0 or more,", least=0)
-        number("hold", hold, "a number of kcal/mol/A^2, 0 or more,", least=0)
-        number("free", free, "a number of Angstrom, 0 or more,", least=0)
+        number("restraint", restraint, "a number of kcal/mol/A^2, 0 or more,", least=0)
+        number("free_radius", free_radius, "a number of Angstrom, 0 or more,", least=0)
         self.binding = Binding(atoms, ligand, model=model, precision=precision, device=device)
         self.atoms, self.notes = self.binding.atoms, self.binding.notes
         self.ligand, self.receptor = self.binding.parts.ligand, self.binding.parts.receptor
         if self.atoms.labels is None:
             raise InputError("these atoms have no residues; read them from a structure file")
-        self.near, self.side_chains = float(near), float(side_chains)
+        self.moving_radius, self.side_chains = float(moving_radius), float(side_chains)
         self._limits: dict[str, Any] = {
             "tolerance": tolerance,
             "max_iterations": whole_number("max_iterations", max_iterations),
@@ -90,8 +91,8 @@ class Refiner:
         held[self.receptor] = backbone[self.receptor]
         self._chains = side_chains_of(self.atoms) if side_chains else []
         self._guarded = _guarded(self.atoms)
-        self._held, self._hold = held, float(hold)
-        self._restraint = PositionalRestraint(_STEEP, atoms=held, flat=float(free), name=_HELD)
+        self._held, self._hold = held, float(restraint)
+        self._restraint = PositionalRestraint(_STEEP, atoms=held, flat=float(free_radius), name=_HELD)
 
     def __repr__(self) -> str:
         counts = f"{len(self.receptor):,} and {len(self.ligand):,} atoms"
@@ -138,10 +139,10 @@ class Refiner:
         return whole
 
     def moving(self, positions: Floats) -> NDArray[np.bool_]:
-        """Choose the atoms that move: the ligand, and residues with an atom within `near` of it, (n,)."""
+        """Choose the atoms that move: the ligand, and residues with an atom within `moving_radius` of it, (n,)."""
         positions = positions_of(positions)
         apart = positions[:, None] - positions[self.ligand]
-        close = (np.einsum("ijk,ijk->ij", apart, apart) <= self.near**2).any(axis=1)
+        close = (np.einsum("ijk,ijk->ij", apart, apart) <= self.moving_radius**2).any(axis=1)
         assert self.atoms.labels is not None
         residues = self.atoms.labels.residue_index
         mask: NDArray[np.bool_] = np.isin(residues, np.unique(residues[close]))

@@ -46,7 +46,7 @@ class Files:
         """
         output = simulation.output
         if folder is None and not output.report_path:
-            raise FormatError(f"{simulation.path}: PELE_Output names no reportPath; name a folder, by -o say")
+            raise FormatError(f"{simulation.path}: PELE_Output names no reportPath; name a folder by `output`")
 
         def place(given: str) -> Path | None:
             if not given or given == os.devnull:
@@ -144,7 +144,7 @@ def earlier_seed(files: Files) -> int | None:
     for path in files.journals():
         seed = read_journal(path).settings.get("seed", "")
         if not seed.isdecimal():
-            raise FormatError(f"{path}: is no journal of explorers; name another folder, or start without --resume")
+            raise FormatError(f"{path}: is no journal of explorers; name another folder, or leave out `resume`")
         return int(seed)
     return None
 

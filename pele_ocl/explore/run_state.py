@@ -52,7 +52,7 @@ class StateFile:
             pass
         raise FormatError(
             f"{self.path}: is damaged, or of an earlier version, whose states are not read any more; start anew, "
-            "without --resume"
+            "without `resume`"
         )
 
     def _coded(self, value: Any, arrays: dict[int, tuple[str, NDArray[Any]]]) -> Any:

@@ -31,7 +31,6 @@ from ..jobs.journal import Journal
 from ..jobs.records import Record
 from ..jobs.shards import Shard
 from ..reading import read
-from . import Step
 from .control import Simulation, SimulationTask
 from .control.building import MetricMaker, box_of, constraint_terms, ligand_of, native_of
 from .control.conditions import any_holds
@@ -43,6 +42,7 @@ from .control.explorers import (
     settings_of,
     state_of,
 )
+from .explorer import Step
 from .metrics import States
 from .reports import AppendedFile, numbered, report_head, report_row
 from .run_files import OVER, WHOLE, Files, refuse_inputs, refuse_other_reports, remove_earlier
@@ -54,6 +54,7 @@ STATE_SECONDS = 5.0  # at least, between states that are written down
 MOST_SEED = (1 << 32) - 1
 _GOLDEN = 0x9E3779B9  # odd, and far from small numbers: seeds of tasks of one run meet none of the next seeds'
 END = "END\n"
+BINDING = "Binding Energy"  # column of reports
 _ENDED = "ended before this step, because a condition to exit holds"
 
 
@@ -91,6 +92,14 @@ class Steps:
     failures: dict[int, str]
     notes: dict[int, list[str]]
 
+    @property
+    def lowest(self) -> dict[str, float]:
+        """Lowest energy, and lowest binding energy if there is one, kcal/mol; without those that are no numbers."""
+        found = {"energy": self.energies}
+        if BINDING in self.columns:
+            found["binding"] = self.values[:, self.columns.index(BINDING)]
+        return {name: float(np.nanmin(values)) for name, values in found.items() if np.isfinite(values).any()}
+
 
 class Exploration:
     """Run of a control file, or of a part of its explorers. Their files are the same bytes as in the whole run.
@@ -124,7 +133,7 @@ class Exploration:
         self.lengths = [task.parameters.number_of_pele_steps if steps is None else steps for task in self.tasks]
         own_seed = simulation.seed if seed is None else seed
         if own_seed is None and part.count > 1:
-            raise InputError(f"{simulation.path}: names no seed, and processes need the same; give one, by --seed")
+            raise InputError(f"{simulation.path}: names no seed, and processes need the same; give one by `seed`")
         self.seed = int(time.time()) % MOST_SEED if own_seed is None else own_seed % (MOST_SEED + 1)
         self.numbers = list(range(1, explorers + 1))
         control = simulation.energies
@@ -171,7 +180,7 @@ class Exploration:
 
     @property
     def data(self) -> tuple[Path, ...]:
-        """Folders Data and DataLocal, of `--pele-data` also within the ones that are given."""
+        """Folders Data and DataLocal, of `pele_data` also within the ones that are given."""
         return (*self.simulation.energies.data, *data_folders([Path(root) for root in self._parameters.pele_data]))
 
     @property
@@ -607,7 +616,7 @@ def _is_same_molecule(one: Atoms, other: Atoms) -> bool:
 def _single_files(simulation: Simulation) -> list[Path]:
     """Find the file of each complex. Raises InputError for none, for several of one, and for one that is not there."""
     if not simulation.complexes:
-        raise InputError(f"{simulation.path}: names no complex; give one or more, by --complex FILE say")
+        raise InputError(f"{simulation.path}: names no complex; give one or more by `complexes`")
     paths = []
     for files in simulation.complexes:
         if len(files) > 1:

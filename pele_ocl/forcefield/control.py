@@ -14,9 +14,11 @@ from os import PathLike
 from pathlib import Path
 
 from ..common.errors import FormatError, printable
+from ..common.notes import Note
 from ..common.textfiles import lines, quoted
 
 DATA_FOLDERS = ("Data", "DataLocal")
+FIRST_COMPLEX = "first_complex"  # code of the note that other complexes of the file were not taken
 _MOST = 1e6
 _DEFAULT_IONIC_STRENGTH = 0.15  # mol/L, PELE's own
 # Solvents of PELE by their GB model here.
@@ -90,7 +92,8 @@ def settings_for_energies(file: Path, whole: object) -> ControlFile:
     paths = list(_complex(blocks, start))
     several = start.get("MultipleComplex")
     if isinstance(several, list) and len(several) > 1 and paths:
-        notes.append(f"{file}: names {len(several)} complexes; the first, {printable(paths[0][:80])}, was taken")
+        taken = f"{file}: names {len(several)} complexes; the first, {printable(paths[0][:80])}, was taken"
+        notes.append(Note(taken, code=FIRST_COMPLEX))
     return ControlFile(
         path=file,
         forcefield=blocks.text(start, "ForceField", "") or None,

@@ -23,7 +23,7 @@ class Checks:
         self.name, self.strict, self.findings, self._heard = str(name), strict, list[Finding](), heard
 
     def add(self, *findings: Finding) -> None:
-        """Tell further findings on stderr. Raises InputError for one that is refused; with --strict, or noted."""
+        """Tell further findings on stderr. Raises InputError for one that is refused; if strict, or noted."""
         named = [replace(finding, text=f"{self.name}: {finding.text}") for finding in findings]
         require(named, self.strict)
         for finding in named:

@@ -196,12 +196,12 @@ class EvaluationSpec(StructureSpec, Generic[R]):
 
     def molecule(self, source: InputFile) -> MoleculeRead:
         """Read the structure of a file, or its models, with the radii of the solvent. Raises PeleError."""
-        if self.needs_lennard_jones:
+        if self._needs_lennard_jones:
             require_lennard_jones(source)
         found = self._reading.molecule(source, self.models)
         return replace(found, atoms=self.model.choose_radii(found.atoms))
 
-    needs_lennard_jones = False  # whether a format without these parameters is refused
+    _needs_lennard_jones = False  # whether a format without these parameters is refused
 
     @cached_property
     def _reading(self) -> Reading:

@@ -1,10 +1,15 @@
-"""Names of the files that a job writes, one for each structure."""
+"""Names of the files that a job reads and writes, one for each structure."""
 
 from __future__ import annotations
 
+import glob
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..common.errors import FormatError
+from ..common.writing import refuse_target
+from ..forcefield import is_parameter_file
 from ..formats import StructureFormat, is_structure, structure_format
 from ..formats.conformation_files import require_suffix
 
@@ -38,3 +43,27 @@ class OutputNames:
         target = Path(self.pattern.replace(NAME, stem) + suffix)
         require_suffix(target)
         return target
+
+
+def expanded(paths: Iterable[Path]) -> tuple[Path, ...]:
+    """List the paths, each once, with the files that match in place of a pattern such as 'designs/*.pdb'."""
+    found: dict[Path, None] = {}
+    for path in paths:
+        matches = [] if path.exists() else sorted(glob.glob(str(path), recursive=True))
+        found |= dict.fromkeys(map(Path, matches)) if matches else {path: None}
+    return tuple(found)
+
+
+def refuse_overwriting(output: Path, inputs: Sequence[Path]) -> None:
+    """Raise FormatError for an output that is an input or cannot be written.
+
+    A folder that is read, a force field say, has inputs in its files with parameters; others may be there.
+    """
+    refuse_target(output, [path for path in inputs if not path.is_dir()])
+    for folder in inputs:
+        if output.is_file() and _is_below(output, folder) and is_parameter_file(output):
+            raise FormatError(f"{output}: belongs to the input {folder}; give the output another name")
+
+
+def _is_below(path: Path, folder: Path) -> bool:
+    return folder.is_dir() and folder.resolve() in path.resolve().parents

@@ -1,4 +1,4 @@
-"""Provenance of results, as their files and JSON objects have it."""
+"""Provenance of results, as their files and JSON objects have it: the input, the program, the call."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 
 from ..atoms import Atoms
 from ..common.inputfile import InputFile
+from ..report import Report
+from .journal import make_folder
 from .records import SCHEMA
 from .texts import Computation, software
 
@@ -57,3 +59,32 @@ def record_head(source: InputFile | None) -> dict[str, Any]:
     """Beginning of a record: its version, the structure and its SHA-256, empty of atoms that no file brought."""
     sha256 = "" if source is None else source.sha256
     return {"schema": SCHEMA, "structure": "" if source is None else str(source), "sha256": sha256}
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Facts that the files of a job name; a front end adds its own. It pickles, for workers."""
+
+    def of_file(
+        self, source: InputFile, target: Path | None, coordinates: InputFile | Path | None = None
+    ) -> dict[str, object]:
+        """Give the facts of a file that is made of one structure.
+
+        target : its path, None if it is all that the call writes; coordinates : file with the positions of a topology
+        """
+        return {
+            "input": str(source),
+            "input_sha256": source.sha256,
+            **({} if coordinates is None else {"coordinates": str(coordinates)}),
+            **({"coordinates_sha256": coordinates.sha256} if isinstance(coordinates, InputFile) else {}),
+            **self.of_call(),
+        }
+
+    def of_call(self) -> dict[str, object]:
+        """Give the facts of a file that is made of all structures."""
+        return {"software": software()}
+
+    def save(self, table: Report, path: Path) -> None:
+        """Write a table with the facts of the call before its own."""
+        make_folder(path.parent)
+        Report(table.title, table.columns, {**self.of_call(), **table.facts}).save(path)

@@ -26,6 +26,7 @@ class Record:
     error : reason of a failure, on one line; "" if there is none
     code : word by which programs know the reason; docs/records.md
     more : what a journal keeps beside the record, of files that were written, say
+    cause : the error, where this process met it
     """
 
     structure: str
@@ -34,12 +35,18 @@ class Record:
     error: str = ""
     code: str = ""
     more: Mapping[str, Any] = field(default_factory=dict)
+    cause: PeleError | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def failed_by(cls, reason: object, structure: object, sha256: str = "") -> Record:
         """Make the record of an item that failed."""
-        code = reason.code if isinstance(reason, PeleError) else "error"
-        return cls(str(structure), sha256, error=one_line(str(reason)), code=code)
+        code, cause = (reason.code, reason) if isinstance(reason, PeleError) else ("error", None)
+        return cls(str(structure), sha256, error=one_line(str(reason)), code=code, cause=cause)
+
+    def refuse(self) -> None:
+        """Raise the error of an item that failed, or InputError with its sentence."""
+        if self.failed:
+            raise self.cause or InputError(self.sentence, code=self.code or None)
 
     @property
     def failed(self) -> bool:

@@ -34,7 +34,7 @@ def connected(workers: int | None, scheduler: str | None, device: str | None) ->
     """A client of Dask whose workers have an OpenCL device each, closed when the block ends.
 
     workers : how many processes of this machine to start; scheduler : the address of a scheduler, or its file
-    device : the choice, as --device has it
+    device : the choice, as PELE_OCL_DEVICE has it
 
     Raises InputError where Dask is not installed, nothing answers, or workers were started without the resource `ocl`;
     DeviceError where no device of a worker fits.

@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from numpy.typing import ArrayLike
 
 from ..atoms import Atoms
+from ..common.arguments import former_keywords
+from ..common.errors import InputError, KeywordError
 from ..common.modules import lazy_names, make_callable
 from ..common.variant import Progress
+from ..contract import Image
 from ..energy import Term
+from ..energy.restraints import Held, Texts
 from ..gb_models.solvent_model import SolventModel
+from ..jobs.provenance import Provenance
+from ..jobs.shards import Shard
+from ..jobs.sharing import Place
 from .many import EachOptions, minimize_all
 from .minimizer import Minimizer, Watch
-from .options import METHODS
+from .options import METHODS, tolerance_of
 from .result import REASONS, MinimizeBatch, MinimizeResult
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
+    from ..reading import Reading
+    from ..trajectories import Trajectory
+    from ..trajectories.frames import FrameWords
+    from ..trajectories.reading import Paths
+    from .conformations import OpensFrames
 
 __all__ = ["METHODS", "REASONS", "MinimizeBatch", "MinimizeResult", "Minimizer", "minimize", "minimize_many"]
 
@@ -30,64 +44,182 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
             "options": "Stopping",
             "preconditioner": "BLOCK FIRST_STIFFNESS HALF REACH REST SIDE block_order",
             "seats": "PlanSeats Seated",
+            "spec": "setting_text",
         },
     )
 
 
+What = Atoms | str | PathLike[str]  # to minimise
+
+
+@overload
 def minimize(
-    atoms: Atoms,
+    what: What, *, models: Literal["one"] = "one", trajectory: None = None, **options: Any
+) -> MinimizeResult: ...
+@overload
+def minimize(what: What, *, models: Literal["all"], **options: Any) -> MinimizeBatch: ...
+@overload
+def minimize(what: What, *, trajectory: Trajectory | Paths, **options: Any) -> MinimizeBatch: ...
+@overload
+def minimize(what: Sequence[What], **options: Any) -> MinimizeBatch: ...
+@former_keywords(largest="max_gradient", energy_change="energy_tolerance", restore="bond_repair")
+def minimize(
+    what: What | Sequence[What],
     *,
     method: str = "lbfgs",
-    tolerance: float = 0.1,
-    largest: float | None = None,
-    energy_change: float | None = None,
+    tolerance: float | str = 0.1,
+    max_gradient: float | None = None,
+    energy_tolerance: float | None = None,
     max_iterations: int = 10_000,
     max_seconds: float | None = None,
     terms: Sequence[Term] = (),
     frozen: ArrayLike | None = None,
+    restrain: Texts = (),
+    distance: Texts = (),
+    torsion: Texts = (),
+    reference: str | PathLike[str] | None = None,
+    freeze: str | None = None,
     constraints: str | None = None,
-    restore: bool = True,
+    bond_repair: bool = True,
     rounds: int = 1,
     fixed_radii: bool = False,
     one_four: Literal["scale", "exclude"] = "scale",
     cutoff: float | None = None,
-    only_terms: Sequence[str] | None = None,
+    only_terms: str | Sequence[str] | None = None,
     precision: str = "float32",
     variant: str = "auto",
     device: Device | int | str | None = None,
-    model: SolventModel | None = None,
-) -> MinimizeResult:
-    """Move the atoms downhill to a minimum of their energy; docs/theory/minimize.md has the method.
+    model: SolventModel | int | None = None,
+    strict: bool = False,
+    models: Literal["one", "all"] = "one",
+    trajectory: Trajectory | Paths | OpensFrames | None = None,
+    frames: FrameWords = None,
+    topology: str | PathLike[str] | None = None,
+    image: Image | None = None,
+    output: str | PathLike[str] | None = None,
+    table: str | PathLike[str] | None = None,
+    resume: bool = False,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    shard: str | Shard | None = None,
+    errors: Literal["raise", "record"] = "raise",
+    progress: Progress | None = None,
+    watch: Watch | None = None,
+    reading: Reading | None = None,
+    provenance: Provenance | None = None,
+    **words: Any,
+) -> MinimizeResult | MinimizeBatch:
+    """Move atoms downhill to a minimum of their energy; docs/theory/minimize.md has the method.
 
-    Use Minimizer for many conformations of one molecule, minimize_many for many molecules.
+    Minimizer is for many calls with one molecule in memory, minimize_many for many molecules in memory.
 
-    atoms : as `energy` takes them, with the bonded terms of a force field
+    what : Atoms as `energy` takes them, with the bonded terms of a force field, or the path of a structure; or a list
+        of these, or a pattern of paths such as "designs/*.pdb"
     method : "lbfgs", "newton" for truncated Newton as PELE has it, "fire", or "steepest" for steepest descent alone
     tolerance : ends if the root mean square gradient, sqrt(sum |g|^2 / n) of the n atoms that move, is at most this,
-        kcal/mol/A; OpenMM's minimiser compares it so, with a default of 10 * units.KJ_PER_MOL_NM
-    largest : ends where no atom's gradient is larger, kcal/mol/A
-    energy_change : ends where three iterations in a row change the energy by less, kcal/mol
+        kcal/mol/A, or a text with its unit, "1kJ/mol/nm"; OpenMM's minimiser compares it so, with a default of
+        10 * units.KJ_PER_MOL_NM
+    max_gradient : ends where no atom's gradient is larger, kcal/mol/A
+    energy_tolerance : ends where three iterations in a row change the energy by less, kcal/mol
     max_iterations, max_seconds : limits; a structure that reaches them is not converged, which is no error
-    terms : further terms, such as PositionalRestraint(10.0)
+    terms : further terms, such as PositionalRestraint(10.0), of a molecule that is given as Atoms
     frozen : atoms that stay where they are, a mask (n,) or indices; what they give each other is left out as in
         `energy`, if all structures have them where `atoms` does
+    restrain : holds atoms at their first positions, "SELECTION:K" or "SELECTION:K,FLAT": "backbone:10", K in
+        kcal/mol/A^2, FLAT in A; one text or several, as of the next two
+    distance : holds two atoms at a distance, "ATOM|ATOM:K,R0" or "ATOM|ATOM:K,R0,FLAT", each a selection, in A
+    torsion : holds a torsion at an angle, "A|B|C|D:K,DEGREES" or with FLAT, K in kcal/mol/rad^2
+    reference : structure with the positions that `restrain` holds atoms at, by default where each begins
+    freeze : atoms that do not move, as a selection: "not within 6 of resname LIG"
     constraints : "hbonds" holds bonds to hydrogen at the lengths of the force field, to 1e-5 A; "hbonds-present" at
         their present lengths; the gradient is then along what they leave
-    restore : bring bonds near their lengths before the first step if more than 2 % of them are 0.5 A off; the result
-        says how many were
+    bond_repair : bring bonds near their lengths before the first step if more than 2 % of them are 0.5 A off; the
+        result says how many were
     rounds : minimise so many times over, as far as atoms still move, each up to max_iterations
     fixed_radii : keep the Born radii that a structure has at the beginning of each round, as PELE's alphaUpdated: false
-    one_four, cutoff, only_terms, precision, variant, device, model : as in `energy`
+    one_four, cutoff, only_terms, precision, variant, device : as in `energy`
+    model : a SolventModel, or the number of the model to read of a file with several
+    strict : refuse structures with findings that are noted otherwise
+    models : "all" for all models of a PDB file; trajectory : files, or frames in memory, in place of the positions of
+        one structure, with frames, topology and image as of `pele_ocl.trajectory`
+    output : file to write; of several structures a folder, or a name such as "minima/{name}.cif"; of a trajectory or
+        all models one file. By default nothing is written
+    table : file of `result.table()`: .csv, .h5 or .json
+    resume : go on with an interrupted run of several structures or frames that wrote to `output`
+    workers, scheduler, shard : as of `jobs.run`, of several structures and of frames
+    errors : "record" for NaN and a sentence in `errors` where a structure fails; "raise" for an InputError
+    progress : called with the share that is done, 0 to 1
+    watch : called with the structures done, with all, and with the largest rms gradient of the others, kcal/mol/A
+    reading : how files are read, a Reading; or in words its fields, as of `pele_ocl.read` (forcefield, select,
+        coordinates ...), and constants of the solvent (gb, like, ionic_strength ...)
+    provenance : facts that files name
 
-    Raises InputError for options that do not exist, and for a structure that cannot be minimised: it says why.
+    Returns the MinimizeResult of one structure, else a MinimizeBatch. Results whose structures were written by a run of
+    several read their atoms from these files when they are asked for them.
+
+    Raises InputError for options that do not exist or do not fit each other, and for a structure that cannot be
+    minimised: it says why. Raises FormatError for files that cannot be read or written.
+
+        >>> import pele_ocl
+        >>> from pele_ocl.common.installation import shipped
+        >>> path = shipped("data") / "structures" / "trialanine.pdb"
+        >>> result = pele_ocl.minimize(path, tolerance="4kJ/mol/A", restrain="backbone:1")
+        >>> result.converged, bool(result.total < result.energy_before.total)
+        (True, True)
     """
-    minimizer = Minimizer(
-        atoms, method=method, tolerance=tolerance, largest=largest, energy_change=energy_change,
-        max_iterations=max_iterations, max_seconds=max_seconds, terms=terms, frozen=frozen, constraints=constraints,
-        restore=restore, rounds=rounds, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff,
-        only_terms=only_terms, precision=precision, variant=variant, device=device, model=model,
+    from ..trajectories.given import FrameOptions
+    from .conformations import Frames
+    from .running import Run, described_by, terms_listed
+    from .spec import MinimizeSpec
+
+    taken: OpensFrames | None = None
+    first: FrameOptions | None = None
+    if (files := _files_of(trajectory)) is not None:
+        select = words.get("select") if reading is None else None
+        own = None if topology is None else Path(topology)
+        taken = first = FrameOptions(files, cast(Any, frames), select, own, image=image)
+        words = words if topology is None else {name: value for name, value in words.items() if name != "select"}
+    elif trajectory is not None:
+        given_frames: Any = trajectory
+        is_opened = hasattr(trajectory, "opened")
+        taken = given_frames if is_opened else Frames(given_frames, frames, topology, image or "auto")
+    else:
+        given = {"frames": frames, "topology": topology, "image": image}
+        for name, value in given.items():
+            if value is not None:
+                raise KeywordError(f"`{name}` is about a trajectory; give one as `trajectory`")
+    solvent, reads = described_by("minimize", words, model, reading, what, first)
+    options: dict[str, Any] = {
+        "method": method, "tolerance": tolerance_of(tolerance), "max_gradient": max_gradient,
+        "energy_tolerance": energy_tolerance, "max_iterations": max_iterations, "max_seconds": max_seconds,
+        "bond_repair": bond_repair, "rounds": rounds, "fixed_radii": fixed_radii, "one_four": one_four,
+        "cutoff": cutoff, "only_terms": terms_listed(only_terms), "constraints": constraints, "precision": precision,
+        "variant": variant, "device": device, "model": solvent,
+    }  # fmt: skip
+    held = Held.of(restrain, distance, torsion, reference, freeze)
+    if len(terms) or frozen is not None:
+        if held != Held():
+            raise InputError("choose one of `terms` and `restrain`, and one of `frozen` and `freeze`")
+        options |= {"terms": terms, "frozen": frozen}
+    tell = None if progress is None else (lambda done, n, _: progress(done / n))
+    place = Place(workers, scheduler, None if device is None else str(device))
+    run = Run(
+        MinimizeSpec(
+            "" if output is None else str(output), reads, options, strict, held.referring(reads),
+            Provenance() if provenance is None else provenance,
+        ),
+        taken, models, None if table is None else Path(table), resume, place,
+        Shard.of(shard) if isinstance(shard, str) else shard, errors, watch or tell,
     )  # fmt: skip
-    return minimizer.minimize()
+    return run.minimized(what)
+
+
+def _files_of(trajectory: Any) -> tuple[Path, ...] | None:
+    """List the files of a trajectory; None of frames in memory, and of what is opened already."""
+    if isinstance(trajectory, str | PathLike):
+        return (Path(trajectory),)
+    are_paths = isinstance(trajectory, list | tuple) and all(isinstance(each, str | PathLike) for each in trajectory)
+    return tuple(map(Path, trajectory)) if are_paths and trajectory else None
 
 
 def minimize_many(

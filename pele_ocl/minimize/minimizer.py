@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats
 from ..atoms.close_pairs import close_pair
-from ..common.arguments import array, callback, flag
+from ..common.arguments import array, callback, flag, former_keywords
 from ..common.errors import InputError
 from ..common.variant import Progress
 from ..energy import Energy, EnergyBatch, Term
@@ -27,7 +27,7 @@ from .bond_lengths import BondLengths
 from .constraints import BondConstraints, check_rigid
 from .iteration import Iteration
 from .newton import NewtonIteration
-from .options import EVALUATIONS_OF_NEWTON, Stopping, descent_of, rounds_of
+from .options import EVALUATIONS_OF_NEWTON, Stopping, descent_of, rounds_of, tolerance_of
 from .result import REASONS, MinimizeBatch, MinimizeResult
 from .scheduler import PlanScheduler
 from .seats import Seated
@@ -52,20 +52,21 @@ class Minimizer:
     It pickles by its atoms and options, as plans do.
     """
 
+    @former_keywords(largest="max_gradient", energy_change="energy_tolerance", restore="bond_repair")
     def __init__(
         self,
         atoms: Atoms,
         *,
         method: str = "lbfgs",
-        tolerance: float = 0.1,
-        largest: float | None = None,
-        energy_change: float | None = None,
+        tolerance: float | str = 0.1,
+        max_gradient: float | None = None,
+        energy_tolerance: float | None = None,
         max_iterations: int = 10_000,
         max_seconds: float | None = None,
         terms: Sequence[Term] = (),
         frozen: ArrayLike | None = None,
         constraints: str | None = None,
-        restore: bool = True,
+        bond_repair: bool = True,
         rounds: int = 1,
         fixed_radii: bool = False,
         one_four: Literal["scale", "exclude"] = "scale",
@@ -79,7 +80,8 @@ class Minimizer:
         self.descent = descent_of(method, constraints)
         self.rounds = rounds_of(rounds)
         atoms = SolventModel.or_default(model).choose_radii(atoms)
-        self.stopping = Stopping(tolerance, largest, energy_change, max_iterations, max_seconds)
+        tolerance = tolerance_of(tolerance)
+        self.stopping = Stopping(tolerance, max_gradient, energy_tolerance, max_iterations, max_seconds)
         self._make = partial(
             Energy, atoms, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, terms=terms,
             only_terms=only_terms, precision=precision, variant=variant, device=device, model=model,
@@ -88,11 +90,12 @@ class Minimizer:
         )  # fmt: skip
         self.energy = self._make(frozen=frozen)
         self._described: dict[str, Any] = dict(
-            method=method, tolerance=tolerance, largest=largest, energy_change=energy_change,
+            method=method, tolerance=tolerance, max_gradient=max_gradient, energy_tolerance=energy_tolerance,
             max_iterations=max_iterations, max_seconds=max_seconds, terms=self.energy.further_terms,
-            frozen=self.energy.frozen if self.energy.frozen.any() else None, constraints=constraints, restore=restore,
-            rounds=rounds, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, only_terms=only_terms,
-            precision=precision, variant=self.energy.variant, device=self.energy.device, model=self.energy.model,
+            frozen=self.energy.frozen if self.energy.frozen.any() else None, constraints=constraints,
+            bond_repair=bond_repair, rounds=rounds, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff,
+            only_terms=only_terms, precision=precision, variant=self.energy.variant, device=self.energy.device,
+            model=self.energy.model,
         )  # fmt: skip
         self._whole: Energy | None = None  # the same, with all that frozen atoms give each other
         self.free = ~self.energy.frozen & ~atoms.is_site
@@ -103,7 +106,8 @@ class Minimizer:
         if max_iterations:
             check_rigid(atoms, self.free, self.constraints)
         # Nothing is moved where there are to be no steps, or where no energy depends on bonds.
-        keeps_bonds = not flag("restore", restore) or max_iterations == 0 or "bond" not in self.energy._contents.names
+        has_bonds = "bond" in self.energy._contents.names
+        keeps_bonds = not flag("bond_repair", bond_repair) or max_iterations == 0 or not has_bonds
         self._lengths = None if keeps_bonds else BondLengths.of(atoms)
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:

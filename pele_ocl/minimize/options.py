@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -11,7 +12,9 @@ import numpy as np
 from ..atoms import Floats
 from ..common.arguments import choice, flag, number, whole_number
 from ..common.errors import InputError
+from ..common.textfiles import number as number_in
 from ..opencl.interface import STOPPING, Descent, StepState, Stop
+from ..units import KJ_PER_MOL_NM
 from .constraints import KINDS
 
 METHODS = {
@@ -37,22 +40,23 @@ class Stopping:
     """Bounds of a minimisation; whichever comes first ends it.
 
     tolerance : root mean square over the atoms that move of the length of their gradient, sqrt(sum g^2 / n), kcal/mol/A
-    largest : largest gradient of an atom, kcal/mol/A; None for no such bound
-    energy_change : change of the energy, kcal/mol, that three iterations in a row fall below; None for no such bound
+    max_gradient : largest gradient of an atom, kcal/mol/A; None for no such bound
+    energy_tolerance : change of the energy, kcal/mol, that three iterations in a row fall below; None for no such bound
     max_iterations : accepted steps; max_seconds : wall time of one call, None for no such bound
 
     Raises InputError for values that do not exist.
     """
 
     tolerance: float = 0.1
-    largest: float | None = None
-    energy_change: float | None = None
+    max_gradient: float | None = None
+    energy_tolerance: float | None = None
     max_iterations: int = 10_000
     max_seconds: float | None = None
 
     def __post_init__(self) -> None:
         number("tolerance", self.tolerance, "a number of kcal/mol/A, 0 or more,", least=0)
-        for name, unit in (("largest", "kcal/mol/A"), ("energy_change", "kcal/mol"), ("max_seconds", "seconds")):
+        units = {"max_gradient": "kcal/mol/A", "energy_tolerance": "kcal/mol", "max_seconds": "seconds"}
+        for name, unit in units.items():
             value = getattr(self, name)
             if value is not None:
                 number(name, value, f"a positive number of {unit}", above=0)
@@ -62,8 +66,9 @@ class Stopping:
         """Have structures that time ended be done by a bound that they are below. states : (m, N_STATE), changed"""
         columns = states.T
         ended = (columns[StepState.STOPPED] == Stop.TIME) & (columns[StepState.EVALUATIONS] > 0)
-        if self.largest is not None:
-            states[ended & (columns[StepState.LARGEST2] <= _square(self.largest)), StepState.STOPPED] = Stop.LARGEST
+        if self.max_gradient is not None:
+            is_small = columns[StepState.LARGEST2] <= _square(self.max_gradient)
+            states[ended & is_small, StepState.STOPPED] = Stop.LARGEST
         is_below = columns[StepState.GRADIENT2] <= columns[StepState.MOVING] * _square(self.tolerance)
         states[ended & is_below, StepState.STOPPED] = Stop.GRADIENT
 
@@ -72,8 +77,8 @@ class Stopping:
         return STOPPING.pack(
             precision,
             mean2=_square(self.tolerance),
-            largest2=NEVER if self.largest is None else _square(self.largest),
-            energy=NEVER if self.energy_change is None else self.energy_change,
+            largest2=NEVER if self.max_gradient is None else _square(self.max_gradient),
+            energy=NEVER if self.energy_tolerance is None else self.energy_tolerance,
             iterations=self.max_iterations,
             most_step=MOST_STEP,
             ramp2=RAMP**2,
@@ -85,16 +90,40 @@ def _square(value: float) -> float:
     return min(float(value), _MOST) ** 2
 
 
+_UNITS = {"kcal/mol/A": 1.0, "kJ/mol/nm": KJ_PER_MOL_NM, "kcal/mol/nm": 0.1, "kJ/mol/A": 10 * KJ_PER_MOL_NM}
+_FACTORS = {"": 1.0, **{unit.lower(): factor for unit, factor in _UNITS.items()}}
+_ANGSTROM = str.maketrans({"Å": "a", "å": "a", "\N{ANGSTROM SIGN}": "a"})
+
+
+def tolerance_of(tolerance: float | str) -> float:
+    """Give an rms gradient in kcal/mol/A: a number, or a text such as `0.1`, `1kJ/mol/nm` or `0.1 kcal/mol/Å`.
+
+    Raises InputError for a text that is none.
+    """
+    if not isinstance(tolerance, str):
+        return tolerance
+    found = re.fullmatch(r"\s*([-+.\deE]+)\s*(\S*)\s*", tolerance)
+    value = number_in(found[1]) if found else None
+    factor = _FACTORS.get(found[2].translate(_ANGSTROM).lower()) if found else None
+    if value is None or factor is None or not 0 <= value < float("inf"):
+        raise InputError(
+            f"the tolerance is {tolerance[:60]!r}; a number, 0 or more, is needed, of kcal/mol/A or with its unit: "
+            f"{', '.join(_UNITS)}"
+        )
+    return value * factor
+
+
 def check_options(options: Mapping[str, Any]) -> None:
     """Raise InputError for options of Minimizer that do not exist, or not so, whatever the molecule is."""
     bounds = [field.name for field in fields(Stopping)]
-    known = ("method", *bounds, "constraints", "restore", "rounds")
+    known = ("method", *bounds, "constraints", "bond_repair", "rounds")
     if unknown := [name for name in options if name not in known]:
         raise InputError(f"there is no option {unknown[0]} of minimisation; there are {', '.join(known)}")
     descent_of(options.get("method", "lbfgs"), options.get("constraints"))
-    Stopping(**{name: options[name] for name in bounds if name in options})
+    given = {name: options[name] for name in bounds if name in options}
+    Stopping(**{**given, "tolerance": tolerance_of(options.get("tolerance", Stopping.tolerance))})
     rounds_of(options.get("rounds", 1))
-    flag("restore", options.get("restore", True))
+    flag("bond_repair", options.get("bond_repair", True))
     if options.get("constraints") is not None:
         choice("constraints", options["constraints"], KINDS)
 

@@ -2,31 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from operator import index
-from typing import Any, overload
+from os import PathLike
+from pathlib import Path
+from typing import Any, cast, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats, Ints, Strings
+from ..common.arguments import file_path
 from ..common.errors import InputError
+from ..common.writing import replacing
+from ..contract import of_energy, of_structure, require
 from ..energy.result import ALL_TERMS
+from ..formats.conformation_files import (
+    CONFORMATION_FORMATS,
+    ConformationFile,
+    Content,
+    layout_of,
+    require_suffix,
+    write_conformation,
+)
+from ..gb_models.solvent_model import SolventModel
+from ..jobs.facts import composition_as_json, notes_of, settings
+from ..jobs.journal import make_folder
+from ..jobs.outputs import NAME, OutputNames
+from ..jobs.records import Record
+from ..opencl.device import get_device
+from ..report import Column, Report, Reported
 from ..results import Terms
+from .rounding import rounding_gradient
 
 # In the order of opencl.interface.Stop, from 1.
 REASONS = ("gradient", "largest", "energy", "iterations", "stuck", "time")
 CONVERGED = ("gradient", "largest", "energy")
+UNIT = "kcal/mol"
+_NUMBERS = {
+    "rms_gradient": f"{UNIT}/angstrom", "largest_gradient": f"{UNIT}/angstrom",
+    "rounding_gradient": f"{UNIT}/angstrom", "iterations": "", "evaluations": "", "restored": "",
+    "rms_displacement": "angstrom", "seconds": "s",
+}  # fmt: skip
+Row = Mapping[str, Any]  # a record as JSON has it
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class MinimizeResult:
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """Where a result comes from.
+
+    content : what files have beside the positions, of the structure before it was minimised; None if it failed
+    record : None to make it of the result when it is asked for; options : of the Minimizer, for that
+    """
+
+    content: Content | None
+    record: Record | None = None
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class MinimizeResult(Reported):
     """One structure after its minimisation.
 
     atoms : the relaxed molecule
     energy_before, energy_after : Terms, kcal/mol; before, of the positions that were given, NaN if atoms
         overlapped too much for a number
+    gradient : (n, 3) kcal/mol/A; results that were read from files have none, and raise InputError for it
     restored : bonds of a shaken start that were off their lengths and brought near them before the first step
         (docs/theory/minimize.md, section 4); 0 if it began from the positions that were given
     rms_gradient : root mean square of the gradients of the atoms that move, sqrt(sum |g|^2 / n), kcal/mol/A
@@ -35,12 +78,14 @@ class MinimizeResult:
     stopped_by : of REASONS, by what it ended: "stuck" where no step lowered the energy any more, as rounding decides
     rms_displacement : of the atoms from where they began, without superposition, A
     seconds : from the begin of its batch until the structure was done, beside others if any were
+    origin : of results of `pele_ocl.minimize`, its file and record
+    error : why the structure failed, "" if it did not; energies of a failed one are NaN, and it has no atoms
     """
 
     atoms: Atoms
     energy_before: Terms
     energy_after: Terms
-    gradient: Floats = field(repr=False)
+    gradient: Floats
     rms_gradient: float
     largest_gradient: float
     iterations: int
@@ -49,6 +94,24 @@ class MinimizeResult:
     restored: int
     rms_displacement: float
     seconds: float
+    origin: Origin | None = None
+    error: str = ""
+
+    def __repr__(self) -> str:
+        name = self.name or "structure"
+        if self.error:
+            return f"MinimizeResult({name} failed: {self.error})"
+        before = float(self.energy_before.total)
+        return (
+            f"MinimizeResult({name}: total {self.total:,.3f} kcal/mol, before {before:,.3f}; rms gradient "
+            f"{self.rms_gradient:.3g} kcal/mol/A after {self.iterations:,} iterations, stopped by {self.stopped_by}; "
+            f"moved {self.rms_displacement:.3f} A)"
+        )
+
+    @property
+    def name(self) -> str:
+        """Name of the structure: its file as it was given, "" of atoms."""
+        return "" if self.origin is None else self.record.structure
 
     @property
     def positions(self) -> Floats:
@@ -58,15 +121,50 @@ class MinimizeResult:
     @property
     def total(self) -> float:
         """Sum of all terms after it, kcal/mol."""
-        return float(self.energy_after.total)
+        return float(self.energy_after.total) if self.energy_after.names else float("nan")
 
     @property
     def converged(self) -> bool:
         """Tell if a bound of gradient or energy ended it, no limit."""
         return self.stopped_by in CONVERGED
 
+    @property
+    def record(self) -> Record:
+        """Record of the structure, as files and journals have it."""
+        if self.origin is not None and self.origin.record is not None:
+            return self.origin.record
+        return record_of_atoms(self)
+
+    @property
+    def records(self) -> Sequence[Record]:
+        """The record alone, as a batch has them."""
+        return [self.record]
+
+    def table(self) -> Report:
+        """Return a table with one row: energies by term before and after, gradients, iterations."""
+        return MinimizeBatch([self], {}, self.seconds, [self.record]).table()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record as JSON has it (docs/records.md)."""
+        return self.record.to_dict()
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the structure as PDB, mmCIF, HDF5 or NetCDF, with the B-factors of its file; the suffix says which.
+
+        Raises FormatError for another suffix, and for a file that cannot be written.
+        """
+        target = file_path(path)
+        make_folder(target.parent)
+        write_conformation(target, self.content)
+
+    @property
+    def content(self) -> Content:
+        """Content of a file of the structure."""
+        known = None if self.origin is None else self.origin.content
+        return Content(self.atoms) if known is None else replace(known, atoms=self.atoms, n=1)
+
     def to_dict(self, name: str = "") -> dict[str, object]:
-        """Object of `pele-ocl minimize --json` for a structure of this name; None for what is not finite."""
+        """Return the numbers of a record, for a structure of this name; None for what is not finite."""
         return {
             "name": name,
             "energy_before": _finite_columns(self.energy_before),
@@ -82,25 +180,82 @@ class MinimizeResult:
         }
 
 
+class _Unloaded(MinimizeResult):
+    """A result whose atoms are read when they are first asked for, and whose gradient is not known."""
+
+    _load: Callable[[], Atoms]
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "gradient":
+            raise InputError("the gradient was not kept; compute it by `pele_ocl.energy` of these atoms")
+        if name != "atoms" or "_load" not in vars(self):
+            raise AttributeError(f"{type(self).__name__} has no {name!r}")
+        atoms = vars(self)["atoms"] = self._load()
+        return atoms
+
+
+def result_of_record(row: Row, load: Callable[[], Atoms], origin: Origin) -> MinimizeResult:
+    """Make the result of a record that did not fail; load : reads its atoms"""
+    before, after = (_terms_of(row[which]) for which in ("energy_before", "energy_after"))
+    names = [of.name for of in fields(MinimizeResult) if of.name in row and of.name not in ("seconds", "error")]
+    values = {name: row[name] for name in names} | {"energy_before": before, "energy_after": after}
+    return _unloaded(load, {**values, "seconds": row["seconds"]["total"], "origin": origin, "error": ""})
+
+
+def failed_result(reason: str, terms: Sequence[str], origin: Origin | None = None) -> MinimizeResult:
+    """Make the result of a structure that failed: NaN, and no atoms. terms : of the others"""
+    nothing = Terms(tuple(terms), np.full(len(terms), np.nan))
+    counts = dict.fromkeys(("iterations", "evaluations", "restored"), 0)
+    numbers = dict.fromkeys(("rms_gradient", "largest_gradient", "rms_displacement", "seconds"), float("nan"))
+    values = {"energy_before": nothing, "energy_after": nothing, **counts, **numbers, "stopped_by": ""}
+    return _unloaded(_Refusal(reason), {**values, "origin": origin, "error": reason})
+
+
+def _unloaded(load: Callable[[], Atoms], values: Mapping[str, Any]) -> MinimizeResult:
+    result = object.__new__(_Unloaded)
+    vars(result).update(values, _load=load)
+    return result
+
+
+@dataclass(frozen=True)
+class _Refusal:
+    """Raises InputError in place of reading atoms."""
+
+    reason: str
+
+    def __call__(self) -> Atoms:
+        raise InputError(self.reason)
+
+
+def _terms_of(energies: Mapping[str, float | None]) -> Terms:
+    values = {name: np.nan if value is None else value for name, value in energies.items() if name != "total"}
+    return Terms.of(values)
+
+
 def _finite_columns(terms: Terms) -> dict[str, float | None]:
     columns = {name: float(value) for name, value in terms.columns().items()}
     return {name: value if np.isfinite(value) else None for name, value in columns.items()}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MinimizeBatch(Sequence[MinimizeResult]):
+class MinimizeBatch(Sequence[MinimizeResult], Reported):
     """Results of m structures, in their order: `batch[i]` is the MinimizeResult of one, its properties are arrays.
 
     results : the MinimizeResult of each structure, None where it failed
-    errors : why structures failed, by their number from 0; asking for one of them raises that InputError
+    errors : why structures failed, by their number from 0
     seconds : of all
+    records : of results of `pele_ocl.minimize`: a Record of each
+    whole : of conformations of one molecule: their common Record
 
-    Arrays have NaN, False, 0 or "" for structures that failed.
+    Arrays have NaN, False, 0 or "" for structures that failed; `batch[i]` of one has NaN, too, its `error`, and raises
+    InputError with that if it is asked for atoms.
     """
 
     results: Sequence[MinimizeResult | None]
     errors: Mapping[int, str]
     seconds: float
+    given: Sequence[Record] = field(default=(), repr=False)
+    whole: Record | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.results)
@@ -114,9 +269,7 @@ class MinimizeBatch(Sequence[MinimizeResult]):
             return [self[k] for k in range(len(self))[i]]
         k = range(len(self))[index(i)]
         result = self.results[k]
-        if result is None:
-            raise InputError(self.errors[k])
-        return result
+        return failed_result(self.errors[k], self._names) if result is None else result
 
     def __iter__(self) -> Iterator[MinimizeResult]:
         return (self[k] for k in range(len(self)))
@@ -135,6 +288,54 @@ class MinimizeBatch(Sequence[MinimizeResult]):
             return f"MinimizeBatch({size})"
         lowest, highest = np.nanmin(self.total), np.nanmax(self.total)
         return f"MinimizeBatch({size}, total {lowest:.3f} to {highest:.3f} kcal/mol)"
+
+    @cached_property
+    def records(self) -> Sequence[Record]:
+        """A Record of each structure, as files and journals have it."""
+        if self.given:
+            return self.given
+        return [
+            Record.failed_by(self.errors[k], "") if result is None else result.record
+            for k, result in enumerate(self.results)
+        ]
+
+    def to_json(self) -> Any:
+        """Return the records as JSON has them (docs/records.md): a list, of conformations one object."""
+        return [record.to_dict() for record in self.records] if self.whole is None else self.whole.to_dict()
+
+    def table(self) -> Report:
+        """Return a table with a row for each structure: energies by term before and after, or why it failed."""
+        return table_of(self.records, self.whole)
+
+    def save(self, output: str | PathLike[str]) -> None:
+        """Write the structures that did not fail.
+
+        output : for structures that have files of their own a folder, or a name such as "minima/{name}.cif"; for
+            conformations of one molecule, or a single structure, a file
+
+        Raises FormatError for a suffix that is not written, and for a file that cannot be written.
+        """
+        path = Path(output)
+        if self.whole is None and len(self) != 1:
+            names = OutputNames.of(path if path.suffix or NAME in path.name else f"{path}/")
+            for _, result in self.good:
+                result.save(names.name(Path(result.name or "structure.pdb")))
+            return
+        first = next((result for _, result in self.good), None)
+        if first is None:
+            raise InputError(f"no structure can be written: {self.errors[0]}")
+        make_folder(path.parent)
+        layout = layout_of(path, replace(first.content, n=len(self)))
+        with replacing(path) as temporary, ConformationFile(temporary, layout, None) as file:
+            for number, each in enumerate(self.results, 1):
+                file.append(number, None if each is None else each.positions)
+            file.finish()
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        """Terms of the structures that did not fail."""
+        done = [result.energy_after for _, result in self.good]
+        return self._terms(done).names if done else ()
 
     @property
     def positions(self) -> Floats | list[Floats | None]:
@@ -218,7 +419,7 @@ class MinimizeBatch(Sequence[MinimizeResult]):
         nowhere = np.full(shapes.pop(), np.nan)
         return np.stack([nowhere if array is None else array for array in arrays])
 
-    def _terms(self, each: list[Terms | None]) -> Terms:
+    def _terms(self, each: Sequence[Terms | None]) -> Terms:
         """Terms of all structures, under the names of any, in the order of results."""
         named = dict.fromkeys(name for terms in each if terms is not None for name in terms.names)
         names = (*(name for name in ALL_TERMS if name in named), *(name for name in named if name not in ALL_TERMS))
@@ -227,3 +428,94 @@ class MinimizeBatch(Sequence[MinimizeResult]):
             if terms is not None:
                 row[:] = [getattr(terms, name) if name in terms.names else 0.0 for name in names]
         return Terms(names, values)
+
+
+def table_of(records: Sequence[Record], whole: Record | None = None) -> Report:
+    """Make the table of records; whole : the record of the structure of which they are the conformations"""
+    rows = [record.to_dict() for record in records]
+    facts = settings_of_rows(rows if whole is None else [whole.to_dict()])
+    return Report(f"Minima of {len(rows):,} structure{'' if len(rows) == 1 else 's'}", _columns(rows), facts)
+
+
+def settings_of_rows(rows: Sequence[Row]) -> dict[str, Any]:
+    """Give the settings of the first record that is done; force fields and sets of radii of all, each once."""
+    found = [row["settings"] for row in rows if row.get("settings")]
+    names = ("forcefield", "gb_radii_set")
+    several = {name: ", ".join(dict.fromkeys(of[name] for of in found if of.get(name))) for name in names}
+    return {**found[0], **several} if found else {}
+
+
+def _columns(rows: Sequence[Row]) -> dict[str, Column | ArrayLike]:
+    """Columns of a table with a row for every structure."""
+    columns: dict[str, Column | ArrayLike] = {"name": np.array([row["structure"] for row in rows])}
+    for which in ("energy_before", "energy_after"):
+        terms = dict.fromkeys(term for row in rows if "error" not in row for term in row[which])
+        for term in terms:
+            columns[f"{which}_{term}"] = Column(masked([row.get(which, {}).get(term) for row in rows]), UNIT)
+    for name, unit in _NUMBERS.items():
+        columns[name] = Column(masked([_figure(row, name) for row in rows]), unit, ".3g")
+    columns["stopped_by"] = np.array([row.get("stopped_by", "") for row in rows])
+    columns["error"] = np.array([row.get("error", "") for row in rows])
+    return columns
+
+
+def _figure(row: Row, name: str) -> float | None:
+    """Give a number of a row, None if it failed; of its seconds the total."""
+    value = row.get(name)
+    found: float | None = value["total"] if isinstance(value, dict) else value
+    return found
+
+
+def masked(values: Sequence[float | None]) -> NDArray[Any]:
+    """Mask numbers that are not known; counts stay whole."""
+    return np.ma.array([value or 0 for value in values], mask=[value is None for value in values])
+
+
+def record_of_atoms(result: MinimizeResult) -> Record:
+    """Make the record of a result whose structure is of no file."""
+    origin = result.origin
+    if origin is None or origin.content is None:
+        values = {"n_atoms": len(result.atoms), "composition": composition_as_json(result.atoms), **result.to_dict()}
+        del values["name"]
+        return Record("", "", {**values, "seconds": {"total": result.seconds}, **notes_of(result.atoms)})
+    values = facts_of_molecule(result.atoms, origin.options)
+    start = origin.content.atoms
+    return Record("", "", {**values, **facts_of_model(result, start, False, None), **notes_of(result.atoms)})
+
+
+def facts_of_molecule(atoms: Atoms, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Facts that a record has once, as all conformations of a molecule share them; options : of pele_ocl.Minimizer"""
+    return {
+        "n_atoms": len(atoms),
+        "composition": composition_as_json(atoms),
+        "device": str(get_device(options.get("device"))),
+        "method": options.get("method", "lbfgs"),
+        "precision": options.get("precision", "float32"),
+        "settings": {
+            **settings(options.get("model") or SolventModel(), atoms),
+            "cutoff": options.get("cutoff"), "one_four": options.get("one_four", "scale"),
+            "terms": options.get("only_terms"),
+        },
+    }  # fmt: skip
+
+
+def facts_of_model(result: MinimizeResult, start: Atoms, strict: bool, target: Path | None) -> dict[str, Any]:
+    """Facts that each conformation has, with the findings about its start.
+
+    `rounding_gradient` is the rms gradient, kcal/mol/A, that the decimals of the file `target` add to the minimum's; 0
+    without a file.
+
+    Raises InputError if strict refuses them.
+    """
+    values = result.to_dict()
+    del values["name"]
+    before = cast(Mapping[str, float | None], values["energy_before"])
+    energies = {term: value for term, value in before.items() if value is not None}
+    found = [*of_structure(start, "noted", places_sites=True), *of_energy(start, energies, start.positions)]
+    require(found, strict)
+    findings = [finding.as_json() for finding in found]
+    decimals = None if target is None else CONFORMATION_FORMATS[require_suffix(target)].decimals
+    rounding = 0.0 if decimals is None else rounding_gradient(result.atoms, decimals)
+    return {
+        **values, "rounding_gradient": rounding, "seconds": {"total": values["seconds"]}, "findings": findings
+    }  # fmt: skip

@@ -3,88 +3,103 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from ..atoms import Atoms
+from ..atoms.selection import Selection
 from ..common.errors import InputError, PeleError
-from ..common.hashing import sha256_of
+from ..common.hashing import content_of
 from ..common.inputfile import InputFile, read_file
 from ..common.notes import with_notes
 from ..common.writing import replacing
-from ..contract import of_energy, of_structure, require
+from ..contract import of_structure, require
+from ..energy.restraints import Held
 from ..formats.b_factors import read_b_factors
 from ..formats.conformation_files import (
-    CONFORMATION_FORMATS,
     ConformationFile,
     Content,
     layout_of,
-    require_suffix,
 )
 from ..gb_models.solvent_model import SolventModel
-from ..jobs.facts import composition_as_json, notes_of, settings
+from ..jobs.facts import notes_of
 from ..jobs.journal import make_folder
 from ..jobs.outputs import OutputNames
-from ..jobs.reading import Reading, Reads
+from ..jobs.provenance import Provenance
 from ..jobs.records import Record
 from ..jobs.spec import Spec, StructurePath
 from ..opencl.device import get_device
-from . import MinimizeResult
+from ..reading import Reading
 from .many import as_done
-from .rounding import rounding_gradient
+from .options import tolerance_of
+from .result import MinimizeResult, Origin, facts_of_model, facts_of_molecule
 
 ATOMS_TOGETHER = {"GPU": 1 << 21}  # of the structures that are minimised together: many times what it has at once
 WRITTEN = "written"  # of a record, for the journal: the SHA-256 of its file
 _LEAST_GROUPS, _MOST_FILES = 64, 64  # of files that a worker takes at a time
-_NOT_SETTINGS = ("output", "held", "content", "watch", "tell")
-_Waiting = tuple[StructurePath, InputFile, Atoms, Callable[[Atoms], Content]]
+_Waiting = tuple[StructurePath, InputFile, Atoms, Content]
 
 
 @dataclass(frozen=True, eq=False)
 class MinimizeSpec(Spec[StructurePath]):
     """Minimise structures, and write each: to a folder, or to a name such as 'relaxed/{name}.cif'.
 
+    output : "" to write no files
     reading : how files are read
     options : of pele_ocl.Minimizer, the same for all; strict : True to refuse what is noted otherwise
-    held : gives further options for the atoms of one structure, its restraints say
-    content : gives, for a file and its target, a function that makes the content of the file from atoms
-    watch, tell : of this process alone; watch is called with progress, as pele_ocl.minimize_many does; tell is called
-        with the number of structures that were begun before
+    held : restraints and frozen atoms of each structure, or a function that gives them as options of Minimizer
+    provenance : facts that files name
+    watch, tell, keep : of this process alone; watch is called with progress, as pele_ocl.minimize_many does; tell is
+        called with the number of structures that were begun before; keep with each structure and its result
     """
 
     output: str
-    reading: Reads = field(default_factory=Reading)
+    reading: Reading = field(default_factory=Reading)
     options: Mapping[str, Any] = field(default_factory=dict)
     strict: bool = False
-    held: Callable[[Atoms], Mapping[str, Any]] | None = None
-    content: Callable[[InputFile, Path], Callable[[Atoms], Content]] | None = None
+    held: Held | Callable[[Atoms], Mapping[str, Any]] | None = None
+    provenance: Provenance = field(default_factory=Provenance)
     watch: Callable[[int, int, float], None] | None = None
     tell: Callable[[int], None] | None = None
+    keep: Callable[[StructurePath, MinimizeResult], None] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"watch": None, "tell": None}
+        return super().__getstate__() | {"watch": None, "tell": None, "keep": None}
 
     def settings(self) -> dict[str, str]:
-        """Write the fields as texts, less what changes no result."""
-        found = {name: text for name, text in super().settings().items() if name not in _NOT_SETTINGS}
-        return found | {"options": sha256_of(self.options), "held": getattr(self.held, "__qualname__", "")}
+        """Write what results depend on as texts, by the names of the keywords; files count by their content."""
+        options = {**self.options, "tolerance": tolerance_of(self.options.get("tolerance", 0.1))}
+        model = options.pop("model", None) or SolventModel()
+        given = {**model.settings, **options, "strict": self.strict, **_fields_of(self.reading)}
+        texts = {name: setting_text(name, value) for name, value in given.items() if value}
+        if isinstance(self.held, Held):
+            return texts | self.held.settings()
+        return texts | ({} if self.held is None else {"held": getattr(self.held, "__qualname__", "")})
+
+    @property
+    def each(self) -> Callable[[Atoms], Mapping[str, Any]] | None:
+        """Function that gives further options for the atoms of one structure; None if there are none."""
+        return self.held.each if isinstance(self.held, Held) else self.held
 
     def facts(self) -> dict[str, object]:
         """Name the device."""
         return {"device": str(get_device(self.options.get("device")))}
 
-    def target(self, item: StructurePath) -> Path:
-        """Name the file of a minimised structure."""
-        return OutputNames.of(self.output).name(Path(item))
+    def target(self, item: StructurePath) -> Path | None:
+        """Name the file of a minimised structure; None if none is written."""
+        return OutputNames.of(self.output).name(Path(item)) if self.output else None
 
     def still_counts(self, record: Record, item: StructurePath) -> bool:
         """True if an earlier record holds: the structure and the file that it left have the same bytes.
 
         Workers replace files before the journal knows. After a kill a file may be of a run that noted nothing down.
         """
+        target = self.target(item)
+        if target is None:
+            return super().still_counts(record, item)
         try:
-            found = [read_file(path).sha256 for path in (item, self.target(item))]
+            found = [read_file(path).sha256 for path in (item, target)]
         except PeleError:
             return False
         return not record.failed and found == [record.sha256, record.more.get(WRITTEN)]
@@ -121,8 +136,7 @@ class MinimizeSpec(Spec[StructurePath]):
                 source = read_file(item)
                 atoms = self.reading.chosen(source)[0]
                 require(of_structure(atoms, "noted", places_sites=True), self.strict)
-                made = self._content if self.content is None else self.content
-                waiting.append((item, source, atoms, made(source, self.target(item))))
+                waiting.append((item, source, atoms, self.content(source, atoms, 1, self.target(item))))
             except PeleError as error:
                 yield Record.failed_by(error, item)
             is_last = k + 1 == len(every)
@@ -135,7 +149,7 @@ class MinimizeSpec(Spec[StructurePath]):
     def _together(self, read: Sequence[_Waiting], begin: Callable[[], None]) -> Iterator[Record]:
         """Structures that were read, minimised, and each written once it is done."""
         molecules = [atoms for _, _, atoms, _ in read]
-        for k, result in as_done(molecules, self.held, None, self.watch, self.options):
+        for k, result in as_done(molecules, self.each, None, self.watch, self.options):
             item, source, atoms, content = read[k]
             if isinstance(result, str):
                 yield Record.failed_by(result, item, source.sha256)
@@ -147,67 +161,54 @@ class MinimizeSpec(Spec[StructurePath]):
                     **notes_of(result.atoms),
                 }
                 values = with_notes(values, [f"{item}: {finding['text']}" for finding in values["findings"]])
-                written = _write(self.target(item), content(result.atoms), result.atoms, begin)
+                target, more = self.target(item), {}
+                if target is not None:
+                    more = {WRITTEN: _write(target, replace(content, atoms=result.atoms), begin)}
+                record = Record(str(item), source.sha256, values, more=more)
+                if self.keep is not None:
+                    self.keep(item, replace(result, origin=Origin(content, record)))
             except PeleError as error:
                 yield Record.failed_by(error, item, source.sha256)
             else:
-                yield Record(str(item), source.sha256, values, more={WRITTEN: written})
+                yield record
 
-    @staticmethod
-    def _content(source: InputFile, _: Path) -> Callable[[Atoms], Content]:
-        """Make the content of a file, with the occupancies and B-factors of the source."""
+    def content(self, source: InputFile | None, atoms: Atoms, n: int, target: Path | None) -> Content:
+        """Give what a file of n conformations has, with the occupancies and B-factors of the source."""
+        precision = self.options.get("precision", "float32")
+        if source is None:
+            return Content(atoms, n, precision=precision, attributes=self.provenance.of_call())
+        b_factors = None if atoms.labels is None else read_b_factors(source, atoms.labels)
+        facts = self.provenance.of_file(source, target, self.reading.coordinates_of(source.path))
+        return Content(atoms, n, str(source), b_factors, precision, {**facts, "notes": list(atoms.notes) or ""})
 
-        def content(atoms: Atoms) -> Content:
-            b_factors = None if atoms.labels is None else read_b_factors(source, atoms.labels)
-            return Content(atoms, source=str(source), b_factors=b_factors)
 
-        return content
-
-
-def facts_of_molecule(atoms: Atoms, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Facts that a record has once, as all conformations of a molecule share them; options : of pele_ocl.Minimizer"""
+def _fields_of(reading: Reading) -> dict[str, object]:
+    """Fields of a way to read structures, but for the structures themselves."""
+    passed_over = ("structures", "trajectory", "solvent")  # the solvent is that of the minimisation
     return {
-        "n_atoms": len(atoms),
-        "composition": composition_as_json(atoms),
-        "device": str(get_device(options.get("device"))),
-        "method": options.get("method", "lbfgs"),
-        "precision": options.get("precision", "float32"),
-        "settings": {
-            **settings(options.get("model") or SolventModel(), atoms),
-            "cutoff": options.get("cutoff"), "one_four": options.get("one_four", "scale"),
-            "terms": options.get("only_terms"),
-        },
-    }  # fmt: skip
+        of.name: getattr(reading, of.name)
+        for of in fields(reading)
+        if of.init and of.name not in passed_over and getattr(reading, of.name) != of.default
+    }
 
 
-def facts_of_model(result: MinimizeResult, start: Atoms, strict: bool, target: Path) -> dict[str, Any]:
-    """Facts that each conformation has, with the findings about its start.
-
-    `rounding_gradient` is the rms gradient, kcal/mol/A, that the decimals of the file `target` add to the minimum's.
-
-    Raises InputError if strict refuses them.
-    """
-    values = result.to_dict()
-    del values["name"]
-    before = cast(Mapping[str, float | None], values["energy_before"])
-    energies = {term: value for term, value in before.items() if value is not None}
-    found = [*of_structure(start, "noted", places_sites=True), *of_energy(start, energies, start.positions)]
-    require(found, strict)
-    findings = [finding.as_json() for finding in found]
-    decimals = CONFORMATION_FORMATS[require_suffix(target)].decimals
-    rounding = 0.0 if decimals is None else rounding_gradient(result.atoms, decimals)
-    return {
-        **values, "rounding_gradient": rounding, "seconds": {"total": values["seconds"]}, "findings": findings
-    }  # fmt: skip
+def setting_text(name: str, value: object) -> str:
+    """Write the value of a keyword as a journal has it: files and folders by what they hold, wherever they are."""
+    if name == "forcefield":  # names of force fields, and of files
+        value = tuple(map(Path, str(value).split(",")))
+    if isinstance(value, Selection):
+        value = value.text
+    values = value if isinstance(value, tuple) else (value,)
+    return str([content_of(each) or str(each) if isinstance(each, Path) else str(each) for each in values])
 
 
-def _write(target: Path, content: Content, atoms: Atoms, begin: Callable[[], None]) -> str:
+def _write(target: Path, content: Content, begin: Callable[[], None]) -> str:
     """Write a structure, and give the SHA-256 of its file; begin : called just before it takes its place"""
     layout = layout_of(target, content)
     make_folder(target.parent)
     with replacing(target) as temporary:
         with ConformationFile(temporary, layout, None) as file:
-            file.append(1, atoms.positions)
+            file.append(1, content.atoms.positions)
             file.finish()
         begin()
     return read_file(target).sha256

@@ -86,7 +86,7 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
     variant: str = "auto"
     device: str | None = None
 
-    needs_lennard_jones = True
+    _needs_lennard_jones = True
 
     def pairs_of(self, atoms: Atoms) -> Pairs:
         """List the pairs of atoms."""

@@ -181,11 +181,11 @@ class Reading:
         if has_own:
             self._refuse_parameters(source.path)
         positions, file, stripped = self._positions(source)
+        goes_with_atoms = has_own or self.radii == FILE or goes_by_names(self.radii)
         atoms, taken = read_chosen(
             source, None if has_own else self.loaded_forcefield, self.model if number is None else number, positions,
             self._files("parameters"), select=self._selection,
-            radii=self.radii if has_own or self.radii == FILE or goes_by_names(self.radii) else None,
-            ligands=self.ligands,
+            radii=self.radii if goes_with_atoms else None, ligands=self.ligands,
             ligand_forcefield=self.ligand_forcefield, ligand_charges=self.ligand_charges,
             ligand_hydrogens=self.ligand_hydrogens,
         )  # fmt: skip

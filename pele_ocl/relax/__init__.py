@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import replace
+from collections.abc import Sequence
 from os import PathLike
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, overload
 
-from ..common.arguments import callback, flag, whole_number
+from ..common.arguments import former_keywords
 from ..common.modules import lazy_names, make_callable
+from ..common.variant import Progress
+from ..jobs.provenance import Provenance
 from ..minimize.minimizer import Watch
-from .presets import PROTOCOLS, Protocol, protocol_of
-from .result import RelaxResult, Round, counts
-from .rounds import Rounds
-from .topologies import Topologies
+from .presets import PROTOCOLS, Protocol
+from .relaxer import Relaxer
+from .result import RelaxBatch, RelaxResult, Round, counts
 from .violations import Violation, Violations
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
 
-__all__ = ["PROTOCOLS", "Protocol", "RelaxResult", "Relaxer", "Round", "Violation", "Violations", "counts", "relax"]
+__all__ = [
+    "PROTOCOLS",
+    "Protocol",
+    "RelaxBatch",
+    "RelaxResult",
+    "Relaxer",
+    "Round",
+    "Violation",
+    "Violations",
+    "counts",
+    "relax",
+]
 
 if not TYPE_CHECKING:  # names for tests, by the file that has them
     __getattr__ = lazy_names(
@@ -32,64 +44,69 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
     )
 
 
-class Relaxer:
-    """Relaxation of models; models of one sequence are prepared once.
-
-    like : "alphafold", "colabfold", or a Protocol
-    close_gaps : whether residues that follow each other are bonded however far apart they are; by default there is
-        a gap if C is more than 4 A from the next N, and a note
-    max_iterations : of a model, in all its rounds; by default as the protocol has it
-    precision, device : as in `minimize`
-
-    Raises InputError for values that do not exist.
-    """
-
-    def __init__(
-        self,
-        like: str | Protocol = "alphafold",
-        *,
-        close_gaps: bool = False,
-        max_iterations: int | None = None,
-        precision: str = "float32",
-        device: Device | int | str | None = None,
-    ) -> None:
-        flag("close_gaps", close_gaps)
-        protocol = protocol_of(like)
-        if max_iterations is not None:
-            most = whole_number("max_iterations", max_iterations, least=1, most=1 << 24)
-            protocol = replace(protocol, iterations_in_all=most)
-        self._rounds = Rounds(protocol, precision, device)
-        self._topologies = Topologies(close_gaps)
-
-    def relax(self, path: str | PathLike[str], *, watch: Watch | None = None) -> RelaxResult:
-        """Relax the first model of a .pdb or .cif file; errors as of `relax`.
-
-        watch : called as by `Minimizer.minimize_batch`, with the rms gradient of the round under way
-        """
-        callback("watch", watch)
-        begin = time.perf_counter()
-        model = self._topologies.read(path)
-        return self._rounds.relaxed(model, str(path), time.perf_counter() - begin, watch)
-
-
+@overload
+def relax(what: str | PathLike[str], protocol: str | Protocol = "alphafold", **options: Any) -> RelaxResult: ...
+@overload
 def relax(
-    path: str | PathLike[str], like: str | Protocol = "alphafold", *, close_gaps: bool = False,
-    max_iterations: int | None = None, precision: str = "float32", device: Device | int | str | None = None,
-) -> RelaxResult:  # fmt: skip
-    """Relax a predicted model: Amber99SB in vacuum, heavy atoms restrained, and rounds that free what is wrong.
+    what: Sequence[str | PathLike[str]], protocol: str | Protocol = "alphafold", **options: Any
+) -> RelaxBatch: ...
+@former_keywords(like="protocol", path="what")  # type: ignore[misc]  # options are these keywords
+def relax(
+    what: str | PathLike[str] | Sequence[str | PathLike[str]],
+    protocol: str | Protocol = "alphafold",
+    *,
+    close_gaps: bool = False,
+    max_iterations: int | None = None,
+    precision: str = "float32",
+    device: Device | int | str | None = None,
+    strict: bool = False,
+    output: str | PathLike[str] | None = None,
+    table: str | PathLike[str] | None = None,
+    resume: bool = False,
+    errors: Literal["raise", "record"] = "raise",
+    progress: Progress | None = None,
+    watch: Watch | None = None,
+    provenance: Provenance | None = None,
+) -> RelaxResult | RelaxBatch:
+    """Relax predicted models: Amber99SB in vacuum, heavy atoms restrained, and rounds that free what is wrong.
 
-    Use Relaxer for many models; models of one sequence are then prepared once.
+    Models of one sequence are prepared once. Relaxer is for loops.
 
-    path : a .pdb or .cif file; hydrogens that it lacks are added, other atoms too where PDBFixer is installed
-    like : "alphafold", or "colabfold", which ends a round after 2,000 iterations; or a Protocol
+    what : a .pdb or .cif file, a list of them, or a pattern such as "predictions/*.pdb"; hydrogens that one lacks are
+        added, other atoms too if PDBFixer is installed
+    protocol : "alphafold", or "colabfold", which ends a round after 2,000 iterations; or a Protocol
     close_gaps, max_iterations : as of Relaxer
     precision, device : as in `minimize`
+    strict : refuse models with findings that are noted otherwise
+    output : file to write, .pdb or .cif; of several models a folder, or a name such as "relaxed/{name}.pdb". By default
+        nothing is written
+    table : file of `result.table()`: .csv, .h5 or .json
+    resume : go on with an interrupted run of several models that wrote to `output`
+    errors : "record" for NaN and a sentence in `errors` where a model of several fails; "raise" for an InputError
+    progress : called with the share that is done, 0 to 1
+    watch : called with the models done, with all, and with the rms gradient of the one under way, kcal/mol/A
+    provenance : facts that the table names
+
+    Returns the RelaxResult of one model, a RelaxBatch of several.
 
     Raises FormatError and ParameterError for what is no protein that Amber99SB knows. Raises InputError for options
     that do not exist, for a model that cannot be minimised, and if PDBFixer is lacking.
+
+        >>> import pele_ocl
+        >>> from pele_ocl.common.installation import shipped
+        >>> result = pele_ocl.relax(shipped("data") / "structures" / "trialanine.pdb")
+        >>> result.is_clean
+        True
     """
-    relaxer = Relaxer(like, close_gaps=close_gaps, max_iterations=max_iterations, precision=precision, device=device)
-    return relaxer.relax(path)
+    from .running import relaxed
+    from .spec import RelaxSpec
+
+    spec = RelaxSpec(
+        "" if output is None else str(output), protocol, close_gaps, max_iterations, precision, device, strict
+    )
+    tell = None if progress is None else (lambda done, n, _: progress(done / n))
+    path = None if table is None else Path(table)
+    return relaxed(what, spec, path, resume, errors, watch or tell, Provenance() if provenance is None else provenance)
 
 
 make_callable(__name__)

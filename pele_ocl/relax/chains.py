@@ -36,7 +36,7 @@ def gap_notes(read: Structure, chains: Structure) -> tuple[str, ...]:
     def reason(k: int) -> str:
         apart = f"C and N are {lengths[k]:.1f} A apart" if np.isfinite(lengths[k]) else "C or N is lacking"
         if follow[k]:
-            return f"{apart}, so the chain has a gap between them; close_gaps, or --close-gaps, bonds them"
+            return f"{apart}, so the chain has a gap between them; `close_gaps=True` bonds them"
         return f"their numbers jump, and {apart}"
 
     gaps = np.flatnonzero((np.diff(read.segments) == 0) & (np.diff(chains.segments) != 0))

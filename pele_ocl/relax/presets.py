@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..common.errors import InputError
+from ..gb_models.solvent_model import SolventModel
 
 NM_PER_A = 0.1
+VACUUM = SolventModel(gb="none")
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,7 @@ class Protocol:
     max_iterations : of a round
     rounds : at most; each but the first frees the residues that had violations
     iterations_in_all : of a model, in all its rounds; most models need some tens
+    name : for records
     """
 
     stiffness: float = 10.0
@@ -26,6 +29,7 @@ class Protocol:
     max_iterations: int = 10_000
     rounds: int = 3
     iterations_in_all: int = 2_000
+    name: str = "own"
 
     @property
     def force_constant(self) -> float:
@@ -39,13 +43,15 @@ class Protocol:
 
 
 # AlphaFold sets no limit of iterations, and so may never end: iterations_in_all ends what is no structure.
-PROTOCOLS: Mapping[str, Protocol] = {"alphafold": Protocol(), "colabfold": Protocol(max_iterations=2_000)}
+PROTOCOLS: Mapping[str, Protocol] = {
+    "alphafold": Protocol(name="alphafold"), "colabfold": Protocol(max_iterations=2_000, name="colabfold"),
+}  # fmt: skip
 
 
-def protocol_of(like: object) -> Protocol:
+def protocol_of(protocol: object) -> Protocol:
     """Give the protocol of a name, or the one that is given. Raises InputError for other values."""
-    if isinstance(like, Protocol):
-        return like
-    if not isinstance(like, str) or like not in PROTOCOLS:
-        raise InputError(f"there is no protocol {like!r}; choose {' or '.join(PROTOCOLS)}")
-    return PROTOCOLS[like]
+    if isinstance(protocol, Protocol):
+        return protocol
+    if not isinstance(protocol, str) or protocol not in PROTOCOLS:
+        raise InputError(f"there is no protocol {protocol!r}; choose {' or '.join(PROTOCOLS)}")
+    return PROTOCOLS[protocol]

@@ -1,14 +1,29 @@
-"""Result of `relax`."""
+"""Results of `relax`."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any
 
-from ..atoms import Atoms, Floats
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Atoms, Floats, Ints
+from ..common.arguments import file_path
 from ..contract import Finding
+from ..formats.conformation_files import Content, write_conformation
+from ..jobs.facts import composition_as_json, settings
+from ..jobs.journal import make_folder
+from ..jobs.outputs import OutputNames
+from ..jobs.records import Record
 from ..minimize import MinimizeResult
+from ..minimize.result import CONVERGED, UNIT, masked, settings_of_rows
+from ..report import Column, Report, Reported
+from .presets import PROTOCOLS, VACUUM, Protocol
 from .violations import Violation
 
 
@@ -20,11 +35,19 @@ class Round:
     freed: tuple[str, ...]
     after: Sequence[Violation]
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the part of a record about the round."""
+        values = self.result.to_dict()
+        del values["name"]
+        seconds = {"total": values["seconds"]}
+        return {**values, "seconds": seconds, "freed": list(self.freed), "violations": counts(self.after)}
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class RelaxResult:
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class RelaxResult(Reported):
     """A model that was relaxed.
 
+    name, sha256 : of its file
     atoms : all of them, where they are now; b_factors : (n, 2) occupancies and B-factors of the file, None without any
     before, after : violations; n_added : atoms that the file lacked
     rounds : at least one
@@ -32,18 +55,40 @@ class RelaxResult:
     seconds : by step: "preparation", "minimisation", "violations" and "total"
     notes : sentences about what was chosen, taken out, replaced or built of what the file has
     findings : about the atoms that the file has, as it has them, and about the energy at the end
+    protocol, precision, device : by which it was relaxed
     """
 
     name: str
     atoms: Atoms
-    b_factors: Floats | None = field(repr=False)
-    before: Sequence[Violation] = field(repr=False)
-    rounds: Sequence[Round] = field(repr=False)
+    b_factors: Floats | None
+    before: Sequence[Violation]
+    rounds: Sequence[Round]
     n_added: int
     rms_displacement: float
     seconds: Mapping[str, float]
     notes: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
+    sha256: str = ""
+    protocol: Protocol = PROTOCOLS["alphafold"]
+    precision: str = "float32"
+    device: str = ""
+
+    def __repr__(self) -> str:
+        n_before, n_after = (sum(of.counts for of in found) for found in (self.before, self.after))
+        return (
+            f"RelaxResult({self.name}: {n_before:,} violations before, {n_after:,} after {len(self.rounds)} rounds and "
+            f"{self.iterations:,} iterations; energy {self.total:,.1f} kcal/mol, moved {self.rms_displacement:.3f} A)"
+        )
+
+    @property
+    def positions(self) -> Floats:
+        """(n, 3) A."""
+        return self.atoms.positions
+
+    @property
+    def total(self) -> float:
+        """Energy at the end, restraints included, kcal/mol."""
+        return self.rounds[-1].result.total
 
     @property
     def after(self) -> Sequence[Violation]:
@@ -72,7 +117,185 @@ class RelaxResult:
         """Tell if the last round reached its tolerance, no limit."""
         return self.rounds[-1].result.converged
 
+    @property
+    def record(self) -> Record:
+        """Record of the model, as files and journals have it."""
+        return Record(self.name, self.sha256, values_of(self))
+
+    @property
+    def records(self) -> Sequence[Record]:
+        """The record alone, as a batch has them."""
+        return [self.record]
+
+    def table(self) -> Report:
+        """Return a table with one row: violations before and after, energy, iterations."""
+        return table_of(self.records)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record as JSON has it (docs/records.md)."""
+        return self.record.to_dict()
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model as PDB or mmCIF, with the B-factors of its file; the suffix says which.
+
+        Raises FormatError for another suffix, and for a file that cannot be written.
+        """
+        target = file_path(path)
+        make_folder(target.parent)
+        write_conformation(target, Content(self.atoms, source=self.name, b_factors=self.b_factors))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RelaxBatch(Sequence[Record], Reported):
+    """Models that were relaxed, in their order: `batch[i]` is the Record of one, its properties are arrays.
+
+    records : of each model, as JSON has it: `batch[0]["n_after"]`
+    results : the RelaxResult of each model, None if it failed; empty if models were written to files, in which they are
+
+    Numbers are NaN, False or 0 for models that failed.
+    """
+
+    records: Sequence[Record]
+    results: Sequence[RelaxResult | None] = ()
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __getitem__(self, i: Any) -> Any:
+        return self.records[i]
+
+    def __repr__(self) -> str:
+        failed = f", {len(self.errors):,} failed" if self.errors else ""
+        return (
+            f"RelaxBatch({len(self):,} models, {int(self.is_clean.sum()):,} without violations, "
+            f"{int(self.is_worse.sum()):,} with more than before{failed})"
+        )
+
+    @property
+    def errors(self) -> Mapping[int, str]:
+        """Why models failed, by their number from 0."""
+        return {k: record.error for k, record in enumerate(self.records) if record.failed}
+
+    @property
+    def n_before(self) -> Ints:
+        """Violations before, (m,)."""
+        return self._values("n_before", 0)
+
+    @property
+    def n_after(self) -> Ints:
+        """Violations after, (m,)."""
+        return self._values("n_after", 0)
+
+    @property
+    def is_clean(self) -> NDArray[np.bool_]:
+        """True for models without violations, (m,)."""
+        return self._values("is_clean", False)
+
+    @property
+    def is_worse(self) -> NDArray[np.bool_]:
+        """True for models with more violations than before, or more clashes, (m,)."""
+        return self._values("is_worse", False)
+
+    @property
+    def converged(self) -> NDArray[np.bool_]:
+        """True for models whose last round reached its tolerance, (m,)."""
+        return np.array([record.result.get("stopped_by") in CONVERGED for record in self.records], bool)
+
+    @property
+    def total(self) -> Floats:
+        """Energies at the end, restraints included, (m,) kcal/mol."""
+        return np.array([np.nan if record.failed else energy_of(record.result) for record in self.records])
+
+    @property
+    def rms_displacement(self) -> Floats:
+        """Root mean square displacements of heavy atoms, (m,) A."""
+        return self._values("rms_displacement", np.nan)
+
+    def _values(self, name: str, failed: object) -> NDArray[Any]:
+        return np.array([record.result.get(name, failed) for record in self.records])
+
+    def table(self) -> Report:
+        """Return a table with a row for each model: violations before and after, energy, or why it failed."""
+        return table_of(self.records)
+
+    def to_json(self) -> Any:
+        """Return the records as JSON has them (docs/records.md), a list."""
+        return [record.to_dict() for record in self.records]
+
+    def save(self, output: str | PathLike[str]) -> None:
+        """Write models that are in memory to a folder, or to a name such as "relaxed/{name}.pdb"."""
+        names = OutputNames.of(Path(output))
+        for result in self.results:
+            if result is not None:
+                result.save(names.name(Path(result.name)))
+
 
 def counts(violations: Sequence[Violation]) -> dict[str, int]:
     """Count the violations of each kind."""
     return dict(Counter(violation.kind for violation in violations))
+
+
+def values_of(result: RelaxResult) -> dict[str, Any]:
+    """Give the values of a record."""
+    labels = result.atoms.labels
+    assert labels is not None
+    left = sorted(result.after, key=lambda violation: not violation.counts)
+    return {
+        "n_atoms": len(result.atoms),
+        "composition": composition_as_json(result.atoms),
+        "device": result.device,
+        "precision": result.precision,
+        "settings": {
+            **settings(VACUUM, result.atoms),
+            "restraint": result.protocol.stiffness,
+            "protocol": result.protocol.name,
+        },
+        "violations_before": counts(result.before),
+        "violations_after": counts(result.after),
+        "n_before": sum(violation.counts for violation in result.before),
+        "n_after": sum(violation.counts for violation in result.after),
+        "left": [violation.described(labels) for violation in left],
+        "is_clean": result.is_clean,
+        "is_worse": result.is_worse,
+        "iterations": result.iterations,
+        "stopped_by": result.rounds[-1].result.stopped_by,
+        "restored": result.rounds[0].result.restored,
+        "atoms_added": result.n_added,
+        "rms_displacement": result.rms_displacement,
+        "rounds": [round_.to_json() for round_ in result.rounds],
+        "seconds": dict(result.seconds),
+        "notes": list(result.notes),
+        "findings": [finding.as_json() for finding in result.findings],
+    }
+
+
+def energy_of(values: Mapping[str, Any]) -> float:
+    """Give the energy of a record at the end, restraints included, kcal/mol."""
+    return float(values["rounds"][-1]["energy_after"]["total"])
+
+
+_UNITS = {"energy": UNIT, "rms_displacement": "angstrom", "prepared": "s", "seconds": "s"}
+
+
+def table_of(records: Sequence[Record]) -> Report:
+    """Make the table of records."""
+    rows = [_figures(record) for record in records]
+    names = next((list(row) for row in rows if row), [])
+    columns: dict[str, Any] = {"name": np.array([record.structure for record in records])}
+    columns |= {name: Column(masked([row.get(name) for row in rows]), _UNITS.get(name, "")) for name in names}
+    columns["error"] = np.array([record.error for record in records])
+    facts = settings_of_rows([record.to_dict() for record in records])
+    return Report(f"{len(records):,} relaxed model{'' if len(records) == 1 else 's'}", columns, facts)
+
+
+def _figures(record: Record) -> dict[str, float]:
+    if record.failed:
+        return {}
+    row = record.result
+    return {
+        "violations": row["n_before"], "left": row["n_after"], "not_counted": len(row["left"]) - row["n_after"],
+        "rounds": len(row["rounds"]), "iterations": row["iterations"], "restored": row["restored"],
+        "worse": int(row["is_worse"]), "energy": energy_of(row), "rms_displacement": row["rms_displacement"],
+        "atoms_added": row["atoms_added"], "prepared": row["seconds"]["preparation"],
+        "seconds": row["seconds"]["total"],
+    }  # fmt: skip

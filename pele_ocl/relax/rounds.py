@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Floats
 from ..contract import Finding, of_energy, of_structure
 from ..energy.terms import PositionalRestraint
-from ..gb_models.solvent_model import SolventModel
 from ..minimize import Minimizer
 from ..minimize.minimizer import Watch
-from .presets import Protocol
+from ..opencl.device import get_device
+from .presets import VACUUM, Protocol
 from .result import RelaxResult, Round
 from .topologies import Model
 from .violations import Violation, Violations
@@ -24,7 +24,6 @@ from .violations import Violation, Violations
 if TYPE_CHECKING:
     from ..opencl.device import Device
 
-VACUUM = SolventModel(gb="none")
 CONSTRAINTS = "hbonds"
 
 
@@ -64,7 +63,8 @@ class Rounds:
             name=name, atoms=atoms, b_factors=model.b_factors, before=before, rounds=rounds,
             n_added=int((~model.given).sum()), rms_displacement=_moved(model, atoms.positions),
             seconds={**seconds, "total": prepared + total}, notes=model.notes,
-            findings=(*_findings(model), *of_energy(atoms, at_end, atoms.positions)),
+            findings=(*_findings(model), *of_energy(atoms, at_end, atoms.positions)), sha256=model.source.sha256,
+            protocol=self.protocol, precision=self.precision, device=str(get_device(self.device)),
         )  # fmt: skip
 
     def _minimizer(self, atoms: Atoms, freed: NDArray[np.intp], left: int) -> Minimizer:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..common.modules import lazy_names
+from .conformations import read_conformations
 from .energies import FrameEnergies, batches_over, energy_over
 from .reading import Trajectory, trajectory
 
 __all__ = [
-    "FrameEnergies", "Trajectory", "batches_over", "energy_over", "trajectory",
+    "FrameEnergies", "Trajectory", "batches_over", "energy_over", "read_conformations", "trajectory",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:  # names for tests, by the file that has them

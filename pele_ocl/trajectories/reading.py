@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Correspondence, Floats, Labels, Taken, correspondence, selectable
+from ..atoms.correspondence import OTHER_ATOMS
 from ..atoms.labels import labels_of
 from ..atoms.selection import SelectableAtoms
 from ..atoms.selection import Selection as Words
@@ -348,7 +349,8 @@ class Trajectory:
             "choose those of the structure by `select`" if n_file > n else "give the structure that the frames are of"
         )
         self._name_difference(atoms.labels, "the structure", advice)
-        raise FormatError(f"{self.paths[0]}: its frames have {n_file:,} atoms, the structure {n:,}; {advice}")
+        what = f"{self.paths[0]}: its frames have {n_file:,} atoms, the structure {n:,}"
+        raise FormatError(f"{what}; {advice}", code=OTHER_ATOMS, what=what)
 
     def _name_difference(self, labels: Labels | None, source: str, advice: str) -> None:
         """Raise FormatError that names the first atom that the frames have more or less than labels, if they can."""
@@ -356,7 +358,7 @@ class Trajectory:
             try:
                 correspondence(labels, self._labels[0], str(self.paths[0]), source, advice=advice)
             except InputError as error:
-                raise FormatError(str(error)) from None
+                raise FormatError(str(error), code=error.code, **error.fields) from None
 
     def _refuse_partial(self, file: int, wanted: slice) -> None:
         """Raise FormatError unless the frames end, as the user says, before the one that is cut off."""
@@ -364,8 +366,8 @@ class Trajectory:
         if wanted.stop is None or wanted.stop < 0 or wanted.stop > end:
             raise FormatError(
                 f"{self.paths[file]}: ends in the middle of a frame, behind {self.counts[file]:,} whole ones; copy the "
-                f"file again, or take the whole ones by `frames=':{end}'`"
-            )
+                f"file again, or take the whole ones by `frames=':{end}'`", code="cut_off"
+            )  # fmt: skip
 
     def _named(self) -> str:
         more = f" and {len(self.paths) - 1:,} more" if len(self.paths) > 1 else ""

@@ -17,10 +17,11 @@ import numpy as np
 import pele_ocl
 from pele_ocl import Binding, Energy, ForceField, SolventModel
 from pele_ocl.atoms import Floats
-from pele_ocl.binding.pele import PoseEvaluator, read_report
-from pele_ocl.binding.pele.reports import BINDING, TOTAL
+from pele_ocl.binding import PoseEvaluator
 from pele_ocl.common.inputfile import read_file
 from pele_ocl.formats import model_numbers
+from pele_ocl.rescore import read_report
+from pele_ocl.rescore.files import BINDING, TOTAL
 
 ROUNDING = 0.0005  # A, most that a coordinate of three decimals is off
 

@@ -16,7 +16,9 @@ from .masks import MaskParser, is_mask
 from .parser import Parser, whole_residues
 from .words import ALONE, NAMED, Bools, SelectableAtoms, clipped
 
-__all__ = ["KINDS", "Composition", "SelectableAtoms", "Selection", "residue_kinds"]
+__all__ = ["KINDS", "NO_ATOMS", "Composition", "SelectableAtoms", "Selection", "residue_kinds"]
+
+NO_ATOMS = "no_atoms"  # code of the error about a selection that takes none
 
 if not TYPE_CHECKING:  # names for tests, by the file that has them
     __getattr__ = lazy_names(
@@ -66,7 +68,7 @@ class Selection:
         mask = parser.choice(atoms)
         if not mask.any():
             reason = "".join(f"; {sentence}" for sentence in parser.empty[:1])
-            raise InputError(f"the selection {clipped(self.text)!r} takes no atom{reason}")
+            raise InputError(f"the selection {clipped(self.text)!r} takes no atom{reason}", code=NO_ATOMS)
         return mask, tuple(parser.unknown)
 
     def whole_residues(self, labels: Labels, mask: Bools) -> Bools:

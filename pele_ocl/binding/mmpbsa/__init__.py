@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...common.modules import lazy_names
+from .result import MmpbsaResult
+from .runs import mmpbsa
+
+__all__ = ["MmpbsaResult", "mmpbsa"]
 
 if not TYPE_CHECKING:  # names for tests, by the file that has them
     __getattr__ = lazy_names(
         __name__,
         {
-            "files": "read_index",
-            "mutants": "mutant_of mutated_residue residue_named",
             "namelists": "MmpbsaInput read_input",
-            "reference": "layout_of",
-            "residues": "backbone",
-            "sources": "parts_by_topologies",
+            "residues": "backbone mutant_of mutated_residue residue_named",
+            "systems": "layout_of parts_by_topologies read_index",
         },
     )

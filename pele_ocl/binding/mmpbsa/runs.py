@@ -1,344 +1,386 @@
-"""A run as MMPBSA.py does it: systems, their frames, energies and shares of residues, all by frame."""
+"""Run of an mmpbsa.in: the wild type and its mutants, over their frames, here or by workers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...atoms import Floats
-from ...common.errors import InputError
+from ...common.arguments import file_path, file_paths
+from ...common.errors import InputError, KeywordError
+from ...common.inputfile import read_file
+from ...common.notes import heard_notes, note
 from ...common.variant import Progress
-from ...energy import Energy, EnergyBatch
-from ...opencl.device import Device
-from ...results import Terms
-from ...trajectories import Trajectory
-from ...trajectories.energies import plan_settings
-from ...trajectories.files import Positions
-from ...trajectories.fingerprints import settings_of_frames
-from ...trajectories.streaming import Evaluate, FrameResults
-from ..alanine import Mutant
-from ..amber import amber_terms
-from ..decomposing import Decomposer
-from ..decomposition import GROUPS, SPLITS, Decomposition, grouping
-from ..energies import PARTS, aligned
-from ..plan import Binding, binding_settings
-from ..poisson_boltzmann import plan_in
-from ..systems import precise_batch
-from .namelists import Decomp, MmpbsaInput
-from .residues import backbone, starts_of
-from .sources import Source
+from ...formats import read_topology
+from ...jobs import Place
+from ...jobs.texts import software
+from ...trajectories.energies import recorded
+from ...trajectories.sharing import FramesSpec, OpenedFrames, shared_frames
+from ..alanine import Mutant, to_alanine
+from .namelists import MmpbsaInput, read_input
+from .residues import (
+    mutant_label,
+    mutant_of,
+    mutated_residue,
+    printed_residues,
+    residue_named,
+    starts_of,
+    with_dielectric,
+)
+from .result import MmpbsaResult, OutputFiles
+from .systems import FrameFiles, Systems, amber_systems, gromacs_systems
+from .work import ComputedFrames, OpenedWork, Results, TrajectoryWork, results_of
 
-METHODS = {"gb": "GENERALIZED BORN", "pb": "POISSON BOLTZMANN"}  # as the tables name them
-_MOST_BYTES = 1 << 30  # of the pairs of residues of all frames, where they are written frame by frame
+if TYPE_CHECKING:
+    from ...opencl.device import Device
+
+
+Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
+Given = str | PathLike[str] | None
+
+
+def mmpbsa(
+    input_file: str | PathLike[str], complex_topology: str | PathLike[str], trajectory: Paths, *,
+    receptor_topology: Given = None, ligand_topology: Given = None, solvated_complex: Given = None,
+    solvated_receptor: Given = None, solvated_ligand: Given = None, receptor_trajectory: Paths = (),
+    ligand_trajectory: Paths = (), mutant_complex: Given = None, mutant_receptor: Given = None,
+    mutant_ligand: Given = None, index: Given = None, groups: Sequence[int] | None = None,
+    masks: Sequence[str] | None = None, structure: Given = None, reference: Given = None,
+    receptor_index: Given = None, receptor_group: int | None = None, ligand_index: Given = None,
+    ligand_group: int | None = None, output: Given = None, decomposition: Given = None, frames_output: Given = None,
+    frame_shares: Given = None, overwrite: bool = False, prefix: str = "_MMPBSA_", resume: bool = False,
+    precision: str = "float32", device: Device | int | str | None = None, workers: int | None = None,
+    scheduler: str | None = None, progress: Progress | None = None,
+) -> MmpbsaResult:  # fmt: skip
+    """Run an input file of MMPBSA.py or gmx_MMPBSA: MM/GBSA (&gb) and MM/PBSA (&pb), with their other namelists.
+
+        parts = {"receptor_topology": "rec.top", "ligand_topology": "lig.top"}
+        result = pele_ocl.mmpbsa("mmpbsa.in", "com.top", "prod.nc", **parts)
+        print(result)
+        result.save("FINAL_RESULTS_MMPBSA.dat")
+
+    input_file : mmpbsa.in, with &general, &gb, &pb, &decomp and &alanine_scanning; other namelists give a note
+    complex_topology : AMBER's topology of the complex, or with `groups` GROMACS' topology of all atoms
+    trajectory : frames of the complex, of one file or several
+    receptor_topology, ligand_topology : of the parts; without both the energy of the complex alone is computed
+    solvated_complex, solvated_receptor, solvated_ligand : topologies of all atoms of the frames
+    receptor_trajectory, ligand_trajectory : frames of a part alone, of one file or several
+    mutant_complex, mutant_receptor, mutant_ligand : topologies with a residue turned into ALA
+    index, groups : GROMACS' index file, and the numbers of receptor and ligand in it, from 0
+    masks : of receptor and ligand, in place of those of the input file
+    structure, reference : gmx_MMPBSA's structure of the frames, and one of receptor and ligand with the chains and
+        residue numbers that the input file names
+    receptor_index, receptor_group, ligand_index, ligand_group : of frames of a part alone
+    output, decomposition, frames_output, frame_shares : files to write: the tables, those of the decomposition, and
+        energies and shares of each frame as CSV; all or none is written
+    overwrite : True to write over files
+    prefix, resume : True to keep the energies of frames in `prefix`complex.h5 and the like, and go on with these files
+    precision, device : as in `energy`; workers, scheduler : as in `jobs.run`
+    progress : called with the share of the frames that is done, 0 to 1
+
+    Returns an MmpbsaResult. Raises FormatError for files that cannot be read, and InputError, with the name, for what
+    the input file asks for and is not done here, and for files that do not belong together.
+    """
+    paths = _files("trajectory", trajectory)
+    if not paths:
+        raise KeywordError("frames are missing: name the files of the complex's by `trajectory`")
+    _require_pairs({"index": index, "groups": groups}, {"receptor_index": receptor_index, "receptor_group":
+                   receptor_group}, {"ligand_index": ligand_index, "ligand_group": ligand_group})  # fmt: skip
+    topologies = _given(complex=complex_topology, receptor=receptor_topology, ligand=ligand_topology)
+    frames = {
+        "complex": paths,
+        **_with_files(
+            receptor=_files("receptor_trajectory", receptor_trajectory),
+            ligand=_files("ligand_trajectory", ligand_trajectory),
+        ),
+    }
+    mutants = _given(complex=mutant_complex, receptor=mutant_receptor, ligand=mutant_ligand)
+    place = Place(workers, scheduler, device if isinstance(device, str) else None)
+    with heard_notes() as heard:
+        file = read_file(input_file)
+        wanted = read_input(file, of_gromacs := groups is not None or masks is not None)
+        outputs = OutputFiles.of(wanted, output, decomposition, frames_output, frame_shares)
+        outputs.check(overwrite)
+        records = EnergyFiles(prefix, resume, wanted.keeps_files)
+        _refuse_sharing(wanted, resume, place)
+        if masks is not None:
+            receptor_mask, ligand_mask = masks
+            wanted = replace(wanted, masks=(receptor_mask, ligand_mask))
+        if groups is not None and index is not None:
+            of_parts = {
+                "receptor": FrameFiles(frames.get("receptor", ()), topologies.get("receptor"), _path(receptor_index),
+                                       receptor_group),
+                "ligand": FrameFiles(frames.get("ligand", ()), topologies.get("ligand"), _path(ligand_index),
+                                     ligand_group),
+            }  # fmt: skip
+            systems = gromacs_systems(
+                wanted, topologies["complex"], file_path(index, "index"), groups, paths, _path(reference),
+                {name: of for name, of in of_parts.items() if of.paths}, _path(structure),
+            )  # fmt: skip
+        else:
+            solvated = _given(complex=solvated_complex, receptor=solvated_receptor, ligand=solvated_ligand)
+            systems = amber_systems(wanted, topologies, solvated, frames)
+        wanted = _with_notes(wanted, systems)
+        run = _Run(systems, mutants, device, precision, records, place, by_frame=outputs.shares is not None)
+        runs = run.computed(wanted, progress)
+        notes = [*wanted.notes]
+        if n_imaged := sum(of.n_imaged for of in runs):
+            notes.append(f"{n_imaged:,} frames were imaged: molecules made whole and put beside the receptor")
+        for sentence in notes:
+            note(f"Note: {sentence}")
+    result = MmpbsaResult(file, wanted, systems, runs, tuple(notes), of_gromacs, topologies["complex"], paths,
+                          heard=tuple(heard))  # fmt: skip
+    result = result.written(outputs)
+    records.clean()
+    return result
+
+
+def _files(name: str, given: Paths) -> tuple[Path, ...]:
+    """Paths of one file or several."""
+    several = (given,) if isinstance(given, str | PathLike) else file_paths(name, given)
+    return tuple(file_path(each, name) for each in several)
+
+
+def _path(given: Given) -> Path | None:
+    return None if given is None else Path(given)
+
+
+def _given(**named: Given) -> dict[str, Path]:
+    """Files that were given, by name."""
+    return {name: file_path(value, name) for name, value in named.items() if value is not None}
+
+
+def _with_files(**named: tuple[Path, ...]) -> dict[str, tuple[Path, ...]]:
+    return {name: paths for name, paths in named.items() if paths}
+
+
+def _require_pairs(*pairs: Mapping[str, object]) -> None:
+    """Raise InputError for an index file without a group, or a group without one."""
+    for pair in pairs:
+        if len({value is None for value in pair.values()}) > 1:
+            first, second = pair
+            raise KeywordError(f"`{first}` and `{second}` go together: an index file and a group of it")
+
+
+def _refuse_sharing(wanted: MmpbsaInput, resume: bool, place: Place) -> None:
+    """Raise InputError for a way through the frames that what is wanted does not have."""
+    if wanted.decomp is not None and resume:
+        raise KeywordError("a decomposition is of all frames of one run; leave out `resume`, or &decomp")
+    if wanted.decomp is not None and wanted.decomp.idecomp > 2 and place.is_remote:
+        raise KeywordError("pairs of residues are summed up in one process; leave out `workers` and `scheduler`")
+
+
+def _with_notes(wanted: MmpbsaInput, systems: Systems) -> MmpbsaInput:
+    """Input with notes about what these systems are, and without entropies where they have none.
+
+    Raises InputError for entropies of separate trajectories.
+    """
+    of_frames = [note for source in systems.sources.values() for note in source.trajectory(wanted.frames).notes]
+    notes, side = [*wanted.notes, *systems.notes, *dict.fromkeys(of_frames)], systems.is_ligand
+    if side is not None and side.sum() > (~side).sum():
+        notes.append(
+            f"the ligand has {int(side.sum()):,} atoms, more than the {int((~side).sum()):,} of the receptor; the "
+            "difference is the same if the two were meant the other way round"
+        )
+    if wanted.decomp is not None and wanted.alanine is not None and wanted.alanine.mutant_only:
+        raise InputError("mutant_only=1 leaves out the wild type, which &decomp is of; leave out one of the two")
+    if wanted.entropies is not None and side is None:
+        notes.append("entropies of binding are left out, as there is no receptor and no ligand")
+        return replace(wanted, notes=tuple(notes), entropies=None)
+    if wanted.entropies is not None and len(systems.sources) > 1:
+        raise InputError("interaction_entropy and c2_entropy need receptor and ligand from frames of the complex")
+    return replace(wanted, notes=tuple(notes))
+
+
+@dataclass
+class EnergyFiles:
+    """Intermediate files with the energies of frames.
+
+    prefix : first letters of their names; resume : whether there are any; keeps : whether they stay after the run
+    written : files that this run wrote or went on with
+    """
+
+    prefix: str
+    resume: bool
+    keeps: bool
+    written: list[Path] = field(default_factory=list)
+
+    def path(self, wanted: MmpbsaInput, label: str, system: str) -> Path | None:
+        """File of a system; None where none is wanted."""
+        if not self.resume:
+            return None
+        method = "" if wanted.pb is None else "pb_"
+        self.written.append(Path(f"{self.prefix}{method}{f'{label}_' if label else ''}{system}.h5"))
+        return self.written[-1]
+
+    def clean(self) -> None:
+        """Remove the files where keep_files=0 asks for it."""
+        for path in () if self.keeps else self.written:
+            path.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, eq=False)
-class FrameShares:
-    """Shares of residues in the energy of a system, by frame.
+class _Mutation:
+    """A mutant: of each system that has the residue, its name, and the input with its dielectric constant."""
 
-    residues : (k,) which of the system's residues; of : (m, k, n_groups) kcal/mol for each of SPLITS
-    """
-
-    residues: NDArray[np.intp]
-    of: Mapping[str, Floats]
-
-
-@dataclass(frozen=True, eq=False)
-class PairShares:
-    """Shares of pairs of residues: their means, and the shares of each frame if they were asked for.
-
-    by_frame : split -> "complex" and "parts" -> (m, k, k, n_groups) of the residues that are printed, kcal/mol
-    """
-
-    means: Decomposition
-    by_frame: Mapping[str, Mapping[str, Floats]]
-
-
-@dataclass(frozen=True, eq=False)
-class Results:
-    """Energies of the systems by frame.
-
-    energies : of "complex", "receptor", "ligand" the terms (m,) by AMBER's names; without parts the complex's alone
-    is_single : whether the parts are cut from frames of the complex; shares : of residues by system, where asked for
-    pairs : of "single" trajectories one for all systems, else one for each system of more than one residue
-    frames : the numbers of the frames by trajectory, from 1; method : key of METHODS
-    """
-
-    energies: Mapping[str, Mapping[str, Floats]]
-    is_single: bool
-    shares: Mapping[str, FrameShares] | None = None
-    pairs: Mapping[str, PairShares] | None = None
-    label: str = ""
-    n_imaged: int = 0
-    frames: Mapping[str, NDArray[np.int64]] | None = None
-    method: str = "gb"
-
-    @property
-    def has_parts(self) -> bool:
-        """True if there are receptor and ligand beside the complex."""
-        return "receptor" in self.energies
-
-    def delta(self) -> Mapping[str, Floats]:
-        """Difference by frame (m,); of single trajectories alone."""
-        return {
-            name: of - self.energies["receptor"][name] - self.energies["ligand"][name]
-            for name, of in self.energies["complex"].items()
-        }
-
-
-@dataclass(frozen=True, eq=False)
-class TrajectoryWork:
-    """Energies of one trajectory's frames: of a complex and of its parts, or of one system alone. It pickles.
-
-    name : of the system; source : its frames; is_ligand : (n,) where parts are cut from these frames, else None
-    mutant : in place of the system, at positions that follow from the system's
-    printed : residues (k,) whose shares are wanted, None where none are; by_frame : whether pairs of each frame are
-    """
-
-    name: str
-    source: Source
+    of: Mapping[str, Mutant]
+    label: str
     wanted: MmpbsaInput
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """Wild type, unless mutants alone are wanted, and each mutant of an alanine scan, by one method after the other.
+
+    topologies : of the mutant, by system; by_frame : whether shares of pairs of residues are kept by frame
+    """
+
+    systems: Systems
+    topologies: Mapping[str, Path]
     device: Device | int | str | None
     precision: str
-    is_ligand: NDArray[np.bool_] | None = None
-    mutant: Mutant | None = None
-    printed: NDArray[np.intp] | None = None
-    by_frame: bool = False
+    records: EnergyFiles
+    place: Place
+    by_frame: bool
 
-    def opened(self) -> OpenedWork:
-        """Work with its plans made and its frames opened."""
-        return OpenedWork(self)
+    def computed(self, wanted: MmpbsaInput, progress: Progress | None = None) -> list[Results]:
+        """Compute the results of all methods and mutants."""
+        works = [each for method in wanted.methods for each in self._works(method)]
+        found, n_done, n = list[Results](), 0, len(works) * len(self.systems.sources)
+        for own, mutation in works:
+            computed = list[ComputedFrames]()
+            for name in self.systems.sources:
+                tell = None if progress is None else partial(_tell, progress, n_done, n)
+                computed.append(self._computed(name, own, mutation, tell))
+                n_done += 1
+            found.append(results_of(computed, own, "" if mutation is None else mutation.label))
+        return found
 
+    def _works(self, wanted: MmpbsaInput) -> list[tuple[MmpbsaInput, _Mutation | None]]:
+        """Wild type, as None, and the mutants that a method is computed of, each with its input."""
+        mutations = _mutations(self.systems, wanted, self.topologies)
+        own = mutations[0].wanted if mutations else wanted  # with cas_intdiel the wild type has the mutant's constant
+        mutant_only = bool(mutations) and wanted.alanine is not None and wanted.alanine.mutant_only
+        return [*([] if mutant_only else [(own, None)]), *((of.wanted, of) for of in mutations)]
 
-class OpenedWork:
-    """A work in the process that computes it.
-
-    frames : Trajectory; settings : all that decides on the results, as texts
-    """
-
-    def __init__(self, work: TrajectoryWork) -> None:
-        self.work = work
-        decomp = None if work.printed is None else work.wanted.decomp
-        self._kept = np.arange(len(work.source.atoms)) if work.mutant is None else work.mutant.kept
-        anchors = None if work.is_ligand is None else np.flatnonzero(~work.is_ligand)
-        self.frames: Trajectory = work.source.trajectory(work.wanted.frames, anchors)
-        first = self._placed(self.frames.piece(self.frames.frames[:1]).usable())[0]
-        self.frames.close()
-        self.atoms = (work.source.atoms if work.mutant is None else work.mutant.atoms).moved(first)
-        self._decomp = decomp
-        self.plan: Binding | Energy = self._planned(decomp)
-        self._decomposed = self._of_pairs()
-
-    def _planned(self, decomp: Decomp | None) -> Binding | Energy:
-        work = self.work
-        if work.is_ligand is None:
-            return self._energy(work.precision)
-        side = work.is_ligand[self._kept]
-        return Binding(
-            self.atoms, side, ~side, model=work.wanted.model, device=work.device, precision=work.precision,
-            idecomp=None if decomp is None else decomp.idecomp, pb=work.wanted.pb,
+    def _computed(
+        self, name: str, wanted: MmpbsaInput, mutation: _Mutation | None, progress: Progress | None
+    ) -> ComputedFrames:
+        """Compute the frames of one system, which go into a record if one is wanted."""
+        systems = self.systems
+        printed = None if mutation is not None or wanted.decomp is None else _printed(systems, wanted)
+        is_single = systems.is_ligand is not None and len(systems.sources) == 1
+        work = TrajectoryWork(
+            name, systems.sources[name], wanted, self.device, self.precision, systems.is_ligand if is_single else None,
+            None if mutation is None else mutation.of.get(name),
+            None if printed is None else _own(printed, systems, name), self.by_frame and mutation is None,
         )  # fmt: skip
-
-    def _energy(self, precision: str) -> Energy:
-        wanted = self.work.wanted
-        return plan_in(
-            wanted.pb, self.atoms, wanted.model, per_atom=self._decomp is not None, precision=precision,
-            device=self.work.device,
-        )  # fmt: skip
-
-    @cached_property
-    def _in_float64(self) -> Energy:
-        return self._energy("float64")
-
-    def _of_pairs(self) -> tuple[Binding, Decomposer] | None:
-        """A complex whose pairs of residues are decomposed, and the sums; None where none are wanted."""
-        decomp, plan, starts = self._decomp, self.plan, starts_of(self.atoms)
-        if decomp is None or decomp.idecomp < 3 or (isinstance(plan, Energy) and len(starts) < 2):
-            return None
-        if isinstance(plan, Energy):
-            last = starts[-1] <= np.arange(len(self.atoms))  # any cut: the pairs of all atoms are wanted
-            plan = Binding(
-                self.atoms, last, ~last, model=self.work.wanted.model, device=self.work.device,
-                precision=self.work.precision, idecomp=decomp.idecomp,
+        record = self.records.path(wanted, "" if mutation is None else mutation.label, name)
+        opened = work.opened()
+        spec = FramesSpec(partial(_frames, work), _frames(work, opened))
+        with shared_frames(spec, record, record is not None, self.place) as shared:
+            n = len(shared.frames)
+            parts = recorded(
+                shared.frames, opened.evaluate, output=shared.output, resume=record is not None,
+                settings=shared.record, tell=None if progress is None else lambda done: progress(done / n),
+                over=shared.stream,
             )  # fmt: skip
-        assert self.atoms.labels is not None
-        is_backbone = backbone(self.atoms.labels) if decomp.verbose in (1, 3) else None
-        kept = self.work.printed if self.work.by_frame else None
-        if kept is not None:
-            n_splits = 1 if is_backbone is None else len(SPLITS)
-            size = len(self.frames) * len(kept) ** 2 * len(GROUPS) * 8 * 2 * n_splits
-            if size > _MOST_BYTES:
-                raise InputError(
-                    f"-deo of pairs would need {size / 2**30:.1f} GiB for {len(self.frames):,} frames of "
-                    f"{len(kept):,} residues; name fewer in print_res"
-                )
-        return plan, Decomposer(plan.plans["complex"], plan.parts, decomp.idecomp, is_backbone, kept)
-
-    @property
-    def settings(self) -> dict[str, str]:
-        """All that decides on the results, as texts by name."""
-        plan = self.plan
-        own = binding_settings(plan) if isinstance(plan, Binding) else plan_settings(plan)
-        more: dict[str, object] = {"system": self.work.name, "mutant": self.work.mutant is not None}
-        if self.work.wanted.pb is not None:
-            more["pb"] = asdict(self.work.wanted.pb)
-        return settings_of_frames(plan, self.frames, {**more, **own, "solvent": asdict(plan.model)})
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Terms of the energies."""
-        return self.plan.names
-
-    @property
-    def systems(self) -> tuple[str, ...]:
-        """Systems that have energies."""
-        return PARTS if isinstance(self.plan, Binding) else (self.work.name,)
-
-    def residues_of(self, system: str) -> NDArray[np.intp]:
-        """Residues of the work's atoms, (k,), that are printed of a system."""
-        printed = self.work.printed
-        assert printed is not None
-        if self.work.is_ligand is None or system == "complex":
-            return printed
-        side = self.work.is_ligand[starts_of(self.work.source.atoms)]
-        own: NDArray[np.intp] = printed[side[printed] == (system == "ligand")]
-        return own
-
-    @property
-    def evaluate(self) -> Evaluate[FrameResults]:
-        """Function that evaluates positions (m, n, 3) of the system.
-
-        Columns are terms by system; `residues` are shares by system and split, (m, k * n_groups).
-        """
-        return self._evaluate
-
-    def _evaluate(self, positions: Positions, progress: Progress | None) -> FrameResults:
-        placed = self._placed(positions)
-        batches = self._batches(placed, progress)
-        columns: dict[str, NDArray[np.generic]] = {}
-        for name, batch in batches.items():
-            values = aligned(batch.terms, self.names)
-            columns |= {f"{name}_{term}": values[:, k].copy() for k, term in enumerate(self.names)}
-        errors = {k: f"{name}: {why}" for name, batch in batches.items() for k, why in batch.errors.items()}
-        shares: dict[str, Floats] = {}
-        if self._decomp is not None:
-            for name, batch in batches.items():
-                for split, of in self._shares(name, batch).items():
-                    shares[f"{name}_{split}"] = of.reshape(len(of), -1)
-        if self._decomposed is not None and not errors:
-            plan, decomposer = self._decomposed
-            decomposer.add(batches if plan is self.plan else plan.systems.batches(placed), placed)
-        return FrameResults(columns, errors, shares)
-
-    def _batches(self, positions: Floats, progress: Progress | None) -> dict[str, EnergyBatch]:
-        """Batch of each system; energies too large for differences in float32 come from float64."""
-        if isinstance(self.plan, Binding):
-            return self.plan.systems.batches(positions, progress, errors="record")
-        return {self.work.name: precise_batch(self.plan, positions, progress, lambda: self._in_float64)}
-
-    def _placed(self, positions: Positions) -> Floats:
-        mutant = self.work.mutant
-        return np.asarray(positions, np.float64) if mutant is None else mutant.positions(positions)
-
-    def _shares(self, system: str, batch: EnergyBatch) -> dict[str, Floats]:
-        """(m, k, n_groups) of the printed residues of a system, for each of SPLITS."""
-        assert batch.per_atom is not None
-        assert self._decomp is not None
-        assert self.atoms.labels is not None
-        plan = self.plan
-        groups = grouping(self.names, self._decomp.idecomp)
-        values = aligned(batch.per_atom, self.names)
-        own = slice(None) if isinstance(plan, Energy) or system == "complex" else getattr(plan.parts, system)
-        of_atoms = np.zeros((len(values), len(self.atoms), groups.shape[1]))
-        of_atoms[:, own] = values @ groups
-        starts, residues = starts_of(self.atoms), self.residues_of(system)
-        total = np.add.reduceat(of_atoms, starts, axis=1)[:, residues]
-        is_backbone = backbone(self.atoms.labels)[:, np.newaxis]
-        of_backbone = np.add.reduceat(of_atoms * is_backbone, starts, axis=1)[:, residues]
-        return {"total": total, "sidechain": total - of_backbone, "backbone": of_backbone}
-
-    def pairs(self) -> PairShares | None:
-        """Shares of pairs of residues in all frames that were evaluated in this process."""
-        if self._decomposed is None:
-            return None
-        _, decomposer = self._decomposed
-        return PairShares(decomposer.result(), decomposer.by_frame() if self.work.by_frame else {})
+            return ComputedFrames.of(opened, [part.results for part in parts])
 
 
-@dataclass(frozen=True, eq=False)
-class ComputedFrames:
-    """All that was computed of a work's frames.
-
-    columns, residues : as FrameResults has them, of all frames; frames : their numbers, from 1
-    """
-
-    work: OpenedWork
-    columns: Mapping[str, NDArray[np.generic]]
-    residues: Mapping[str, Floats]
-    frames: NDArray[np.int64]
-    n_imaged: int
-
-    @classmethod
-    def of(cls, work: OpenedWork, parts: Sequence[FrameResults]) -> ComputedFrames:
-        """Results of neighbouring pieces in one. Raises InputError for the first frame without energies."""
-        numbers, first = np.array(work.frames.frames, np.int64) + 1, 0
-        for part in parts:
-            for place, reason in sorted(part.errors.items()):
-                raise InputError(f"frame {numbers[first + place]}, {reason}")
-            first += len(next(iter(part.columns.values())))
-        return cls(
-            work, {name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns},
-            {name: np.concatenate([part.residues[name] for part in parts]) for name in parts[0].residues},
-            numbers, sum(part.n_imaged for part in parts),
-        )  # fmt: skip
-
-    def values(self, system: str) -> Floats:
-        """Terms (m, n_terms) of a system."""
-        return np.column_stack([self.columns[f"{system}_{term}"] for term in self.work.names]).astype(np.float64)
-
-    def shares(self, system: str) -> FrameShares:
-        """Shares of a system's printed residues."""
-        residues = self.work.residues_of(system)
-        of = {
-            split: self.residues[f"{system}_{split}"].reshape(len(self.frames), len(residues), len(GROUPS))
-            for split in SPLITS
-        }
-        return FrameShares(residues, of)
+def _tell(progress: Progress, n_done: int, n: int, share: float) -> None:
+    progress((n_done + share) / n)
 
 
-def results_of(computed: Sequence[ComputedFrames], wanted: MmpbsaInput, label: str = "") -> Results:
-    """Results of a run, of one work with all systems, or of a work for each of them."""
-    is_single = len(computed[0].work.systems) > 1
-    everything, offset = computed[0].work.names, wanted.surface_offset
-    energies, shares = dict[str, Mapping[str, Floats]](), dict[str, FrameShares]()
-    pairs, frames = dict[str, PairShares](), dict[str, NDArray[np.int64]]()
-    for of in computed:
-        for system in of.work.systems:
-            energies[system] = _amber(of.work.names, of.values(system), offset, everything)
-            frames[system] = of.frames
-            if of.residues:
-                shares[system] = of.shares(system)
-        found = of.work.pairs()
-        if found is not None:
-            pairs["single" if is_single else of.work.systems[0]] = found
-    n_imaged = sum(of.n_imaged for of in computed)
-    method = "gb" if wanted.pb is None else "pb"
-    return Results(energies, is_single, shares or None, pairs or None, label, n_imaged, frames, method)
+def _printed(systems: Systems, wanted: MmpbsaInput) -> NDArray[np.intp]:
+    """Residues of the complex that print_res names, at its first frame."""
+    assert wanted.decomp is not None
+    whole = systems.sources["complex"]
+    return printed_residues(wanted.decomp, whole.at_first_frame(wanted.frames), systems.is_ligand, systems.layout)
 
 
-def _amber(
-    names: Sequence[str], values: Floats, surface_offset: float, everything: Sequence[str] | None = None
-) -> Mapping[str, Floats]:  # fmt: skip
-    """Terms (m,) by AMBER's names; a term of `everything` that a system lacks is 0."""
-    order = tuple(everything or names)
-    if strange := set(names) - set(order):
-        raise InputError(f"a part has the term {sorted(strange)[0]}, which the complex lacks")
-    aligned = np.zeros((len(values), len(order)))
-    aligned[:, [order.index(name) for name in names]] = values
-    if surface_offset and "nonpolar" in order:
-        aligned[:, order.index("nonpolar")] += surface_offset
-    return amber_terms(Terms(order, aligned))
+def _own(
+    printed: NDArray[np.intp], systems: Systems, name: str
+) -> NDArray[np.intp]:  # fmt: skip
+    """Printed residues by their numbers in a system with frames of its own."""
+    if name == "complex" or systems.is_ligand is None:
+        return printed
+    side = systems.is_ligand[starts_of(systems.sources["complex"].atoms)] == (name == "ligand")
+    return np.array([int(side[:r].sum()) for r in printed if side[r]], np.intp)
+
+
+def _frames(work: TrajectoryWork, opened: OpenedWork | None = None) -> OpenedFrames:
+    """Frames of a work, in this process or in another one, which opens it first."""
+    opened = opened or work.opened()
+    return OpenedFrames(opened.frames, opened.evaluate, {"record": {"software": software(), **opened.settings}})
+
+
+def _mutations(systems: Systems, wanted: MmpbsaInput, topologies: Mapping[str, Path]) -> list[_Mutation]:
+    """Mutants of an alanine scan, by topologies of their own or by mutant_res."""
+    if wanted.alanine is None:
+        if topologies:
+            raise InputError(
+                "`mutant_complex`, `mutant_receptor` and `mutant_ligand` are of an alanine scan; mmpbsa.in has no "
+                "&alanine_scanning"
+            )
+        return []
+    whole = systems.sources["complex"]
+    labels = whole.atoms.labels
+    assert labels is not None
+    if topologies and "complex" not in topologies:
+        raise InputError(
+            "`mutant_receptor` and `mutant_ligand` go with `mutant_complex`, the topology of the whole mutant"
+        )
+    if topologies:
+        residue, found = _by_topologies(systems, topologies)
+        return [_mutation(systems, wanted, residue, found)]
+    if not wanted.alanine.residues:
+        raise InputError(
+            "&alanine_scanning needs the mutant: `mutant_complex` and `mutant_receptor` or `mutant_ligand`, or "
+            "mutant_res with gmx_MMPBSA"
+        )
+    if len(systems.sources) > 1:
+        raise InputError(
+            "an alanine scan of separate trajectories needs topologies of the mutant: `mutant_complex`, "
+            "`mutant_receptor`, `mutant_ligand`"
+        )
+    residues = [residue_named(word, labels) for word in wanted.alanine.residues]
+    if len(set(residues)) < len(residues):
+        raise InputError(f"mutant_res={','.join(wanted.alanine.residues)} names a residue twice")
+    atoms = whole.at_first_frame(wanted.frames)
+    names = labels.residue_names[labels.residue_starts[residues]].tolist()
+    if len({with_dielectric(wanted, wanted.alanine, str(name)).model.solute_dielectric for name in names}) > 1:
+        raise InputError("cas_intdiel=1 gives these residues several dielectric constants; name one in mutant_res")
+    return [_mutation(systems, wanted, residue, {"complex": to_alanine(atoms, residue)}) for residue in residues]
+
+
+def _by_topologies(systems: Systems, topologies: Mapping[str, Path]) -> tuple[int, dict[str, Mutant]]:
+    """Residue, from 0, and the mutants of topologies of their own."""
+    atoms = {name: source.atoms for name, source in systems.sources.items()}
+    of = {name: read_topology(path).parameters for name, path in topologies.items()}
+    residue = mutated_residue(atoms["complex"], of["complex"])
+    if residue is None:
+        raise InputError(f"{topologies['complex']}: has no residue that differs from the complex's")
+    found = {"complex": mutant_of(atoms["complex"], of["complex"], residue)}
+    for name in atoms:
+        if name != "complex" and name in of:
+            place = mutated_residue(atoms[name], of[name])
+            if place is not None:
+                found[name] = mutant_of(atoms[name], of[name], place)
+    if len(atoms) > 1 and len(found) == 1:
+        raise InputError("separate trajectories need the mutant's part, too: give `mutant_receptor` or `mutant_ligand`")
+    return residue, found
+
+
+def _mutation(systems: Systems, wanted: MmpbsaInput, residue: int, found: Mapping[str, Mutant]) -> _Mutation:
+    atoms = systems.sources["complex"].atoms
+    assert atoms.labels is not None
+    assert wanted.alanine is not None
+    name = str(atoms.labels.residue_names[atoms.labels.residue_starts[residue]])
+    return _Mutation(found, mutant_label(atoms, residue), with_dielectric(wanted, wanted.alanine, name))

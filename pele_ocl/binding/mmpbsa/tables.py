@@ -1,18 +1,89 @@
-"""FINAL_RESULTS_MMPBSA.dat in the layouts of MMPBSA.py and gmx_MMPBSA."""
+"""FINAL_RESULTS_MMPBSA.dat and the energies of each frame, in the layouts of MMPBSA.py and gmx_MMPBSA."""
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import hypot, sqrt
+from math import ceil, hypot, sqrt
+
+import numpy as np
 
 from ...atoms import Floats
 from ...common.errors import printable
-from ..amber import OF_BONDS, OF_SOLVENT
 from ..energies import PARTS
-from .entropies import c2_entropy_of, interaction_entropy_of, warning_of
+from ..naming import OF_BONDS, OF_SOLVENT
+from ..statistics import MOST_SIGMA, entropy_of
 from .namelists import Entropies
-from .runs import METHODS, Results
+from .work import METHODS, Results
+
+# kcal/(mol K), as gmx_MMPBSA has them.
+_OF_INTERACTION, _OF_C2 = 0.001985875, 0.001987
+
+
+@dataclass(frozen=True)
+class InteractionEntropy:
+    """-T dS, kcal/mol, by the interaction entropy.
+
+    by_frame : (m,) its value up to each frame; n : how many of the last ones the mean is of
+    sigma : standard deviation of the interaction energy
+    """
+
+    by_frame: Floats
+    n: int
+    sigma: float
+
+    @property
+    def mean(self) -> float:
+        """Mean of the last n frames."""
+        return float(self.by_frame[-self.n :].mean())
+
+    @property
+    def sd(self) -> float:
+        """Population standard deviation of the last n frames."""
+        return float(self.by_frame[-self.n :].std())
+
+
+@dataclass(frozen=True)
+class C2Entropy:
+    """-T dS, kcal/mol, by the second cumulant, with the standard deviation of bootstrap samples; sigma as above."""
+
+    value: float
+    sd: float
+    sigma: float
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 percent of a normal distribution of this width."""
+        return self.value - 1.96 * self.sd, self.value + 1.96 * self.sd
+
+
+def interaction_entropy_of(energies: Floats, wanted: Entropies) -> InteractionEntropy:
+    """Interaction entropy of energies (m,) as gmx_MMPBSA has it: each energy less the mean up to its frame."""
+    kt = _OF_INTERACTION * wanted.temperature
+    means = np.cumsum(energies) / np.arange(1, len(energies) + 1)
+    exponents = np.logaddexp.accumulate((energies - means) / kt)
+    by_frame = kt * (exponents - np.log(np.arange(1, len(energies) + 1)))
+    return InteractionEntropy(by_frame, ceil(len(energies) * wanted.segment / 100), float(energies.std()))
+
+
+def c2_entropy_of(energies: Floats, wanted: Entropies) -> C2Entropy:
+    """Entropy of the second cumulant of energies (m,); one frame alone has none."""
+    sigma = float(energies.std())
+    sd = entropy_of(energies, wanted.temperature).c2_error if len(energies) > 1 else 0.0
+    return C2Entropy(sigma**2 / (2 * _OF_C2 * wanted.temperature), sd, sigma)
+
+
+def warning_of(sigma: float) -> str:
+    """A sentence where the interaction energy scatters so much that no entropy of it means anything, else ""."""
+    if sigma <= MOST_SIGMA:
+        return ""
+    return (
+        f"the interaction energy scatters by {sigma:.1f} kcal/mol; beyond {MOST_SIGMA} kcal/mol entropies of it do not "
+        "converge"
+    )
+
 
 _RULE = "-" * 79
 SUMS = {"GGAS": "G gas", "GSOLV": "G solv"}
@@ -194,3 +265,23 @@ def _gromacs_table(rows: Mapping[str, tuple[float, float]], apart: Mapping[str, 
             f"{before}{prefix + term:<14}{mean:16.2f}{own:14.2f}{sd:11.2f}{own / root:13.2f}{sd / root:11.2f}\n"
         )
     return "".join(lines)
+
+
+def frames_csv(runs: Sequence[Results], verbose: int, of_gromacs: bool) -> str:
+    """Energies of each frame as CSV: what MMPBSA.py writes with -eo."""
+    out = io.StringIO()
+    table = csv.writer(out, lineterminator="\n")
+    for run in runs:
+        table.writerow([f"{run.label} MUTANT" if run.label else f"{METHODS[run.method]}:"])
+        shown = Results(shown_terms(run, verbose, of_gromacs), run.is_single)
+        systems: dict[str, Mapping[str, Floats]] = {name.capitalize(): of for name, of in shown.energies.items()}
+        if run.is_single and run.has_parts:
+            systems["DELTA"] = shown.delta()
+        for name, of in systems.items():
+            prefix = "DELTA " if name == "DELTA" else ""
+            table.writerow([f"{name} Energy Terms"])
+            table.writerow(["Frame #", *(f"{prefix}{SUMS[t]}" if t in SUMS else f"{prefix if t == 'TOTAL' else ''}{t}"
+                                         for t in of)])  # fmt: skip
+            table.writerows([k, *row] for k, row in enumerate(np.stack([*of.values()], axis=1).tolist()))
+            table.writerow([])
+    return out.getvalue()

@@ -14,18 +14,19 @@ from ..groups import click_options
 from ..option_groups import FramesGroup
 from ..options import Command
 
+_RESUME = click.option("--resume", is_flag=True, help="Continue an interrupted run that wrote to OUT.")
+
 
 def trajectory_flags(command: Command) -> Command:
     """Options about a trajectory and `resume`, which the command gets as they are."""
     for option in reversed(_OPTIONS):
         command = option(command)
-    return click.option("--resume", is_flag=True, help="Continue an interrupted run that wrote to OUT.")(command)
+    return _RESUME(command)
 
 
 def trajectory_options(command: Command) -> Command:
     """Options about a trajectory, whose results may be resumed; the command gets `over`, FrameOptions."""
-    resume = click.option("--resume", is_flag=True, help="Continue an interrupted run that wrote to OUT.")
-    return resume(frame_options(command))
+    return _RESUME(frame_options(command))
 
 
 def frame_options(command: Command) -> Command:

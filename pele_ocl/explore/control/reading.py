@@ -163,7 +163,7 @@ class Block:
     def fault(self, name: str, found: object, needed: str) -> FormatError:
         """Make the error about a value."""
         if isinstance(found, str) and _WORD.search(found):
-            needed = "a value in place of this word, by --fill WORD=VALUE say,"
+            needed = "a value in place of this word, by `set`,"
         return FormatError(f"{self.file}: {self.place}.{name} is {quoted(found)}; {needed} is needed")
 
     def _value(self, name: str, default: Any, about: Mapping[str, Any]) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...common.errors import FormatError
 from ...common.textfiles import quoted
-from ...forcefield.control import ControlFile, control_json, settings_for_energies
+from ...forcefield.control import FIRST_COMPLEX, ControlFile, control_json, settings_for_energies
 from .blocks import (
     ANM_MINIMIZER,
     AnmBlock,
@@ -179,7 +179,7 @@ def read_simulation(path: str | PathLike[str], words: Mapping[str, str] | None =
     assert isinstance(whole, dict)
     reader = _Reader(file)
     found = reader.simulation(Block(file, "", whole, reader.unread))
-    notes = [note for note in energies.notes if "complexes; the first" not in note]
+    notes = [note for note in energies.notes if getattr(note, "code", "") != FIRST_COMPLEX]  # all are explored
     if reader.unread.names:
         notes.append(f"{file}: not understood and passed over: {', '.join(dict.fromkeys(reader.unread.names))}")
     notes += reader.notes

@@ -48,6 +48,7 @@ SUFFIXES: Mapping[str, str] = {
     ".trr": "xdr:open_trr",
     ".mdcrd": "mdcrd:MdcrdFile",
     ".h5": "hdf5:open_hdf5",
+    ".xyz": "xyz:XyzFile",
 }
 
 

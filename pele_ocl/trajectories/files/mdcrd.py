@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ...atoms.correspondence import OTHER_ATOMS
 from ...common.errors import FormatError
 from ...contract import cells_of
 from .decimals import WIDTH, decimals
@@ -34,12 +35,12 @@ class MdcrdFile(RecordFile):
         self._end = len(title) - len(title.rstrip(b"\r\n"))
         found = [len(line.rstrip(b"\r\n")) for line in lines]
         if found != widths or not self._end:
-            raise FormatError(_why_not(path, n_atoms, full + bool(rest)))
+            raise _why_not(path, n_atoms, full + bool(rest))
         box = len(after.rstrip(b"\r\n"))
         if box != _BLANK_BOX and not (box == 3 * WIDTH and n_atoms > 1):
             box = 0
         if not rest and not self._may_be(path, full, bool(box)):
-            raise FormatError(_why_not(path, n_atoms, full))
+            raise _why_not(path, n_atoms, full)
         length = sum(widths) + len(widths) * self._end + (box + self._end if box else 0)
         super().__init__(path, n_atoms, len(title), length)
         self._full, self._rest, self._has_box = full, rest * WIDTH, box
@@ -77,8 +78,8 @@ class MdcrdFile(RecordFile):
         return decimals(fields[:, atoms])[0]
 
 
-def _why_not(path: Path, n_atoms: int, n_lines: int) -> str:
-    """Write the sentence for a first frame that does not fit, with the number of atoms it seems to have."""
+def _why_not(path: Path, n_atoms: int, n_lines: int) -> FormatError:
+    """Make the error about a first frame that does not fit, with the number of atoms it seems to have."""
     lengths = []
     with open(path, "rb") as stream:
         stream.readline()
@@ -89,8 +90,9 @@ def _why_not(path: Path, n_atoms: int, n_lines: int) -> str:
     numbers, odd = divmod(sum(lengths), WIDTH)
     is_box = lengths[-1] in (3 * WIDTH, _BLANK_BOX) if lengths else False  # or the end of a frame
     if not odd and numbers % 3 == 0 and len(lengths) < 10**6 and not (is_box and numbers % _A_LINE == 3):
-        return (
-            f"{path}: its frames seem to have {numbers // 3:,} atoms, the structure {n_atoms:,}; "
-            "choose those of the structure by `select`, with `topology`"
-        )
-    return f"{path}: the first {n_lines:,} lines behind the title are not those of {n_atoms:,} atoms in F8.3"
+        what = f"{path}: its frames seem to have {numbers // 3:,} atoms, the structure {n_atoms:,}"
+        advice = "choose those of the structure by `select`, with `topology`"
+        return FormatError(f"{what}; {advice}", code=OTHER_ATOMS, what=what)
+    return FormatError(
+        f"{path}: the first {n_lines:,} lines behind the title are not those of {n_atoms:,} atoms in F8.3"
+    )

@@ -139,7 +139,8 @@ def _conformations(file: InputFile) -> Floats:
     """Positions (m, n, 3) A of all models as a file has them, whose frames are imaged later."""
     read = structure_format(file.path).conformations
     if read is None:
-        raise FormatError(f"{file}: models are read together from PDB and mmCIF files; choose one by `model`")
+        what = f"{file}: models are read together from PDB and mmCIF files"
+        raise FormatError(f"{what}; choose one by `model`", code="no_frames", what=what)
     return read(file, None)[1]
 
 

@@ -1,0 +1,276 @@
+"""Result of a run of MMPBSA.py's input file, and its files."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...common.errors import InputError
+from ...common.inputfile import InputFile
+from ...common.installation import installed_version
+from ...common.notes import with_notes
+from ...common.writing import replacing
+from ...jobs import Record
+from ...jobs.texts import counted
+from ...report import Column, Report, Reported
+from .decomposition import decomposition_text, frame_shares_csv
+from .namelists import MmpbsaInput
+from .systems import Systems
+from .tables import (
+    Heading,
+    c2_entropy_of,
+    difference,
+    frames_csv,
+    interaction_entropy_of,
+    results_text,
+    scan_change,
+    wild_of,
+)
+from .work import Results
+
+_RULE = "-" * 62
+
+
+@dataclass(frozen=True)
+class OutputFiles:
+    """Files of a run: tables, decomposition, energies of frames, shares of frames; None if not wanted."""
+
+    results: Path | None
+    decomposition: Path | None
+    frames: Path | None
+    shares: Path | None
+
+    @classmethod
+    def of(
+        cls, wanted: MmpbsaInput, output: str | PathLike[str] | None, decomposition: str | PathLike[str] | None,
+        frames_output: str | PathLike[str] | None, frame_shares: str | PathLike[str] | None,
+    ) -> OutputFiles:  # fmt: skip
+        """Files that were named. Raises InputError for shares of a run without a decomposition."""
+        if frame_shares is not None and wanted.decomp is None:
+            raise InputError("`frame_shares` is of a decomposition, and mmpbsa.in has no &decomp")
+        given = (output, decomposition if wanted.decomp else None, frames_output, frame_shares)
+        return cls(*(None if path is None else Path(path) for path in given))
+
+    def check(self, overwrite: bool) -> None:
+        """Raise InputError where two have one name, or one is there already."""
+        named = {"output": self.results, "decomposition": self.decomposition, "frames_output": self.frames,
+                 "frame_shares": self.shares}  # fmt: skip
+        given = {name: path for name, path in named.items() if path is not None}
+        if len(set(given.values())) < len(given):
+            raise InputError(f"{', '.join(f'`{name}`' for name in given)} need names of their own")
+        for path in given.values():
+            if path.exists() and not overwrite:
+                raise InputError(f"{path} is there already; `overwrite` writes over it")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MmpbsaResult(Reported):
+    """Energies of a run of MMPBSA.py or gmx_MMPBSA.
+
+    source : the input file; wanted : what it asks for; systems : atoms and frames
+    runs : Results of the wild type and of mutants, by one method after the other
+    notes : sentences about the run; of_gromacs : True for gmx_MMPBSA's layouts
+    topology, trajectory : files of the complex; files : that were written; heard : notes that were told
+    """
+
+    source: InputFile
+    wanted: MmpbsaInput
+    systems: Systems
+    runs: Sequence[Results]
+    notes: tuple[str, ...]
+    of_gromacs: bool
+    topology: Path
+    trajectory: tuple[Path, ...]
+    files: tuple[Path, ...] = ()
+    heard: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> float:
+        """Mean binding energy of the first run, or mean energy of a complex alone, kcal/mol."""
+        return _rows(self.runs[0])["TOTAL"][0]
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the tables as FINAL_RESULTS_MMPBSA.dat has them."""
+        self.written(OutputFiles(Path(path), None, None, None))
+
+    def save_decomposition(self, path: str | PathLike[str]) -> None:
+        """Write the decomposition as FINAL_DECOMP_MMPBSA.dat has it. Raises InputError if the run has none."""
+        self._require_shares()
+        self.written(OutputFiles(None, Path(path), None, None))
+
+    def save_frames(self, path: str | PathLike[str]) -> None:
+        """Write the energies of each frame as CSV."""
+        self.written(OutputFiles(None, None, Path(path), None))
+
+    def _require_shares(self) -> None:
+        if not any(run.shares is not None for run in self.runs):
+            raise InputError(f"{self.source}: the run has no decomposition; &decomp of the input file asks for one")
+
+    def written(self, outputs: OutputFiles) -> MmpbsaResult:
+        """Write files, all of them or none where one cannot be written; return the result that knows them."""
+        wanted, systems = self.wanted, self.systems
+        texts = dict[Path, str]()
+        if outputs.results is not None:
+            texts[outputs.results] = results_text(
+                self._heading(), self.runs, wanted.verbose, self.of_gromacs, wanted.entropies
+            )
+        decomp, atoms = wanted.decomp, systems.sources["complex"].atoms
+        decomposed = [run for run in self.runs if run.shares is not None and not run.label]
+        if decomp is not None and decomposed:
+            if outputs.decomposition is not None:
+                now = f" Run on {time.strftime('%a %b %d %H:%M:%S %Y')}"
+                texts[outputs.decomposition] = "".join(
+                    decomposition_text(run, decomp, atoms, systems.is_ligand, self.of_gromacs, now)
+                    for run in decomposed
+                )
+            if outputs.shares is not None:
+                texts[outputs.shares] = "".join(
+                    frame_shares_csv(run, decomp, atoms, systems.is_ligand, self.of_gromacs) for run in decomposed
+                )
+        if outputs.frames is not None:
+            texts[outputs.frames] = frames_csv(self.runs, wanted.verbose, self.of_gromacs)
+        with ExitStack() as stack:  # names are given when all are whole
+            for path, text in texts.items():
+                Path(stack.enter_context(replacing(path))).write_text(text, encoding="utf-8")
+        return replace(self, files=(*self.files, *texts))
+
+    def _heading(self) -> Heading:
+        """Lines above the tables: the input, the files, the parts and the model."""
+        program = "gmx_MMPBSA" if self.of_gromacs else "MMPBSA.py"
+        n = len(next(iter(self.runs[0].energies["complex"].values())))
+        lines = [
+            f" Run on {time.strftime('%a %b %d %H:%M:%S %Y')}", "", "Input file:", _RULE, *self.wanted.text, _RULE,
+            f"pele-ocl Version={installed_version()}, in the layout of {program}",
+            f"Complex topology file:           {self.topology}",
+            *(f"Initial trajectory:              {path}" for path in self.trajectory), "",
+        ]  # fmt: skip
+        systems = self.systems
+        if systems.is_ligand is not None:
+            starts = systems.sources["complex"].atoms.labels.residue_starts  # type: ignore[union-attr]
+            side = systems.is_ligand[starts]
+            lines += [f'{name} mask: ":{_ranges(np.flatnonzero(side == (name == "Ligand")) + 1)}"'
+                      for name in ("Receptor", "Ligand")]  # fmt: skip
+            lines.append("")
+        lines += [
+            f"Calculations performed using {n} complex frames.",
+            *(_method_line(of) for of in self.wanted.methods),
+            *(f"Note: {sentence}" for sentence in self.notes), "", "All units are reported in kcal/mole.",
+        ]  # fmt: skip
+        return Heading(tuple(lines))
+
+    def text(self, verbose: bool = False, total: float | None = None) -> str:
+        """Describe the run for people: its totals, and the files that were written."""
+        files = [f"Written: {', '.join(map(str, self.files))}"] if self.files else []
+        return "\n".join([*self.lines(), *files])
+
+    def table(self) -> Report:
+        """Return mean and spread of each term, of all runs; of a complex alone its energy."""
+        rows = [(run, name, *of) for run in self.runs for name, of in _rows(run).items()]
+        runs, names, means, spreads = zip(*rows, strict=True)
+        columns: dict[str, Any] = {
+            "method": np.array([run.method for run in runs]),
+            "mutant": np.array([run.label for run in runs]),
+            "term": np.array(names),
+            "delta" if self.runs[0].has_parts else "complex": Column(means, "kcal/mol", ",.4f"),
+            "sd": Column(spreads, "kcal/mol", ",.4f"),
+        }
+        return Report(f"Run of {self.source}", columns, {"notes": list(self.notes)})
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the run as the command prints it with its option for JSON, less times."""
+        result = {
+            "runs": [_as_json(run, self.runs, self.wanted) for run in self.runs],
+            "files": [str(path) for path in self.files],
+            "left_out": dict(self.systems.left_out),
+            "notes": list(self.notes),
+        }
+        return Record(str(self.source), self.source.sha256, with_notes(result, self.heard)).to_dict()
+
+    def __repr__(self) -> str:
+        return "\n".join(self.lines())
+
+    def lines(self) -> list[str]:
+        """Total of each run and its entropies, for reading."""
+        texts = list[str]()
+        for run in self.runs:
+            n = len(run.energies["complex"]["TOTAL"])
+            mean, sd = _rows(run)["TOTAL"]
+            what = "binding energy" if run.has_parts else "energy of the complex"
+            which = f"{run.method.upper()}: " if len(self.wanted.methods) > 1 else ""
+            texts.append(
+                f"{which}{f'{run.label}: ' if run.label else ''}{what} {mean:.4f} +- {sd:.4f} kcal/mol over "
+                f"{counted(n, 'frame')}"
+            )
+            texts += [
+                f"{name}: -T dS {of['mean']:.4f} +- {of['sd']:.4f} kcal/mol"
+                for name, of in _entropies(run, self.wanted)
+            ]
+        return texts
+
+
+def _method_line(wanted: MmpbsaInput) -> str:
+    """Say the model of a method, by the names of its namelist."""
+    model, pb = wanted.model, wanted.pb
+    if pb is None:
+        return (
+            f"GB model {model.gb}, extdiel {model.solvent_dielectric:g}, intdiel {model.solute_dielectric:g}, saltcon "
+            f"{model.ionic_strength:g} M, surften {model.surface_tension:g}, LCPO areas"
+        )
+    area = f"cavity_surften {model.surface_tension:g}, LCPO areas" if model.surface == "lcpo" else "no surface"
+    return (
+        f"Poisson-Boltzmann, {pb.equation}, exdi {model.solvent_dielectric:g}, indi {model.solute_dielectric:g}, "
+        f"istrng {model.ionic_strength:g} M, scale {1 / pb.spacing:g}, surface {pb.surface}, {area}"
+    )
+
+
+def _ranges(numbers: NDArray[np.intp]) -> str:
+    """`1-240,242` of rising numbers."""
+    runs = np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1)
+    return ",".join(f"{run[0]}" if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+
+
+def _rows(run: Results) -> dict[str, tuple[float, float]]:
+    """Mean and standard deviation of each term: of the difference, or of a complex alone."""
+    if run.has_parts:
+        return difference(run)
+    return {name: (float(of.mean()), float(of.std())) for name, of in run.energies["complex"].items()}
+
+
+def _entropies(run: Results, wanted: MmpbsaInput) -> list[tuple[str, dict[str, float]]]:
+    """-T dS of a run by the name of its variable."""
+    if wanted.entropies is None:
+        return []
+    found, gas = list[tuple[str, dict[str, float]]](), run.delta()["GGAS"]
+    if wanted.entropies.interaction:
+        of = interaction_entropy_of(gas, wanted.entropies)
+        found.append(("interaction_entropy", {"mean": of.mean, "sd": of.sd, "sigma": of.sigma}))
+    if wanted.entropies.c2:
+        c2 = c2_entropy_of(gas, wanted.entropies)
+        found.append(("c2_entropy", {"mean": c2.value, "sd": c2.sd, "sigma": c2.sigma}))
+    return found
+
+
+def _as_json(run: Results, runs: Sequence[Results], wanted: MmpbsaInput) -> dict[str, object]:
+    """A run's terms; `change` : of a mutant, wild type less mutant as MMPBSA.py has it."""
+    wild = wild_of(run, runs)
+    report: dict[str, object] = {
+        "method": run.method,
+        "mutant": run.label or None,
+        "of": "delta" if run.has_parts else "complex",
+        "n_frames": len(run.energies["complex"]["TOTAL"]),
+        "energy": {name: {"mean": mean, "sd": sd} for name, (mean, sd) in _rows(run).items()},
+    }
+    if run.label and wild is not None and run.has_parts:
+        mean, sd = scan_change(wild, run)
+        report["change"] = {"mean": mean, "sd": sd}
+    if wanted.entropies is not None:
+        report["entropy"] = dict(_entropies(run, wanted))
+    return report

@@ -1,0 +1,185 @@
+"""`pele-ocl binding`: energy of a complex less the energies of its receptor and its ligand, over many frames."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..binding import PBSolvent
+from ..binding import binding as binding_of
+from ..energy import VARIANTS
+from ..pb_model import SURFACES as PB_SURFACES
+from .cluster import cluster_options
+from .command import OUTPUT, EachOnce
+from .frames import trajectory_flags
+from .groups import keywords, option, options
+from .mmpbsa import mmpbsa
+from .options import (
+    ligand_option,
+    models_option,
+    report_options,
+    run_options,
+    solvent_flags,
+    strict_option,
+    structure_flags,
+    surface_options,
+    words_of,
+)
+from .plan_options import cutoff_option, one_four_option
+from .rescore import rescore
+from .several import structures_argument
+from .showing import computed, show
+
+_OF_PB = "With --pb: "
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Parts of a complex, and where their positions come from."""
+
+    receptor: str | None = option(
+        "Atoms of the receptor; by default all except ligands, water and stripped atoms.", metavar="EXPR"
+    )
+    strip: str | None = option(
+        "Atoms to leave out besides water, or none. By default the counter-ions that --like's program "
+        "strips: mmpbsa.py and sander from structures with water, gmx from any.", metavar="EXPR|none",
+    )  # fmt: skip
+    receptor_trajectory: tuple[Path, ...] = option(
+        "Frames of the receptor alone; may be given several times.", metavar="FILE"
+    )
+    ligand_trajectory: tuple[Path, ...] = option("Frames of the ligand alone.", metavar="FILE")
+    receptor_structure: Path | None = option(
+        "Structure or topology of the receptor's frames; by default the receptor's atoms of IN.", metavar="FILE"
+    )
+    ligand_structure: Path | None = option(
+        "Structure or topology of the ligand's frames; by default the ligand's atoms of IN.", metavar="FILE"
+    )
+    poses: Path | None = option(
+        "Poses of the ligand: molecules of an SDF or mol2 file, or models of a .pdb or .cif file. Atoms may have "
+        "any order. Poses are numbered from 1, in files as pose beside frame, which counts from 0.", metavar="FILE",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """Reports beside the energies."""
+
+    idecomp: int | None = option(
+        "Decomposition as in AMBER: 1, 2 by residue, 3, 4 by pairs of residues; 1-4 pairs are internal with 1 and "
+        "3. Without it files of a decomposition take 2, a heat map 4.", type=click.IntRange(1, 4),
+    )  # fmt: skip
+    entropy: bool = option("Report interaction entropy and C2, at --temperature.")
+    alanine: str | None = option(
+        "Alanine scan of the residues that a selection names; interface: all within 5 A of the other part. Mutant "
+        "less wild type, as in gmx_MMPBSA; MMPBSA.py prints the reverse sign.", metavar="EXPR",
+    )  # fmt: skip
+    compare: Path | None = option("Report the difference from what another run printed with --json.", metavar="JSON")
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files of a decomposition, and pictures."""
+
+    decomposition: Path | None = option(
+        "Write the decomposition: .csv in the layout of gmx_MMPBSA, or .h5.", type=OUTPUT, metavar="FILE"
+    )
+    residue_plot: Path | None = option(
+        "Draw the residues with the largest shares.", type=OUTPUT, metavar="PNG", former=("--bars",)
+    )
+    heat_map: Path | None = option(
+        "Draw the shares of pairs of residues, receptor by ligand.", type=OUTPUT, metavar="PNG"
+    )
+    running_mean: Path | None = option("Draw the mean up to each frame.", type=OUTPUT, metavar="PNG")
+    bfactor_pdb: Path | None = option(
+        "Write the complex with each residue's share as its B factor.", type=OUTPUT, metavar="PDB",
+        former=("--coloured",),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Poisson:
+    """MM/PBSA."""
+
+    pb: bool = option(
+        "MM/PBSA: solve the Poisson-Boltzmann equation in place of Generalized Born, on nodes of the "
+        "complex's grid for all three systems. The nonpolar term is then lcpo by default."
+    )
+    spacing: float | None = option(f"{_OF_PB}of the grid, Angstrom; by default {PBSolvent.spacing:g}.")
+    padding: float | None = option(
+        f"{_OF_PB}from the complex to the border of the grid, Angstrom; by default {PBSolvent.padding:g}."
+    )
+    nonlinear: bool = option(f"{_OF_PB}solve the nonlinear equation.")
+    pb_surface: str | None = option(
+        f"{_OF_PB}border of solute and solvent; by default {PBSolvent.surface}.", choices=PB_SURFACES
+    )
+
+
+_FORMER = click.Command("binding", params=[click.Option([f"--{name}"], multiple=True) for name in ("pele", "mmpbsa")])
+
+
+class Former(EachOnce):
+    """Command that still takes --pele FOLDER and --mmpbsa FILE, which are `rescore` and `mmpbsa` now."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        within = click.Context(_FORMER, ignore_unknown_options=True, resilient_parsing=True)
+        given, left, _ = _FORMER.make_parser(within).parse_args(list(args))
+        for name, command, head in (("pele", rescore, []), ("mmpbsa", mmpbsa, ["-i"])):
+            if given.get(name):
+                if len(given[name]) > 1:
+                    raise click.UsageError(f"--{name} is given twice; give it once")
+                if parent is not None:
+                    parent.invoked_subcommand = command.name  # by whose options errors are worded
+                return command.make_context(command.name, [*head, *given[name], *left], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+@click.command(cls=Former)
+@structures_argument
+@click.option(
+    "-o", "--output", type=OUTPUT, metavar="OUT",
+    help="Write the energies of every frame: .h5, .csv or .jsonl of a trajectory, as they come; else .h5, .csv, .json.",
+)  # fmt: skip
+@ligand_option(multiple=True, more=" Several ligands are reported one by one.")
+@options(Parts, Analysis, Files, Poisson)
+@cutoff_option("by default none")
+@one_four_option
+@models_option
+@trajectory_flags
+@cluster_options
+@click.option(
+    "--variant",
+    type=click.Choice(["auto", *VARIANTS]),
+    default="auto",
+    show_default=True,
+    help="How pairs are summed, as in `energy`.",
+)
+@run_options
+@structure_flags
+@solvent_flags
+@surface_options
+@strict_option
+@report_options
+@words_of
+def binding(
+    path: Path | tuple[Path, ...], parts: Parts, analysis: Analysis, files: Files, poisson: Poisson, as_json: bool,
+    verbose: bool, words: dict[str, Any], **given: Any,
+) -> None:  # fmt: skip
+    """Compute the binding energy of the complex in IN: its energy less the energies of receptor and ligand.
+
+    Each has Born radii of its own: MM/GBSA over the frames of a trajectory (-t), over poses, or of one structure;
+    docs/binding.md. --pb is MM/PBSA. The parts share the positions of the complex, unless they have trajectories of
+    their own. Energies in kcal/mol. A run of MMPBSA.py is `pele-ocl mmpbsa`, one of PELE `pele-ocl rescore`.
+    """
+    asked = [keywords(group) for group in (parts, analysis, files, poisson)]
+    result = computed(
+        binding_of, path, "Binding energy", as_json, **{name: of for each in asked for name, of in each.items()},
+        **given, **words,
+    )  # fmt: skip
+    show(result, as_json, verbose)
+    if getattr(result, "n_failed", 0):
+        raise click.exceptions.Exit(1)

@@ -1,0 +1,189 @@
+"""`pele-ocl minimize`: structures relaxed, one or thousands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .. import minimize as library
+from ..formats.conformation_files import written_suffixes
+from ..minimize import METHODS, MinimizeBatch, MinimizeResult
+from ..minimize.options import MOST_ROUNDS
+from ..minimize.result import settings_of_rows
+from .clock import elapsed
+from .cluster import cluster_options
+from .command import EachOnce
+from .frames import trajectory_flags
+from .groups import former, keywords, option, options
+from .json_lines import timed
+from .options import (
+    models_option,
+    report_options,
+    run_options,
+    solvent_flags,
+    strict_option,
+    structure_flags,
+    surface_options,
+    words_of,
+)
+from .physics import lines_of
+from .plan_options import pair_options, variant_option
+from .report import counted, duration
+from .structures import (
+    TARGET,
+    CommandProvenance,
+    Holding,
+    Row,
+    StructureLine,
+    add_reasons,
+    constraints_option,
+    exit_for_failed,
+    files,
+    rows_of,
+    show,
+)
+from .tables import UNIT, table
+from .terminal import one_line
+
+__all__ = ["minimize"]
+
+
+@dataclass(frozen=True)
+class Descent:
+    """How structures are minimised, and when that ends."""
+
+    method: str = option("Algorithm that finds the steps.", like=library, choices=METHODS)
+    tolerance: str = option(
+        "Stop at this rms gradient, kcal/mol/A, or with its unit: 1kJ/mol/nm.", like=library, metavar="G"
+    )
+    max_gradient: float | None = option(
+        "Also stop when every atom's gradient is at most this, kcal/mol/A.", metavar="G", former=("--largest",)
+    )
+    energy_tolerance: float | None = option(
+        "Also stop when three steps in a row change the energy by less than this, kcal/mol.", metavar="E",
+        former=("--energy-change",),
+    )  # fmt: skip
+    max_iterations: int = option("Largest number of steps.", like=library, type=click.IntRange(min=0))
+    max_seconds: float | None = option(
+        "Time limit of a structure, or of structures minimised together, seconds. Then they are written as they are.",
+        metavar="S",
+    )
+    bond_repair: bool = option(
+        "Bring bonds of shaken structures near their lengths before minimising, or begin from them as they are.",
+        "--bond-repair/--no-bond-repair", default=True, show_default=True, former=("--restore/--no-restore",),
+    )  # fmt: skip
+    rounds: int = option(
+        "Number of minimisations, one after another. With --fixed-radii each takes new Born radii at its start.",
+        like=library, type=click.IntRange(1, MOST_ROUNDS),
+    )  # fmt: skip
+
+
+@click.command(cls=EachOnce)
+@click.argument("paths", metavar="IN...", type=TARGET.input, nargs=-1, required=True, callback=files)
+@click.option(
+    "-o", "--output", type=TARGET, metavar="OUT", required=True,
+    help=f"Write the structures: {written_suffixes()}; of several files a folder, or a name such as "
+    "'relaxed/{name}.cif'; of a trajectory or of all models one file.",
+)  # fmt: skip
+@options(Descent, Holding)
+@constraints_option(("hbonds", "hbonds-present"))
+@click.option(
+    "--table", "table", type=TARGET, metavar="FILE", help="Write a row for each structure: .csv, .h5, .json.",
+    **former("--report"),
+)  # fmt: skip
+@pair_options
+@models_option
+@trajectory_flags
+@cluster_options
+@variant_option
+@run_options
+@structure_flags
+@solvent_flags
+@surface_options
+@strict_option
+@report_options
+@words_of
+def minimize(
+    paths: tuple[Path, ...], output: Path, descent: Descent, holding: Holding,
+    terms: str | None, as_json: bool, verbose: bool, words: dict[str, Any], **more: Any,
+) -> None:  # fmt: skip
+    """Relax the structures in IN: move their atoms to a minimum of their energy.
+
+    IN is one file or several, or a pattern in quotation marks; with -t the frames of a trajectory are relaxed, with
+    --models all the models of a PDB file. Energies in kcal/mol, gradients in kcal/mol/Angstrom. A structure that fails
+    ends no run: it is named, and the exit code is 1. One that reaches a limit is written as it is, with a note.
+    --resume goes on with a run of several structures that was interrupted. With --json one object a structure.
+    --workers and --scheduler share structures out; each is the same wherever it is minimised.
+    """
+    with StructureLine() as progress:
+        found = library(
+            paths, **keywords(descent), **keywords(holding), **more, **words, only_terms=terms, output=output,
+            errors="record", watch=progress.watch, provenance=CommandProvenance.now(),
+        )  # fmt: skip
+    rows = rows_of(found.records)
+    whole = found.whole if isinstance(found, MinimizeBatch) else None
+    printed = found.records if whole is None else [replace(whole, result=timed(whole.result))]
+    show(rows, printed, as_json, lambda: _as_text(rows, found, output, _settings(descent, more), verbose))
+    exit_for_failed(rows, "structure")
+
+
+_SHOWN = 60  # structures in the table
+_TOLD = ("fixed_radii", "one_four", "cutoff", "only_terms", "constraints", "precision", "variant")
+
+
+def _settings(descent: Descent, more: Mapping[str, Any]) -> str:
+    given = {**keywords(descent), **{name: value for name, value in more.items() if name in _TOLD}}
+    return "Settings: " + ", ".join(f"{name} {value}" for name, value in given.items() if value is not None)
+
+
+def _as_text(
+    rows: Sequence[Row], found: MinimizeResult | MinimizeBatch, output: Path, settings: str, verbose: bool
+) -> str:  # fmt: skip
+    heads = ("structure", "restored", "before", "after", "rms gradient", "iterations", "stopped by", "moved A", "s")
+    shown = rows if verbose else rows[:_SHOWN]
+    lines = table(heads, list(map(_cells, shown)), "<>>>>><>>").split("\n")
+    add_reasons(lines, shown)
+    rest = len(rows) - len(shown)
+    more = [f"and {counted(rest, 'structure')} more; --table FILE and --json have them all"] if rest > 0 else []
+    whole = found.whole if isinstance(found, MinimizeBatch) else None
+    of = rows if whole is None else [whole.to_dict()]
+    facts = settings_of_rows(of)
+    done = [row for row in of if "error" not in row]
+    devices = ", ".join(dict.fromkeys(str(row["device"]) for row in done))
+    n_done = sum("error" not in row for row in rows)
+    how = f"{done[0]['method']}, {done[0]['precision']}, on {devices}" if done else "nothing was minimised"
+    ending = f"{counted(n_done, 'structure')} -> {one_line(str(output))}"
+    head = f"Energy of structures, {UNIT}; rms gradient, {UNIT}/A"
+    details = _details(rows, settings) if verbose else []
+    physics = [*lines_of(facts, facts.get("terms")), ""] if facts else []
+    return "\n".join([*physics, head, *lines, *more, "", ending, f"{how}: in all {duration(elapsed())}", *details])
+
+
+def _details(rows: Sequence[Row], settings: str) -> list[str]:
+    """List the settings; of one structure that is done its energies by term, too."""
+    lines = ["", settings]
+    if len(rows) > 1 or "error" in rows[0]:
+        return lines
+    before, after = (rows[0][which] for which in ("energy_before", "energy_after"))
+    cells = [(term.replace("_", " "), _number(before.get(term)), _number(value)) for term, value in after.items()]
+    return [*lines, "", table(("term", "before", "after"), cells, "<>>")]
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:,.3f}"
+
+
+def _cells(row: Row) -> list[str]:
+    name = one_line(row["structure"])
+    if "error" in row:
+        return [name, *[""] * 8]
+    before, after = (row[which]["total"] for which in ("energy_before", "energy_after"))
+    return [
+        name, f"{row['restored']:,}", "" if before is None else f"{before:,.3f}", f"{after:,.3f}",
+        f"{row['rms_gradient']:.3g}", f"{row['iterations']:,}", row["stopped_by"],
+        f"{row['rms_displacement']:.3f}", f"{row['seconds']['total']:.2f}",
+    ]  # fmt: skip

@@ -1,0 +1,151 @@
+"""`pele-ocl mmpbsa`: a run of MMPBSA.py or gmx_MMPBSA by its own input file and options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..binding.mmpbsa import mmpbsa as run_of
+from .cluster import place_options
+from .command import INPUT, OUTPUT, EachOnce
+from .options import report_options, run_options, words_of
+from .progress import ProgressLine
+from .showing import show
+
+_SEVERAL = ("-y", "-yr", "-yl", "-ct", "-rt", "-lt")  # options that take several files behind one another
+
+_ALONE = "; leave out -rp, -lp and -cg for the energy of the complex alone"
+_ON = "; --resume with -O goes on with intermediate files"
+_REFUSED = {
+    "-make-mdins": ": no program is called that would read them",
+    "-use-mdins": ": options of &gb take the place of mdin files",
+    "-rewrite-output": _ON,
+    "--rewrite-output": _ON,
+    "--clean": "; --resume alone makes intermediate files, and keep_files=0 removes them",
+    "-xvvfile": ": it is of 3D-RISM",
+    "-s": _ALONE,
+    "--stability": _ALONE,
+}  # fmt: skip
+
+
+class MmpbsaCommand(EachOnce):
+    """Takes several files after -y, as MMPBSA.py does."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        spread, several = list[str](), ""
+        for word in args:
+            if word in _SEVERAL:
+                several = word
+            elif several and not word.startswith("-"):
+                spread += [several, word]
+                continue
+            else:
+                several = ""
+            if word not in _SEVERAL:
+                spread.append(word)
+        return super().parse_args(ctx, spread)
+
+
+def _file(option: str, name: str, text: str, *, several: bool = False) -> Callable[..., Callable[..., object]]:
+    return click.option(option, name, type=INPUT, metavar="FILE", multiple=several, help=text)
+
+
+def _refuse(context: click.Context, option: click.Parameter, given: bool) -> None:
+    """Raise UsageError for an option of MMPBSA.py that is not done here."""
+    if given and not context.resilient_parsing:
+        raise click.UsageError(f"{option.opts[0]} is not done here{_REFUSED[option.opts[0]]}")
+
+
+def _refused(command: Callable[..., object]) -> Callable[..., object]:
+    """Add the options that are refused, which no help text lists."""
+    for name in _REFUSED:
+        command = click.option(
+            name, f"refused_{name.strip('-').replace('-', '_')}_{len(name)}", is_flag=True, is_eager=True, hidden=True,
+            expose_value=False, callback=_refuse,
+        )(command)  # fmt: skip
+    return command
+
+
+@click.command(cls=MmpbsaCommand)
+@click.option("-i", "input_file", type=INPUT, metavar="FILE", required=True, help="The input file, mmpbsa.in.")
+@click.option("-O", "overwrite", is_flag=True, help="Write over files that are there, as MMPBSA.py asks for.")
+@_file("-cp", "complex_topology", "Topology of the complex: AMBER's, or GROMACS' of all atoms with -cg.")
+@_file("-rp", "receptor_topology", "Topology of the receptor; with neither -rp nor -lp the complex alone.")
+@_file("-lp", "ligand_topology", "Topology of the ligand.")
+@_file("-sp", "solvated_complex", "Solvated topology of the complex, which the frames of -y are of.")
+@_file("-srp", "solvated_receptor", "Solvated topology of the receptor, for -yr.")
+@_file("-slp", "solvated_ligand", "Solvated topology of the ligand, for -yl.")
+@_file("-y", "trajectory", "Frames of the complex; several files may follow.", several=True)
+@_file("-yr", "receptor_trajectory", "Frames of the receptor alone; several files may follow.", several=True)
+@_file("-yl", "ligand_trajectory", "Frames of the ligand alone; several files may follow.", several=True)
+@_file("-mc", "mutant_complex", "Topology of the complex with a residue turned into ALA.")
+@_file("-mr", "mutant_receptor", "Of the receptor, where the mutated residue is there.")
+@_file("-ml", "mutant_ligand", "Of the ligand, where the mutated residue is there.")
+@_file(
+    "-cs",
+    "structure",
+    "gmx_MMPBSA's structure of the frames; without -cr chains and residue numbers of a .pdb are its own.",
+)
+@_file("-ci", "index", "gmx_MMPBSA's index file.")
+@click.option("-cg", "groups", type=int, nargs=2, metavar="R L", help="Numbers of receptor and ligand in -ci, from 0.")
+@click.option("-cm", "masks", nargs=2, metavar="R L", help="Masks of receptor and ligand, of amber_MMPBSA.")
+@_file("-ct", "gromacs_trajectory", "Frames of all atoms of -cp.", several=True)
+@_file("-cr", "reference", "Structure of receptor and ligand that has chains and residue numbers.")
+@_file("-rs", "receptor_structure", "gmx_MMPBSA's structure of the receptor; not needed here, and not read.")
+@_file("-ri", "receptor_index", "Index file of the atoms of -rp, with -rg.")
+@click.option("-rg", "receptor_group", type=int, metavar="R", help="Number of the receptor in -ri, from 0.")
+@_file("-rt", "receptor_frames", "Frames of the receptor alone: of all atoms of -rp, else its own.", several=True)
+@_file("-ls", "ligand_structure", "gmx_MMPBSA's structure of the ligand; not needed here, and not read.")
+@_file("-lm", "ligand_molecule", "gmx_MMPBSA's .mol2 of the ligand; not needed beside -cp, and not read.")
+@_file("-li", "ligand_index", "Index file of the atoms of -lp, with -lg.")
+@click.option("-lg", "ligand_group", type=int, metavar="L", help="Number of the ligand in -li, from 0.")
+@_file("-lt", "ligand_frames", "Frames of the ligand alone: of all atoms of -lp, else its own.", several=True)
+@click.option(
+    "-o", "output", type=OUTPUT, metavar="FILE", default="FINAL_RESULTS_MMPBSA.dat", show_default=True,
+    help="The tables.",
+)  # fmt: skip
+@click.option(
+    "-do", "decomposition", type=OUTPUT, metavar="FILE", default="FINAL_DECOMP_MMPBSA.dat", show_default=True,
+    help="The decomposition, where &decomp asks for one.",
+)  # fmt: skip
+@click.option("-eo", "frames_output", type=OUTPUT, metavar="FILE", help="The energies of each frame, as CSV.")
+@click.option("-deo", "frame_shares", type=OUTPUT, metavar="FILE", help="The decomposition of each frame, as CSV.")
+@click.option(
+    "-prefix", "prefix", metavar="TEXT", default="_MMPBSA_", show_default=True,
+    help="First letters of the intermediate files of --resume.",
+)  # fmt: skip
+@click.option("-sys_name", "system_name", metavar="TEXT", help="Accepted; no file has the name.")
+@click.option("-nogui", "no_gui", is_flag=True, help="Accepted; there is no window.")
+@click.option(
+    "--resume", is_flag=True,
+    help="Keep the energies of frames in TEXTcomplex.h5 and the like as they come, and go on with these files.",
+)  # fmt: skip
+@place_options
+@run_options
+@_refused
+@report_options
+@words_of
+def mmpbsa(
+    gromacs_trajectory: tuple[Path, ...], receptor_frames: tuple[Path, ...], ligand_frames: tuple[Path, ...],
+    receptor_structure: Path | None, ligand_structure: Path | None, ligand_molecule: Path | None,
+    system_name: str | None, no_gui: bool, as_json: bool, verbose: bool, words: dict[str, Any], **given: Any,
+) -> None:  # fmt: skip
+    """Run an mmpbsa.in of MMPBSA.py or gmx_MMPBSA with the options of these programs.
+
+    Energies are of MM/GBSA (&gb) and MM/PBSA (&pb), with &general, &decomp and &alanine_scanning; other namelists are
+    left out, with a note. FINAL_RESULTS_MMPBSA.dat and FINAL_DECOMP_MMPBSA.dat are written in their layouts.
+    docs/coming-from-amber.md
+    """
+    parts = {"receptor_trajectory": receptor_frames, "ligand_trajectory": ligand_frames}
+    if any(parts.values()) and given["groups"] is None:
+        raise click.UsageError("-rt and -lt go with -cg; with AMBER's files frames of the parts are -yr and -yl")
+    if given["groups"] is not None and any(given[name] for name in parts):
+        raise click.UsageError("-yr and -yl are of AMBER's files; with -cg frames of the parts are -rt and -lt")
+    given |= {name: paths for name, paths in parts.items() if paths}
+    given["trajectory"] = gromacs_trajectory or words.pop("trajectory", ())
+    with ProgressLine("Energy of frames") as progress:
+        result = run_of(**given, **words, progress=progress)
+    show(result, as_json, verbose)

@@ -1,0 +1,88 @@
+"""`pele-ocl rescore`: the energies of a PELE run's poses, beside PELE's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..rescore import Poses, find_run
+from ..rescore import rescore as rescored
+from .cluster import cluster_options
+from .command import INPUT, OUTPUT, EachOnce, _File
+from .control_file import HELP
+from .options import (
+    report_options,
+    resume_option,
+    run_options,
+    solvent_flags,
+    structure_flags,
+    surface_options,
+    words_of,
+)
+from .progress import ProgressLine
+from .report import call_facts
+from .showing import show
+from .terminal import note
+
+
+class Folder(_File):
+    """Path of a folder that files are written into; it may be there."""
+
+
+class PeleCommand(EachOnce):
+    """Takes the structure of the run, and not that of a control file that is named."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        given = self.make_parser(ctx).parse_args(list(args))[0]
+        named = {name for name, value in given.items() if isinstance(value, str)}  # others are not given
+        if not ctx.resilient_parsing and not HELP & set(args) and {"folder", "pele_conf"} <= named:
+            self._refuse_repeated(ctx, list(args))  # before anything is read
+            ctx.params["control"] = Path(given["pele_conf"])
+            args = [*args, *([] if "path" in named else [str(find_run(given["folder"], given["pele_conf"]).structure)])]
+        return super().parse_args(ctx, args)
+
+
+@click.command(cls=PeleCommand)
+@click.argument("folder", metavar="FOLDER", type=INPUT)
+@click.argument("path", metavar="[IN]", type=INPUT, required=False)
+@click.option("--ligand", metavar="EXPR", help="The atoms that bind; by default those that pele.conf perturbs.")
+@click.option("-o", "--output", type=OUTPUT, metavar="OUT", help="Write a row for each pose: .h5, .csv or .json.")
+@click.option(
+    "--reports", type=Folder(), metavar="DIR",
+    help="Write the reports anew into this folder, with the columns oclTotalEnergy and oclBindingEnergy.",
+)  # fmt: skip
+@click.option("--plot", type=OUTPUT, metavar="FILE", help="Draw our energies over PELE's: .png or .svg (matplotlib).")
+@click.option(
+    "--group-cutoffs/--no-group-cutoffs", default=None,
+    help="Let nonbonded energies end at PELE's long cutoffs, or at none; by default as --like pele has it.",
+)  # fmt: skip
+@resume_option("reports")
+@cluster_options
+@run_options
+@structure_flags
+@solvent_flags
+@surface_options
+@report_options
+@words_of
+def rescore(
+    folder: Path, path: Path | None, as_json: bool, verbose: bool, words: dict[str, Any], control: Path | None = None,
+    **given: Any,
+) -> None:  # fmt: skip
+    """Compute total and binding energies of all poses of a PELE run, beside PELE's own, and their ranks.
+
+    FOLDER holds pele.conf, report_* and trajectory_*, or epochs that do. Force field, solvent and ligand come from
+    pele.conf and DataLocal; other options win. Each row of a report is the model of that number in its trajectory.
+    """
+    with ProgressLine("Poses") as progress:
+        result = rescored(folder, path, control=control, progress=progress, call=call_facts(), **given, **words)
+    show(result, as_json, verbose)
+    exit_for_poses(result.poses)
+
+
+def exit_for_poses(poses: Poses) -> None:
+    """Name the first pose that failed, and exit with 1, if there is any."""
+    if poses.failure:
+        note(f"Error: {poses.failure}")
+        raise click.exceptions.Exit(1)

@@ -1,0 +1,219 @@
+"""`pele-ocl simulate`: dynamics of many replicas at once."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..common.errors import InputError
+from ..common.inputfile import InputFile
+from ..common.textfiles import number
+from ..dynamics import Simulation
+from ..dynamics.bodies import CONSTRAINTS
+from ..dynamics.files import TRAJECTORIES, TRAJECTORIES_OF
+from ..dynamics.integrators import INTEGRATORS
+from ..dynamics.result import SECONDS_A_DAY, SimulateResult
+from ..dynamics.run import simulate as simulated
+from ..dynamics.settings import FRICTION
+from ..jobs.doors import Door
+from .cluster import Workers
+from .command import EachOnce
+from .groups import keywords, option, options
+from .json_lines import failing_as_record, say_records, timed
+from .options import (
+    report_options,
+    run_options,
+    solvent_flags,
+    strict_option,
+    structure_flags,
+    surface_options,
+    words_of,
+)
+from .physics import physics_lines
+from .plan_options import listed, pair_options, require_near, variant_option
+from .progress import ProgressLine
+from .report import headline
+from .structures import TARGET, RestraintOptions, restraint_options
+from .structures import files as expanded
+from .terminal import note, say
+
+__all__ = ["simulate"]
+
+NAMED = 5  # replicas that stopped, told one by one
+_POSITIVE, _NATURAL = click.IntRange(min=1), click.IntRange(min=0)
+
+
+def _temperatures(_: click.Context, __: click.Parameter, text: str | None) -> list[float] | None:
+    """Read numbers with commas between them."""
+    values = [number(word.strip()) for word in text.split(",")] if text is not None else []
+    known = [value for value in values if value is not None]
+    if len(known) < len(values):
+        raise InputError(f"--temperatures {str(text)[:60]!r}: numbers with commas between them are needed, K")
+    return known or None
+
+
+def _schedule(_: click.Context, __: click.Parameter, text: str | None) -> list[list[float]] | None:
+    """Read points PS:K with commas between them."""
+    if text is None:
+        return None
+    points = [[number(word.strip()) for word in point.split(":")] for point in text.split(",")]
+    found = [[value for value in point if value is not None] for point in points]
+    if any(len(point) != 2 for point in points) or any(len(point) != 2 for point in found):
+        raise InputError(f"--anneal {text[:60]!r}: points PS:K with commas between them are needed: 0:600,80:300")
+    return found
+
+
+@dataclass(frozen=True)
+class Dynamics:
+    """Options about replicas, their motion and what is written of them."""
+
+    replicas: int = option("Replicas of each structure.", like=simulated, type=_POSITIVE)
+    first_replica: int = option(
+        "Number of the first replica; --shard is simpler.", like=simulated, type=_NATURAL, hidden=True
+    )
+    steps: int | None = option("Number of time steps.", type=_POSITIVE)
+    time: str | None = option("Time to simulate, with its unit: 500ps, 10ns.", metavar="T")
+    temperatures: str | None = option(
+        "Temperatures of the heat bath, K: one for all, one for each replica of all structures in their order, or "
+        "fewer, which replicas take by turns. By default --temperature if given, else 300.",
+        metavar="T[,T...]", callback=_temperatures,
+    )  # fmt: skip
+    timestep: float = option("Time step, fs.", like=simulated)
+    friction: float | None = option(
+        "Friction of the heat bath, 1/ps.", type=float, like=simulated, show_default=f"{FRICTION}; none of verlet"
+    )
+    seed: int = option("Seed of all random numbers.", like=simulated, show_default=True)
+    integrator: str = option(
+        "Langevin dynamics, as OpenMM's LangevinMiddleIntegrator, or velocity Verlet at constant energy.",
+        like=simulated, choices=INTEGRATORS,
+    )  # fmt: skip
+    hydrogen_mass: float | None = option(
+        "Mass of hydrogens, which their neighbours lack, Da; 3 to 4 allow steps of 4 fs.", metavar="DA"
+    )
+    exchange_every: int | None = option(
+        "Exchange temperatures between replicas every N steps; as many replicas as --temperatures are a ladder.",
+        type=_POSITIVE, metavar="N",
+    )  # fmt: skip
+    anneal: str | None = option(
+        "Temperature by time, linear between the points: 0:600,20:600,80:300.", metavar="PS:K,PS:K...",
+        callback=_schedule,
+    )  # fmt: skip
+    minimize: int = option(
+        "Iterations of a minimisation before the first step; 0 for none.", like=simulated, type=_NATURAL, metavar="N"
+    )
+    keep_center_motion: bool = option(
+        "Let the centre of mass move, which otherwise rests unless atoms are held.", former=("--keep-motion",)
+    )
+    report_every: int = option("Write frames and energies every N steps.", like=simulated, type=_POSITIVE, metavar="N")
+    trajectory_format: str = option(
+        "Format of the trajectories.", like=simulated, choices=TRAJECTORIES, former=("--trajectory",)
+    )
+    trajectory_of: str = option(
+        "Write a trajectory of each replica, or of each temperature of a ladder.", like=simulated,
+        choices=TRAJECTORIES_OF,
+    )  # fmt: skip
+    velocities: bool = option("Write velocities into the trajectories, too; of nc and h5 alone.")
+    resume: bool = option("Go on with an interrupted run in DIR, with the same bits.")
+    replicas_per_device: int | None = option(
+        "Replicas of each structure that one device moves at a time, its part of the run; whole ladders. By default "
+        "all, or an equal share for each of --workers.",
+        type=_POSITIVE, metavar="N", former=("--together",),
+    )  # fmt: skip
+    shard: str | None = option(
+        "Simulate part K of N of the replicas, for SLURM arrays that share DIR; the last one puts the tables together.",
+        metavar="K/N",
+    )
+
+
+@click.command(cls=EachOnce)
+@click.argument("paths", metavar="IN...", type=TARGET.input, nargs=-1, required=True, callback=expanded)
+@click.option(
+    "-o", "--output", type=TARGET, metavar="DIR", required=True,
+    help="Folder for trajectories, the table of energies, the structure and the checkpoint.",
+)  # fmt: skip
+@options(Dynamics, Workers)
+@partial(restraint_options, constraints=CONSTRAINTS)
+@pair_options
+@variant_option
+@run_options
+@structure_flags
+@solvent_flags
+@surface_options
+@strict_option
+@report_options
+@words_of
+def simulate(
+    paths: tuple[Path, ...], output: Path, dynamics: Dynamics, workers: Workers, held: RestraintOptions,
+    cutoff: float | None, terms: str | None, words: dict[str, Any], as_json: bool, verbose: bool, **computation: Any,
+) -> None:  # fmt: skip
+    """Simulate many replicas of the structures in IN at once, in implicit solvent.
+
+    Each replica is a trajectory of its own. It depends on the structure, its number and the seed, not on the others.
+    DIR gets the trajectories, the structure as a PDB file, and tables, energies.csv and energies.jsonl. They have a row
+    for each replica and report. Energies in kcal/mol, times in ps, temperatures in K. A replica that explodes stops and
+    is named; the others go on, and the exit code is 1. --resume goes on with a run that was interrupted.
+    """
+    require_near(cutoff)
+    with failing_as_record(paths[0], as_json), Pace() as pace:
+        if held.reference is not None:  # which is read as the structures are
+            of_files = {name: value for name, value in words.items() if name != "model"}
+            held = held.referring(Door.of("simulate", of_files, words.get("model")).reading)
+        result = simulated(
+            paths, output, **keywords(dynamics), **keywords(workers), **computation, **words, cutoff=cutoff,
+            constraints=held.constraints, each=held.each, only_terms=listed(terms),
+            progress=pace, watch=pace.watch,
+        )  # fmt: skip
+    for k, reason in list(result.errors.items())[: None if verbose else NAMED]:
+        note(f"{result.rows[k]['structure']}, replica {result.rows[k]['replica']}: {reason}")
+    if as_json:
+        say_records(replace(record, result=timed(record.result)) for record in result.records())
+    else:
+        say("\n".join(_lines(result, cutoff)))
+    if result.errors:
+        raise click.exceptions.Exit(1)
+
+
+def _lines(result: SimulateResult, cutoff: float | None) -> list[str]:
+    """Say what was simulated, in which solvent, and what it came to."""
+    lines = [headline(InputFile(Path(of.source), b""), of.atoms) for of in result.structures]
+    return [*lines, *physics_lines(result.model, result.structures[0].atoms, cutoff=cutoff), *result.lines()]
+
+
+class Pace(ProgressLine):
+    """Progress of a run; of this process with the time that is simulated in a day, in all and of a replica."""
+
+    def __init__(self) -> None:
+        super().__init__("Simulating")
+        self._of: weakref.ref[Simulation] | None = None  # which would keep its room on the device
+        self._begin = self._ns = 0.0
+        self._replicas, self._share_before = 0, -1.0
+
+    def __enter__(self) -> Pace:
+        return self
+
+    def watch(self, simulation: Simulation) -> None:
+        """Look at a simulation before its first step, and after each report."""
+        if self._of is None or self._of() is not simulation:
+            self._of, self._first = weakref.ref(simulation), simulation.steps
+            self._begin = time.monotonic()
+        self._ns = (simulation.steps - self._first) * simulation.settings.dt * 1e-3
+        self._replicas = len(simulation) - len(simulation.errors)
+
+    def __call__(self, share: float) -> None:
+        if self._share_before < 0:
+            self._share_before = share
+        super().__call__(share)
+
+    def told(self, share: float, seconds: float) -> str:
+        if self._of is None:
+            return super().told(share, seconds)
+        of_one = self._ns / max(time.monotonic() - self._begin, 1e-9) * SECONDS_A_DAY
+        left = seconds * (1 - share) / max(share - self._share_before, 1e-9)
+        rates = f"{self._replicas * of_one:,.4g} ns/day in all, {of_one:,.4g} a replica"
+        return f"{100 * share:3.0f} %, {rates}, {left:.0f} s left"

@@ -1,0 +1,188 @@
+"""Arguments, options, progress and rows of commands that write a file for each structure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..common.errors import InputError
+from ..common.inputfile import InputFile
+from ..energy.restraints import Held
+from ..jobs import Record
+from ..jobs.outputs import expanded
+from ..jobs.provenance import Provenance
+from .command import INPUT, Input, _File
+from .groups import keywords, option, options
+from .json_lines import say_records
+from .progress import ProgressLine
+from .report import Call, call_facts, counted, duration, provenance
+from .terminal import note, one_line, say
+
+Row = Mapping[str, Any]  # a record as --json prints it
+Command = Callable[..., Any]
+_NAMED = 3  # that failed, in a sentence
+
+
+class Target(_File):
+    """Path of a structure, of a folder of them, a pattern of their names, or of a table beside them."""
+
+    input: Input = INPUT
+
+
+TARGET = Target()
+
+
+def files(_: click.Context, __: click.Parameter, given: tuple[Path, ...]) -> tuple[Path, ...]:
+    """List the paths, each once, with the files in place of a pattern that a shell left alone."""
+    return expanded(given)
+
+
+@dataclass(frozen=True)
+class Holding:
+    """Restraints and frozen atoms."""
+
+    restrain: tuple[str, ...] = option(
+        "Hold atoms at their first positions by K |x - x0|^2, K in kcal/mol/A^2: 'backbone:10'. FLAT is a distance, "
+        "Angstrom, up to which they are free. Can be given several times, as --distance and --torsion.",
+        default=(), metavar="SELECTION:K[,FLAT]",
+    )  # fmt: skip
+    distance: tuple[str, ...] = option(
+        "Hold two atoms, each a selection, at R0 Angstrom by K (r - R0)^2: "
+        "'resid 10 and name OG|resname LIG and name N1:20,2.9,0.2'.",
+        default=(), metavar="ATOM|ATOM:K,R0[,FLAT]",
+    )  # fmt: skip
+    torsion: tuple[str, ...] = option(
+        "Hold a torsion of four atoms at an angle, DEGREES and FLAT in degrees, K in kcal/mol/rad^2.",
+        default=(), metavar="A|B|C|D:K,DEGREES[,FLAT]",
+    )  # fmt: skip
+    reference: Path | None = option("Structure with the positions that --restrain holds the atoms at.", metavar="FILE")
+    freeze: str | None = option("Atoms that do not move: 'not within 6 of resname LIG'.", metavar="SELECTION")
+
+
+@dataclass(frozen=True)
+class RestraintOptions(Held):
+    """Held atoms as `simulate` takes them."""
+
+    constraints: str | None = None
+
+
+def restraint_options(command: Command, *, constraints: Sequence[str]) -> Command:
+    """Options about what is held, for `simulate`, which gets them as `held`. constraints : that it knows"""
+
+    @wraps(command)
+    def gathered(*, holding: Holding, constraints: str | None, **others: Any) -> Any:
+        held = Held.of(**keywords(holding))
+        given = {of.name: getattr(held, of.name) for of in fields(Held)}
+        return command(held=RestraintOptions(**given, constraints=constraints), **others)
+
+    return options(Holding)(constraints_option(constraints)(gathered))
+
+
+_CONSTRAINTS = {"hbonds": "at the force field's lengths", "hbonds-present": "at their present lengths"}
+
+
+def constraints_option(known: Sequence[str]) -> Callable[[Command], Command]:
+    """Add --constraints; known : its values"""
+    lengths = ", or ".join(_CONSTRAINTS[name] for name in known)
+    return click.option("--constraints", type=click.Choice(known), help=f"Hold bonds to hydrogen {lengths}.")
+
+
+@dataclass(frozen=True)
+class CommandProvenance(Provenance):
+    """Facts about the command line, which files of one structure name as if it were the only one."""
+
+    call: Call | None
+    facts: Mapping[str, str]
+
+    @classmethod
+    def now(cls) -> CommandProvenance:
+        """Take the command that runs."""
+        return cls(Call.now(), call_facts())
+
+    def of_file(
+        self, source: InputFile, target: Path | None, coordinates: InputFile | Path | None = None
+    ) -> dict[str, object]:
+        assert self.call is not None
+        own = self.facts if target is None else self.call.facts(source.path, output=target, table=None)
+        return provenance(source, own, coordinates)
+
+    def of_call(self) -> dict[str, object]:
+        return dict(self.facts)
+
+
+class StructureLine(ProgressLine):
+    """Progress line that counts structures, and tells how far the slowest one under way is from its minimum."""
+
+    def __init__(self, what: str = "Minimizing") -> None:
+        super().__init__(what)
+        self.n, self.first = 1, -1
+        self.slowest: float | None = None
+
+    def __enter__(self) -> StructureLine:
+        return self
+
+    def watch(self, done: int, n: int, gradient: float) -> None:
+        """Tell of structures done, of all, and of the slowest one's rms gradient, kcal/mol/A; 0 if none goes on."""
+        self.first = done if self.first < 0 else self.first
+        self.n, self.slowest = n, gradient or None
+        self(done / n)
+
+    def is_known(self, share: float) -> bool:
+        return self.slowest is not None or round(share * self.n) > self.first
+
+    def told(self, share: float, seconds: float) -> str:
+        done = round(share * self.n)
+        parts = [f"{done:,} of {counted(self.n, 'structure')}"]
+        if self.slowest is not None:
+            parts.append(f"the slowest at {self.slowest:.3g} kcal/mol/A")
+        if self.first < done < self.n:
+            parts.append(f"{duration((self.n - done) * seconds / (done - self.first))} left")
+        return ", ".join(parts)
+
+
+def rows_of(records: Sequence[Record]) -> list[dict[str, Any]]:
+    """Make a row of each record."""
+    return [record.to_dict() for record in records]
+
+
+def show(rows: Sequence[Row], printed: Sequence[Record], as_json: bool, as_text: Callable[[], str]) -> None:
+    """Print the records as JSON, or the rows as text.
+
+    Raises InputError instead, unless JSON is printed, if the only structure failed or all failed for one reason.
+    """
+    reasons = {row.get("error") for row in rows}
+    if not as_json and len(reasons) == 1 and (reason := reasons.pop()) is not None:
+        raise InputError(_sentence(rows[0]) if len(rows) == 1 else reason)
+    if as_json:
+        say_records(printed)
+    else:
+        say(as_text())
+
+
+def exit_for_failed(rows: Sequence[Row], what: str) -> None:
+    """Say why rows failed, and exit with 1; nothing where none did. what : one of them, "structure" """
+    failed = [row for row in rows if "error" in row]
+    if failed:
+        shown = "; ".join(map(_sentence, failed[:_NAMED]))
+        rest = f"; and {len(failed) - _NAMED:,} more" if len(failed) > _NAMED else ""
+        note(f"Error: {counted(len(failed), what)} of {len(rows):,} failed: {shown}{rest}")
+        raise click.exceptions.Exit(1)
+
+
+def _sentence(row: Row) -> str:
+    """Say why a structure failed, with its name once."""
+    name, reason = one_line(row["structure"]), row["error"]
+    return str(reason) if reason.startswith(f"{name}:") else f"{name}: {reason}"
+
+
+def add_reasons(lines: list[str], rows: Sequence[Row]) -> None:
+    """Add the reasons of rows that failed to the lines of a table, whose first line is its head."""
+    for k, row in enumerate(rows, 1):
+        if "error" in row:
+            reason = row["error"].removeprefix(f"{one_line(row['structure'])}: ")
+            lines[k] = f"{lines[k].rstrip()}  {reason}"

@@ -1,0 +1,33 @@
+"""Amounts of time, with their units."""
+
+from __future__ import annotations
+
+import re
+
+from ..common.arguments import whole_number
+from ..common.errors import InputError, KeywordError
+from ..common.textfiles import number
+from .settings import MOST_STEPS
+
+_FS = {"fs": 1.0, "ps": 1e3, "ns": 1e6, "us": 1e9}
+
+
+def steps_of(steps: int | None, time: float | str | None, timestep: float) -> int:
+    """Count the steps of a run that is given by its steps or by its time.
+
+    time : ps, or a text with its unit, "10ns"; timestep : fs
+
+    Raises InputError unless one of them is given, and for what is no time.
+    """
+    if (steps is None) == (time is None):
+        raise KeywordError("give one of `steps` and `time`")
+    if steps is not None:
+        return whole_number("steps", steps, least=1, most=MOST_STEPS)
+    words = f"{time} ps" if isinstance(time, int | float) else str(time)
+    found = re.fullmatch(r"\s*([-+.\deE]+?)\s*(fs|ps|ns|us)\s*", words)
+    value = number(found[1]) if found else None
+    if found is None or value is None or not 0 < value < 1e12:
+        raise InputError(f"`time` is {str(time)[:40]!r}; a time above 0 with its unit is needed: 500ps, 10ns")
+    if not timestep > 0:
+        raise InputError(f"timestep is {timestep:g}; a time above 0 is needed")
+    return whole_number("steps", max(1, round(value * _FS[found[2]] / timestep)), most=MOST_STEPS)

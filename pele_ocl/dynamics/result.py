@@ -1,0 +1,264 @@
+"""Results of simulations that were written to a folder."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..atoms import Atoms
+from ..common.arguments import file_path
+from ..common.errors import FormatError
+from ..common.notes import as_json, one_line
+from ..gb_models.solvent_model import SolventModel
+from ..jobs.facts import composition_as_json, settings
+from ..jobs.records import Record
+from ..report import Column, Report, Reported
+from .files import TABLES
+from .integrators import INTEGRATORS
+
+SECONDS_A_DAY = 86_400.0
+_SHARED = ("precision", "dynamics", "steps", "time_ps")
+_OF_ALL = ("step", "time_ps", "structure")  # columns that all rows of a record share
+Part = Mapping[str, Any]  # what a part of a run came to
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """Structure of a run: its name, which its files have, and where it is from.
+
+    source : path of the structure, its name if it came from memory; sha256 : of the file, "" without one
+    findings : about the structure, as JSON has them
+    """
+
+    name: str
+    atoms: Atoms = field(repr=False)
+    source: str = ""
+    sha256: str = ""
+    findings: tuple[dict[str, object], ...] = ()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SimulateResult(Reported):
+    """Run of replicas that was written to a folder.
+
+    folder : of all files
+    structures : that were simulated; model : the solvent
+    trajectories : files, of each replica or each temperature in the order of rows; none where none were asked for
+    rows : of energies.csv at the end, one for each replica, with the last row of one that stopped
+    shared : what all replicas have in common: steps, time_ps, dynamics, device, precision, notes
+    exchanges : between neighbouring temperatures, tried and accepted
+    seconds : of the steps; ns_per_day : "all", and of a "replica"; 0 if no steps were left to make
+    """
+
+    folder: Path
+    structures: tuple[Simulated, ...]
+    model: SolventModel
+    trajectories: tuple[Path, ...]
+    rows: list[dict[str, Any]]
+    shared: Mapping[str, Any]
+    exchanges: list[dict[str, Any]]
+    seconds: float
+    ns_per_day: Mapping[str, float]
+
+    @classmethod
+    def of_parts(
+        cls, parts: Sequence[Part], folder: Path, structures: Sequence[Simulated], model: SolventModel,
+        seconds: float | None = None,
+    ) -> SimulateResult:  # fmt: skip
+        """Put what parts came to together; seconds : of all of them, None if one process had them one by one"""
+        own = [part["seconds"]["steps"] for part in parts]
+        in_all = sum(own) if seconds is None else seconds
+        ns = 1e-6 * parts[0]["dynamics"]["timestep"] * SECONDS_A_DAY
+        made = sum(part["n_replica_steps_made"] for part in parts)
+        exchanges = [dict(exchange) for exchange in parts[0]["exchanges"]]
+        for part in parts[1:]:
+            for exchange, more in zip(exchanges, part["exchanges"], strict=True):
+                exchange["tried"] += more["tried"]
+                exchange["accepted"] += more["accepted"]
+        rate = {
+            "all": ns * made / max(in_all, 1e-9),
+            "replica": ns * sum(part["n_steps_made"] for part in parts) / max(sum(own), 1e-9),
+        }
+        shared = {name: parts[0][name] for name in _SHARED}
+        shared["device"] = ", ".join(dict.fromkeys(part["device"] for part in parts))
+        shared["notes"] = list(dict.fromkeys(sentence for part in parts for sentence in part["notes"]))
+        shared["notes_of_structures"] = [pair for part in parts for pair in part["notes_of_structures"]]
+        rows = [row for part in parts for row in part["rows"]]
+        files = tuple(Path(path) for part in parts for path in part["trajectories"])
+        return cls(folder, tuple(structures), model, files, rows, shared, exchanges, in_all, rate)
+
+    @property
+    def steps(self) -> int:
+        """Steps that were made."""
+        return int(self.shared["steps"])
+
+    @property
+    def time(self) -> float:
+        """Time that was simulated, ps."""
+        return float(self.shared["time_ps"])
+
+    @property
+    def topology(self) -> Path:
+        """PDB file of the first structure as its first replica began, for programs that read trajectories."""
+        return self.folder / f"{self.structures[0].name}.pdb"
+
+    @property
+    def errors(self) -> dict[int, str]:
+        """Sentences on replicas that stopped, by their place in `rows`."""
+        return {k: row["error"] for k, row in enumerate(self.rows) if row["error"] is not None}
+
+    @property
+    def n_failed(self) -> int:
+        """Number of replicas that stopped."""
+        return len(self.errors)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences on what was decided."""
+        return (*self.shared["notes"], *(f"{name}: {text}" for name, text in self.shared["notes_of_structures"]))
+
+    def table(self) -> Report:
+        """Return a row for each replica and report, as energies.csv has them: energies, temperatures, frames.
+
+        What is not known of a row, as of a replica that stopped, is masked. Shards have it when the last one is done.
+        """
+        path = self.folder / TABLES[1]
+        lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+        rows = [json.loads(line) for line in lines] or self.rows
+        columns: dict[str, Any] = {name: _column(name, [row[name] for row in rows]) for name in rows[0]}
+        return Report(f"Replicas in {one_line(str(self.folder))}", columns, self._facts())
+
+    def _facts(self) -> dict[str, Any]:
+        return {name: self.shared[name] for name in ("device", *_SHARED)} | {"n_failed": self.n_failed}
+
+    def records(self) -> Iterator[Record]:
+        """Make the record of each structure, with its replicas."""
+        shared = self.shared
+        for of in self.structures:
+            rows = [row for row in self.rows if row["structure"] == of.name]
+            result = {
+                "n_atoms": len(of.atoms),
+                "composition": composition_as_json(of.atoms),
+                "device": shared["device"],
+                "precision": shared["precision"],
+                "settings": settings(self.model, of.atoms),
+                "dynamics": shared["dynamics"],
+                "folder": str(self.folder),
+                "steps": shared["steps"],
+                "time_ps": shared["time_ps"],
+                "ns_per_day": dict(self.ns_per_day),
+                "exchanges": self.exchanges,
+                "replicas": [{key: value for key, value in row.items() if key not in _OF_ALL} for row in rows],
+                "n_failed": sum(row["error"] is not None for row in rows),
+                **as_json(
+                    [
+                        *of.atoms.notes,
+                        *shared["notes"],
+                        *(sentence for structure, sentence in shared["notes_of_structures"] if structure == of.name),
+                    ]
+                ),
+                "findings": list(of.findings),
+                "seconds": {"steps": self.seconds},
+            }
+            yield Record(of.source or of.name, of.sha256, result)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record of the structure; of several an object with a list of them, `structures`."""
+        records = [record.to_dict() for record in self.records()]
+        return records[0] if len(records) == 1 else {"schema": records[0]["schema"], "structures": records}
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Copy all files of the run to another folder, which must not be there yet.
+
+        Raises FormatError where it is, and where it cannot be written.
+        """
+        target = file_path(path)
+        if target.exists():
+            raise FormatError(f"{target}: is there already; name another folder")
+        try:
+            shutil.copytree(self.folder, target)
+        except OSError as error:
+            raise FormatError(f"{target}: cannot be written: {error.strerror or error}") from error
+
+    def lines(self) -> list[str]:
+        """Write what the run came to, a line each."""
+        shared, own = self.shared, self.shared["dynamics"]
+        integrator = INTEGRATORS[own["integrator"]]
+        parts = [f"{integrator.title} in steps of {own['timestep']:g} fs"]
+        parts += [f"friction {own['friction']:g} 1/ps"] if integrator.is_thermostat else []
+        parts += [f"bonds held: {own['constraints']}"] if own["constraints"] else []
+        parts += [f"seed {own['seed']}"]
+        lines = [f"Dynamics      {', '.join(parts)}"]
+        lines.append(f"Replicas      {_replicas(len(self.rows))}, {self.n_failed:,} stopped")
+        lines.append(f"Time          {shared['time_ps']:,.3f} ps in {shared['steps']:,} steps")
+        for of in self.structures:
+            rows = [row for row in self.rows if row["structure"] == of.name and row["error"] is None]
+            for bath in sorted({row["bath_K"] for row in rows}, key=lambda kelvin: kelvin or 0.0):
+                lines += _means([row for row in rows if row["bath_K"] == bath], of.name)
+        for between in self.exchanges:
+            cold, warm = between["temperatures"]
+            share = between["accepted"] / max(1, between["tried"])
+            counts = f"{between['accepted']:,} of {between['tried']:,}, {share:.3f}"
+            lines.append(f"Exchanges     {cold:g} and {warm:g} K: {counts}")
+        speed = self.ns_per_day
+        if not speed["all"]:
+            lines.append("Speed         no steps were left to make")
+        else:
+            lines.append(
+                f"Speed         {speed['all']:,.4g} ns/day in all, {speed['replica']:,.4g} a replica; "
+                f"{_duration(self.seconds)} on {shared['device']}"
+            )
+        return [*lines, f"Written to    {one_line(str(self.folder))}"]
+
+    def __repr__(self) -> str:
+        lines = self.lines()
+        return "\n".join(lines if len(lines) <= 24 else [*lines[:20], "...", *lines[-2:]])
+
+
+def _column(name: str, values: Sequence[Any]) -> Column:
+    """Make a column; None, which is not known, is masked."""
+    unknown = np.array([value is None for value in values], bool)
+    if name in ("structure", "error"):
+        return Column(np.array(["" if value is None else value for value in values], str))
+    filled = np.array([0 if value is None else value for value in values])
+    unit = next((unit for end, unit in _UNITS.items() if name.endswith(end)), "")
+    return Column(np.ma.masked_array(filled, unknown) if unknown.any() else filled, unit)
+
+
+_UNITS = {"_kcal_mol": "kcal/mol", "_K": "K", "_ps": "ps"}  # by the ends of names of columns
+
+
+def _replicas(n: int) -> str:
+    return f"{n:,} replica{'' if n == 1 else 's'}"
+
+
+def _duration(seconds: float) -> str:
+    for unit, length in (("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:,.1f} {unit}"
+    return f"{seconds:.2f} s" if seconds >= 1 else f"{1e3 * seconds:.3g} ms"
+
+
+def _means(rows: Sequence[Mapping[str, Any]], name: str) -> list[str]:
+    """Write the means of replicas of a structure; rows : of the ones that go on, all of one heat bath"""
+
+    def mean(column: str) -> float:
+        return float(sum(row[column] for row in rows)) / len(rows)
+
+    bath = "" if rows[0]["bath_K"] is None else f", of the heat bath {rows[0]['bath_K']:.1f} K"
+    energies = [("potential", "potential_kcal_mol"), ("kinetic", "kinetic_kcal_mol")]
+    if rows[0]["restraints_kcal_mol"] is not None:
+        energies[:1] = [("potential, with restraints", "potential_kcal_mol"), ("restraints", "restraints_kcal_mol")]
+    width = max(16, *(len(title) for title, _ in energies))
+    return [
+        f"At the end, means of {_replicas(len(rows))} of {one_line(name)}",
+        *(f"  {title:<{width}} {mean(column):13,.3f} kcal/mol" for title, column in energies),
+        f"  {'temperature':<{width}} {mean('temperature_K'):13,.1f} K{bath}",
+    ]

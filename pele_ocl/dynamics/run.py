@@ -1,0 +1,266 @@
+"""Structures simulated in many replicas, here or by workers, and written to a folder: `pele_ocl.simulate`."""
+
+from __future__ import annotations
+
+import time as clock
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from numpy.typing import ArrayLike
+
+from ..atoms import Atoms
+from ..common.arguments import callback, choice, file_path, flag, whole_number
+from ..common.errors import InputError, KeywordError, PeleError
+from ..common.inputfile import InputFile
+from ..common.notes import note
+from ..common.variant import Progress
+from ..contract import of_structure
+from ..energy.terms import Term
+from ..gb_models.solvent_model import SolventModel
+from ..jobs.checks import Checks
+from ..jobs.doors import Door
+from ..jobs.journal import Journal
+from ..jobs.running import run_with
+from ..jobs.shards import Shard
+from ..jobs.sharing import Place
+from .amounts import steps_of
+from .files import TRAJECTORIES, TRAJECTORIES_OF
+from .result import Part, Simulated, SimulateResult
+from .settings import temperatures_of
+from .simulation import Simulation
+from .spec import SimulateSpec
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+
+Structure = Atoms | str | PathLike[str]
+Watch = Callable[[Simulation], None]
+
+
+def simulate(
+    what: Structure | Sequence[Structure],
+    output: str | PathLike[str],
+    *,
+    steps: int | None = None,
+    time: float | str | None = None,
+    replicas: int = 1,
+    temperatures: float | Sequence[float] | None = None,
+    timestep: float = 2.0,
+    friction: float | None = None,
+    seed: int = 0,
+    integrator: str = "langevin",
+    constraints: str | None = None,
+    hydrogen_mass: float | None = None,
+    exchange_every: int | None = None,
+    anneal: ArrayLike | None = None,
+    minimize: int = 200,
+    keep_center_motion: bool = False,
+    report_every: int = 1000,
+    trajectory_format: Literal["pdb", "cif", "h5", "nc", "dcd", "xtc", "xyz", "none"] = "nc",
+    trajectory_of: Literal["replica", "temperature"] = "replica",
+    velocities: bool = False,
+    resume: bool = False,
+    replicas_per_device: int | None = None,
+    first_replica: int = 0,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    shard: str | Shard | None = None,
+    frozen: ArrayLike | None = None,
+    terms: Sequence[Term] = (),
+    each: Callable[[Atoms], Mapping[str, Any]] | None = None,
+    fixed_radii: bool = False,
+    one_four: Literal["scale", "exclude"] = "scale",
+    cutoff: float | None = None,
+    only_terms: Sequence[str] | None = None,
+    variant: str = "auto",
+    precision: str = "float32",
+    device: Device | int | str | None = None,
+    model: SolventModel | int | None = None,
+    strict: bool = False,
+    progress: Progress | None = None,
+    watch: Watch | None = None,
+    **words: Any,
+) -> SimulateResult:
+    """Simulate many replicas of structures at once in implicit solvent, and write them to a folder.
+
+    Each replica is a trajectory of its own. It depends on the structure, its number and the seed, not on the others.
+    The folder gets the trajectories, each structure as a PDB file, and the tables energies.csv and energies.jsonl, with
+    a row for each replica and report. A replica that explodes stops, and `errors` of the result names it.
+
+    what : path of a structure, Atoms, or several of these
+    output : folder of all files
+    steps : time steps; or time : to simulate, ps, or with its unit, "10ns"
+    replicas : of each structure
+    temperatures : of the heat bath, K: one for all, one for each replica of all structures in their order, or fewer,
+        which replicas take by turns; by default the `temperature` that is given for the solvent, else 300
+    timestep : fs; friction : 1/ps, of the heat bath, by default 1
+    seed, integrator, constraints, hydrogen_mass, exchange_every, anneal : as of Simulation
+    minimize : iterations of a minimisation before the first step, 0 for none
+    keep_center_motion : let the centre of mass move, which otherwise rests unless atoms are held
+    report_every : steps between frames, and between rows of the tables
+    trajectory_format : one that `write_conformations` writes: "nc" (AMBER's NetCDF), "dcd", "xtc", "h5" (MDTraj's
+        HDF5), "xyz", "pdb", "cif"; or "none"
+    trajectory_of : a trajectory of each "replica", or of each "temperature" of a ladder
+    velocities : write them into the trajectories, too, of the formats nc and h5 alone
+    resume : go on with an interrupted run in the folder, with the same bits; it may also become longer
+    replicas_per_device : of each structure, that one device moves at a time, whole ladders; by default all, or an equal
+        share for each of the workers
+    workers : processes of this machine, each with a device or a group of cores; scheduler : of a Dask cluster,
+        tcp://HOST:PORT or its file; by default this process computes
+    shard : "K/N" for the K-th of N equal parts of the replicas, for jobs of an array that share the folder; the tables
+        are put together by the shard that ends last
+    first_replica : number of the first replica of each structure, by which random numbers are drawn
+    frozen : atoms that stay, a mask (n,) or indices; terms : further terms, such as PositionalRestraint(10.0)
+    each : function of the Atoms of the one structure that gives its `terms` and `frozen`
+    fixed_radii, one_four, cutoff, only_terms, variant, precision, device : as in `energy`, whose gradient must be whole
+    model : the solvent; or the number of the model of a file to read
+    strict : refuse structures with findings that are noted otherwise
+    progress : called with the share of all steps that is done; watch : called with the Simulation before its first step
+        and after each report, in this process alone
+    words : keywords about files, `forcefield`, `select`, `coordinates` and others of jobs.Reading, or `reading` itself;
+        and about the solvent, `like` and fields of SolventModel such as `gb` and `ionic_strength`
+
+    Raises InputError and FormatError for what cannot be simulated or written, before anything is; and for a folder
+    with a run that this one would damage.
+
+        >>> import tempfile, pele_ocl
+        >>> folder = tempfile.mkdtemp()
+        >>> run = pele_ocl.simulate("data/structures/trialanine.pdb", folder, steps=40, replicas=2, report_every=20)
+        >>> run.steps, len(run.table()), [path.name for path in run.trajectories]
+        (40, 6, ['trialanine-00000.nc', 'trialanine-00001.nc'])
+    """
+    listed = [what] if isinstance(what, Atoms | str | PathLike) else list(what)
+    n_steps = steps_of(steps, time, timestep)
+    callback("progress", progress)
+    callback("watch", watch)
+    choice("trajectory_format", trajectory_format, TRAJECTORIES)
+    choice("trajectory_of", trajectory_of, TRAJECTORIES_OF)
+    whole_number("replicas", replicas, least=1)
+    whole_number("report_every", report_every, least=1)
+    whole_number("minimize", minimize)
+    door = Door.of("simulate", words, model, device)
+    if unknown := {*door.frames, *(door.given & _NOT_HERE)}:
+        raise KeywordError(f"`{min(unknown)}` is no keyword of simulate; leave it out")
+    solvent = door.model
+    if temperatures is not None:
+        temperatures = list(temperatures_of(temperatures))
+    elif "temperature" in door.given or solvent.temperature != SolventModel.temperature:
+        temperatures = [solvent.temperature]
+    if fixed_radii:
+        raise KeywordError("`fixed_radii` makes a gradient that is none of the energy; leave it out of dynamics")
+    if solvent.gb_model.holds_radii:
+        raise KeywordError(f"`gb={solvent.gb}` has no gradient of all its energy, which dynamics need; take obc2")
+    if trajectory_of == "temperature" and exchange_every is None:
+        raise KeywordError("`trajectory_of=temperature` is about a ladder; give `exchange_every`, too")
+    if len(listed) > 1 and (each is not None or len(terms) or frozen is not None):
+        raise KeywordError("restraints and frozen atoms are of one structure; give one")
+    place = Place(workers, scheduler, None if device is None else str(device))
+    part = Shard.of(shard) if isinstance(shard, str) else shard
+    options = {
+        "temperature": temperatures, "timestep": timestep, "friction": friction, "seed": seed,
+        "integrator": integrator, "constraints": constraints, "hydrogen_mass": hydrogen_mass,
+        "exchange_every": exchange_every, "anneal": anneal, "remove_motion": False if keep_center_motion else None,
+        "first_replica": first_replica, "frozen": frozen, "terms": terms, "one_four": one_four, "cutoff": cutoff,
+        "only_terms": only_terms, "variant": variant, "precision": precision, "device": device, "model": solvent,
+    }  # fmt: skip
+    structures = tuple(of if isinstance(of, Atoms) else Path(file_path(of)) for of in listed)
+    files = tuple(of for of in structures if isinstance(of, Path))
+    spec = SimulateSpec(
+        paths=structures, output=str(output), n_steps=n_steps, replicas=replicas, together=replicas_per_device,
+        every=report_every, reading=replace(door.reading, structures=files, solvent=solvent), options=options,
+        held=each, trajectory=trajectory_format, by_temperature=trajectory_of == "temperature", minimized=minimize,
+        strict=strict, resume=resume, shard=part, velocities=flag("velocities", velocities),
+    )  # fmt: skip
+    if replicas_per_device is None and place.is_remote:
+        spec = replace(spec, together=_share(spec, place))
+    return _Run(spec, place, progress, watch).result()
+
+
+_NOT_HERE = frozenset(("output", "call", "keep"))  # words of other functions
+
+
+def _share(spec: SimulateSpec, place: Place) -> int:
+    """Count the replicas of a part where each worker has an equal share of whole ladders.
+
+    Raises InputError for a cluster, whose workers may come and go.
+    """
+    if place.workers is None:
+        raise KeywordError("`scheduler` needs `replicas_per_device=N`, how many replicas a worker moves at a time")
+    n_ladders = -(-len(spec.replicas_of_shard) // spec.n_rungs)
+    return spec.n_rungs * -(-n_ladders // place.workers)
+
+
+class _Run:
+    """A call of `simulate`: parts of replicas, one after the other or by workers."""
+
+    def __init__(self, spec: SimulateSpec, place: Place, progress: Progress | None, watch: Watch | None) -> None:
+        self._spec, self._place, self._progress, self._watch = spec, place, progress, watch
+        self._told = set[str]()
+        self._part, self._is_new = 0, False
+
+    def result(self) -> SimulateResult:
+        """Make all steps of all parts, and the tables. Raises what the first part that failed said."""
+        spec = self._spec
+        structures = [self._structure(k) for k in range(len(spec.paths))]
+        parts = spec.items()
+        self._n_parts, seconds = len(parts), None
+        if self._place.is_remote:
+            begin = clock.perf_counter()
+            found = list(self._by_workers(parts))
+            seconds = clock.perf_counter() - begin
+        else:
+            watched = replace(spec, watch=self._watched)
+            found = []
+            for self._part, part in enumerate(parts):
+                self._is_new = True
+                found.append(watched.compute(part))
+        result = SimulateResult.of_parts(found, Path(spec.output), structures, spec.model, seconds)
+        if self._place.is_remote:
+            self._tell([*result.shared["notes"], *(": ".join(of) for of in result.shared["notes_of_structures"])])
+        spec.join()
+        return result
+
+    def _structure(self, k: int) -> Simulated:
+        """Read a structure, and tell what is found in it."""
+        spec, name = self._spec, self._spec.names[k]
+        try:
+            source, atoms = spec.molecule(spec.paths[k])
+            checks = Checks(source, spec.strict)
+            checks.add(*of_structure(atoms, places_sites=True))
+        except PeleError as error:
+            error.fields.setdefault("structure", name if isinstance(spec.paths[k], Atoms) else spec.paths[k])
+            raise
+        sha256 = source.sha256 if isinstance(source, InputFile) else ""
+        return Simulated(name, atoms, str(source), sha256, tuple(checks.as_json()))
+
+    def _by_workers(self, parts: Sequence[range]) -> list[Part]:
+        found = []
+        with Journal(None, {}) as journal:
+            for record in run_with(self._spec, parts, journal, False, self._place):
+                if record.failed:
+                    raise InputError(record.error)
+                found.append(record.result)
+                self._tell_share(len(found) / len(parts))
+        return found
+
+    def _watched(self, simulation: Simulation) -> None:
+        """Look at a simulation of this process before its first step, and after each report."""
+        if self._is_new:
+            self._tell(simulation.notes)
+        if self._watch is not None:
+            self._watch(simulation)
+        self._is_new = False
+        self._tell_share((self._part + simulation.steps / self._spec.n_steps) / self._n_parts)
+
+    def _tell_share(self, share: float) -> None:
+        if self._progress is not None:
+            self._progress(share)
+
+    def _tell(self, sentences: Sequence[str]) -> None:
+        for sentence in sentences:
+            if sentence not in self._told:
+                self._told.add(sentence)
+                note(f"Note: {sentence}")

@@ -1,0 +1,91 @@
+"""Pages of explorations: energies against rmsd or any metric, with poses that can be clicked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Atoms, Floats
+from ..formats import read_conformations
+from ..rescore import read_report
+from ..trajectories import trajectory
+from ..view.poses import Column, save_poses_page
+from .reports import HEADS, numbered
+from .spec import BINDING, Exploration
+
+_MOST_POSES = 1_000  # in a page
+_ENERGY, _BINDING = HEADS[3], BINDING
+
+
+def write_pages(run: Exploration) -> list[Path]:
+    """Write a page beside the reports for the explorers of each molecule; give their paths."""
+    pages = pages_of(run)
+    for path, group in zip(pages, run.groups, strict=True):
+        _write(path, run, group.atoms, np.flatnonzero(group.ligand), group.numbers)
+    return pages
+
+
+def pages_of(run: Exploration) -> list[Path]:
+    """Name the page of each molecule."""
+    return [run.files.page(None if len(run.groups) == 1 else place + 1) for place in range(len(run.groups))]
+
+
+def _write(path: Path, run: Exploration, atoms: Atoms, ligand: NDArray[np.int64], numbers: Sequence[int]) -> None:
+    """Write the page of some explorers, from their reports and trajectories."""
+    names, poses, values = list[str](), list[Floats](), list[Floats]()
+    heads: tuple[str, ...] = ()
+    for number in numbers:
+        report = read_report(numbered(run.files.report, number))
+        positions = _positions(numbered(run.files.trajectory, number), atoms)
+        rows = report.rows[:: run.simulation.output.saving_frequency][: len(positions)]
+        heads = report.names
+        values.append(np.array([row[: len(heads)] for row in rows], np.float64))
+        poses.append(positions[: len(rows)])
+        names += [f"explorer {number}, step {row[1]}" for row in rows]
+    table, positions = np.concatenate(values), np.concatenate(poses)
+    lowest = heads.index(_BINDING if _BINDING in heads else _ENERGY)
+    shown = _shown(table[:, lowest])
+    metrics = [head for head in heads if head not in HEADS]
+    tried, accepted = (table[shown, heads.index(name)] for name in HEADS[1:3])
+    columns = {head: Column(head, table[shown, heads.index(head)]) for head in metrics}
+    columns |= {
+        _ENERGY: Column("energy, kcal/mol", table[shown, heads.index(_ENERGY)]),
+        "Step": Column("step", tried),
+        "acceptance": Column("accepted so far, share", np.where(tried > 0, accepted / np.maximum(tried, 1), np.nan)),
+    }
+    save_poses_page(
+        path, atoms, ligand, positions[shown], [names[k] for k in shown], columns,
+        (_across(metrics), heads[lowest]),
+        title=f"Explorers of {run.simulation.path.name}",
+        facts=f"{len(numbers):,} explorers, {len(table):,} accepted states, {len(shown):,} in this page",
+        about="Click a state, or its row. Drag turns the molecule, the wheel scales it. The walk is a search: its"
+        " states are no Boltzmann sample.",
+    )  # fmt: skip
+
+
+def _positions(path: Path, atoms: Atoms) -> Floats:
+    """Read the states of a trajectory, (m, n, 3) A."""
+    if path.suffix.lower() != ".xtc":
+        return read_conformations(path)[1]
+    with closing(trajectory(path, atoms)) as frames:
+        return np.array(frames.positions(frames.frames), np.float64)
+
+
+def _shown(energies: Floats) -> NDArray[np.int64]:
+    """Choose the states of the page: half of them the lowest energies, the others evenly among all."""
+    if len(energies) <= _MOST_POSES:
+        return np.arange(len(energies))
+    lowest = np.argsort(energies, kind="stable")[: _MOST_POSES // 2]
+    return np.union1d(lowest, np.linspace(0, len(energies) - 1, _MOST_POSES // 2).astype(np.int64))
+
+
+def _across(metrics: Sequence[str]) -> str:
+    """Choose the column across: an rmsd, or a distance, or the first other metric."""
+    for word in ("rmsd", "dist"):
+        if found := next((name for name in metrics if word in name.lower()), None):
+            return found
+    return next((name for name in metrics if name != _BINDING), "Step")

@@ -1,0 +1,332 @@
+"""Poses of a ligand refined by one call, with the files that belong to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Atoms, Floats
+from ..common.arguments import callback, choice, file_path, former_keywords, numbers
+from ..common.errors import FormatError, KeywordError
+from ..common.notes import heard_notes, note, with_notes
+from ..common.variant import Progress
+from ..formats import read_conformations
+from ..gb_models.solvent_model import SolventModel
+from ..jobs.journal import Journal
+from ..jobs.outputs import expanded
+from ..jobs.provenance import Provenance
+from ..jobs.records import Record
+from ..jobs.running import run_with
+from ..jobs.sharing import Place
+from ..jobs.texts import counted, lines_of
+from ..minimize.result import UNIT, masked
+from ..minimize.running import described_by
+from ..reading import Reading
+from ..report import Column, Report, Reported
+from ..view.poses import Column as PoseColumn
+from ..view.poses import save_poses_page
+from .poses import ranks_of
+from .refine_spec import REFINED, RefineSpec
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+
+JOURNAL, TABLE, PAGE = "refine.jsonl", "refine.csv", "index.html"
+Path_ = str | PathLike[str]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RefinedPoses(Reported):
+    """Poses that were refined, in the order in which they were given.
+
+    records : of each pose, as JSON has it; facts : that all poses share
+    spec : how they were refined; kept : (n, 3) A of complexes that were not written, by number
+    positions : (m, n, 3) A of the complexes, read from their files if they were written
+    provenance : facts that the table names; heard : notes that were told
+
+    Arrays have NaN, or 0, for poses that failed.
+    """
+
+    records: Sequence[Record]
+    facts: Mapping[str, Any]
+    spec: RefineSpec
+    kept: Mapping[int, Floats] = field(default_factory=dict)
+    provenance: Provenance = field(default_factory=Provenance)
+    heard: Sequence[str] = ()
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __repr__(self) -> str:
+        good = [name for name, rank in zip(self.names, self.ranks.tolist(), strict=True) if rank == 1]
+        failed = f", {len(self.errors):,} failed" if self.errors else ""
+        best = f"; best {good[0]}, score {np.nanmin(self.score):,.1f} kcal/mol" if good else ""
+        clashing = (int((self.column(when, "clashes") > 0).sum()) for when in ("before", "after"))
+        counts = "{:,} with clashes before, {:,} after".format(*clashing)
+        return f"RefinedPoses({counted(len(self), 'pose')} of {self.spec.title}{failed}: {counts}{best})"
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the poses: of their files, with numbers if one has several."""
+        return [record.structure for record in self.records]
+
+    @property
+    def errors(self) -> dict[int, str]:
+        """Why poses failed, by number from 0."""
+        return {k: record.error for k, record in enumerate(self.records) if record.failed}
+
+    def column(self, when: Literal["before", "after"], name: str) -> Floats:
+        """Give a measure of all poses, (m,): clashes, closest, total, binding, strain or score; energies kcal/mol."""
+        values = [None if record.failed else record[when][name] for record in self.records]
+        return np.array([np.nan if value is None else value for value in values], np.float64)
+
+    @property
+    def score(self) -> Floats:
+        """Binding energy and strain after refinement, (m,) kcal/mol."""
+        return self.column("after", "score")
+
+    @property
+    def binding(self) -> Floats:
+        """Binding energy after refinement, (m,) kcal/mol."""
+        return self.column("after", "binding")
+
+    @property
+    def strain(self) -> Floats:
+        """Strain of the ligand after refinement, (m,) kcal/mol."""
+        return self.column("after", "strain")
+
+    @property
+    def total(self) -> Floats:
+        """Energy of the complex after refinement, (m,) kcal/mol."""
+        return self.column("after", "total")
+
+    @property
+    def ranks(self) -> NDArray[np.int64]:
+        """Ranks of the poses by their score, from 1, (m,); 0 of poses that failed."""
+        return ranks_of(self.score)
+
+    @property
+    def converged(self) -> NDArray[np.bool_]:
+        """True for poses that reached the tolerance, (m,)."""
+        return np.array([not record.failed and record["converged"] for record in self.records], bool)
+
+    @cached_property
+    def positions(self) -> Floats:
+        """Positions of the complexes, (m, n, 3) A; read from their files if they were written."""
+        found = np.full((len(self), len(self.spec.refiner.atoms), 3), np.nan)
+        for k, record in enumerate(self.records):
+            target = self.spec.target(k)
+            if not record.failed:
+                found[k] = self.kept[k] if target is None else read_conformations(target)[1][0]
+        return found
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """Records as JSON has them, with the rank of each, None of poses that failed."""
+        ranks = self.ranks.tolist()
+        return [{**record.to_dict(), "rank": rank} for record, rank in zip(self.records, ranks, strict=True)]
+
+    def table(self) -> Report:
+        """Return a table with a row for each pose, or why there is none."""
+        rows = self.rows
+        names = ("clashes", "closest", "total", "binding", "strain", "score")
+        numbers = {
+            f"{name}_{when}": [row.get(when, {}).get(name) for row in rows]
+            for name in names
+            for when in ("before", "after")
+        }
+        others = ("rank", "moved", "rmsd_before", "rmsd_after", "side_chains", "iterations", "converged")
+        numbers |= {name: [row.get(name) for row in rows] for name in others if any(name in row for row in rows)}
+        energies = {name: UNIT for name in numbers if name.split("_")[0] in ("total", "binding", "strain", "score")}
+        units = energies | {name: "angstrom" for name in ("moved", "rmsd_before", "rmsd_after")}
+        columns: dict[str, Any] = {"pose": np.array(self.names)}
+        columns |= {name: Column(masked(values), units.get(name, ""), ",.2f") for name, values in numbers.items()}
+        columns["error"] = np.array([row.get("error", "") for row in rows])
+        return Report(f"Refined poses of {self.spec.title}", columns, dict(self.facts["settings"]))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record of the complex, with an entry for each pose (docs/records.md)."""
+        return self.record.to_dict()
+
+    @property
+    def record(self) -> Record:
+        """Record of the complex, with an entry for each pose."""
+        passed_over = ("structure", "sha256", "schema")
+        entries = [
+            {"pose": row["structure"], **{name: value for name, value in row.items() if name not in passed_over}}
+            for row in self.rows
+        ]
+        values = {**self.facts, "n_poses": len(self), "n_failed": len(self.errors), "poses": entries}
+        source = self.spec.source
+        name, sha256 = ("", "") if source is None else (str(source), source.sha256)
+        return Record(name, sha256, with_notes(values, self.heard))
+
+    def save(self, folder: str | PathLike[str]) -> None:
+        """Write each complex as PDB, a table and a page of all poses to a folder."""
+        target = file_path(folder)
+        for k, record in enumerate(self.records):
+            if not record.failed and self.spec.target(k) != target / f"{record.structure}.pdb":
+                self.spec.write(target / f"{record.structure}.pdb", self.positions[k])
+        self.provenance.save(self.table(), target / TABLE)
+        self._draw(target / PAGE)
+
+    def _draw(self, path: Path) -> None:
+        """Write the page of the poses that are done."""
+        rows = [row for row in self.rows if "error" not in row]
+        good = [k for k in range(len(self)) if k not in self.errors]
+        if not good:
+            return
+        columns = {
+            "score": PoseColumn("score, kcal/mol", [row["after"]["score"] for row in rows]),
+            "binding": PoseColumn("binding energy, kcal/mol", [row["after"]["binding"] for row in rows]),
+            "total": PoseColumn("energy of the complex, kcal/mol", [row["after"]["total"] for row in rows]),
+            "strain": PoseColumn("strain of the ligand, kcal/mol", [row["after"]["strain"] for row in rows]),
+            "clashes": PoseColumn("clashes before", [row["before"]["clashes"] for row in rows]),
+            "moved": PoseColumn("moved, \u00c5", [row["moved"] for row in rows]),
+        }
+        has_native = self.spec.native is not None
+        if has_native:
+            rmsd = PoseColumn("rmsd to the native pose, \u00c5", [row["rmsd_after"] for row in rows])
+            columns = {"rmsd": rmsd, **columns}
+        settings = lines_of(self.facts["settings"])
+        refiner = self.spec.refiner
+        save_poses_page(
+            path, refiner.atoms, refiner.ligand, self.positions[good], [row["structure"] for row in rows], columns,
+            ("rmsd" if has_native else "moved", "score"), title=f"Poses of {self.spec.ligand} in {self.spec.title}",
+            facts=f"{counted(len(good), 'pose')} refined; {settings[-1].split(maxsplit=1)[1]}",
+            about="Click a pose, or its row. Drag turns the molecule, the wheel scales it. The score is binding energy "
+            "and strain of the minimised pose, and no free energy.",
+        )  # fmt: skip
+
+
+@former_keywords(near="moving_radius", hold="restraint", free="free_radius")
+def refine(
+    what: Atoms | Path_,
+    poses: Path_ | Sequence[Path_] | Floats = (),
+    *,
+    ligand: str,
+    native: Path_ | None = None,
+    moving_radius: float = 8.0,
+    side_chains: float = 6.0,
+    restraint: float = 1.0,
+    free_radius: float = 1.0,
+    tolerance: float = 0.2,
+    max_iterations: int = 500,
+    model: SolventModel | int | None = None,
+    precision: str = "float32",
+    device: Device | int | str | None = None,
+    strict: bool = False,
+    output: Path_ | None = None,
+    resume: bool = False,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    errors: Literal["raise", "record"] = "raise",
+    progress: Progress | None = None,
+    reading: Reading | None = None,
+    provenance: Provenance | None = None,
+    **words: Any,
+) -> RefinedPoses:
+    """Relax poses of a ligand, and the receptor near them, and rank them by binding energy and strain.
+
+    Side chains near the ligand are predicted if it clashes, then the ligand and residues near it are minimised
+    (docs/refine.md). Refiner is for loops.
+
+    what : the complex, Atoms with a force field or a path
+    poses : files of poses of the ligand (.sdf, .mol2, .pdb, .cif; atoms in any order), or of whole complexes; or
+        positions (m, n_ligand, 3) or (m, n, 3) A. By default the pose of the complex
+    ligand : selection of its atoms (docs/selection.md)
+    native : file of a pose of the ligand that rmsd is measured to
+    moving_radius, side_chains, restraint, free_radius, tolerance, max_iterations : as of Refiner
+    model : a SolventModel, or the number of the model to read; precision, device : as in `energy`
+    strict : refuse complexes with findings that are noted otherwise
+    output : folder for each complex, a table, a page and a journal; by default nothing is written
+    resume : go on with an interrupted run that wrote to `output`
+    workers, scheduler : as of `jobs.run`
+    errors : "record" for NaN and a sentence in `errors` where a pose fails; "raise" for an InputError
+    progress : called with the share that is done, 0 to 1
+    reading : how files are read, a Reading; or in words its fields, as of `pele_ocl.read`, and constants of the solvent
+    provenance : facts that the table names
+
+    Raises InputError for parts without atoms and as `energy` does, FormatError for files that cannot be read or
+    written.
+
+        >>> import pele_ocl
+        >>> from pele_ocl.common.installation import shipped
+        >>> atoms = pele_ocl.read(shipped("data") / "structures" / "trialanine.pdb")
+        >>> found = pele_ocl.refine(atoms, ligand="resid 3", max_iterations=2)
+        >>> len(found), found.ranks.tolist()
+        (1, [1])
+    """
+    choice("errors", errors, ("raise", "record"))
+    callback("progress", progress)
+    solvent, reads = described_by("refine", words, model, reading, what)
+    folder = None if output is None else file_path(output, "output")
+    if folder is None and resume:
+        raise KeywordError("`resume` needs the files of the earlier run; give `output`")
+    if folder is not None and folder.exists() and not folder.is_dir():
+        raise FormatError(f"{folder}: is no folder; name one for the refined complexes")
+    if folder is not None and not resume and (folder / JOURNAL).exists():
+        raise FormatError(
+            f"{folder}: holds poses that were refined before; go on by `resume=True`, or name another folder"
+        )
+    options = {
+        "moving_radius": moving_radius, "side_chains": side_chains, "restraint": restraint, "free_radius": free_radius,
+        "tolerance": tolerance, "max_iterations": max_iterations, "model": solvent, "precision": precision,
+        "device": device,
+    }  # fmt: skip
+    given: Any = poses
+    listed = [poses] if isinstance(poses, str | PathLike) else poses
+    if isinstance(listed, list | tuple) and all(isinstance(path, str | PathLike) for path in listed):
+        given = expanded([file_path(path) for path in listed])
+    else:
+        given = numbers("poses", poses)
+    kept: dict[int, Floats] = {}
+    spec = RefineSpec(
+        what if isinstance(what, Atoms) else file_path(what), ligand, "" if folder is None else str(folder),
+        given, reads, options,
+        None if native is None else file_path(native, "native"), strict,
+        kept.__setitem__ if folder is None else None,
+    )  # fmt: skip
+    place = Place(workers, scheduler, None if device is None else str(device))
+    if place.is_remote and folder is None:
+        raise KeywordError("`workers` and `scheduler` write files that all can read; give `output`")
+    with heard_notes() as heard:
+        found = _refined(spec, folder, resume, place, errors, progress)
+        facts = spec.facts_of_complex()
+        found = replace(found, facts=facts, kept=kept)
+        if provenance is not None:
+            found = replace(found, provenance=provenance)
+        if folder is not None:
+            found.save(folder)
+        for sentence in facts["notes"]:
+            note(f"Note: {sentence}")
+        limited = sum(not record.failed and not record["converged"] for record in found.records)
+        if limited:
+            note(
+                f"Note: the minimization of {counted(limited, 'pose')} of {len(found):,} stopped before the gradient "
+                "fell below the tolerance"
+            )
+    return replace(found, heard=tuple(heard))
+
+
+def _refined(
+    spec: RefineSpec, folder: Path | None, resume: bool, place: Place, errors: str, progress: Progress | None
+) -> RefinedPoses:
+    """Refine the poses, a record each."""
+    items = spec.items()
+    journal = Journal(None if folder is None else folder / JOURNAL, spec.settings(), kind=REFINED, waits=True)
+    records = list[Record]()
+    for record in run_with(spec, items, journal, resume, place):
+        if record.failed and errors == "raise":
+            record.refuse()
+        records.append(record)
+        if progress is not None:
+            progress(len(records) / len(items))
+    return RefinedPoses(records, {}, spec)

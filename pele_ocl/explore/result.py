@@ -1,0 +1,178 @@
+"""Results of explorations: what became of the explorers, and their reports."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..atoms import Atoms
+from ..common.arguments import file_path
+from ..common.errors import FormatError
+from ..common.notes import as_json
+from ..gb_models.solvent_model import SolventModel
+from ..jobs.facts import composition_as_json, settings
+from ..jobs.records import Record
+from ..report import Column, Report, Reported, text_table
+from ..rescore import read_report
+from .reports import HEADS, numbered
+from .run_files import Files, Said
+
+_SHOWN = 12  # explorers in a text
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ExploreResult(Reported):
+    """Run of a control file.
+
+    control, sha256 : the file and its mark; seed : of all random numbers
+    atoms : of the first complex; model : the solvent; precision, device : of the explorers
+    files : of the run, paths without the explorers' numbers; journals, pages : that it wrote
+    explorers : what became of each: explorer (its number from 1), steps, accepted, energy (kcal/mol), metrics
+    said : sentences about explorers, by number; notes : sentences about what was read
+    """
+
+    control: Path
+    sha256: str
+    seed: int
+    atoms: Atoms
+    model: SolventModel
+    precision: str
+    device: str
+    files: Files
+    journals: tuple[Path, ...]
+    pages: tuple[Path, ...]
+    explorers: list[dict[str, Any]]
+    said: Mapping[int, Said]
+    notes: tuple[str, ...]
+
+    @property
+    def numbers(self) -> list[int]:
+        """Numbers of the explorers."""
+        return [int(own["explorer"]) for own in self.explorers]
+
+    @property
+    def trajectories(self) -> list[Path]:
+        """Trajectory of each explorer, with a model for each row of its report."""
+        return [numbered(self.files.trajectory, number) for number in self.numbers]
+
+    @property
+    def reports(self) -> list[Path]:
+        """Report of each explorer."""
+        return [numbered(self.files.report, number) for number in self.numbers]
+
+    def table(self) -> Report:
+        """Return a row for each explorer, the lowest energy first: steps, accepted ones, energy and metrics at the end.
+
+        A metric that an explorer does not have is masked.
+        """
+        rows = sorted(self.explorers, key=lambda own: (own["energy"], own["explorer"]))
+        columns: dict[str, Any] = {name: [own[name] for own in rows] for name in ("explorer", "steps", "accepted")}
+        columns["energy"] = Column([own["energy"] for own in rows], "kcal/mol", ".6g")
+        for name in rows[0]["metrics"] if rows else ():
+            values = np.array([np.nan if (v := own["metrics"].get(name)) is None else v for own in rows], float)
+            columns[name] = Column(np.ma.masked_invalid(values), form=".6g", head=name)
+        return Report(f"Explorers of {self.control.name}", columns, self._facts())
+
+    def states(self) -> Report:
+        """Read the reports: a row for the first state and each accepted step of each explorer.
+
+        Columns are the explorer's number, then PELE's: task, step, accepted steps so far, energy in kcal/mol, metrics.
+        """
+        names, rows = list[str](), list[list[float]]()
+        for number, path in zip(self.numbers, self.reports, strict=True):
+            report = read_report(path)
+            names = list(report.names)
+            rows += [[number, *map(float, row)] for row in report.rows]
+        values = np.array(rows).reshape(len(rows), 1 + len(names))
+        columns: dict[str, Any] = {"explorer": values[:, 0].astype(np.int64)}
+        for k, name in enumerate(names, 1):
+            is_count = name in HEADS[:3]
+            title = _TITLES.get(name, name)
+            unit = "kcal/mol" if name == HEADS[3] else ""
+            own = values[:, k].astype(np.int64) if is_count else values[:, k]
+            columns[title] = Column(own, unit, ".6g", head=title if name not in _TITLES else "")
+        return Report(f"States of {self.control.name}", columns, self._facts())
+
+    def _facts(self) -> dict[str, Any]:
+        return {"seed": self.seed, "device": self.device, "precision": self.precision, "is_search": True}
+
+    def record(self) -> Record:
+        """Make the record of the run."""
+        explorers = [
+            {
+                **own, "failures": _with_steps(self.said.get(own["explorer"], Said()).failures),
+                "notes": _with_steps(self.said.get(own["explorer"], Said()).notes),
+            }
+            for own in self.explorers
+        ]  # fmt: skip
+        result = {
+            "n_atoms": len(self.atoms), "composition": composition_as_json(self.atoms), "seed": self.seed,
+            "device": self.device, "precision": self.precision, "settings": settings(self.model, self.atoms),
+            "is_search": True,
+            "report": str(self.files.report), "trajectory": str(self.files.trajectory), "explorers": explorers,
+            **as_json(self.notes),
+        }  # fmt: skip
+        return Record(str(self.control), self.sha256, result)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record of the run."""
+        return self.record().to_dict()
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Copy reports, trajectories, journals and pages to another folder, which must not be there yet.
+
+        Raises FormatError where it is, and where it cannot be written.
+        """
+        target = file_path(path)
+        if target.exists():
+            raise FormatError(f"{target}: is there already; name another folder")
+        of_explorers = [file for number in self.numbers for file in self.files.of_explorer(number)]
+        try:
+            target.mkdir(parents=True)
+            for file in (*of_explorers, *self.journals, *self.pages):
+                if file.exists():
+                    shutil.copy2(file, target / file.name)
+        except OSError as error:
+            raise FormatError(f"{target}: cannot be written: {error.strerror or error}") from error
+
+    def title(self) -> str:
+        """Describe the run in a line."""
+        explorers = f"{len(self.explorers):,} explorer{'' if len(self.explorers) == 1 else 's'}"
+        return f"{self.control}: {explorers} of {len(self.atoms):,} atoms, seed {self.seed}"
+
+    def lines(self) -> list[str]:
+        """Write what became of the explorers with the lowest energies, and where all is."""
+        rows = sorted(self.explorers, key=lambda own: (own["energy"], own["explorer"]))
+        columns = list(rows[0]["metrics"])
+        heads = ["explorer", "accepted", "energy", *columns]
+        cells = [
+            [str(own["explorer"]), f"{own['accepted']} of {own['steps']}", f"{own['energy']:.6g}"]
+            + [f"{value:.6g}" if value is not None else "-" for value in map(own["metrics"].get, columns)]
+            for own in rows[:_SHOWN]
+        ]
+        taken, tried = (sum(own[name] for own in rows) for name in ("accepted", "steps"))
+        lines = [text_table(heads, cells, ">" * len(heads))]
+        lines += [f"and {len(rows) - _SHOWN} more explorers"] if len(rows) > _SHOWN else []
+        lines += [
+            "",
+            f"{taken:,} of {tried:,} steps accepted; reports are {self.files.report}_N. The walk is a search:",
+        ]
+        lines += ["its states are no Boltzmann sample, and their averages no free energies."]
+        return [*lines, f"Pages of the states: {', '.join(map(str, self.pages))}"]
+
+    def __repr__(self) -> str:
+        return "\n".join([self.title(), "", *self.lines()])
+
+
+_TITLES = dict(zip(HEADS, ("task", "step", "accepted", "energy"), strict=True))
+
+
+def _with_steps(sentences: Mapping[str, Sequence[int]]) -> list[dict[str, object]]:
+    """Give sentences with the steps that they are about."""
+    return [{"text": text, "steps": list(steps)} for text, steps in sentences.items()]

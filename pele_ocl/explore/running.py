@@ -1,0 +1,271 @@
+"""A control file run from its first step to its pages, here, by workers, or as a part: `pele_ocl.explore`."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from threading import Event, Thread
+from types import TracebackType
+from typing import Any, Protocol
+
+from ..common.arguments import callback, file_path, file_paths, instance, whole_number
+from ..common.errors import FormatError, InputError, KeywordError
+from ..common.inputfile import read_file
+from ..common.notes import note
+from ..common.variant import Progress
+from ..forcefield.control import filled
+from ..formats import is_structure
+from ..jobs.launchers import LAUNCHED, device_of_rank, launched, shard_of_process
+from ..jobs.shards import Shard
+from ..jobs.sharing import Place, shared
+from .control import read_simulation
+from .pages import pages_of, write_pages
+from .result import ExploreResult
+from .run_files import Files, Said, earlier_seed, ends_of, said_of
+from .spec import Exploration, ExploreWork, ForceFieldFiles, Steps
+
+MOST_EXPLORERS = 1 << 16
+FOLLOW_SECONDS = 1.0  # between looks at the journals of workers
+NO_PART = "no_part"  # code of the error of a process that has no explorers
+_NAMED = 3  # notes about steps that are told one by one
+Paths = Sequence[str | PathLike[str]]
+
+
+class Watch(Protocol):
+    """Progress of explorers for people."""
+
+    def tell(self, steps: Steps) -> None:
+        """Tell of a step of explorers of this process."""
+
+    def follow(self, parts: PartsFollowed) -> None:
+        """Tell how far workers are, now and then."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of `pele_ocl.explore`, whose keywords these are."""
+
+    control: Path
+    explorers: int | None
+    output: Path | None
+    seed: int | None
+    steps: int | None
+    complexes: tuple[Path, ...]
+    words: Mapping[str, str]
+    files: ForceFieldFiles
+    precision: str
+    device: Any
+    resume: bool
+    place: Place
+    shard: str | Shard | None
+    progress: Progress | None
+    watch: Watch | None
+
+    def result(self) -> ExploreResult:
+        """Run, and write the pages."""
+        n, part, device = self._explorers, self._part(), self.device
+        if self.output is not None and self.output.exists() and not self.output.is_dir():
+            raise FormatError(f"{self.output}: is no folder; name one for the reports")
+        if is_structure(self.control):
+            raise FormatError(
+                f"{self.control}: is a structure, and explore takes a control file of PELE, which names it; "
+                "docs/explore.md shows one"
+            )
+        words, seed = {**self._known_words(), **self.words}, self.seed
+        simulation = read_simulation(self.control, words)
+        if self.resume and seed is None and simulation.seed is None:
+            seed = earlier_seed(Files.of(simulation, self.output))  # the one that was drawn by the clock
+        if part.count > 1 and self._is_launched:
+            device = device_of_rank(device, part.count)
+        options: dict[str, Any] = {
+            "folder": self.output, "seed": seed, "steps": self.steps, "complexes": self.complexes,
+            "precision": self.precision, "parameters": self.files, "text": filled(self.control, words),
+            "device": device,
+        }  # fmt: skip
+        if self.place.is_remote:
+            run = Exploration(simulation, n, **options, here=False)
+            options |= {"seed": run.seed, "device": None}  # which each worker has its own of
+            files = self._by_workers(run, ExploreWork(simulation, n, options))
+        else:
+            run = Exploration(simulation, n, **options, part=part)
+            # Of a run that is over other processes may have steps left, or its pages be lacking, if it was killed then.
+            lacks_pages = part.count > 1 or not all(page.exists() for page in pages_of(run))
+            if not (self.resume and lacks_pages and run.is_over):
+                self._here(run)
+            files = [run.files]
+        journals = tuple(own.journal for own in files)
+        explored, device_name = ends_of(journals)
+        said = said_of(journals)
+        _tell(said)
+        return ExploreResult(
+            self.control, read_file(self.control).sha256, run.seed, run.groups[0].atoms, run.model, run.precision,
+            device_name, run.files, journals, tuple(write_pages(run)), explored, said, tuple(run.notes),
+        )  # fmt: skip
+
+    @property
+    def _explorers(self) -> int:
+        """Number of all explorers: under mpirun or srun by default one for each process but the first."""
+        return self.explorers or max(launched()[1] - 1, 1)
+
+    @property
+    def _is_launched(self) -> bool:
+        return isinstance(self.shard, str) and self.shard.startswith(LAUNCHED)
+
+    def _part(self) -> Shard:
+        """Find the part of the explorers that this process has.
+
+        Raises InputError if it has none, as others of a launcher without shards.
+        """
+        if self.shard is not None and self.place.is_remote:
+            raise KeywordError("choose one of `shard`, `workers` and `scheduler`")
+        if isinstance(self.shard, Shard):
+            return self.shard
+        if self.shard is not None and not self._is_launched:
+            return Shard.of(self.shard)
+        part = shard_of_process(self.shard or f"{LAUNCHED}/1", self._explorers)
+        if part is None:
+            raise InputError("this process has no part of the explorers, as others have them all", code=NO_PART)
+        return part
+
+    def _known_words(self) -> dict[str, str]:
+        """Words of templates that keywords say."""
+        words = {"REPORT_NAME": "report", "TRAJECTORY_NAME": "trajectory.pdb", "TRAJ_NAME": "trajectory.pdb"}
+        words |= {} if self.output is None else {"OUTPUT_PATH": str(self.output)}
+        words |= {} if self.seed is None else {"SEED": str(self.seed)}
+        words |= {} if self.steps is None else {"PELE_STEPS": str(self.steps)}
+        return words
+
+    def _here(self, run: Exploration) -> None:
+        """Run all steps in this process."""
+        told = set[str]()
+        for k, steps in enumerate(run.run(self.resume)):
+            for sentence in run.notes if k == 0 else ():
+                note(f"Note: {sentence}")
+            if self.watch is not None:
+                self.watch.tell(steps)
+            self._tell_share((len(run.done) + steps.step / max(1, steps.n_steps)) / len(run.groups))
+            for number, why in steps.failures.items():
+                if why not in told:
+                    told.add(why)
+                    note(f"Note: explorer {number}, step {steps.step}: {why}")
+
+    def _by_workers(self, run: Exploration, work: ExploreWork) -> list[Files]:
+        """Have each worker run a part; give the files of the parts. run : whose notes become the parts'"""
+        with shared(work, self.place) as done:
+            files = run.files.parts(min(done.n_workers, len(run.numbers)))
+            if not self.resume:
+                run.begin_anew(files)
+            parts = PartsFollowed([of.journal for of in files], run.n_steps, len(run.numbers), len(run.groups))
+            with parts.followed(self._follow):
+                for notes in done.results([own.part for own in files]):
+                    run.notes = tuple(dict.fromkeys((*run.notes, *notes)))
+        for sentence in run.notes:
+            note(f"Note: {sentence}")
+        return files
+
+    def _follow(self, parts: PartsFollowed) -> None:
+        if self.watch is not None:
+            self.watch.follow(parts)
+        self._tell_share(parts.share)
+
+    def _tell_share(self, share: float) -> None:
+        if self.progress is not None:
+            self.progress(min(1.0, share))
+
+
+class PartsFollowed:
+    """How far workers are, by the steps that their journals have.
+
+    n_steps : of each explorer; explorers, molecules : of all parts
+    share : of all steps that is done; first : that was done when this was begun, -1 before
+    """
+
+    def __init__(self, journals: Sequence[Path], n_steps: int, explorers: int, molecules: int = 1) -> None:
+        self.n_steps, self.explorers, self.molecules = n_steps, explorers, molecules
+        self._read, self._lines = dict.fromkeys(journals, 0), dict.fromkeys(journals, 0)
+        self.share, self.first = 0.0, -1.0
+
+    def look(self) -> float:
+        """Read what was added to the journals; give the share of all steps that they have."""
+        for path, place in self._read.items():
+            with suppress(OSError), path.open("rb") as file:  # it may not be there yet
+                if os.fstat(file.fileno()).st_size < place:  # it was begun anew
+                    place = self._lines[path] = 0
+                file.seek(place)
+                added = file.read()
+                self._read[path], self._lines[path] = place + len(added), self._lines[path] + added.count(b"\n")
+        done = (max(0, lines - 2) for lines in self._lines.values())  # less the head and the initial states
+        self.share = min(1.0, sum(done) / (len(self._read) * max(1, self.n_steps * self.molecules)))
+        self.first = self.share if self.first < 0 else self.first
+        return self.share
+
+    def followed(self, tell: Callable[[PartsFollowed], None]) -> AbstractContextManager[None]:
+        """Look and tell now and then, while a block runs."""
+        return _Following(self, tell)
+
+
+class _Following(AbstractContextManager[None]):
+    def __init__(self, parts: PartsFollowed, tell: Callable[[PartsFollowed], None]) -> None:
+        self._parts, self._tell, self._is_over = parts, tell, Event()
+        self._thread = Thread(target=self._follow, daemon=True)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+    def _follow(self) -> None:
+        while not self._is_over.wait(FOLLOW_SECONDS):
+            self._parts.look()
+            self._tell(self._parts)
+
+
+def _tell(said: Mapping[int, Said]) -> None:
+    """Tell the sentences about explorers that go on, the most frequent first."""
+    counts = Counter[str]()
+    for own in said.values():
+        counts.update({sentence: len(steps) for sentence, steps in own.notes.items()})
+    for sentence, n in counts.most_common(_NAMED):
+        note(f"Note: {sentence}, in {n:,} step{'' if n == 1 else 's'}")
+    if len(counts) > _NAMED:
+        note(f"Note: {len(counts) - _NAMED:,} more notes about steps are in the journal and in the record of the run")
+
+
+def call_of(
+    control: str | PathLike[str], *, explorers: int | None, output: str | PathLike[str] | None, seed: int | None,
+    steps: int | None, complexes: Paths, words: Mapping[str, str] | None, templates: Paths, obc: Paths,
+    pele_data: Paths, guess_radii: bool, precision: str, device: Any, resume: bool, workers: int | None,
+    scheduler: str | None, shard: str | Shard | None, progress: Progress | None, watch: Watch | None,
+) -> Call:  # fmt: skip
+    """Check the keywords of `pele_ocl.explore`. Raises InputError for what cannot be."""
+    if explorers is not None:
+        whole_number("explorers", explorers, least=1, most=MOST_EXPLORERS)
+    if seed is not None:
+        whole_number("seed", seed)
+    if steps is not None:
+        whole_number("steps", steps)
+    callback("progress", progress)
+
+    def listed(name: str, paths: Paths | str | PathLike[str]) -> tuple[Path, ...]:
+        several = (paths,) if isinstance(paths, str | PathLike) else file_paths(name, paths)
+        return tuple(map(Path, several))
+
+    given = instance("set", words or {}, dict, "a dictionary of texts by word")
+    files = ForceFieldFiles(
+        listed("templates", templates), listed("obc", obc), listed("pele_data", pele_data), guess_radii
+    )
+    texts = {str(word): str(of) for word, of in given.items()}
+    folder = None if output is None else file_path(output, "output")
+    return Call(
+        file_path(control, "control"), explorers, folder, seed, steps, listed("complexes", complexes), texts, files,
+        precision, device, resume, Place(workers, scheduler, device), shard, progress, watch,
+    )  # fmt: skip

@@ -1,0 +1,380 @@
+"""Runs of `pele_ocl.minimize` over atoms, files, trajectories and several of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+from ..atoms import Atoms
+from ..common.arguments import callback, choice, described, file_path
+from ..common.errors import InputError, KeywordError
+from ..common.inputfile import read_file
+from ..common.notes import note, one_line
+from ..contract import of_structure, require
+from ..energy.options import Options as EnergyOptions
+from ..energy.restraints import Held
+from ..energy.result import ALL_TERMS
+from ..energy.term_set import GROUPS
+from ..formats import require_table_suffix
+from ..gb_models.solvent_model import SolventModel
+from ..grid import FARTHEST
+from ..jobs.doors import Door
+from ..jobs.journal import Journal
+from ..jobs.outputs import expanded
+from ..jobs.records import Record
+from ..jobs.running import run_with
+from ..jobs.shards import Shard
+from ..jobs.sharing import HERE, Place
+from ..opencl.device import get_device
+from ..reading import FirstFrame, Reading
+from ..trajectories import Trajectory
+from .conformations import Frames, Minimizing, OpensFrames, Watch, minimized_conformations
+from .many import minimize_all
+from .minimizer import Minimizer
+from .options import Stopping, descent_of
+from .result import CONVERGED, UNIT, MinimizeBatch, MinimizeResult, Origin, failed_result, result_of_record
+from .spec import MinimizeSpec
+from .targets import OutputTargets, files_of_other_run, refuse_files_of
+
+MINIMIZED = "minimized structures"  # the kind of a journal
+Path_ = str | PathLike[str]
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A call of `pele_ocl.minimize`.
+
+    spec : how structures are minimised and written; frames : of a molecule, None without; models : "one" or "all"
+    table : file of the table, None without; resume : True to go on with an earlier run
+    place : where it is computed; shard : the part of the structures, None for all
+    errors : "raise" or "record"; watch : called with the structures done, their number, and the slowest one's rms
+        gradient, kcal/mol/A
+    """
+
+    spec: MinimizeSpec
+    frames: OpensFrames | None = None
+    models: Literal["one", "all"] = "one"
+    table: Path | None = None
+    resume: bool = False
+    place: Place = HERE
+    shard: Shard | None = None
+    errors: Literal["raise", "record"] = "raise"
+    watch: Watch | None = None
+
+    def __post_init__(self) -> None:
+        choice("models", self.models, ("one", "all"))
+        choice("errors", self.errors, ("raise", "record"))
+        callback("watch", self.watch)
+        if self.table is not None:
+            require_table_suffix(self.table)
+        if self.models == "all" and self.frames is not None:
+            raise KeywordError("choose one of `models='all'` and `trajectory`")
+        require_options(self.spec.options)
+
+    @property
+    def are_many(self) -> bool:
+        """True if one structure has many conformations."""
+        return self.frames is not None or self.models == "all"
+
+    def minimized(self, what: Any) -> MinimizeResult | MinimizeBatch:
+        """Minimise what was given, and write what was asked for."""
+        if isinstance(what, Atoms):
+            found = self._atoms(what)
+        elif isinstance(what, Sequence) and not isinstance(what, str) and any(isinstance(each, Atoms) for each in what):
+            found = self._several_atoms(what)
+        else:
+            found = self._files(what)
+        self._save_table(found)
+        if self.spec.output or not isinstance(what, Atoms):
+            tell(found.records, self.spec.options["tolerance"])
+        return found
+
+    def _atoms(self, atoms: Atoms) -> MinimizeResult | MinimizeBatch:
+        if self.models == "all":
+            raise KeywordError("`models='all'` reads the models of a file; give a path")
+        if self.frames is not None:
+            targets = self._targets([Path("atoms.pdb")], ())
+            return self._conformations(atoms, targets)
+        self._refuse_sharing("one structure is minimised at once")
+        require(of_structure(atoms, "noted", places_sites=True), self.spec.strict)
+        held = {} if self.spec.each is None else self.spec.each(atoms)
+        minimizer = Minimizer(atoms, **self.spec.options, **held)
+        result = minimizer.minimize_batch(minimizer.atoms.positions[None], watch=self.watch)[0]
+        origin = Origin(self.spec.content(None, minimizer.atoms, 1, None), options=self.spec.options)
+        result = replace(result, origin=origin)
+        if self.spec.output:
+            result.save(self.spec.output)
+        return result
+
+    def _several_atoms(self, molecules: Sequence[Atoms]) -> MinimizeBatch:
+        self._refuse_sharing("atoms are minimised in this process; give files")
+        if self.are_many or self.resume:
+            raise KeywordError("`trajectory`, `models` and `resume` are about files; give paths in place of atoms")
+        batch = minimize_all(molecules, self.spec.each, self.errors, None, self.watch, self.spec.options)
+        results = [
+            result and replace(result, origin=Origin(self.spec.content(None, atoms, 1, None), None, self.spec.options))
+            for atoms, result in zip(molecules, batch.results, strict=True)
+        ]
+        batch = replace(batch, results=results)
+        if self.spec.output:
+            batch.save(self.spec.output)
+        return batch
+
+    def _files(self, what: Any) -> MinimizeResult | MinimizeBatch:
+        is_one = isinstance(what, str | PathLike)
+        if not is_one and not isinstance(what, Sequence):
+            raise InputError(f"what to minimise is {described(what)}; Atoms, a path or a list of these is needed")
+        paths = expanded([file_path(each) for each in ((what,) if is_one else what)])
+        if self.are_many:
+            if len(paths) > 1:
+                raise KeywordError("a trajectory, or all models, are of one structure; give one file")
+        elif len(paths) == 1:
+            self._refuse_sharing("one structure is minimised at once")
+        targets = self._targets(paths, _files_read(self.spec, self.frames))
+        if self.are_many:
+            return self._conformations(paths[0], targets)
+        self.spec.reading.require_forcefield()
+        return self._structures(paths, targets, is_one and len(paths) == 1)
+
+    def _targets(self, paths: Sequence[Path], inputs: Sequence[Path]) -> OutputTargets | None:
+        """Plan what is written, and refuse what would be overwritten."""
+        if not self.spec.output:
+            if self.resume or self.shard is not None:
+                raise KeywordError(f"`{'resume' if self.resume else 'shard'}` needs files of results; give `output`")
+            return None
+        targets = OutputTargets.planned(Path(self.spec.output), paths, self.are_many, table=self.table, inputs=inputs)
+        refuse_files_of("relax", targets)
+        if self.shard is not None and self.are_many:
+            raise KeywordError(
+                "`shard` takes structures that have files of their own; of frames give each job some by `frames`, and "
+                "a file of its own"
+            )
+        if self.shard is not None and self.table is not None:
+            raise KeywordError(
+                "the table of shards is what `pele-ocl merge` makes of their journals; leave out `table`"
+            )
+        return targets
+
+    def _conformations(self, what: Path | Atoms, targets: OutputTargets | None) -> MinimizeBatch:
+        minimizing = Minimizing(self.spec, what, self.frames)
+        journal = Journal(
+            None if targets is None else targets.journal, minimizing.settings(), kind=MINIMIZED, waits=True
+        )  # fmt: skip
+        batch = minimized_conformations(minimizing, journal, self.resume, self.place, self.watch)
+        if self.errors == "raise" and batch.errors:
+            k = min(batch.errors)
+            raise InputError(f"{batch.records[k].structure}: {batch.errors[k]}")
+        return batch
+
+    def _structures(
+        self, paths: Sequence[Path], targets: OutputTargets | None, is_one: bool
+    ) -> MinimizeResult | MinimizeBatch:  # fmt: skip
+        """Minimise structures that have files of their own; give the result of one, or the results of several."""
+        wanted = list(paths if self.shard is None else self.shard.part(paths, "structures"))
+        settings = self.spec.settings()
+        overwritten = "" if self.resume or targets is None else files_of_other_run(targets, settings)
+        path = None if targets is None else targets.journal
+        own = path if self.shard is None or path is None else self.shard.path(path)
+        names = list(map(str, paths))
+        journal = Journal(own, settings, kind=MINIMIZED, shard=self.shard, items=names, waits=True)
+        kept: dict[str, MinimizeResult] = {}
+        count = _Count(len(wanted), self.watch, self.place.is_remote)
+        keeps = is_one or not self.spec.output
+        spec = replace(
+            self.spec, watch=count.watch if self.watch else None, tell=count.begin,
+            keep=(lambda item, result: kept.__setitem__(str(item), result)) if keeps else None,
+        )  # fmt: skip
+        records = list[Record]()
+        for record in count.counted(run_with(spec, wanted, journal, self.resume, self.place, count.earlier)):
+            if record.failed and self.errors == "raise":
+                record.refuse()
+            records.append(record)
+        if overwritten and any(not record.failed for record in records):
+            note(overwritten)
+        results = [
+            None if record.failed else kept.get(record.structure) or _loaded(record, self.spec) for record in records
+        ]
+        if is_one:
+            (record,) = records
+            return results[0] or failed_result(record.sentence, (), Origin(None, record))
+        errors = {k: record.error for k, record in enumerate(records) if record.failed}
+        seconds = sum(record.result["seconds"]["total"] for record in records if not record.failed)
+        return MinimizeBatch(results, errors, seconds, records)
+
+    def _save_table(self, found: MinimizeResult | MinimizeBatch) -> None:
+        """Write the table, unless nothing was minimised for one reason."""
+        reasons = {record.error for record in found.records}
+        if self.table is not None and (len(reasons) > 1 or "" in reasons):
+            self.spec.provenance.save(found.table(), self.table)
+
+    def _refuse_sharing(self, reason: str) -> None:
+        given = {"workers": self.place.workers, "scheduler": self.place.scheduler, "shard": self.shard}
+        for name, value in given.items():
+            if value is not None:
+                raise KeywordError(f"`{name}` shares the work on several structures, or on frames; {reason}")
+
+
+def described_by(
+    name: str, words: Mapping[str, Any], model: SolventModel | int | None, reading: Reading | None, what: object,
+    trajectory: FirstFrame | None = None,
+) -> tuple[SolventModel, Reading]:  # fmt: skip
+    """Sort further keywords of a function into the solvent and the way in which files are read.
+
+    name : of the function; words : `like` and fields of SolventModel, and fields of Reading
+    model : a SolventModel, or the number of the model to read; what : the structures
+    trajectory : whose first frame has the positions of a topology
+
+    Raises TypeError for a keyword that does not exist, and InputError for those that do not go together.
+    """
+    door = Door.of(name, words if reading is None else {**words, "reading": reading}, model)
+    if reading is not None:
+        return door.model, reading
+    given = what if isinstance(what, list | tuple) else (what,)
+    paths = expanded([Path(each) for each in given if isinstance(each, str | PathLike)])
+    return door.model, replace(door.reading, solvent=door.model, structures=paths, trajectory=trajectory)
+
+
+def terms_listed(terms: str | Sequence[str] | None) -> list[str] | None:
+    """List names of terms, given one by one or with commas, in which blanks may replace underscores.
+
+    Raises InputError, before any file is read, for a name that no atoms have a term of.
+    """
+    if terms is None:
+        return None
+    names = ["_".join(name.split()) for name in (terms.split(",") if isinstance(terms, str) else terms)]
+    unknown = next((name for name in names if name not in (*ALL_TERMS, *GROUPS)), None)
+    if unknown is not None:
+        raise InputError(
+            f"there is no term {unknown!r}; choose of {', '.join(ALL_TERMS)}; {', '.join(GROUPS)} stand for several"
+        )
+    return names
+
+
+def require_options(options: Mapping[str, Any]) -> None:
+    """Raise InputError or DeviceError for options of the Minimizer with which no structure can be minimised."""
+    Stopping(**{of.name: options[of.name] for of in fields(Stopping) if of.name in options})
+    descent_of(options.get("method", "lbfgs"), options.get("constraints"))
+    EnergyOptions(True, True, False, options.get("cutoff"), options.get("one_four", "scale"))
+    cutoff = options.get("cutoff")
+    if cutoff is not None and cutoff > FARTHEST:
+        raise InputError(f"the cutoff is {cutoff:g} A; a distance of at most {FARTHEST:g} A is needed")
+    get_device(options.get("device")).require_precision(options.get("precision", "float32"))
+
+
+def tell(records: Sequence[Record], tolerance: float) -> None:
+    """Tell what is to be known of records: changed starts, findings, limits, and rounding in files."""
+    rows, n = [record.result for record in records if not record.failed], f"{len(records):,}"
+    restored = sum(bool(row["restored"]) for row in rows)
+    if restored:
+        note(
+            f"Note: {_counted(restored)} of {n} had noise all over, and bonds were restored before the first step; "
+            "`bond_repair=False` leaves them"
+        )
+    tell_findings(records)
+    stopped = Counter(row["stopped_by"] for row in rows)
+    for reason, sentence in _LIMITS.items():
+        if stopped[reason]:
+            note(f"Note: {_counted(stopped[reason])} of {n} {sentence} before the tolerance was met")
+    rounding = max((row["rounding_gradient"] for row in rows if row["stopped_by"] in CONVERGED), default=0.0)
+    if rounding > tolerance:
+        note(
+            f"Note: positions in the file are rounded, which gives an rms gradient of about {rounding:.1g} {UNIT}/A; "
+            ".cif, .h5 and .nc files have more digits"
+        )
+
+
+_LIMITS = {
+    "iterations": "reached `max_iterations`", "time": "reached `max_seconds`",
+    "stuck": "could not be lowered any further in this precision",
+}  # fmt: skip
+
+
+def tell_findings(records: Sequence[Record]) -> None:
+    """Tell what was found in the given starts, the first of them by its name; records have all."""
+    found = [record for record in records if record.result.get("findings")]
+    if found:
+        more = f"; and {_counted(len(found) - 1)} more" if len(found) > 1 else ""
+        note(f"Note: {one_line(found[0].structure)}: {found[0]['findings'][0]['text']}{more}")
+
+
+def _counted(n: int) -> str:
+    return f"{n:,} structure{'' if n == 1 else 's'}"
+
+
+def _files_read(spec: MinimizeSpec, frames: OpensFrames | None) -> list[Path]:
+    """List the files that are read beside the structures."""
+    found = list[Path]()
+    for of in (spec.reading, spec.held, frames):
+        for value in vars(of).values() if of is not None and hasattr(of, "__dict__") else ():
+            listed = value if isinstance(value, tuple | list) else (value,)
+            found += [each for each in listed if isinstance(each, Path)]
+    if isinstance(frames, Frames):
+        paths = frames.trajectory.paths if isinstance(frames.trajectory, Trajectory) else frames.trajectory
+        listed = paths if isinstance(paths, tuple | list) else (paths,)
+        found += [Path(each) for each in (*listed, frames.topology) if isinstance(each, str | PathLike)]
+    if isinstance(spec.held, Held) and spec.held.reference is not None:
+        reference = spec.held.reference
+        found.append(reference if isinstance(reference, Path) else reference.path)
+    return found
+
+
+def _loaded(record: Record, spec: MinimizeSpec) -> MinimizeResult:
+    """Make the result of a record, whose atoms are read from its file when they are asked for."""
+    return result_of_record(record.result, _OfFile(record.structure, spec), Origin(None, record))
+
+
+@dataclass(frozen=True, eq=False)
+class _OfFile:
+    """Atoms of a minimised structure, read from its file."""
+
+    structure: str
+    spec: MinimizeSpec
+
+    def __call__(self) -> Atoms:
+        target = self.spec.target(self.structure)
+        assert target is not None
+        atoms = self.spec.reading.chosen(read_file(self.structure))[0]
+        frames = Trajectory(target, atoms, image="none")
+        try:
+            return atoms.moved(frames.positions(frames.frames[:1])[0])
+        finally:
+            frames.close()
+
+
+@dataclass(eq=False)
+class _Count:
+    """Counts structures done of a run, for a watch.
+
+    n : structures; is_elsewhere : whether other processes compute, which are counted as they come
+    """
+
+    n: int
+    tell: Watch | None
+    is_elsewhere: bool
+    first: int = 0
+    done: int = 0
+
+    def earlier(self, n: int) -> None:
+        """Note how many an earlier run did."""
+        self.first = self.done = n
+        self.watch(0, self.n, 0.0)
+
+    def begin(self, n: int) -> None:
+        """Note that n of this run's structures are done, and the next are minimised together."""
+        self.done = self.first + n
+
+    def watch(self, n_done: int, _: int, gradient: float) -> None:
+        """Tell of the structures that are minimised together."""
+        if self.tell is not None:
+            self.tell(self.done + n_done, self.n, gradient)
+
+    def counted(self, records: Iterator[Record]) -> Iterator[Record]:
+        """Give the records, and where other processes compute tell of each."""
+        for k, record in enumerate(records, 1):
+            yield record
+            if self.is_elsewhere and self.tell is not None:
+                self.tell(k, self.n, 0.0)

@@ -1,0 +1,59 @@
+"""Relaxation prepared once for a sequence."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from os import PathLike
+from typing import TYPE_CHECKING
+
+from ..common.arguments import callback, flag, former_keywords, whole_number
+from ..minimize.minimizer import Watch
+from .presets import Protocol, protocol_of
+from .result import RelaxResult
+from .rounds import Rounds
+from .topologies import Topologies
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+
+
+class Relaxer:
+    """Relaxation of models; models of one sequence are prepared once.
+
+    protocol : "alphafold", "colabfold", or a Protocol
+    close_gaps : whether residues that follow each other are bonded however far apart they are; by default there is
+        a gap if C is more than 4 A from the next N, and a note
+    max_iterations : of a model, in all its rounds; by default as the protocol has it
+    precision, device : as in `minimize`
+
+    Raises InputError for values that do not exist.
+    """
+
+    @former_keywords(like="protocol")
+    def __init__(
+        self,
+        protocol: str | Protocol = "alphafold",
+        *,
+        close_gaps: bool = False,
+        max_iterations: int | None = None,
+        precision: str = "float32",
+        device: Device | int | str | None = None,
+    ) -> None:
+        flag("close_gaps", close_gaps)
+        chosen = protocol_of(protocol)
+        if max_iterations is not None:
+            most = whole_number("max_iterations", max_iterations, least=1, most=1 << 24)
+            chosen = replace(chosen, iterations_in_all=most)
+        self._rounds = Rounds(chosen, precision, device)
+        self._topologies = Topologies(close_gaps)
+
+    def relax(self, path: str | PathLike[str], *, watch: Watch | None = None) -> RelaxResult:
+        """Relax the first model of a .pdb or .cif file; errors as of `relax`.
+
+        watch : called as by `Minimizer.minimize_batch`, with the rms gradient of the round under way
+        """
+        callback("watch", watch)
+        begin = time.perf_counter()
+        model = self._topologies.read(path)
+        return self._rounds.relaxed(model, str(path), time.perf_counter() - begin, watch)

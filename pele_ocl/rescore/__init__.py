@@ -1,0 +1,145 @@
+"""Poses of a PELE run computed again: total and binding energies beside PELE's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..common.errors import FormatError
+from ..common.inputfile import read_file
+from ..common.modules import lazy_names, make_callable
+from ..common.notes import heard_notes, note
+from ..forcefield import read_control
+from ..formats import require_table_suffix
+from ..gb_models import GB_MODELS
+from ..gb_models.solvent_model import SolventModel
+from ..jobs.doors import Door
+from ..jobs.facts import settings
+from ..jobs.running import run_with
+from ..jobs.structures import journal_of
+from ..jobs.texts import origin_of
+from ..trajectories.sharing import require_output
+from .files import PeleRun, Walker, find_run, read_report
+from .result import Poses, RescoreResult, journal_of_poses, require_picture
+from .spec import PosesSpec, WalkerPoses
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+
+__all__ = ["PeleRun", "Poses", "RescoreResult", "Walker", "find_run", "read_report", "rescore"]
+
+if not TYPE_CHECKING:  # names for tests, by the file that has them
+    __getattr__ = lazy_names(__name__, {"result": "Agreement"})
+
+_OF_EXPLORE = (
+    "the reports are of pele-ocl explore: their totals have all pairs and the restraints, their binding energies "
+    "PELE's cutoffs, and so have these; rows after the first differ by the digits of coordinates in trajectories"
+)
+
+
+def rescore(
+    folder: str | PathLike[str],
+    structure: str | PathLike[str] | None = None,
+    *,
+    ligand: str | None = None,
+    control: str | PathLike[str] | None = None,
+    group_cutoffs: bool | None = None,
+    reports: str | PathLike[str] | None = None,
+    plot: str | PathLike[str] | None = None,
+    precision: str = "float32",
+    device: Device | int | str | None = None,
+    model: SolventModel | int | None = None,
+    **words: Any,
+) -> RescoreResult:
+    """Compute total and binding energies of all poses of a PELE run, beside PELE's own, and the poses' ranks.
+
+        result = pele_ocl.rescore("run/")
+        result.poses.binding, result.poses.pele_binding  # (m,) kcal/mol
+        result.save("poses.csv")
+
+    folder : of pele.conf, report_* and trajectory_*, or of the epochs that have them; of a run of `explore`, too
+    structure : of the complex; by default the first trajectory that names its atoms
+    ligand : a selection (docs/selection.md); by default the atoms that the control file perturbs
+    control : the control file; by default the one beside the reports, else pele.conf of the folder
+    group_cutoffs : True to let nonbonded energies end at PELE's long cutoffs, False for none; by default True with the
+        constants of PELE
+    reports : a folder for the run's reports with our energies as further columns
+    plot : a picture of our energies over PELE's, .png or .svg
+    precision, device : as in `energy`; model : SolventModel, or the number of the model of the structure
+    words : keywords about files, the solvent and the run, as of `energy`, which win over the control file:
+        `forcefield`, `pele_data`; `like`, `gb`, `ionic_strength`; `output`, a file with a row for each pose, .h5, .csv
+        or .json, `resume`, `workers`, `scheduler`, `shard`, `progress`
+
+    Returns a RescoreResult; poses that failed have NaN and a reason in `poses.errors`. Raises FormatError for a folder
+    that holds no run and files that cannot be read, and InputError for a control file that names no ligand.
+    """
+    run = find_run(folder, control)
+    if plot is not None:
+        require_picture(plot)
+    if reports is not None and Path(reports).exists() and not Path(reports).is_dir():
+        raise FormatError(f"{reports}: is no folder; name one for the reports")
+    with heard_notes() as heard:
+        words = _with_settings(run, model, words)
+        door = Door.of("rescore", words, model, device)
+        out, part = door.run.output, door.run.shard
+        require_output(out, door.run.resume, part)
+        if out is not None:
+            require_table_suffix(out)
+        model, reading = door.model, replace(door.reading, solvent=door.model)
+        source = read_file(run.structure if structure is None else structure)
+        chosen = ligand or run.ligand
+        has_cutoffs = words.get("like") == "pele" if group_cutoffs is None else group_cutoffs
+        own = run.control if run.own and group_cutoffs is None else None
+        spec = PosesSpec(source.path, reading, chosen, model, precision, device, has_cutoffs, own)
+        plan = spec.evaluator.binding
+        computed = {"device": str(plan.device), "variant": plan.variant, "precision": precision}
+        facts = {"ligand": chosen, "group_cutoffs": has_cutoffs, "own_reports": run.own, **computed}
+        from_what = origin_of(source, reading.coordinates_of(source.path), door.run.call)
+        told = {**from_what, **facts, **settings(model, plan.given)}
+        walkers = run.walkers if part is None else part.part(run.walkers, "reports")
+        of_shard = out if part is None or out is None else part.path(out)
+        path = None if of_shard is None else journal_of(of_shard)
+        journal = journal_of_poses(path, told, part, run.walkers)
+        found = list[WalkerPoses]()
+        for record in run_with(spec, walkers, journal, door.run.resume, door.run.place):
+            found.append(WalkerPoses.of(record))
+            if door.run.progress is not None:
+                door.run.progress(len(found) / len(walkers))
+        poses = Poses.of(found)
+        notes = (*([] if own is None else [_OF_EXPLORE]), *plan.notes, *poses.notes)
+        for sentence in notes:
+            note(f"Note: {sentence}", heard=sentence not in plan.notes)
+    result = RescoreResult(
+        poses, run, source, plan.given, model, chosen, has_cutoffs, [*zip(walkers, found, strict=True)],
+        str(plan.device), plan.variant, precision, told, notes, tuple(heard),
+    )  # fmt: skip
+    if reports is not None:
+        result.write_reports(reports)
+    if plot is not None:
+        result.draw(plot)
+    if out is not None and path is not None and part is None:
+        result.save(out)
+        path.unlink()
+    return result
+
+
+def _with_settings(run: PeleRun, model: SolventModel | int | None, words: Mapping[str, Any]) -> dict[str, Any]:
+    """Add the settings of the control file to keywords, which win over them, and tell what it could not say."""
+    control = read_control(run.control)
+    for sentence in control.notes:
+        note(f"Note: {sentence}")
+    of_solvent = {"like": "pele", "gb": control.gb, "ionic_strength": control.ionic_strength}
+    of_reading = {
+        "forcefield": control.forcefield, "pele_data": run.data,
+        "guess_radii": "sgb" in GB_MODELS[control.gb].parameters,
+        "allow_missing_terminals": control.allow_missing_terminals,
+    }  # fmt: skip
+    if isinstance(model, SolventModel) or words.get("gb", control.gb) == "none":  # which has no salt
+        of_solvent = {} if isinstance(model, SolventModel) else {"like": "pele", "gb": "none"}
+    return {**of_solvent, **({} if "reading" in words else of_reading), **words}
+
+
+make_callable(__name__)

@@ -1,0 +1,221 @@
+"""Files of a PELE run: control file, reports and the trajectories beside them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from ..atoms import Floats
+from ..common.errors import FormatError, InputError
+from ..common.textfiles import lines
+from ..common.writing import replacing
+from ..forcefield import ControlFile, read_control
+from ..forcefield.control import DATA_FOLDERS
+
+TOTAL = ("currentEnergy", "Energy")  # the second in reports of builds before revision 12377
+BINDING = ("Binding Energy",)
+_BETWEEN = " " * 4  # as PELE writes columns, of which PELE's tools split names of two words
+_COLUMNS = re.compile(r"\s{2,}|\t")
+
+
+@dataclass(frozen=True)
+class Report:
+    """Columns of a report, as texts.
+
+    path : of the file; names : of the columns; rows : of each pose, its values
+    """
+
+    path: Path
+    names: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def numbers(self, *names: str) -> Floats | None:
+        """Return the values (m,) of the first of these columns that is there, in any case; None if there is none.
+
+        Raises FormatError for values that are no numbers.
+        """
+        places = [k for name in names for k, own in enumerate(self.names) if own.lower() == name.lower()]
+        if not places:
+            return None
+        try:
+            return np.array([float(row[places[0]]) for row in self.rows])
+        except ValueError as error:
+            name = self.names[places[0]]
+            raise FormatError(f"{self.path}: the column {name} holds something else than numbers ({error})") from None
+
+    def write(self, path: str | PathLike[str], further: Mapping[str, Floats]) -> None:
+        """Write the report with further columns after its own, (m,) each, so that PELE's tools read it."""
+        columns = [[f"{value:.9g}" for value in values] for values in further.values()]
+        texts = [[*self.names, *further], *([*row, *new] for row, *new in zip(self.rows, *columns, strict=True))]
+        with replacing(path, [self.path]) as temporary:
+            temporary.write_text("".join(_BETWEEN.join(text) + _BETWEEN + "\n" for text in texts))
+
+
+def read_report(path: str | PathLike[str]) -> Report:
+    """Read a report. Raises FormatError, with the line, for a file that is none."""
+    read = [line.rstrip() for line in lines(path, "PELE report")]
+    if not read or not read[0].startswith("#"):
+        raise FormatError(f"{path}: is no report of PELE, whose first line begins with #Task")
+    rows = [tuple(line.split()) for line in read[1:] if line.strip()]
+    names = _names(read[0], len(rows[0]) if rows else None)
+    for k, row in enumerate(rows, 2):
+        if len(row) != len(names):
+            raise FormatError(f"{path}:{k}: has {len(row)} values, the first line {len(names)} names; remove the line")
+    return Report(Path(path), names, tuple(rows))
+
+
+def _names(line: str, n: int | None) -> tuple[str, ...]:
+    """Split the names of columns, some with two words; n : values of a row"""
+    names = tuple(name for name in _COLUMNS.split(line.strip()) if name)
+    if n in (None, len(names)):
+        return names
+    return tuple(
+        name.replace("\0", " ") for name in re.sub(r"(?i)(binding) (energy)", "\\1\0\\2", line).split(" ") if name
+    )
+
+
+_REPORT = re.compile(r"(.*)report_(\d+)")
+_SUFFIXES = (".pdb", ".xtc")
+CONTROL = "pele.conf"
+OWN_JOURNAL = "explore"  # how names of explore's journals begin: explore.jsonl, explore.1of2.jsonl
+_OWN_CONTROL = "originalControlFile_{}.conf"  # what PELE writes beside a report
+_SETTINGS = ("forcefield", "gb", "ionic_strength", "allow_missing_terminals", "ligand")  # on which energies depend
+
+
+@dataclass(frozen=True)
+class Walker:
+    """Files of one process of PELE.
+
+    report, trajectory : its files; name : of the report, from the run's folder
+    control : the control file that PELE wrote beside the report; None where there is none
+    """
+
+    report: Path
+    trajectory: Path
+    name: str
+    control: Path | None = None
+
+
+@dataclass(frozen=True)
+class PeleRun:
+    """A folder of PELE's results.
+
+    control : its control file; walkers : by folder and number
+    own : True if all reports are of `pele-ocl explore`, by the journals beside them
+    """
+
+    folder: Path
+    control: Path
+    walkers: tuple[Walker, ...]
+    own: bool = False
+
+    @property
+    def data(self) -> tuple[Path, ...]:
+        """Folders Data and DataLocal: beside the control file, else of the run's folder, if epochs have none."""
+        beside = {folder.name: folder for folder in read_control(self.control).data}
+        above = {name: self.folder / name for name in DATA_FOLDERS if (self.folder / name).is_dir()}
+        found = above | beside
+        return tuple(found[name] for name in DATA_FOLDERS if name in found)
+
+    @property
+    def structure(self) -> Path:
+        """The first trajectory that names its atoms. Raises InputError if there is none."""
+        for walker in self.walkers:
+            if walker.trajectory.suffix == ".pdb":
+                return walker.trajectory
+        raise InputError(f"{self.folder}: its trajectories do not name their atoms; give a `structure` of the complex")
+
+    @property
+    def ligand(self) -> str:
+        """Selection of the ligand that the control file perturbs. Raises InputError if it names no chains."""
+        ligand = read_control(self.control).ligand
+        if ligand is None:
+            raise InputError(f"{self.control}: names no chains in selectionToPerturb; give the ligand by `ligand`")
+        return ligand
+
+
+def find_run(folder: str | PathLike[str], control: str | PathLike[str] | None = None) -> PeleRun:
+    """Find the run in a folder, or in the folders of its epochs.
+
+    control : the control file; by default the one that PELE wrote beside the reports, else pele.conf of the folder
+
+    Raises FormatError if there is no control file, no report, or a report without a trajectory. Control files of
+    reports may not differ in a setting that energies depend on.
+    """
+    place = Path(folder)
+    if not place.is_dir():
+        raise FormatError(f"{place}: no such folder")
+    walkers = [_walker(place, path) for path in place.rglob("*report_*") if _REPORT.fullmatch(path.name)]
+    if not walkers:
+        raise FormatError(f"{place}: holds no report of PELE (report_1, ...), nor do the folders in it")
+    walkers.sort(key=_order)
+    found = _control(place, walkers) if control is None else Path(control)
+    return PeleRun(place, found, tuple(walkers), all(_is_own(walker.report) for walker in walkers))
+
+
+def _is_own(report: Path) -> bool:
+    """Tell if a report is of `pele-ocl explore`: its name is in the journal of explorers that lies beside it."""
+    match = _REPORT.fullmatch(report.name)
+    assert match is not None
+    return any(_named_in(journal) == f"{match[1]}report" for journal in report.parent.glob(f"{OWN_JOURNAL}*.jsonl"))
+
+
+def _named_in(journal: Path) -> str:
+    """Read the name of the reports that a journal of explorers tells of; "" of another file."""
+    try:
+        with open(journal, encoding="utf-8") as file:
+            head = json.loads(file.readline())
+        return str(head["settings"]["report"]) if head["journal"] == "explore" else ""
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
+def _control(place: Path, walkers: Sequence[Walker]) -> Path:
+    """Find the control file: PELE's own beside the first report, else pele.conf, or the only one of another name."""
+    own = [walker.control for walker in walkers if walker.control is not None]
+    if own:
+        first = read_control(own[0])
+        for path in own[1:]:
+            _require_alike(first, read_control(path))
+        return own[0]
+    files = [place / CONTROL] if (place / CONTROL).is_file() else sorted(place.glob("*.conf"))
+    if len(files) != 1:
+        names = f"{len(files)} files .conf" if files else "no control file"
+        raise FormatError(f"{place}: holds {names}; one by the name {CONTROL} is needed")
+    return files[0]
+
+
+def _require_alike(first: ControlFile, other: ControlFile) -> None:
+    """Raise FormatError where the energies of two control files are not of one kind."""
+    for name in _SETTINGS:
+        if getattr(first, name) != getattr(other, name):
+            raise FormatError(
+                f"{other.path}: its {name.replace('_', ' ')} is not that of {first.path}; compute the folders one by "
+                "one, or name one control file by `control`"
+            )
+
+
+def _walker(place: Path, report: Path) -> Walker:
+    match = _REPORT.fullmatch(report.name)
+    assert match is not None
+    trajectories = [report.with_name(f"{match[1]}trajectory_{match[2]}{suffix}") for suffix in _SUFFIXES]
+    found = [path for path in trajectories if path.is_file()]
+    if not found:
+        raise FormatError(f"{report}: has no {trajectories[0].name} or {_SUFFIXES[1]} beside it; put it there")
+    control = report.with_name(_OWN_CONTROL.format(match[2]))
+    return Walker(report, found[0], str(report.relative_to(place)), control if control.is_file() else None)
+
+
+def _order(walker: Walker) -> list[tuple[int, int, str]]:
+    """A key by which 10 follows 9."""
+    words = re.split(r"(\d+)", walker.name)
+    return [(1, int(word), "") if word.isdigit() else (0, 0, word) for word in words]

@@ -1,0 +1,320 @@
+"""Poses of a PELE run as one table: our energies beside PELE's, how far they agree, and the poses' ranks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Atoms, Floats
+from ..binding.energies import LARGEST_LJ
+from ..common.errors import FormatError, PeleError
+from ..common.inputfile import InputFile
+from ..common.notes import with_notes
+from ..common.writing import replacing
+from ..formats import JsonText, write_table
+from ..gb_models.solvent_model import SolventModel
+from ..jobs import Journal, Record, Shard
+from ..jobs.facts import settings
+from ..jobs.texts import UNIT, counted, duration, headline, model_line, physics_lines
+from ..report import Column, Report, Reported, text_table
+from .files import PeleRun, Walker, read_report
+from .spec import ENERGIES, WalkerPoses
+
+_SHOWN = 10  # poses of the best
+TOTAL, BINDING = "oclTotalEnergy", "oclBindingEnergy"  # columns of reports, of one word, so that tools split them alike
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Agreement of the poses that both have.
+
+    n : poses; correlation : Pearson's, NaN where one column is constant
+    offset : mean of ours less theirs; sd : of the differences about it; both kcal/mol
+    """
+
+    n: int
+    correlation: float
+    offset: float
+    sd: float
+
+    @classmethod
+    def of(cls, theirs: Floats, ours: Floats) -> Agreement:
+        """Compare columns (m,), NaN left out."""
+        good = np.isfinite(theirs) & np.isfinite(ours)
+        a, b = theirs[good], ours[good]
+        if not len(a):
+            return cls(0, np.nan, np.nan, np.nan)
+        spread = a.std() * b.std()
+        correlation = float(((a - a.mean()) * (b - b.mean())).mean() / spread) if spread > 0 else np.nan
+        return cls(len(a), correlation, float((b - a).mean()), float((b - a).std()))
+
+    @property
+    def text(self) -> str:
+        """`correlation 0.998, offset +0.004`."""
+        return f"correlation {self.correlation:.4f}, offset {self.offset:+.4g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Poses:
+    """Poses in the order of the reports; NaN for what is not there.
+
+    reports : names of the files, rows : from 0, both (m,)
+    total, binding : ours, (m,) kcal/mol; pele_total, pele_binding : PELE's
+    rank : (m,) from 1, by our binding energy; 0 where it is not there
+    errors : (m,) why poses failed, "" where they did not
+    """
+
+    reports: list[str]
+    rows: NDArray[np.int64]
+    total: Floats
+    binding: Floats
+    pele_total: Floats
+    pele_binding: Floats
+    rank: NDArray[np.int64]
+    errors: list[str]
+
+    @classmethod
+    def of(cls, walkers: Sequence[WalkerPoses]) -> Poses:
+        """Collect the poses of all walkers; one that failed is one row."""
+        absent = {name: np.full(1, np.nan) for name in ENERGIES}
+        reports, rows, errors = list[str](), list[int](), list[str]()
+        for of in walkers:
+            n = len(of) or 1
+            reports += [of.name] * n
+            rows += range(n)
+            errors += [of.error or of.errors.get(k, "") for k in range(n)]
+        values = {name: np.concatenate([(of.columns or absent)[name] for of in walkers]) for name in ENERGIES}
+        return cls(reports, np.array(rows), **values, rank=_ranks(values["binding"]), errors=errors)
+
+    @property
+    def n_failed(self) -> int:
+        """Rows without our energies."""
+        return sum(map(bool, self.errors))
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences about the poses."""
+        n = int(np.count_nonzero(self.total > LARGEST_LJ))
+        return [f"atoms are on top of each other in {counted(n, 'pose')}, with energies to match"] if n else []
+
+    def pairs(self) -> dict[str, tuple[Floats, Floats]]:
+        """Pair PELE's columns with ours by name, as far as PELE's reports have them."""
+        both = {"total energy": (self.pele_total, self.total), "binding energy": (self.pele_binding, self.binding)}
+        return {name: pair for name, pair in both.items() if np.isfinite(pair[0]).any()}
+
+    def best(self, n: int) -> list[int]:
+        """Rows of the n best poses by our binding energy, or fewer."""
+        order = np.argsort(np.where(self.rank, self.rank, len(self.rank) + 1), kind="stable")[:n]
+        return [int(k) for k in order if self.rank[k]]
+
+    def lines(self, whose: str = "PELE's") -> list[str]:
+        """Write the agreement and the best poses, for reading; whose : the columns beside ours"""
+        heads = ("rank", "report", "row", "binding", whose, "total", whose)
+        rows = [
+            (
+                str(self.rank[k]), self.reports[k], str(self.rows[k]),
+                *(f"{of[k]:,.4f}" for of in (self.binding, self.pele_binding, self.total, self.pele_total)),
+            )
+            for k in self.best(_SHOWN)
+        ]  # fmt: skip
+        return [*self.agreement(), "", "Best poses by binding energy, kcal/mol", text_table(heads, rows, "><>>>>>")]
+
+    def agreement(self) -> list[str]:
+        """How far our columns agree with PELE's, a line each."""
+        return [f"{name.capitalize():15s} {Agreement.of(*pair).text} kcal/mol" for name, pair in self.pairs().items()]
+
+    def columns(self) -> dict[str, NDArray[np.generic]]:
+        """A table with a row for each pose."""
+        return {
+            "report": np.array(self.reports), "row": self.rows, "rank": self.rank, "total": self.total,
+            "binding": self.binding, "pele_total": self.pele_total, "pele_binding": self.pele_binding,
+            "error": np.array(self.errors),
+        }  # fmt: skip
+
+    def to_json(self) -> dict[str, object]:
+        """Objects of all poses, and how far they agree with PELE's."""
+        columns = {name: values.tolist() for name, values in self.columns().items()}
+        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        return {
+            "n_poses": len(rows),
+            "n_failed": self.n_failed,
+            "notes": self.notes,
+            "agreement": {name: _finite(asdict(Agreement.of(*pair))) for name, pair in self.pairs().items()},
+            "poses": [_finite({name: value for name, value in row.items() if value != ""}) for row in rows],
+        }
+
+    @property
+    def failure(self) -> str:
+        """Sentence that counts the poses without energies and names the first; "" if there are none."""
+        if not self.n_failed:
+            return ""
+        k = next(k for k, error in enumerate(self.errors) if error)
+        what = "pose" if self.n_failed == 1 else "poses"
+        first = f"{self.reports[k]}, row {self.rows[k]}: {self.errors[k]}"
+        return f"{self.n_failed:,} {what} of {len(self.rows):,} failed: {first}"
+
+
+def _ranks(binding: Floats) -> NDArray[np.int64]:
+    ranks = np.zeros(len(binding), np.int64)
+    order = np.argsort(binding, kind="stable")  # NaN comes last
+    n = int(np.isfinite(binding).sum())
+    ranks[order[:n]] = np.arange(1, n + 1)
+    return ranks
+
+
+def _finite(row: dict[str, object]) -> dict[str, object]:
+    """Give the values as JSON has them: null for NaN."""
+    return {name: None if isinstance(value, float) and value != value else value for name, value in row.items()}
+
+
+POSES = "poses"  # the kind of a journal
+_ATTRIBUTES = "attributes"  # of the table, in JSON
+_PARAMETERS = "parameters"  # the attribute that is JSON by itself
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RescoreResult(Reported):
+    """Energies of all poses of a PELE run.
+
+    poses : Poses; run : its files; source : the structure; atoms : of it; model : SolventModel
+    ligand : a selection; group_cutoffs : True if nonbonded energies end at PELE's long cutoffs
+    walkers : the poses by report; device, variant, precision : how they were computed
+    notes : sentences about the complex and the poses; heard : all that were told; attributes : of the table
+    """
+
+    poses: Poses
+    run: PeleRun
+    source: InputFile
+    atoms: Atoms
+    model: SolventModel
+    ligand: str
+    group_cutoffs: bool
+    walkers: Sequence[tuple[Walker, WalkerPoses]]
+    device: str
+    variant: str
+    precision: str
+    attributes: Mapping[str, object]
+    notes: tuple[str, ...] = ()
+    heard: tuple[str, ...] = ()
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Force field, constants, ligand and cutoffs."""
+        of_run = {"ligand": self.ligand, "group_cutoffs": self.group_cutoffs, "own_reports": self.run.own}
+        return {**settings(self.model, self.atoms), **of_run}
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a row for each pose: .h5, .csv or .json."""
+        save_poses(Path(path), self.poses, self.attributes)
+
+    def write_reports(self, folder: str | PathLike[str]) -> None:
+        """Write the run's reports with the columns oclTotalEnergy and oclBindingEnergy into a folder."""
+        for walker, of in self.walkers:
+            if len(of):
+                report = read_report(walker.report)
+                target = Path(folder) / walker.name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                own = replace(report, rows=report.rows[: len(of)])
+                own.write(target, {TOTAL: of.columns["total"], BINDING: of.columns["binding"]})
+
+    def draw(self, path: str | PathLike[str]) -> None:
+        """Draw our energies over PELE's: .png or .svg. Needs matplotlib."""
+        draw_against(path, self.poses.pairs(), [self.source.path])
+
+    def table(self) -> Report:
+        """Return a row for each pose, the best by our binding energy first, failed ones last."""
+        poses = self.poses
+        order = [*poses.best(len(poses.rows)), *np.flatnonzero(poses.rank == 0).tolist()]
+        columns = {
+            name: Column(values[order], UNIT, ",.4f") if name in ENERGIES else values[order]
+            for name, values in poses.columns().items()
+        }
+        return Report("Poses by binding energy", columns, self.attributes)
+
+    def text(self, verbose: bool = False, total: float | None = None) -> str:
+        """Describe the run for people; verbose : with all constants; total : seconds of all, to be told"""
+        poses, seconds = self.poses, 0.0 if total is None else total
+        lines = [
+            headline(self.source.path.name, self.atoms), *physics_lines(self.model, self.atoms),
+            f"{counted(len(self.walkers), 'report')}, {counted(len(poses.rows), 'pose')}", "",
+            *poses.lines("report's" if self.run.own else "PELE's"), "",
+            *([model_line(settings(self.model, self.atoms))] if verbose else []),
+            f"{self.variant}, {self.precision}, on {self.device}: in all {duration(seconds)}",
+        ]  # fmt: skip
+        return "\n".join(lines)
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the record of the run, as the command prints it with its option for JSON, less times."""
+        computed = {"device": self.device, "variant": self.variant, "precision": self.precision}
+        result = {"n_atoms": len(self.atoms), **computed, "settings": self.settings, **self.poses.to_json()}
+        return Record(str(self.source), self.source.sha256, with_notes(result, self.heard)).to_dict()
+
+    def __repr__(self) -> str:
+        return "\n".join(
+            [f"RescoreResult of {self.run.folder}: {len(self.poses.rows):,} poses", *self.poses.agreement()]
+        )
+
+
+def save_poses(output: Path, poses: Poses, attributes: Mapping[str, object]) -> None:
+    """Write a row for each pose."""
+    write_table(output, poses.columns(), dict.fromkeys(ENERGIES, UNIT), attributes)
+
+
+def journal_of_poses(
+    path: Path | None, attributes: Mapping[str, object], shard: Shard | None, everyone: Sequence[Walker]
+) -> Journal:
+    """Open the journal of a table; attributes : of the table; everyone : the walkers of all shards"""
+    settings = {_ATTRIBUTES: json.dumps(attributes, default=str)}
+    return Journal(path, settings, kind=POSES, shard=shard, items=[of.name for of in everyone])
+
+
+def attributes_in(head: Mapping[str, str]) -> dict[str, object]:
+    """Read the attributes of the table from the head of a journal."""
+    found: dict[str, object] = json.loads(head[_ATTRIBUTES])
+    return {**found, _PARAMETERS: JsonText(found[_PARAMETERS])} if _PARAMETERS in found else found
+
+
+def require_picture(path: str | PathLike[str]) -> None:
+    """Raise where draw_against could not draw; to be called before any work is done.
+
+    Raises PeleError where matplotlib is not installed, FormatError for a suffix other than .png or .svg.
+    """
+    if not str(path).lower().endswith((".png", ".svg")):
+        raise FormatError(f"{path}: pictures end in .png or .svg")
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise PeleError("pictures need matplotlib, which is not installed: pip install 'pele-ocl[plot]'") from None
+
+
+def draw_against(
+    path: str | PathLike[str], energies: Mapping[str, tuple[Floats, Floats]], inputs: Iterable[str | PathLike[str]] = ()
+) -> None:
+    """Draw a panel for each energy, ours over PELE's, with correlation and offset.
+
+    path : ends in .png or .svg; energies : name -> PELE's and ours, (m,) kcal/mol; inputs : that `path` must not be
+
+    Raises as require_picture does.
+    """
+    require_picture(path)
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4.2 * len(energies), 4.2), layout="constrained")
+    for axes, (name, (theirs, ours)) in zip(
+        np.atleast_1d(figure.subplots(1, len(energies))), energies.items(), strict=True
+    ):
+        good = np.isfinite(theirs) & np.isfinite(ours)
+        axes.plot(theirs[good], ours[good], ".", markersize=4)
+        found = Agreement.of(theirs, ours)
+        if good.any():
+            axes.axline((float(theirs[good][0]), float(theirs[good][0]) + found.offset), slope=1, color="0.6", zorder=0)
+        axes.set(title=f"{name}: {found.text}", xlabel="PELE [kcal/mol]", ylabel="pele-ocl [kcal/mol]")
+    with replacing(path, inputs) as temporary:
+        figure.savefig(temporary, dpi=150)

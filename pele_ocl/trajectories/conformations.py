@@ -1,0 +1,65 @@
+"""Conformations of one molecule, read at once from any file of structures or trajectories."""
+
+from __future__ import annotations
+
+from os import PathLike
+
+import numpy as np
+
+from ..atoms import Atoms, Floats, correspondence
+from ..common.arguments import file_path, instance
+from ..common.errors import FormatError, InputError
+from ..formats import STRUCTURES, structure_suffix
+from ..formats import read_conformations as read_models
+from .files import open_frames
+
+
+def read_conformations(
+    path: str | PathLike[str], failed: dict[int, str] | None = None, atoms: Atoms | None = None
+) -> tuple[list[int], Floats]:
+    """Read the models of a PDB or mmCIF file, or the frames of a trajectory, as `write_conformations` writes them.
+
+    Returns the numbers of the models, of frames from 1, and the positions of their atoms, (m, n, 3) A.
+
+    Models have the atoms of the first one, in its order, also among alternate locations; or in that of `atoms`. If the
+    faces of the unit cell of a file of models cut molecules, they are made whole. `trajectory` reads frames in pieces,
+    images them and chooses atoms.
+
+    path : .pdb, .cif, .h5, .nc, .dcd, .xtc, .trr or .xyz; of models also gzip
+    failed : takes why models cannot be read, by place from 0; their positions are NaN. The first model that can be
+        read decides on the atoms then. By default the first failure is an error
+    atoms : the same atoms, to be matched by name (`correspondence`), whose order the positions are to have
+
+    Raises FormatError, with the line, where a model has other atoms than the first, for other formats, and for
+    atoms that are not those of `atoms`.
+
+        >>> import pele_ocl
+        >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+        >>> pele_ocl.write_conformations("two.dcd", atoms, [atoms.positions, atoms.positions + 1])
+        >>> numbers, positions = pele_ocl.read_conformations("two.dcd")
+        >>> numbers, positions.shape
+        ([1, 2], (2, 33, 3))
+    """
+    if structure_suffix(file_path(path)) in STRUCTURES:
+        return read_models(path, failed, atoms)
+    if failed is not None:
+        instance("failed", failed, dict, "a dictionary that takes reasons")
+    with open_frames(file_path(path)) as file:
+        positions = np.array(file.read(range(file.n_frames), slice(None)), np.float64)
+        labels = file.labels
+    for place in np.flatnonzero(~np.isfinite(positions).all(axis=(1, 2))).tolist():
+        reason = f"{path}: frame {place + 1} was not computed, or failed"
+        if failed is None:
+            raise FormatError(reason)
+        failed[place] = reason
+    numbers = list(range(1, len(positions) + 1))
+    if atoms is None:
+        return numbers, positions
+    instance("atoms", atoms, Atoms, "Atoms")
+    if labels is None and positions.shape[1] == len(atoms):
+        return numbers, positions
+    try:
+        same = correspondence(atoms.labels, labels, str(path), n_atoms=(len(atoms), positions.shape[1]))
+    except InputError as error:
+        raise FormatError(str(error)) from None
+    return numbers, positions[:, same.order]
