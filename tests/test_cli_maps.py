@@ -168,7 +168,7 @@ def test_units_that_a_file_does_not_say(tmp_path):
     assert not (tmp_path / "b.dx").exists()
     run("convert", source, tmp_path / "b.dx", "--from-unit", "kT/e", "--unit", "mV", "--temperature", 300)
     np.testing.assert_allclose(read_map(tmp_path / "b.dx").values.max(), 6 * 25.852, rtol=1e-5)
-    assert "says that its unit is mV, not V; leave out --from-units" in error_of(
+    assert "says that its unit is mV, not V; leave out --from-unit" in error_of(
         "convert", tmp_path / "b.dx", tmp_path / "c.dx", "--from-unit", "V"
     )
 

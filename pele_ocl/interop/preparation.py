@@ -115,31 +115,29 @@ class Preparation:
         title = f"{self.n_atoms:,} atoms, pH {self.ph:g}"
         return Report(title, {"what": [what for what, _ in rows], "changes": [text for _, text in rows]})
 
-    def lines(self) -> Iterator[tuple[str, str]]:
-        """Each change with its heading, which the first of several lines has alone."""
+    def lines(self, rest: str = "`to_json` has them all") -> Iterator[tuple[str, str]]:
+        """Each change with its heading, which the first of several lines has alone; rest : where long lists are"""
         yield from _under("Chosen", self.alternates)
         yield from _under("Removed", [", ".join(f"{n:,} {name}" for name, n in self.removed.items())])
         if self.phosphates_removed:
-            yield "" if self.removed else "Removed", f"5' phosphate of {_some(self.phosphates_removed)}"
+            yield "" if self.removed else "Removed", f"5' phosphate of {_some(self.phosphates_removed, rest)}"
         yield from _under("Renamed", [", ".join(f"{name} is {new}" for name, new in self.renamed.items())])
         replaced = defaultdict[str, list[str]](list)
         for name, standard in self.replaced.items():
             replaced[standard].append(name)
-        yield from _under("Replaced", [f"{_some(names)} by {standard}" for standard, names in replaced.items()])
+        yield from _under("Replaced", [f"{_some(names, rest)} by {standard}" for standard, names in replaced.items()])
         built = [f"{', '.join(names)} behind {place}" for place, names in self.residues_added.items()]
         atoms = [f"{', '.join(names)} of {residue}" for residue, names in self.atoms_added.items()]
-        more = (
-            [f"atoms of {len(atoms) - _SHOWN:,} residues more; `to_json` has them all"] if len(atoms) > _SHOWN else []
-        )
+        more = [f"atoms of {len(atoms) - _SHOWN:,} residues more; {rest}"] if len(atoms) > _SHOWN else []
         yield from _under("Built", [*built, *atoms[:_SHOWN], *more])
         yield from _under("Not built", [self._not_built(end) for end in self.residues_missing])
-        yield from _under("Disulphides", [_some([f"{a} - {b}" for a, b in self.disulphides])])
+        yield from _under("Disulphides", [_some([f"{a} - {b}" for a, b in self.disulphides], rest)])
         forms = defaultdict[str, list[str]](list)
         for name, form in self.protonation.items():
             forms[form].append(name)
         yield "pKa", "the usual ones of residues in water" if self.pka == USUAL else f"by {self.pka}"
         named = {name: f"{name} ({pka:.1f})" for name, pka in self.pkas.items()}
-        chosen = [f"{form}: {_some([named.get(name, name) for name in forms[form]])}" for form in sorted(forms)]
+        chosen = [f"{form}: {_some([named.get(name, name) for name in forms[form]], rest)}" for form in sorted(forms)]
         yield from _under("Protonation", chosen)
         removed, moved = self.hydrogens_removed, self.hydrogens_moved
         told = [f"{self.hydrogens_added:,} added"]
@@ -149,10 +147,10 @@ class Preparation:
         if not self.relaxed:
             yield (
                 "Not relaxed",
-                f"{_some(self.not_relaxed)}: ff14SB does not know them; all else is relaxed around them",
+                f"{_some(self.not_relaxed, rest)}: ff14SB does not know them; all else is relaxed around them",
             )
         if self.left_alone:
-            yield "Left alone", f"{_some(self.left_alone)}: no hydrogens were added"
+            yield "Left alone", f"{_some(self.left_alone, rest)}: no hydrogens were added"
         yield from _under("Warnings", self.warnings)
 
     def _not_built(self, end: str) -> str:
@@ -167,9 +165,9 @@ def require_pdb(path: str | PathLike[str]) -> None:
         raise FormatError(f"{path}: prepared structures are written as PDB files; give it the suffix .pdb")
 
 
-def _some(names: list[str]) -> str:
+def _some(names: list[str], rest: str) -> str:
     """List the first names, and how many there are more."""
-    more = f" and {len(names) - _SHOWN:,} more; `to_json` has them all" if len(names) > _SHOWN else ""
+    more = f" and {len(names) - _SHOWN:,} more; {rest}" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more
 
 

@@ -345,7 +345,9 @@ def _parsed(terms: Sequence[Map | Path_], mean: bool) -> tuple[list[float], list
             sign, is_due = _SIGNS[word], True
             continue
         if not is_due and not mean:
-            raise KeywordError(f"there is no + or - before {word or term!r}; write A - B, with blanks around the sign")
+            raise KeywordError(
+                f"there is no + or - before {word or repr(term)}; write A - B, with blanks around the sign"
+            )
         signs.append(sign)
         maps.append(term)
         sign, is_due = 1.0, False
