@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 import pele_ocl
 from pele_ocl import Binding, SolventModel
-from pele_ocl.binding import amber_terms
+from pele_ocl.binding.naming import amber_terms
 from pele_ocl.cli import main
 
 M = 4  # frames

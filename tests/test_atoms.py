@@ -6,7 +6,7 @@ import pytest
 
 import pele_ocl
 from pele_ocl import Atoms, InputError, Labels
-from pele_ocl.atoms import LINES, close_pair
+from pele_ocl.atoms.close_pairs import LINES, close_pair
 
 
 def labels(names):

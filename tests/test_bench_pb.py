@@ -7,9 +7,9 @@ import shutil
 from dataclasses import replace
 
 import pytest
-from tables import pb
-from tables.pb import Timing
 from test_cli import on_the_chosen_device, run_table
+from timing_tables import pb
+from timing_tables.pb import Timing
 
 from pele_ocl.pb import SOLVERS
 

@@ -24,9 +24,9 @@ from harness.peers import MAP_PEERS, MESH_PEERS, MapPeer, apart, talk_to_stderr
 from harness.table import Group, disagreements
 from peers import peers
 from scaling import scaling as scaling_program
-from tables import installed
-from tables.installed import AbsentError
 from test_cli import HEXAPEPTIDE, run_table
+from timing_tables import installed
+from timing_tables.installed import AbsentError
 
 from pele_ocl.bench.systems import ball_of_atoms, load
 from pele_ocl.bench.timing import call_seconds

@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 import pytest
 from conftest import DEVICES
-from tables import energy as energy_bench
-from tables import ions
 from test_cli import on_the_chosen_device, run, run_table
+from timing_tables import energy as energy_bench
+from timing_tables import ions
 
 from pele_ocl.bench import bounds, nonbond, potmap, solvent
 from pele_ocl.common.variant import Variant

@@ -11,16 +11,12 @@ from binding_helpers import LIGAND, N, complex_atoms, frames, positions, write_c
 
 from pele_ocl import Atoms, Binding, Energy, InputError, SolventModel, read
 from pele_ocl.atoms import Labels
-from pele_ocl.binding import (
-    MOST_SIGMA,
-    amber_terms,
-    entropy_of,
-    evaluate_poses,
-    interaction_entropy,
-    is_close,
-    separate_energies,
-    spread_of,
-)
+from pele_ocl.binding import spread_of
+from pele_ocl.binding.energies import is_close
+from pele_ocl.binding.naming import amber_terms
+from pele_ocl.binding.poses import evaluate_poses
+from pele_ocl.binding.separate import separate_energies
+from pele_ocl.binding.statistics import MOST_SIGMA, entropy_of, interaction_entropy
 from pele_ocl.trajectories import Trajectory
 from pele_ocl.units import BOLTZMANN_KCAL
 

@@ -11,19 +11,9 @@ import pytest
 from binding_helpers import LIGAND, N, complex_atoms, frames
 
 from pele_ocl import Binding, FormatError, InputError, SolventModel, read
-from pele_ocl.binding import (
-    CH,
-    alanine_scan,
-    alanines_of,
-    draw_pairs,
-    draw_residues,
-    draw_running_mean,
-    interface_residues,
-    mutable_residues,
-    to_alanine,
-    write_coloured,
-    write_decomposition,
-)
+from pele_ocl.binding.alanine import CH, alanine_scan, alanines_of, interface_residues, mutable_residues, to_alanine
+from pele_ocl.binding.decomposition import write_decomposition
+from pele_ocl.binding.pictures import draw_pairs, draw_residues, draw_running_mean, write_coloured
 from pele_ocl.forcefield import ForceField
 from pele_ocl.formats import read_structure
 

@@ -15,10 +15,15 @@ from click.testing import CliRunner
 from mmpbsa_helpers import call, parts, rows_of, write_files
 
 from pele_ocl import Binding, Energy, Grid, InputError, PBSolvent, PeleError, PoissonBoltzmann, SolventModel
-from pele_ocl.binding import PBEnergy, amber_terms, default_model, grid_errors, separate_energies
+from pele_ocl.binding.naming import amber_terms
+from pele_ocl.binding.plan import grid_errors
+from pele_ocl.binding.poisson_boltzmann import PBEnergy, default_model
+from pele_ocl.binding.separate import separate_energies
 from pele_ocl.cli import main
 from pele_ocl.opencl import get_device
-from pele_ocl.pb import Batch, PBIon, PBMaps, PBModel, require_room
+from pele_ocl.pb import PBIon, PBMaps, PBModel
+from pele_ocl.pb.levels import Batch
+from pele_ocl.pb.reaction import require_room
 from pele_ocl.pb_model import PBProblem, PBSolute, grid_around, grid_within
 from pele_ocl.trajectories import Trajectory
 

@@ -18,8 +18,10 @@ from tolerance import DIFFERENCES, ENERGY, GRADIENT
 from pele_ocl import Atoms, InputError, PositionalRestraint
 from pele_ocl.atoms import Angles, Bonded, HarmonicImpropers, OneFourPairs, Torsions
 from pele_ocl.common.variant import PRECISIONS
-from pele_ocl.energy import ALL_TERMS, PASS_TERMS, TERMS, VARIANTS, Energy, energy
-from pele_ocl.energy.bonded import kernels, stable_order
+from pele_ocl.energy import TERMS, VARIANTS, Energy, energy
+from pele_ocl.energy.bonded import kernels
+from pele_ocl.energy.bonded.tasks import stable_order
+from pele_ocl.energy.result import ALL_TERMS, PASS_TERMS
 from pele_ocl.opencl import Device
 from pele_ocl.pairs import nonbonded_pairs, pairs_within
 from pele_ocl.reference.bonded import bonded_terms

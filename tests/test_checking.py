@@ -22,23 +22,12 @@ from click.testing import CliRunner
 from conftest import DEVICES
 
 from pele_ocl import DeviceError, InputError, check_kernel
-from pele_ocl.checking import (
-    KINDS,
-    LADDERS,
-    QUANTITIES,
-    CheckResult,
-    Finding,
-    Runner,
-    files_outside,
-    findings_of,
-    in_this_process,
-    lines_of_writes,
-    plain_source,
-    plain_words,
-    same_values,
-    together,
-)
-from pele_ocl.checking.simulator import simulator
+from pele_ocl.checking import KINDS, QUANTITIES, CheckResult, Finding
+from pele_ocl.checking.check import in_this_process, together
+from pele_ocl.checking.compiling import files_outside, plain_source, plain_words
+from pele_ocl.checking.running import Runner
+from pele_ocl.checking.simulator import findings_of, lines_of_writes, same_values, simulator
+from pele_ocl.checking.timing import LADDERS
 from pele_ocl.cli import main
 from pele_ocl.cli.check import LAUNCHES, NAMES
 

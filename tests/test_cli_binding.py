@@ -14,7 +14,8 @@ from trajectory_helpers import write_trajectory
 
 import pele_ocl
 from pele_ocl import Binding, InputError, SolventModel, read
-from pele_ocl.binding import alanine_scan, amber_terms
+from pele_ocl.binding.alanine import alanine_scan
+from pele_ocl.binding.naming import amber_terms
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 

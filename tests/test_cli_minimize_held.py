@@ -13,7 +13,7 @@ from trajectory_helpers import write_trajectory
 from pele_ocl import read, trajectory
 from pele_ocl.common.installation import shipped
 from pele_ocl.formats import read_structure
-from pele_ocl.minimize import setting_text
+from pele_ocl.minimize.spec import setting_text
 from pele_ocl.reference.bonded import torsion as reference_torsion
 
 

@@ -13,8 +13,8 @@ import h5py
 import numpy as np
 import pytest
 from conftest import DEVICES, has_native_atomics, load_system
-from tables.openmm import OpenMM, pairs_within_cutoff
 from test_cli import HEXAPEPTIDE, STRUCTURES, error_of, on_the_chosen_device, run
+from timing_tables.openmm import OpenMM, pairs_within_cutoff
 from tolerance import ENERGY, GRADIENT
 
 import pele_ocl

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from test_cli import HEXAPEPTIDE, on_the_chosen_device
 
 from pele_ocl.cli import main
-from pele_ocl.gb_models import radii_note
+from pele_ocl.gb_models.radii_of_models import radii_note
 
 __all__ = ["on_the_chosen_device"]
 

@@ -30,16 +30,11 @@ import pele_ocl
 from pele_ocl import SolventSpec
 from pele_ocl.common.errors import InputError
 from pele_ocl.common.extras import extra
-from pele_ocl.jobs import (
-    WORKER_ENVIRONMENT,
-    Shard,
-    WorkersDiedError,
-    at_scheduler,
-    claim,
-    connected,
-    core_groups,
-    in_order,
-)
+from pele_ocl.jobs import Shard
+from pele_ocl.jobs.places import claim, core_groups
+from pele_ocl.jobs.tasks import WorkersDiedError, in_order
+from pele_ocl.jobs.worker_start import WORKER_ENVIRONMENT
+from pele_ocl.jobs.workers import at_scheduler, connected
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 

@@ -18,7 +18,8 @@ from trajectory_helpers import pdb_model, write_trajectory
 from pele_ocl import Atoms, Binding, Energy, InputError, energy_over, prepare, read, write_conformations
 from pele_ocl.atoms import Bonded, Bonds, Labels
 from pele_ocl.contract import Imager, cells_of, dimensions_of, of_energy, of_structure, usable_cells, whole_structure
-from pele_ocl.formats import atom_lines, read_cell, read_structure
+from pele_ocl.formats import read_cell, read_structure
+from pele_ocl.formats.pdb_writing import atom_lines
 from pele_ocl.trajectories import Trajectory
 from pele_ocl.trajectories.files import open_frames
 
@@ -99,7 +100,7 @@ def test_the_receptor_stays_and_the_ligand_comes(whole, plans, tmp_path):
     cells = cells_of(lengths, angles)
     path = write(tmp_path / "frames.h5", ligand_moved(whole, cells), lengths, angles)
     binding = Binding(complex_atoms(), "index 0:95", LIGAND, device=DEVICES[0])
-    from pele_ocl.binding import binding_trajectory
+    from pele_ocl.binding.plan import binding_trajectory
 
     (x,) = list(binding_trajectory(binding, path))
     assert x[:, 96:] == pytest.approx(ligand_moved(whole, cells)[:, 96:])

@@ -110,7 +110,7 @@ def found_in(name: str, source: str, capsys) -> str:
     """Check a kernel of an exercise as its command does, without its process: what is wrong, or ""."""
     import exercises
 
-    from pele_ocl.checking import in_this_process
+    from pele_ocl.checking.check import in_this_process
 
     if name not in exercises.QUANTITIES:
         right, printed = exercises.check(name, source, is_simulated=False), capsys.readouterr().out

@@ -17,10 +17,11 @@ import pyopencl as cl
 import pytest
 
 from pele_ocl import DeviceError, list_devices
-from pele_ocl.opencl import Device, Queue, get_cpu_device, get_device, handles, install_hint
+from pele_ocl.opencl import Device, Queue, get_cpu_device, get_device, handles
 from pele_ocl.opencl import device as devices
+from pele_ocl.opencl.device import install_hint
 from pele_ocl.opencl.runtimes import announced
-from pele_ocl.solvent import SolventLayout
+from pele_ocl.solvent.layout import SolventLayout
 
 
 @dataclass

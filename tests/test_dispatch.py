@@ -6,7 +6,8 @@ from conftest import load_system
 
 from pele_ocl import Energy
 from pele_ocl.energy import squares
-from pele_ocl.tiles import Tiles, born_dispatch, dispatch, ring_dispatch
+from pele_ocl.tiles import Tiles, dispatch
+from pele_ocl.tiles.dispatch import born_dispatch, ring_dispatch
 
 CHAIN = np.arange(600.0)[:, None] * np.array([1.5, 0.0, 0.0])  # atoms on a line: tiles are near where numbers are
 

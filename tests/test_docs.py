@@ -19,7 +19,7 @@ from explore_run_helpers import write_run
 from trajectory_helpers import moving, write_trajectory
 
 from pele_ocl import Grid, Map, read, write_map
-from pele_ocl.atoms.selection import KNOWN
+from pele_ocl.atoms.selection.parser import KNOWN
 from pele_ocl.cli import COMMANDS
 from pele_ocl.common.installation import shipped
 from pele_ocl.energy import VARIANTS as ENERGY_VARIANTS

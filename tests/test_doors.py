@@ -33,7 +33,8 @@ from pele_ocl import (
     jobs,
     pairs_within,
 )
-from pele_ocl.binding import PBSolvent, to_alanine
+from pele_ocl.binding import PBSolvent
+from pele_ocl.binding.alanine import to_alanine
 from pele_ocl.cli import main
 from pele_ocl.common.inputfile import read_file
 from pele_ocl.forcefield import ForceField

@@ -15,19 +15,11 @@ from tolerance import BORN_RADIUS, ENERGY, GRADIENT
 
 from pele_ocl import Atoms, InputError, ParameterError, PositionalRestraint, SolventModel, list_devices, read
 from pele_ocl.common.installation import shipped
-from pele_ocl.energy import (
-    TERMS,
-    VARIANTS,
-    BlocksLayout,
-    Energy,
-    Masks,
-    RowsLayout,
-    SquaresLayout,
-    choose_variant,
-    energy,
-    squares,
-)
-from pele_ocl.opencl import Device, GroupTooLargeError, Queue
+from pele_ocl.energy import TERMS, VARIANTS, Energy, choose_variant, energy, squares
+from pele_ocl.energy.layout import BlocksLayout, RowsLayout, SquaresLayout
+from pele_ocl.energy.masks import Masks
+from pele_ocl.opencl import Device, Queue
+from pele_ocl.opencl.building import GroupTooLargeError
 from pele_ocl.pairs import nonbonded_pairs
 from pele_ocl.plan import passes
 from pele_ocl.reference.energy import energy as reference

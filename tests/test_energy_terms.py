@@ -12,7 +12,8 @@ from tolerance import ENERGY, GRADIENT
 
 from pele_ocl import Ensemble, InputError, PositionalRestraint, Simulation, SolventModel, read
 from pele_ocl.common.installation import shipped
-from pele_ocl.energy import TERMS, Energy, SquaresLayout, energy
+from pele_ocl.energy import TERMS, Energy, energy
+from pele_ocl.energy.layout import SquaresLayout
 from pele_ocl.energy.terms import Term
 
 SMALL = read(shipped("data") / "structures" / "trialanine.pdb")

@@ -13,7 +13,7 @@ from pele_ocl import Binding, Energy, InputError, SolventModel
 from pele_ocl.cli import main
 from pele_ocl.common.installation import shipped
 from pele_ocl.common.variant import Machine
-from pele_ocl.energy import Born, check_born, chosen_born
+from pele_ocl.energy.born import Born, check_born, chosen_born
 from pele_ocl.minimize import Minimizer
 
 HEXAPEPTIDE = shipped("data") / "structures" / "hexapeptide.pdb"

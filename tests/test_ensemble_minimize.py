@@ -21,7 +21,8 @@ from pele_ocl import (
 )
 from pele_ocl.ensemble import minimizing
 from pele_ocl.minimize import shared
-from pele_ocl.opencl import BoundLaunch, Queue
+from pele_ocl.opencl import Queue
+from pele_ocl.opencl.launch import BoundLaunch
 
 LARGE = PEPTIDE[:57]
 MOLECULES = [LARGE, PEPTIDE[:30], LARGE, PEPTIDE[:41]]

@@ -12,24 +12,22 @@ from forcefield_helpers import SAMPLES, needs_samples
 
 import pele_ocl
 from pele_ocl.common.errors import FormatError, InputError
-from pele_ocl.explore import Settings, changed, changing_blocks
-from pele_ocl.explore.control import (
+from pele_ocl.explore import Settings
+from pele_ocl.explore.control import read_simulation
+from pele_ocl.explore.control.blocks import (
     ANM_MINIMIZER,
     AnmBlock,
-    BoxBlock,
-    ConstraintBlock,
     MinimizerBlock,
     PeleParameters,
     PerturbationBlock,
     SideChainBlock,
-    box_of,
-    constraint_terms,
-    moves_of,
-    parse_condition,
-    read_simulation,
-    selected,
-    settings_of,
 )
+from pele_ocl.explore.control.building import box_of, constraint_terms
+from pele_ocl.explore.control.conditions import parse_condition
+from pele_ocl.explore.control.explorers import moves_of, settings_of
+from pele_ocl.explore.control.selections import selected
+from pele_ocl.explore.control.simulation import BoxBlock, ConstraintBlock
+from pele_ocl.explore.sensors import changed, changing_blocks
 
 
 @pytest.fixture

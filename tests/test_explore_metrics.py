@@ -13,8 +13,11 @@ from test_cli import on_the_chosen_device
 import pele_ocl
 from pele_ocl import Binding, Energy, SolventModel, write_conformations
 from pele_ocl.common.errors import FormatError, InputError
-from pele_ocl.explore import PROBE, BindingEnergy, Rmsd, Sasa, Sensor, Sensors, States, sasa_radii
-from pele_ocl.explore.control import MetricBlock, MetricMaker, read_simulation
+from pele_ocl.explore.control import read_simulation
+from pele_ocl.explore.control.building import MetricMaker
+from pele_ocl.explore.control.simulation import MetricBlock
+from pele_ocl.explore.metrics import PROBE, BindingEnergy, Rmsd, Sasa, States, sasa_radii
+from pele_ocl.explore.sensors import Sensor, Sensors
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 

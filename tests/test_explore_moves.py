@@ -14,33 +14,33 @@ from test_minimize import PEPTIDE
 from pele_ocl import FormatError, InputError
 from pele_ocl.atoms import exclusions
 from pele_ocl.explore import (
-    SMALL,
     Cylinder,
     Perturbation,
     Prism,
     Settings,
     Shell,
-    SideChain,
     Sphere,
     Spheres,
-    Torsion,
     Walk,
+    flexible_ligand,
+    flexible_residues,
+    perturbation,
+    read_rot_assign,
+    screen,
+)
+from pele_ocl.explore.philox import philox, uniform
+from pele_ocl.explore.regions import is_close
+from pele_ocl.explore.rigid import (
+    SMALL,
     directions_about,
     drawn_moves,
     euler_angles,
-    flexible_ligand,
-    flexible_residues,
-    is_close,
     lengths,
-    perturbation,
     random_directions,
     random_frames,
-    read_rot_assign,
     rotations_of,
-    screen,
-    uniform,
 )
-from pele_ocl.explore.philox import philox
+from pele_ocl.explore.torsions import SideChain, Torsion
 from pele_ocl.opencl import Device
 
 N = 20_000

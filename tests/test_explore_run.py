@@ -27,23 +27,14 @@ import pele_ocl
 from pele_ocl.__main__ import run_as_explore
 from pele_ocl.cli.explore import ExploreLine
 from pele_ocl.common.errors import FormatError, InputError
-from pele_ocl.explore import (
-    Exploration,
-    ExploreWork,
-    ForceFieldFiles,
-    PartsFollowed,
-    PelePdb,
-    Steps,
-    ends_of,
-    numbered,
-    report_head,
-    report_row,
-    run_files,
-    said_of,
-    task_seed,
-    write_pages,
-)
+from pele_ocl.explore import run_files
 from pele_ocl.explore.control import read_simulation
+from pele_ocl.explore.pages import write_pages
+from pele_ocl.explore.reports import numbered, report_head, report_row
+from pele_ocl.explore.run_files import ends_of, said_of
+from pele_ocl.explore.running import PartsFollowed
+from pele_ocl.explore.spec import Exploration, ExploreWork, ForceFieldFiles, Steps, task_seed
+from pele_ocl.explore.trajectory import PelePdb
 from pele_ocl.formats import model_numbers, read_structure
 from pele_ocl.jobs import Shard, launchers
 from pele_ocl.rescore import find_run, read_report

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from pele_ocl.common.errors import InputError
-from pele_ocl.explore import Clusters, shares
+from pele_ocl.explore import Clusters
+from pele_ocl.explore.spawning import shares
 
 LIGAND, ALPHA = np.arange(2), np.arange(2, 6)
 APART = np.array([[0.0, 0, 0], [1.4, 0, 0]])

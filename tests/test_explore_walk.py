@@ -7,8 +7,8 @@ import pytest
 from test_minimize import PEPTIDE
 
 from pele_ocl import Ensemble, InputError
-from pele_ocl.explore import Settings, Stage, Walk, normals, uniform
-from pele_ocl.explore.philox import philox
+from pele_ocl.explore import Settings, Stage, Walk
+from pele_ocl.explore.philox import normals, philox, uniform
 
 DRAW = """
 #include "engine/rows.clh"

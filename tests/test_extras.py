@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 from harness import charts
-from tables import installed
-from tables.installed import AbsentError
 from test_cli import run_table
+from timing_tables import installed
+from timing_tables.installed import AbsentError
 
 from pele_ocl import PeleError
 from pele_ocl.common.extras import extra
-from pele_ocl.jobs import connected
+from pele_ocl.jobs.workers import connected
 
 ROOT = Path(__file__).parent.parent
 MODULES = sorted((ROOT / "pele_ocl").rglob("*.py"))

@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from tables import fft as bench
 from test_cli import on_the_chosen_device, run_table
+from timing_tables import fft as bench
 
 from pele_ocl import InputError
-from pele_ocl.potmap.mesh import FFT_ENGINE, FFT_VARIANTS
-from pele_ocl.potmap.mesh.fft import fft
+from pele_ocl.potmap.mesh.fft import FFT_ENGINE, FFT_VARIANTS, fft
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 

@@ -10,7 +10,8 @@ from forcefield_helpers import arrays_of, chain, structure_from
 
 from pele_ocl.common.errors import FormatError, InputError, ParameterError
 from pele_ocl.contract import of_structure
-from pele_ocl.forcefield import ForceField, canonical, disulphides, embedded_templates, match_residues
+from pele_ocl.forcefield import ForceField, canonical, embedded_templates, match_residues
+from pele_ocl.forcefield.matching import disulphides
 
 ALA = "N H CA HA C O CB HB1 HB2 HB3"
 GLY = "N H CA HA2 HA3 C O"

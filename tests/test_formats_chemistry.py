@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pele_ocl.atoms import FAMILIES, aligned_name, element, element_rule, hct_scale, is_polymer, is_water
+from pele_ocl.atoms import element_rule, hct_scale
+from pele_ocl.atoms.chemistry import FAMILIES, aligned_name, element, is_polymer, is_water
 from pele_ocl.forcefield import residue_names
 from pele_ocl.formats import read_pqr
 

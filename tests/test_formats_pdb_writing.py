@@ -10,7 +10,9 @@ import pytest
 
 from pele_ocl import Atoms, FormatError, Labels, read
 from pele_ocl.common.installation import shipped
-from pele_ocl.formats import Ion, hybrid36, read_structure, residue_number, write_pdb_with_ions
+from pele_ocl.formats import Ion, read_structure, write_pdb_with_ions
+from pele_ocl.formats.pdb import residue_number
+from pele_ocl.formats.pdb_writing import hybrid36
 
 HEXAPEPTIDE = shipped("data") / "structures" / "hexapeptide.pdb"
 

@@ -17,7 +17,8 @@ from pele_ocl.atoms import Atoms
 from pele_ocl.cli.options import structure_options
 from pele_ocl.common.errors import FormatError, InputError
 from pele_ocl.common.inputfile import InputFile, read_file
-from pele_ocl.formats import PqrFields, brings_parameters, fields_of, fields_of_each, read_pqr
+from pele_ocl.formats import brings_parameters, read_pqr
+from pele_ocl.formats.pqr import PqrFields, fields_of, fields_of_each
 from pele_ocl.reading import read as read_any
 
 LINE = "ATOM      1  N   ALA A   5      12.345  -6.789   0.001 -0.4157 1.8240"

@@ -8,7 +8,8 @@ from test_reference_nonbond import relative
 from tolerance import ENERGY, GRADIENT
 
 from pele_ocl import InputError, SolventModel
-from pele_ocl.energy import Energy, Frozen
+from pele_ocl.energy import Energy
+from pele_ocl.energy.frozen import Frozen
 from pele_ocl.tiles import Tiles
 
 ATOMS = of_every_kind(150, seed=7)

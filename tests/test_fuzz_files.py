@@ -23,7 +23,8 @@ import pytest
 
 from pele_ocl import Atoms, Grid, Map, read, read_conformations, selection, trajectory, write_conformations, write_map
 from pele_ocl.atoms import Labels, Topology, correspondence
-from pele_ocl.binding.mmpbsa import read_index, read_input
+from pele_ocl.binding.mmpbsa.namelists import read_input
+from pele_ocl.binding.mmpbsa.systems import read_index
 from pele_ocl.common.errors import PeleError
 from pele_ocl.common.inputfile import read_file
 from pele_ocl.forcefield import read_control, read_links, read_obc, read_template

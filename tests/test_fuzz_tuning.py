@@ -19,18 +19,8 @@ from conftest import DEVICES
 from pele_ocl import FormatError
 from pele_ocl.bench.tune import VARIANTS
 from pele_ocl.plan import tuning
-from pele_ocl.plan.tuning import (
-    RULES,
-    SIZES,
-    BestChoice,
-    Choice,
-    Entry,
-    TuningWarning,
-    as_json,
-    choices_for,
-    store,
-    versions,
-)
+from pele_ocl.plan.tuning import RULES, SIZES, BestChoice, Choice, Entry, TuningWarning, choices_for, store
+from pele_ocl.plan.tuning.findings import as_json, versions
 
 DEVICE = DEVICES[0]
 MUTATIONS = int(os.environ.get("PELE_OCL_FUZZ", "200"))

@@ -14,7 +14,8 @@ from tolerance import BORN_RADIUS, DIFFERENCES, ENERGY, GRADIENT
 from pele_ocl import Energy, InputError, Solvent, SolventModel, nonbond, read
 from pele_ocl.common.errors import ParameterError
 from pele_ocl.energy import VARIANTS as ENERGY_VARIANTS
-from pele_ocl.gb_models import GB_MODELS, Necks, tables
+from pele_ocl.gb_models import GB_MODELS, Necks
+from pele_ocl.gb_models.necks import tables
 from pele_ocl.pairs import all_pairs
 from pele_ocl.reference import energy as definition
 from pele_ocl.reference import solvent as radii_definition

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pele_ocl.energy import PASS_TERMS
+from pele_ocl.energy.result import PASS_TERMS
 from pele_ocl.opencl import Queue, building, interface
 
 STRUCTS = [value for value in vars(interface).values() if isinstance(value, interface.Struct)]

@@ -12,7 +12,9 @@ from conftest import DEVICES, load_system, random_atoms
 
 from pele_ocl import Atoms, Grid, InputError, Map, ParameterError, place_ions, potmap, read
 from pele_ocl.bench.systems import load
-from pele_ocl.ions import SPECIES, Placement, WorkSplit, count_ions, salt_ions
+from pele_ocl.ions import SPECIES, Placement, count_ions
+from pele_ocl.ions.counts import salt_ions
+from pele_ocl.ions.placement import WorkSplit
 from pele_ocl.opencl import Queue
 from pele_ocl.reference.ions import allowed_points
 from pele_ocl.reference.ions import place_ions as reference

@@ -8,9 +8,11 @@ from test_reference_energy import bonded
 
 from pele_ocl import Ensemble, Nonbond, PositionalRestraint, Solvent, SolventModel
 from pele_ocl.common.variant import Machine
-from pele_ocl.energy import Energy, SquaresLayout, squares
+from pele_ocl.energy import Energy, squares
+from pele_ocl.energy.layout import SquaresLayout
 from pele_ocl.nonbond import rows
-from pele_ocl.solvent import SolventLayout, passes
+from pele_ocl.solvent import passes
+from pele_ocl.solvent.layout import SolventLayout
 
 TURNS = 20
 JOINED = SquaresLayout(1, 32, 256, split=2, shares=4, fused=True, joined=True)

@@ -13,8 +13,9 @@ from tolerance import BORN_RADIUS, SOFT_ROOT, TWIN
 
 from pele_ocl import DeviceError, KernelBuildError, Solvent
 from pele_ocl.common.installation import shipped
-from pele_ocl.opencl import Queue, building, get_kernel
+from pele_ocl.opencl import Queue, building
 from pele_ocl.opencl import queue as queues
+from pele_ocl.opencl.building import get_kernel
 
 PROBE = """
 #include "common/real.clh"

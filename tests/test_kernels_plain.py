@@ -14,8 +14,12 @@ from conftest import DEVICES
 from pele_ocl import DeviceError, InputError, read, solvent
 from pele_ocl.cli import main
 from pele_ocl.common.installation import shipped
-from pele_ocl.kernels import KERNELS, Build, folded, needed, plain_kernel
-from pele_ocl.opencl import Preprocessor, Program
+from pele_ocl.kernels import KERNELS, plain_kernel
+from pele_ocl.kernels.declarations import needed
+from pele_ocl.kernels.folding import folded
+from pele_ocl.kernels.listing import Build
+from pele_ocl.opencl.kernel import Program
+from pele_ocl.opencl.preprocessing import Preprocessor
 
 DEVICE = DEVICES[0]
 # Kernels that CPUs' compilers take longest for.

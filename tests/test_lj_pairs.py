@@ -26,8 +26,9 @@ from pele_ocl import (
     minimize_many,
     nonbond,
 )
-from pele_ocl.atoms import MOST_PAIRS, Bonded, LennardJonesPairs, OneFourPairs, pairs_of_types, rule_of
-from pele_ocl.binding import to_alanine, unbonded
+from pele_ocl.atoms import Bonded, LennardJonesPairs, OneFourPairs
+from pele_ocl.atoms.combining import MOST_PAIRS, pairs_of_types, rule_of
+from pele_ocl.binding.alanine import to_alanine, unbonded
 from pele_ocl.formats import read_topology
 from pele_ocl.pairs import nonbonded_pairs, own_lj_pairs
 from pele_ocl.reference.energy import energy as reference

@@ -12,8 +12,10 @@ import pele_ocl
 from pele_ocl import Atoms, Energy, InputError, Minimizer, PositionalRestraint, SolventModel, minimize_many
 from pele_ocl.atoms import Angles, Bonded, Bonds
 from pele_ocl.common.installation import shipped
-from pele_ocl.minimize import Stopping, minimize
-from pele_ocl.opencl import Device, Queue, StepState, Stop
+from pele_ocl.minimize import minimize
+from pele_ocl.minimize.options import Stopping
+from pele_ocl.opencl import Device, Queue
+from pele_ocl.opencl.interface import StepState, Stop
 from pele_ocl.plan import plan as plans
 from pele_ocl.units import KJ_PER_MOL_NM
 

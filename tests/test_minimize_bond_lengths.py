@@ -9,7 +9,8 @@ import pytest
 from test_minimize import PEPTIDE, VACUUM, shaken
 
 from pele_ocl import InputError, Minimizer, energy, minimize_many
-from pele_ocl.minimize import BondLengths, bond_lengths
+from pele_ocl.minimize import bond_lengths
+from pele_ocl.minimize.bond_lengths import BondLengths
 
 ALL = np.ones(len(PEPTIDE), bool)
 LENGTHS = BondLengths.of(PEPTIDE)

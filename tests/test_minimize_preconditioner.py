@@ -13,9 +13,11 @@ import pele_ocl
 from pele_ocl import Atoms, Minimizer, PositionalRestraint, SolventModel
 from pele_ocl.atoms import HarmonicImpropers, UreyBradley, elements_of
 from pele_ocl.common.installation import shipped
-from pele_ocl.energy.bonded import TABLES_OF_TERMS, Tasks
-from pele_ocl.minimize import BLOCK, FIRST_STIFFNESS, HALF, REACH, REST, SIDE, PlanSeats, Seated, block_order
-from pele_ocl.opencl import BondedKind, StepState
+from pele_ocl.energy.bonded import TABLES_OF_TERMS
+from pele_ocl.energy.bonded.tasks import Tasks
+from pele_ocl.minimize.preconditioner import BLOCK, FIRST_STIFFNESS, HALF, REACH, REST, SIDE, block_order
+from pele_ocl.minimize.seats import PlanSeats, Seated
+from pele_ocl.opencl.interface import BondedKind, StepState
 from pele_ocl.reference.bonded import angle, distance, torsion
 from pele_ocl.units import KJ_PER_MOL_NM
 

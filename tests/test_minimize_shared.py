@@ -25,7 +25,8 @@ from pele_ocl.atoms import Impropers
 from pele_ocl.common.errors import DeviceMemoryError
 from pele_ocl.energy.engine import launching
 from pele_ocl.minimize import iteration, many, shared
-from pele_ocl.opencl import Device, Parameter, packing
+from pele_ocl.opencl import Device, packing
+from pele_ocl.opencl.signature import Parameter
 
 MOLECULES = [PEPTIDE[:n].moved(shaken(0.1, n, PEPTIDE[:n])) for n in (88, 30, 57, 41)]
 # Without impropers, so that it has fewer terms than the others.

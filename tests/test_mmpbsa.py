@@ -18,18 +18,11 @@ from test_interop_files import ETHANE, PLACES
 import pele_ocl
 from pele_ocl import Atoms, Binding, InputError, SolventModel
 from pele_ocl.atoms import Labels, labels_of
-from pele_ocl.binding import amber_terms, mutable_residues, to_alanine
-from pele_ocl.binding.mmpbsa import (
-    MmpbsaInput,
-    backbone,
-    layout_of,
-    mutant_of,
-    mutated_residue,
-    parts_by_topologies,
-    read_index,
-    read_input,
-    residue_named,
-)
+from pele_ocl.binding.alanine import mutable_residues, to_alanine
+from pele_ocl.binding.mmpbsa.namelists import MmpbsaInput, read_input
+from pele_ocl.binding.mmpbsa.residues import backbone, mutant_of, mutated_residue, residue_named
+from pele_ocl.binding.mmpbsa.systems import layout_of, parts_by_topologies, read_index
+from pele_ocl.binding.naming import amber_terms
 from pele_ocl.cli import main
 from pele_ocl.common.inputfile import InputFile
 

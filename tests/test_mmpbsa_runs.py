@@ -17,7 +17,7 @@ from test_interop_files import ETHANE, PLACES
 
 import pele_ocl
 from pele_ocl import SolventModel
-from pele_ocl.binding import to_alanine
+from pele_ocl.binding.alanine import to_alanine
 from pele_ocl.cli import main
 
 KEPT = GB.replace("keep_files=0", "keep_files=1")

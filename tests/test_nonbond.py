@@ -12,7 +12,7 @@ from test_reference_nonbond import TERMS, differences, relative
 from tolerance import DIFFERENCES, ENERGY, GRADIENT
 
 from pele_ocl import Atoms, DeviceError, InputError, SolventModel
-from pele_ocl.atoms import rounded_charges
+from pele_ocl.atoms.charges import rounded_charges
 from pele_ocl.nonbond import VARIANTS, Nonbond, choose_variant, nonbond
 from pele_ocl.opencl import Device, Queue, building, get_cpu_device
 from pele_ocl.pairs import PairList, all_pairs, pairs_within

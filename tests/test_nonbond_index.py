@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from conftest import random_pairs
 
-from pele_ocl.nonbond import prefix_sum, segments_by_counting, segments_by_sorting, sort_keys
-from pele_ocl.opencl import ONE_FOUR, Queue, Role
+from pele_ocl.nonbond.index import prefix_sum, segments_by_counting, segments_by_sorting, sort_keys
+from pele_ocl.opencl import Queue
+from pele_ocl.opencl.interface import ONE_FOUR, Role
 from pele_ocl.pairs import PairList
 
 NEAR_POWERS = sorted({0, 1, 2, *(2**k + d for k in range(2, 17) for d in (-1, 0, 1))})

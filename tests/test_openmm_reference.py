@@ -14,7 +14,7 @@ from tolerance import ENERGY, GRADIENT
 
 import pele_ocl
 from pele_ocl import Atoms, Energy, SolventModel
-from pele_ocl.atoms import lcpo_parameters
+from pele_ocl.atoms.lcpo import lcpo_parameters
 
 STRUCTURES = Path(__file__).parent.parent / "data" / "structures"
 SOLVENT = ("gb_pair", "gb_self", "nonpolar")

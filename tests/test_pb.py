@@ -17,29 +17,17 @@ import pytest
 import pele_ocl
 from pele_ocl import Atoms, DeviceError, Grid, InputError, ParameterError, PBIon, PBModel, PeleError, PoissonBoltzmann
 from pele_ocl.opencl import Device, Queue, get_device
-from pele_ocl.pb import (
-    SOLVERS,
-    Batch,
-    Colours,
-    Equation,
-    Launching,
-    Level,
-    NodeValues,
-    PBMaps,
-    add_at,
-    add_up,
-    border_of,
-    centre_of,
-    find_coefficients,
-    focusing_grids,
-    grid_at,
-    ions_of_reaction,
-    list_border,
-    lowered_shape,
-    probe_points,
-    solve,
-    take_corrections,
-)
+from pele_ocl.pb import SOLVERS, PBMaps, centre_of, focusing_grids, grid_at, lowered_shape
+from pele_ocl.pb.border import border_of, list_border
+from pele_ocl.pb.colours import Colours
+from pele_ocl.pb.energies import ions_of_reaction
+from pele_ocl.pb.equation import Equation, solve
+from pele_ocl.pb.launching import Launching, NodeValues, add_at
+from pele_ocl.pb.levels import Batch, Level
+from pele_ocl.pb.probes import probe_points
+from pele_ocl.pb.rows import take_corrections
+from pele_ocl.pb.scan import add_up
+from pele_ocl.pb.surface import find_coefficients
 from pele_ocl.pb_model import PBProblem, PBSolute, Surface, grid_around, grid_beyond
 from pele_ocl.reference import pb as reference
 

@@ -14,11 +14,13 @@ from test_cli import error_of, on_the_chosen_device, run
 from trajectory_helpers import moving, write_trajectory
 
 import pele_ocl
-from pele_ocl.binding import AtomGroups, Binding, PoseEvaluator
+from pele_ocl.binding import Binding
+from pele_ocl.binding.pele import AtomGroups, PoseEvaluator
 from pele_ocl.common.errors import FormatError
 from pele_ocl.forcefield import ForceField, read_control
 from pele_ocl.pairs import nonbonded_pairs
-from pele_ocl.rescore import Agreement, find_run, read_report, spec
+from pele_ocl.rescore import find_run, read_report, spec
+from pele_ocl.rescore.result import Agreement
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 

@@ -33,8 +33,8 @@ from pele_ocl import (
 )  # fmt: skip
 from pele_ocl.common.installation import shipped
 from pele_ocl.energy import Energy
-from pele_ocl.plan import Encoding
 from pele_ocl.plan import plan as plans
+from pele_ocl.plan.conformations import Encoding
 
 
 def nonbond_plan(atoms, **options):

@@ -9,8 +9,9 @@ import pytest
 from binding_helpers import LIGAND, N, complex_atoms, positions
 
 from pele_ocl import Atoms, Binding, InputError
-from pele_ocl.atoms import Graph, Hands, Labels, Matching, SymmetricRmsd, bonds_by_distance
-from pele_ocl.binding import Poses, evaluate_poses, pose_rmsd, read_poses
+from pele_ocl.atoms import Labels
+from pele_ocl.atoms.graphs import Graph, Hands, Matching, SymmetricRmsd, bonds_by_distance
+from pele_ocl.binding.poses import Poses, evaluate_poses, pose_rmsd, read_poses
 from pele_ocl.common.errors import FormatError
 
 RING = [(k, (k + 1) % 6) for k in range(6)]

@@ -13,23 +13,14 @@ from tolerance import MAP
 from pele_ocl import Atoms, DeviceError, Grid, InputError, list_devices, potmap
 from pele_ocl.opencl import Device, Queue
 from pele_ocl.potential_model import PotentialModel
-from pele_ocl.potmap import (
-    COMBINATIONS,
-    RUN,
-    VARIANTS,
-    BinGrid,
-    Blocking,
-    MapProblem,
-    MapSlab,
-    blocked,
-    choose_variant,
-    estimate_seconds,
-    map_slab,
-    middle_part,
-    plan,
-    potmap_models,
-    slabs,
-)
+from pele_ocl.potmap import COMBINATIONS, VARIANTS, MapProblem, choose_variant, map_slab, plan, slabs
+from pele_ocl.potmap.bins import BinGrid
+from pele_ocl.potmap.blocking import Blocking
+from pele_ocl.potmap.estimate import estimate_seconds, middle_part
+from pele_ocl.potmap.map_slab import MapSlab
+from pele_ocl.potmap.models import potmap_models
+from pele_ocl.potmap.problem import RUN
+from pele_ocl.potmap.variants import blocked
 from pele_ocl.reference import potmap as reference
 from pele_ocl.units import COULOMB_KCAL_A, POTENTIAL_UNITS, potential_factor
 

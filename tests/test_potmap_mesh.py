@@ -9,22 +9,19 @@ from conftest import load_system, random_atoms
 from maps_helpers import odd_grid_on, relative
 
 from pele_ocl import Atoms, Grid, InputError, potmap
-from pele_ocl.opencl import IN_TURN, Queue, get_device, read_without_padding
+from pele_ocl.opencl import Queue, get_device
+from pele_ocl.opencl.staging import IN_TURN, read_without_padding
 from pele_ocl.potential_model import PotentialModel
-from pele_ocl.potmap import MapOptions, MapProblem, MeshRoom, measured, memory_bytes, method_for
-from pele_ocl.potmap.mesh import (
-    PRESETS,
-    MeshGeometry,
-    Split,
-    Window,
-    levels,
-    mesh_for,
-    radices,
-    roots,
-    tighter,
-    transform_length,
-)
+from pele_ocl.potmap import MapOptions, MapProblem, MeshRoom, method_for
+from pele_ocl.potmap.error import measured
+from pele_ocl.potmap.estimate import memory_bytes
+from pele_ocl.potmap.mesh import levels, mesh_for, tighter
+from pele_ocl.potmap.mesh.geometry import MeshGeometry, transform_length
 from pele_ocl.potmap.mesh.green import _to_distances, _to_lengths
+from pele_ocl.potmap.mesh.presets import PRESETS
+from pele_ocl.potmap.mesh.split import Split
+from pele_ocl.potmap.mesh.transform import radices, roots
+from pele_ocl.potmap.mesh.window import Window
 
 
 @pytest.fixture(scope="module")
@@ -350,7 +347,8 @@ def test_cosine_sums_are_transforms():
 @pytest.mark.parametrize("length", [6, 63 * 2, 240])
 def test_transforms_there_and_back(length, precision, device):
     """Convolution along all axes with a table of ones gives the nodes back; with one of cosines it moves them."""
-    from pele_ocl.potmap.mesh import Convolution, Scratch
+    from pele_ocl.potmap.mesh.convolution import Convolution
+    from pele_ocl.potmap.mesh.scratch import Scratch
 
     shape = np.array([length // 2, 5, 3])
     lengths = np.array([length, 10, 6])

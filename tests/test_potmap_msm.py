@@ -13,19 +13,14 @@ from maps_helpers import odd_grid_on, relative
 from pele_ocl import Atoms, Grid, InputError, potmap
 from pele_ocl.opencl import Queue, get_device
 from pele_ocl.potential_model import PotentialModel
-from pele_ocl.potmap import MapOptions, MapProblem, memory_bytes
-from pele_ocl.potmap.mesh import MeshGeometry
-from pele_ocl.potmap.msm import (
-    Interpolant,
-    LatticeLayout,
-    LatticeLevel,
-    Lattices,
-    Splitting,
-    Stencil,
-    levels_from,
-    plan,
-    presets,
-)
+from pele_ocl.potmap import MapOptions, MapProblem
+from pele_ocl.potmap.estimate import memory_bytes
+from pele_ocl.potmap.mesh.geometry import MeshGeometry
+from pele_ocl.potmap.msm import Lattices, plan, presets
+from pele_ocl.potmap.msm.interpolant import Interpolant
+from pele_ocl.potmap.msm.lattices import LatticeLayout
+from pele_ocl.potmap.msm.levels import LatticeLevel, Stencil, levels_from
+from pele_ocl.potmap.msm.splitting import Splitting
 
 ACCURACY = 1e-3  # of most tests, so that few kernels are built
 

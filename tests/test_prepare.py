@@ -497,7 +497,8 @@ def test_hydrogens_do_not_fall_into_an_oxygen_that_is_too_near(tmp_path):
     """A tyrosine's HH between its OH and an acid's oxygen: hydroxyl hydrogens have no size in AMBER's force fields."""
     import pdbfixer
 
-    from pele_ocl.interop import atom_key, positions_nm, relax
+    from pele_ocl.interop.building import positions_nm
+    from pele_ocl.interop.relaxing import atom_key, relax
 
     of = {(residue(line), line[12:16].strip()): place(line) for line in ATOMS}
     outward = (of[4, "HZ"] - of[4, "CZ"]) / np.linalg.norm(of[4, "HZ"] - of[4, "CZ"])

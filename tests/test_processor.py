@@ -12,7 +12,8 @@ from test_runtime_refusals import opencl_error
 
 from pele_ocl import KernelBuildError, list_devices
 from pele_ocl.opencl import Device, Queue
-from pele_ocl.opencl.runtimes import HASWELL, KEPT_BYTES, known_name, name_processors, processor, rename, writable_parts
+from pele_ocl.opencl.runtimes import name_processors, processor
+from pele_ocl.opencl.runtimes.processor import HASWELL, KEPT_BYTES, known_name, rename, writable_parts
 
 TARGET, PROCESSOR, FIRST = 64, 96, 128  # where a memory has the names, and a device with pointers to them
 ALL = [range(1 << 20)]

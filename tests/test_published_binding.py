@@ -16,7 +16,8 @@ import pytest
 from amber_helpers import ROOT
 
 from pele_ocl import Atoms, Binding, BindingEnergies, Energy, SolventModel, read, trajectory
-from pele_ocl.binding import PARTS, amber_terms
+from pele_ocl.binding import PARTS
+from pele_ocl.binding.naming import amber_terms
 
 PUBLISHED = Path(os.environ.get("PELE_OCL_PUBLISHED", ROOT.parent / "shared" / "published"))
 RAS, PDZ, CPPTRAJ = PUBLISHED / "GBNSR6_py_testcase", PUBLISHED / "temp", PUBLISHED / "cpptraj" / "test"

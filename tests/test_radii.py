@@ -10,10 +10,11 @@ from click.testing import CliRunner
 
 import pele_ocl
 from pele_ocl import InputError, SolventModel
-from pele_ocl.atoms import BONDI_SETS, RADII_SETS, Atoms, Labels, charmm_radii, hct_scale, radii_set
+from pele_ocl.atoms import BONDI_SETS, RADII_SETS, Atoms, Labels, hct_scale, radii_set
+from pele_ocl.atoms.charmm import charmm_radii
 from pele_ocl.cli import main
 from pele_ocl.forcefield import ForceField
-from pele_ocl.gb_models import radii_note
+from pele_ocl.gb_models.radii_of_models import radii_note
 
 STRUCTURES = Path(__file__).parent.parent / "data" / "structures"
 PEPTIDE = STRUCTURES / "hexapeptide.pdb"

@@ -15,7 +15,7 @@ from test_cli import error_of, on_the_chosen_device, run
 import pele_ocl
 from pele_ocl import Refiner, RefineSpec
 from pele_ocl.common.errors import FormatError, InputError
-from pele_ocl.explore import CLASH, clashes_of, ranks_of
+from pele_ocl.explore.poses import CLASH, clashes_of, ranks_of
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 

@@ -21,7 +21,10 @@ from pele_ocl.common.inputfile import read_file
 from pele_ocl.common.installation import shipped
 from pele_ocl.forcefield import ForceField
 from pele_ocl.formats import Content, read_b_factors, read_structure, write_conformation
-from pele_ocl.relax import PROTOCOLS, Placing, Violation, Violations, completed, residue_bounds, tautomers, topologies
+from pele_ocl.relax import PROTOCOLS, Violation, Violations, topologies
+from pele_ocl.relax.hydrogens import completed, tautomers
+from pele_ocl.relax.placing import Placing
+from pele_ocl.relax.stereochemistry import residue_bounds
 
 STRUCTURES = shipped("data") / "structures"
 HEXAPEPTIDE = STRUCTURES / "hexapeptide.pdb"

@@ -24,8 +24,9 @@ from conftest import DEVICES, random_atoms
 from pele_ocl import Energy, read, solvent
 from pele_ocl.common.errors import CacheWarning, DeviceError, KernelBuildError
 from pele_ocl.common.installation import shipped
-from pele_ocl.opencl import Device, Parameter, Queue, building, cache, get_device, handles, transfers
+from pele_ocl.opencl import Device, Queue, building, cache, get_device, handles, transfers
 from pele_ocl.opencl.runtimes import platforms
+from pele_ocl.opencl.signature import Parameter
 
 BINARY = bytes(range(256)) * 4
 PROGRAM = SimpleNamespace(get_info=lambda query: [BINARY])

@@ -27,7 +27,8 @@ from conftest import DEVICES
 from pele_ocl import list_devices
 from pele_ocl.common.errors import CacheWarning
 from pele_ocl.common.installation import shipped
-from pele_ocl.opencl import CHECKSUM_BYTES, CachedProgram, Device, Queue, building, cache
+from pele_ocl.opencl import Device, Queue, building, cache
+from pele_ocl.opencl.cache import CHECKSUM_BYTES, CachedProgram
 from pele_ocl.opencl.runtimes import platforms
 
 ROOT = Path(__file__).parent.parent

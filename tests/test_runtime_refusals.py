@@ -14,7 +14,8 @@ import pytest
 from conftest import DEVICES, random_atoms
 
 from pele_ocl import DeviceError, Energy, KernelBuildError, Solvent
-from pele_ocl.opencl import Device, GroupTooLargeError, Queue, building, is_about_the_group
+from pele_ocl.opencl import Device, Queue, building
+from pele_ocl.opencl.building import GroupTooLargeError, is_about_the_group
 
 ROOT = Path(__file__).parent.parent
 LIMIT = 180  # seconds after which a process hangs; others may build kernels meanwhile

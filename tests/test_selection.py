@@ -14,9 +14,10 @@ from click.testing import CliRunner
 
 from pele_ocl import Atoms, InputError, Labels, ParameterError, read, selection
 from pele_ocl.atoms import selectable
-from pele_ocl.atoms.selection import Composition, Selection, near, parser, residue_kinds
+from pele_ocl.atoms.selection import Composition, Selection, parser, residue_kinds
+from pele_ocl.atoms.selection.nearby import near
 from pele_ocl.cli import main
-from pele_ocl.gb_models import is_nucleic
+from pele_ocl.gb_models.elements import is_nucleic
 from pele_ocl.reading import choosing, selection_of
 
 STRUCTURES = Path(__file__).parent.parent / "data" / "structures"

@@ -14,11 +14,12 @@ from tolerance import DIFFERENCES
 import pele_ocl
 from pele_ocl import Binding, Energy, Ensemble, InputError, Minimizer, Solvent, SolventModel, nonbond
 from pele_ocl.atoms import Labels
-from pele_ocl.binding import PoseEvaluator
+from pele_ocl.binding.pele import PoseEvaluator
 from pele_ocl.common.errors import ParameterError
 from pele_ocl.energy import VARIANTS
 from pele_ocl.forcefield import ForceField
-from pele_ocl.pairs import all_pairs, inverse_dielectrics
+from pele_ocl.pairs import all_pairs
+from pele_ocl.pairs.dielectric import inverse_dielectrics
 from pele_ocl.reference import energy as definition
 from pele_ocl.reference import sgb
 

@@ -15,8 +15,6 @@ from pele_ocl import Atoms, Ensemble, FormatError, InputError, SolventModel
 from pele_ocl.common.installation import shipped
 from pele_ocl.explore import (
     Explorer,
-    PredictionArrays,
-    RotamerChain,
     RotamerLibrary,
     Settings,
     SideChainPredictor,
@@ -24,10 +22,10 @@ from pele_ocl.explore import (
     predict_side_chains,
     read_side_file,
     side_chain_tables,
-    side_chains_of,
-    torsions_at,
 )
-from pele_ocl.pairs import inverse_dielectrics
+from pele_ocl.explore.rotations import RotamerChain, side_chains_of, torsions_at
+from pele_ocl.explore.side_chains import PredictionArrays
+from pele_ocl.pairs.dielectric import inverse_dielectrics
 
 VACUUM = SolventModel(gb="none")
 SER = "* SER  1  3  10.0  1\n_OG_\nPOLARH  _HG_  1\n   6\n  -6\n  18\n"

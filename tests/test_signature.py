@@ -10,20 +10,12 @@ import pytest
 from conftest import random_atoms, random_pairs
 
 from pele_ocl import Energy, InputError, Nonbond, PositionalRestraint, Solvent, minimize
-from pele_ocl.opencl import (
-    PAIR_MODEL,
-    REACHES,
-    Device,
-    Kernel,
-    Parameter,
-    Queue,
-    RecordingQueue,
-    Signature,
-    building,
-    cache,
-    declared_parameters,
-    get_kernel,
-)  # fmt: skip
+from pele_ocl.opencl import Device, Queue, building, cache  # fmt: skip
+from pele_ocl.opencl.building import get_kernel  # fmt: skip
+from pele_ocl.opencl.interface import PAIR_MODEL, REACHES  # fmt: skip
+from pele_ocl.opencl.kernel import Kernel  # fmt: skip
+from pele_ocl.opencl.recording import RecordingQueue  # fmt: skip
+from pele_ocl.opencl.signature import Parameter, Signature, declared_parameters  # fmt: skip
 
 KERNEL = "energy/terms/restraint.cl", "restrain"
 MACROS = {"FIXED_BITS": 0, "GRADIENT": 1}

@@ -13,7 +13,8 @@ from pele_ocl.common.variant import PRECISIONS
 from pele_ocl.opencl import Queue
 from pele_ocl.plan.tuning import Choice, trying
 from pele_ocl.reference import solvent as reference
-from pele_ocl.solvent import VARIANTS, SolventLayout, choose_variant
+from pele_ocl.solvent import VARIANTS, choose_variant
+from pele_ocl.solvent.layout import SolventLayout
 from pele_ocl.tiles import Tiles
 
 MODEL = SolventModel()

@@ -18,22 +18,15 @@ from pele_ocl.bench.systems import ball_of_atoms, load
 from pele_ocl.cli import main
 from pele_ocl.cli.plan_options import accuracy_lines
 from pele_ocl.common.installation import shipped
-from pele_ocl.opencl import MOMENTS, Device, get_device
+from pele_ocl.opencl import Device, get_device
+from pele_ocl.opencl.interface import MOMENTS
 from pele_ocl.plan.tuning import Choice, trying
 from pele_ocl.reference.solvent import RADIUS_FUNCTIONS
-from pele_ocl.solvent import (
-    SAMPLE,
-    VARIANTS,
-    RadiusCheck,
-    RadiusError,
-    SampledRadii,
-    SolventLayout,
-    TreeShape,
-    TreeSums,
-    choose_variant,
-    sample_of,
-    shared_passes,
-)
+from pele_ocl.solvent import VARIANTS, RadiusError, choose_variant
+from pele_ocl.solvent.error import SAMPLE, RadiusCheck, SampledRadii, sample_of
+from pele_ocl.solvent.layout import SolventLayout
+from pele_ocl.solvent.sharing import shared_passes
+from pele_ocl.solvent.tree_sums import TreeShape, TreeSums
 
 HEXAPEPTIDE = shipped("data") / "structures" / "hexapeptide.pdb"
 ACCURACIES = (1e-4, 1e-5, 1e-6)

@@ -16,12 +16,14 @@ from tolerance import DIFFERENCES, ENERGY, GRADIENT
 
 import pele_ocl
 from pele_ocl import Atoms, Energy, InputError, Solvent, SolventModel
-from pele_ocl.atoms import PARAMETERS, SiteRule, VirtualSites, lcpo_notes, lcpo_parameters
+from pele_ocl.atoms import VirtualSites
+from pele_ocl.atoms.lcpo import PARAMETERS, lcpo_notes, lcpo_parameters
+from pele_ocl.atoms.sites import SiteRule
 from pele_ocl.cli import main
 from pele_ocl.reference.energy import energy as definition
 from pele_ocl.reference.surface import surface_areas
 from pele_ocl.solvent import VARIANTS as SOLVENT_VARIANTS
-from pele_ocl.tiles import NEIGHBOURS
+from pele_ocl.tiles.surface import NEIGHBOURS
 
 ROOT = Path(__file__).parent.parent
 STRUCTURES, AMBER = ROOT / "data" / "structures", ROOT.parent / "shared" / "amber_samples"

@@ -7,8 +7,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from pele_ocl import Atoms, InputError, Labels
-from pele_ocl.atoms import tan_luo_notes, tan_luo_radii
-from pele_ocl.binding import PBEnergy, PBSolvent, default_model
+from pele_ocl.atoms.tan_luo import tan_luo_notes, tan_luo_radii
+from pele_ocl.binding import PBSolvent
+from pele_ocl.binding.poisson_boltzmann import PBEnergy, default_model
 
 
 def fragment(residue: str, atoms: str, bonds: list[tuple[int, int]], family: str = "amber") -> Atoms:

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from conftest import random_atoms
 
-from pele_ocl.tiles import Tiles, hilbert_keys, kd_order
+from pele_ocl.tiles import Tiles
+from pele_ocl.tiles.tiles import hilbert_keys, kd_order
 
 
 def test_hilbert_curve_visits_every_cell_and_steps_to_a_neighbour():

@@ -14,9 +14,12 @@ from trajectory_helpers import DIGITS, NANOMETERS, SUFFIXES, moving, pdb_model, 
 import pele_ocl
 from pele_ocl import Atoms, Energy, FormatError, InputError, Nonbond, Solvent, all_pairs, energy_over, trajectory
 from pele_ocl.common.errors import PeleError
-from pele_ocl.trajectories import FrameResults, Statistics, Trajectory, batches_over, results_over
-from pele_ocl.trajectories.files import Hdf5File, PlainHdf5File, open_frames
+from pele_ocl.trajectories import Trajectory, batches_over
+from pele_ocl.trajectories.files import open_frames
 from pele_ocl.trajectories.files.decimals import decimals
+from pele_ocl.trajectories.files.hdf5 import Hdf5File, PlainHdf5File
+from pele_ocl.trajectories.statistics import Statistics
+from pele_ocl.trajectories.streaming import FrameResults, results_over
 
 M = 23
 

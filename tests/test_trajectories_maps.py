@@ -21,7 +21,7 @@ from pele_ocl.potmap import MapOptions, variants
 from pele_ocl.potmap.frames import AtomPotentials, MapFrames, at_atoms
 from pele_ocl.potmap.mesh import FarMesh
 from pele_ocl.reference import potmap as reference
-from pele_ocl.trajectories import Superposition
+from pele_ocl.trajectories.superposing import Superposition
 from pele_ocl.units import COULOMB_KCAL_A
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses

@@ -17,21 +17,10 @@ from pele_ocl.bench.tune import VARIANTS
 from pele_ocl.common.variant import PRECISIONS, Machine, Variant
 from pele_ocl.opencl import Device
 from pele_ocl.plan import tuning
-from pele_ocl.plan.tuning import (
-    RULES,
-    SIZES,
-    BestChoice,
-    Choice,
-    Entry,
-    TuningWarning,
-    as_json,
-    choices_for,
-    offered,
-    store,
-    versions,
-)
-from pele_ocl.potmap import Blocking
-from pele_ocl.solvent import SolventLayout
+from pele_ocl.plan.tuning import RULES, SIZES, BestChoice, Choice, Entry, TuningWarning, choices_for, offered, store
+from pele_ocl.plan.tuning.findings import as_json, versions
+from pele_ocl.potmap.blocking import Blocking
+from pele_ocl.solvent.layout import SolventLayout
 
 DEVICE = DEVICES[0]
 GRID = Grid((0, 0, 0), 0.9, (13, 9, 10))

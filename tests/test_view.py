@@ -17,17 +17,10 @@ import pytest
 import pele_ocl
 from pele_ocl import Atoms, FormatError, Grid, InputError, Map, PeleError, draw_surface, read, sample, write_page
 from pele_ocl.common.installation import shipped
-from pele_ocl.painting import (
-    RED_TO_BLUE,
-    Frame,
-    about_file,
-    about_model,
-    by_residues,
-    painted,
-    picture_of,
-    principal_axes,
-    read_residue_values,
-)
+from pele_ocl.painting import about_file, about_model, by_residues, painted, picture_of, read_residue_values
+from pele_ocl.painting.colouring import RED_TO_BLUE
+from pele_ocl.painting.orientation import principal_axes
+from pele_ocl.painting.rendering import Frame
 from pele_ocl.potential_model import PotentialModel
 
 pytest.importorskip("plotly")
@@ -214,7 +207,7 @@ def test_axes_are_right_handed_and_longest_first(atoms):
 
 
 def decomposition(tmp_path, atoms, totals):
-    from pele_ocl.binding import GROUPS, Decomposition, Shares, write_decomposition
+    from pele_ocl.binding.decomposition import GROUPS, Decomposition, Shares, write_decomposition
 
     n = len(atoms.labels.residues)
     mean = np.zeros((n, len(GROUPS)))

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from pele_ocl import Ensemble, InputError, Minimizer, Simulation, SolventModel, from_openmm, minimize
-from pele_ocl.atoms import Bonds, Labels, SiteRule, VirtualSites
+from pele_ocl.atoms import Bonds, Labels, VirtualSites
+from pele_ocl.atoms.sites import SiteRule
 from pele_ocl.contract import of_structure
 from pele_ocl.energy import Energy
 from pele_ocl.formats.amber import read_sites

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pele_ocl.checking import plain_words
+from pele_ocl.checking.compiling import plain_words
 from pele_ocl.checking.simulator import INSTALL, findings_of, simulator
 from pele_ocl.reference.solvent import hct_term
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from ..common.modules import lazy_names
 from .atoms import Atoms, given_default_radii, noted, placed, require_atoms, selectable, with_default_set
 from .bond_paths import exclusions
 from .bonded import (
@@ -71,19 +68,3 @@ __all__ = [
     "selectable",
     "with_default_set",
 ]
-
-if not TYPE_CHECKING:  # names for tests, by the file that has them
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "charges": "rounded_charges",
-            "charmm": "charmm_radii",
-            "chemistry": "FAMILIES aligned_name element is_polymer is_water",
-            "close_pairs": "LINES close_pair",
-            "combining": "MOST_PAIRS pairs_of_types rule_of",
-            "graphs": "Graph Hands Matching SymmetricRmsd bonds_by_distance",
-            "sites": "SiteRule",
-            "lcpo": "PARAMETERS lcpo_notes lcpo_parameters",
-            "tan_luo": "tan_luo_notes tan_luo_radii",
-        },
-    )

@@ -49,17 +49,7 @@ if not TYPE_CHECKING:  # names for tests, by the file that has them
     __getattr__ = lazy_names(
         __name__,
         {
-            "alanine": "CH alanine_scan alanines_of interface_residues mutable_residues to_alanine unbonded",
-            "decomposition": "Decomposition GROUPS Shares write_decomposition",
-            "energies": "is_close",
-            "naming": "amber_terms",
-            "pele": "AtomGroups PoseEvaluator",
-            "pictures": "draw_pairs draw_residues draw_running_mean write_coloured",
-            "plan": "binding_trajectory grid_errors",
-            "poisson_boltzmann": "PBEnergy PBSolvent default_model",
-            "poses": "Poses evaluate_poses pose_rmsd read_poses",
-            "separate": "separate_energies",
-            "statistics": "MOST_SIGMA entropy_of interaction_entropy",
+            "poisson_boltzmann": "PBSolvent",
         },
     )
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..atoms import Atoms
 from ..common.errors import KeywordError, refuse_for_atoms
-from ..common.modules import lazy_names, make_callable
+from ..common.modules import make_callable
 from ..gb_models.solvent_model import SolventModel
 from .born import BORN
 from .plan import Energy
@@ -34,18 +34,6 @@ __all__ = [
     "energy",
     "summary",
 ]
-
-if not TYPE_CHECKING:  # names for tests, by the file that has them
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "born": "Born check_born chosen_born",
-            "frozen": "Frozen",
-            "layout": "BlocksLayout RowsLayout SquaresLayout",
-            "masks": "Masks",
-            "result": "ALL_TERMS PASS_TERMS",
-        },
-    )
 
 
 @overload

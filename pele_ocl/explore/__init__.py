@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import TYPE_CHECKING
 
-from ..common.modules import lazy_names, make_callable
+from ..common.modules import make_callable
 from ..common.variant import Progress
 from ..jobs.shards import Shard
 from .anm import ANM
@@ -38,33 +38,6 @@ __all__ = [
     "Walk", "explore", "flexible_ligand", "flexible_residues", "network_modes", "predict_side_chains", "read_nmd",
     "read_rot_assign", "read_side_file", "refine", "write_nmd",
 ]  # fmt: skip
-
-if not TYPE_CHECKING:  # names for tests, by the file that has them
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "anm": "MODES RESTRAINT",
-            "metrics": "BindingEnergy PROBE Rmsd Sasa States sasa_radii",
-            "metropolis": "BOLTZMANN is_accepted",
-            "philox": "normals uniform",
-            "poses": "CLASH clashes_of ranks_of",
-            "regions": "is_close",
-            "reports": "numbered report_head report_row",
-            "rigid": "SMALL directions_about drawn_moves euler_angles lengths random_directions random_frames "
-            "rotations_of",
-            "rotamers": "Rotamers",
-            "rotations": "RotamerChain side_chains_of torsions_at",
-            "sensors": "Sensor Sensors changed changing_blocks",
-            "side_chains": "PredictionArrays",
-            "pages": "write_pages",
-            "run_files": "ends_of said_of",
-            "running": "PartsFollowed",
-            "spawning": "shares",
-            "spec": "Exploration ExploreWork ForceFieldFiles Steps task_seed",
-            "torsions": "SideChain Torsion",
-            "trajectory": "PelePdb",
-        },
-    )
 
 
 def explore(

@@ -5,10 +5,7 @@ Amber99SB is built in; PELE's templates and OBC tables are read from files.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..atoms.names import canonical, residue_names
-from ..common.modules import lazy_names
 from .control import ControlFile, read_control
 from .field import ForceField
 from .links import read_links
@@ -35,11 +32,3 @@ __all__ = [
     "read_template",
     "residue_names",
 ]
-
-if not TYPE_CHECKING:  # names for tests, by the file that has them
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "matching": "disulphides",
-        },
-    )

@@ -104,13 +104,12 @@ if not TYPE_CHECKING:  # names by the file that has them; others than in __all__
             "amber": "place",
             "b_factors": "read_b_factors",
             "cells": "read_cell",
-            "conformation_files": "CONFORMATION_FORMATS ConformationFile Content layout_of write_conformation "
-            "write_conformations",
+            "conformation_files": "CONFORMATION_FORMATS ConformationFile Content "
+            "layout_of write_conformation write_conformations",
             "hdf5": "SparseFile",
             "maps.pictures": "draw_slices require_png",
-            "pdb": "residue_number",
-            "pdb_writing": "Ion atom_lines hybrid36 write_pdb_with_ions",
-            "pqr": "PqrFields fields_of fields_of_each read_pqr",
+            "pdb_writing": "Ion write_pdb_with_ions",
+            "pqr": "read_pqr",
             "pqr_writing": "write_pqr",
         },
     )

@@ -6,9 +6,6 @@ included by cl/physics/gb_radius.clh. An example is docs/extend/gb-model.md.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from ..common.modules import lazy_names
 from .elements import GBN, GBN2, GBN2_NUCLEIC
 from .model import GBModel
 from .necks import Necks
@@ -22,16 +19,6 @@ __all__ = [
     "models_listed",
 ]
 
-if not TYPE_CHECKING:  # names for tests, by the file that has them
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "elements": "is_nucleic",
-            "necks": "tables",
-            "radii_of_models": "radii_note",
-            "surface": "unit_points",
-        },
-    )
 
 GB_MODELS = {
     model.name: model

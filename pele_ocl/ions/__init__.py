@@ -16,7 +16,7 @@ import numpy as np
 from ..atoms import Atoms, require_atoms
 from ..common import arguments
 from ..common.errors import InputError, KeywordError
-from ..common.modules import lazy_names, make_callable
+from ..common.modules import make_callable
 from ..common.notes import heard_notes, note
 from ..common.variant import PRECISIONS, Progress
 from ..common.writing import replacing
@@ -40,14 +40,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SPECIES", "IonsResult", "Requests", "Species", "ions", "place_ions"]
 
-if not TYPE_CHECKING:  # names for tests, by the file that has them
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "counts": "salt_ions",
-            "placement": "WorkSplit",
-        },
-    )
 
 MOST_DISTANCE = 1e6  # A
 UNIT = "kcal/mol/e"

@@ -50,16 +50,12 @@ if not TYPE_CHECKING:  # names by the file that has them; others than in __all__
         __name__,
         {
             "journal": "Journal merged read_journal",
-            "places": "claim core_groups",
             "reading": "Reading",
             "records": "Record SCHEMA",
             "running": "run",
             "shards": "Shard",
             "sharing": "Place shared",
             "spec": "Spec StructureSpec",
-            "tasks": "WorkersDiedError in_order",
-            "worker_start": "WORKER_ENVIRONMENT",
-            "workers": "at_scheduler connected",
         },
     )
 

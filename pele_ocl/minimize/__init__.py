@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ..atoms import Atoms
 from ..common.arguments import former_keywords
 from ..common.errors import InputError, KeywordError
-from ..common.modules import lazy_names, make_callable
+from ..common.modules import make_callable
 from ..common.variant import Progress
 from ..contract import Image
 from ..energy import Term
@@ -35,18 +35,6 @@ if TYPE_CHECKING:
     from .conformations import OpensFrames
 
 __all__ = ["METHODS", "REASONS", "MinimizeBatch", "MinimizeResult", "Minimizer", "minimize", "minimize_many"]
-
-if not TYPE_CHECKING:  # names for tests, by the file that has them
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "bond_lengths": "BondLengths",
-            "options": "Stopping",
-            "preconditioner": "BLOCK FIRST_STIFFNESS HALF REACH REST SIDE block_order",
-            "seats": "PlanSeats Seated",
-            "spec": "setting_text",
-        },
-    )
 
 
 What = Atoms | str | PathLike[str]  # to minimise

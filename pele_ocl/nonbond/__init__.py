@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..atoms import Atoms, Floats
 from ..common.errors import refuse_for_atoms
-from ..common.modules import lazy_names, make_callable
+from ..common.modules import make_callable
 from ..common.variant import Progress
 from ..gb_models.solvent_model import SolventModel
 from ..pairs import AllPairs, PairList, Pairs
@@ -20,14 +20,6 @@ if TYPE_CHECKING:
     from ..opencl.device import Device
 
 __all__ = ["VARIANTS", "Nonbond", "NonbondBatch", "NonbondResult", "choose_variant", "nonbond"]
-
-if not TYPE_CHECKING:  # names for tests, by the file that has them
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "index": "prefix_sum segments_by_counting segments_by_sorting sort_keys",
-        },
-    )
 
 
 @overload

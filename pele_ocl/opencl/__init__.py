@@ -19,16 +19,7 @@ if not TYPE_CHECKING:  # names by the file that has them; others than in __all__
     __getattr__ = lazy_names(
         __name__,
         {
-            "building": "GroupTooLargeError get_kernel is_about_the_group",
-            "cache": "CHECKSUM_BYTES CachedProgram",
-            "device": "Device get_cpu_device get_device install_hint",
-            "interface": "BondedKind HEADERS MOMENTS ONE_FOUR PAIR_MODEL REACHES Role StepState Stop",
-            "kernel": "Kernel Program",
-            "launch": "BoundLaunch",
-            "preprocessing": "Preprocessor",
+            "device": "Device get_cpu_device get_device",
             "queue": "Queue",
-            "recording": "RecordingQueue",
-            "signature": "Parameter Signature declared_parameters",
-            "staging": "IN_TURN read_without_padding",
         },
     )

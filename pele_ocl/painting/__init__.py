@@ -8,12 +8,10 @@ import io
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING
 
 from ..atoms import Atoms, require_atoms
 from ..common import arguments
 from ..common.errors import InputError
-from ..common.modules import lazy_names
 from ..grid import Map, require_map
 from .about import about_file, about_map, about_model, about_pb, quantity_of
 from .colouring import LEAST_END, MOST_END, Colouring, by_map, by_residues
@@ -47,18 +45,6 @@ __all__ = [
     "write_scene",
 ]
 
-if not TYPE_CHECKING:  # names for tests, by the file that has them
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "balls": "nearest_ball",
-            "colouring": "RED_TO_BLUE",
-            "nets": "surface_net",
-            "orientation": "principal_axes",
-            "rendering": "Frame",
-            "surface": "PROBE element_radii surface_at",
-        },
-    )
 
 # What most published pictures of surfaces have: a Poisson-Boltzmann potential in colours that end at 5 kT/e.
 PB_SURFACE_END = 5.0

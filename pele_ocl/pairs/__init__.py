@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from ..common.modules import lazy_names
 from .allpairs import AllPairs
 from .bonded import exclusions
 from .dielectric import internal_dielectrics
@@ -39,11 +36,3 @@ __all__ = [
     "write_pairs",
     "writing_pairs",
 ]
-
-if not TYPE_CHECKING:  # names for tests, by the file that has them
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "dielectric": "inverse_dielectrics",
-        },
-    )

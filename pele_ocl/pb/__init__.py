@@ -14,7 +14,7 @@ from ..atoms import Atoms
 from ..common import arguments
 from ..common.errors import FormatError, KeywordError
 from ..common.inputfile import read_file
-from ..common.modules import lazy_names, make_callable
+from ..common.modules import make_callable
 from ..common.notes import heard_notes
 from ..common.variant import Progress
 from ..common.writing import refuse_target
@@ -61,24 +61,6 @@ __all__ = [
     "lowered_shape",
     "pb",
 ]
-
-if not TYPE_CHECKING:  # names for tests, by the file that has them
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "border": "border_of list_border",
-            "colours": "Colours",
-            "energies": "ions_of_reaction",
-            "equation": "Equation solve",
-            "launching": "Launching NodeValues add_at",
-            "levels": "Batch Level",
-            "probes": "probe_points",
-            "reaction": "require_room",
-            "rows": "take_corrections",
-            "scan": "add_up",
-            "surface": "find_coefficients",
-        },
-    )
 
 
 Path_ = str | PathLike[str]

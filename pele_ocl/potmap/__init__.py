@@ -13,7 +13,7 @@ from ..atoms import Atoms
 from ..common import arguments
 from ..common.errors import InputError, KeywordError
 from ..common.inputfile import read_file
-from ..common.modules import lazy_names, make_callable
+from ..common.modules import make_callable
 from ..common.variant import Progress
 from ..contract import Image
 from ..grid import Grid
@@ -65,20 +65,6 @@ __all__ = [
     "potmap_over",
 ]
 
-if not TYPE_CHECKING:  # names for tests, by the file that has them
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "bins": "BinGrid",
-            "blocking": "Blocking",
-            "error": "measured",
-            "estimate": "estimate_seconds memory_bytes middle_part",
-            "map_slab": "MapSlab",
-            "models": "potmap_models",
-            "problem": "RUN",
-            "variants": "blocked",
-        },
-    )
 
 Path_ = str | PathLike[str]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..common.arguments import former_keywords
-from ..common.modules import lazy_names, make_callable
+from ..common.modules import make_callable
 from ..common.variant import Progress
 from ..jobs.provenance import Provenance
 from ..minimize.minimizer import Watch
@@ -32,16 +32,6 @@ __all__ = [
     "counts",
     "relax",
 ]
-
-if not TYPE_CHECKING:  # names for tests, by the file that has them
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "hydrogens": "completed tautomers",
-            "placing": "Placing",
-            "stereochemistry": "residue_bounds",
-        },
-    )
 
 
 @overload

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..common.errors import FormatError
 from ..common.inputfile import read_file
-from ..common.modules import lazy_names, make_callable
+from ..common.modules import make_callable
 from ..common.notes import heard_notes, note
 from ..explore.reports import read_report
 from ..forcefield import read_control
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["PeleRun", "Poses", "RescoreResult", "Walker", "find_run", "read_report", "rescore"]
 
-if not TYPE_CHECKING:  # names for tests, by the file that has them
-    __getattr__ = lazy_names(__name__, {"result": "Agreement"})
 
 _OF_EXPLORE = (
     "the reports are of pele-ocl explore: their totals have all pairs and the restraints, their binding energies "

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..atoms import Atoms
 from ..common.errors import refuse_for_atoms
-from ..common.modules import lazy_names, make_callable
+from ..common.modules import make_callable
 from ..common.variant import Progress
 from ..gb_models.solvent_model import SolventModel
 from .error import RadiusError
@@ -31,17 +31,6 @@ __all__ = [
     "choose_variant",
     "solvent",
 ]
-
-if not TYPE_CHECKING:  # names for tests, by the file that has them
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "error": "SAMPLE SEED RadiusCheck SampledRadii sample_of",
-            "layout": "SolventLayout",
-            "sharing": "shared_passes",
-            "tree_sums": "TreeShape TreeSums",
-        },
-    )
 
 
 @overload

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from ..common.modules import lazy_names
 from .conformations import read_conformations
 from .energies import FrameEnergies, batches_over, energy_over
 from .reading import Trajectory, trajectory
@@ -12,16 +9,3 @@ from .reading import Trajectory, trajectory
 __all__ = [
     "FrameEnergies", "Trajectory", "batches_over", "energy_over", "read_conformations", "trajectory",
 ]  # fmt: skip
-
-if not TYPE_CHECKING:  # names for tests, by the file that has them
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "energies": "recorded",
-            "fingerprints": "sha256_of",
-            "statistics": "Statistics",
-            "streaming": "FrameResults results_over",
-            "superposing": "Superposition",
-            "tally": "Rate",
-        },
-    )

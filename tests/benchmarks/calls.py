@@ -17,7 +17,7 @@ from itertools import cycle
 from statistics import median
 
 import numpy as np
-from tables import openmm
+from timing_tables import openmm
 
 from pele_ocl import Energy, Nonbond, Solvent, SolventModel, pairs_within
 from pele_ocl.atoms import Floats

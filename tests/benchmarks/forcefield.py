@@ -19,7 +19,7 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from tables.openmm import OpenMM
+from timing_tables.openmm import OpenMM
 
 from pele_ocl import Energy, SolventModel, from_openmm
 from pele_ocl.common.installation import shipped

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from tables.minimize import minimizer_of, starts_of
+from timing_tables.minimize import minimizer_of, starts_of
 
 from pele_ocl.bench.systems import SYSTEMS
 from pele_ocl.common.installation import shipped

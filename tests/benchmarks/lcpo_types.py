@@ -22,7 +22,8 @@ from pathlib import Path
 import numpy as np
 
 from pele_ocl import Atoms, SolventModel
-from pele_ocl.atoms import Labels, lcpo_notes
+from pele_ocl.atoms import Labels
+from pele_ocl.atoms.lcpo import lcpo_notes
 from pele_ocl.reference.surface import surface_areas
 
 ELEMENTS = {"H": 1, "C": 6, "N": 7, "O": 8, "F": 9, "NA": 11, "MG": 12, "P": 15, "S": 16, "CL": 17, "K": 19, "CA": 20,

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from forcefield import openmm_system
-from tables.minimize import MODEL, Minimized, by_openmm, by_us, end_of, minimizer_of, starts_of
-from tables.openmm import NM_PER_A, STEP_PS, OpenMM
+from timing_tables.minimize import MODEL, Minimized, by_openmm, by_us, end_of, minimizer_of, starts_of
+from timing_tables.openmm import NM_PER_A, STEP_PS, OpenMM
 
 from pele_ocl import Atoms, Energy, Minimizer, from_openmm
 

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 from minimize import context_of
-from tables.minimize import MODEL, MOST_ITERATIONS, by_openmm, end_of
-from tables.openmm import NM_PER_A, whole_energy
+from timing_tables.minimize import MODEL, MOST_ITERATIONS, by_openmm, end_of
+from timing_tables.openmm import NM_PER_A, whole_energy
 
 from pele_ocl import Atoms, Energy, minimize_many, read
 from pele_ocl.bench.systems import SYSTEMS

@@ -32,7 +32,7 @@ from unittest.mock import patch
 
 import numpy as np
 from harness.charts import new_figure, save
-from tables.pb import grid_for, write_input
+from timing_tables.pb import grid_for, write_input
 
 import pele_ocl
 from pele_ocl import Atoms, Binding, PBIon, PBModel, PBSolvent, PoissonBoltzmann, SolventModel

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
 
-from tables.pb import grid_for
+from timing_tables.pb import grid_for
 
 from pele_ocl import PBIon, PBModel, PoissonBoltzmann
 from pele_ocl.bench.systems import load

@@ -94,7 +94,7 @@ def run_staged() -> None:
 
 def measure(name: str, points: int) -> None:
     """Print the table of a structure."""
-    from tables.pb import grid_for, write_input
+    from timing_tables.pb import grid_for, write_input
 
     from pele_ocl.bench.systems import load
 

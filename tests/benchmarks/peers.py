@@ -11,7 +11,7 @@ import click
 from harness.outputs import check_outputs, origin, output_options, write_outputs
 from harness.peers import MAP_PEERS, MESH_PEERS
 from harness.program import Program
-from tables.openmm import PLATFORMS
+from timing_tables.openmm import PLATFORMS
 
 from pele_ocl.atoms import Atoms
 from pele_ocl.bench.systems import SYSTEMS, load

@@ -16,7 +16,7 @@ from statistics import mean
 from typing import Any
 from unittest.mock import patch
 
-from tables.minimize import minimizer_of, starts_of
+from timing_tables.minimize import minimizer_of, starts_of
 
 from pele_ocl.bench.systems import SYSTEMS
 from pele_ocl.common.installation import shipped

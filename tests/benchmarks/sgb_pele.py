@@ -17,7 +17,7 @@ import numpy as np
 import pele_ocl
 from pele_ocl import Binding, Energy, ForceField, SolventModel
 from pele_ocl.atoms import Floats
-from pele_ocl.binding import PoseEvaluator
+from pele_ocl.binding.pele import PoseEvaluator
 from pele_ocl.common.inputfile import read_file
 from pele_ocl.explore.reports import BINDING, TOTAL
 from pele_ocl.formats import model_numbers

@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
-from tables.minimize import minimizer_of, starts_of
+from timing_tables.minimize import minimizer_of, starts_of
 
 import pele_ocl
 from pele_ocl import Atoms

@@ -18,7 +18,7 @@ from dataclasses import replace
 
 import numpy as np
 from mixed import models_of
-from tables.minimize import MODEL
+from timing_tables.minimize import MODEL
 
 from pele_ocl import Atoms, Energy
 from pele_ocl.energy.layout import SquaresLayout

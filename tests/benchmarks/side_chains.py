@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 import pele_ocl
-from pele_ocl.atoms import is_polymer, is_water
+from pele_ocl.atoms.chemistry import is_polymer, is_water
 from pele_ocl.atoms.labels import Labels
 from pele_ocl.explore.rotations import side_chains_of
 from pele_ocl.formats.structures import read_structure

@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 import click
-from tables.commands.energy import energy
-from tables.commands.fft import fft
-from tables.commands.ions import ions
-from tables.commands.minimize import minimize
-from tables.commands.pb import pb
+from timing_tables.commands.energy import energy
+from timing_tables.commands.fft import fft
+from timing_tables.commands.ions import ions
+from timing_tables.commands.minimize import minimize
+from timing_tables.commands.pb import pb
 
 from pele_ocl.cli import errors_as_sentences
 

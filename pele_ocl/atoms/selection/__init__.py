@@ -5,11 +5,8 @@ docs/selection.md lists the words.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ...common import arguments
 from ...common.errors import InputError
-from ...common.modules import lazy_names
 from ..labels import Labels
 from .kinds import KINDS, Composition, residue_kinds
 from .masks import MaskParser, is_mask
@@ -19,15 +16,6 @@ from .words import ALONE, NAMED, Bools, SelectableAtoms, clipped
 __all__ = ["KINDS", "NO_ATOMS", "Composition", "SelectableAtoms", "Selection", "residue_kinds"]
 
 NO_ATOMS = "no_atoms"  # code of the error about a selection that takes none
-
-if not TYPE_CHECKING:  # names for tests, by the file that has them
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "nearby": "near",
-            "parser": "KNOWN",
-        },
-    )
 
 
 class Selection:

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, TypeVar
 
-from ...common.modules import lazy_names
 from ...common.variant import Machine, Variant
 from .choices import RULES, SIZES, Choice, offered
 from .findings import BestChoice, Entry
@@ -32,13 +31,6 @@ __all__ = [
     "tuning_path",
 ]  # fmt: skip
 
-if not TYPE_CHECKING:  # names for tests, by the file that has them
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "findings": "as_json versions",
-        },
-    )
 
 S = TypeVar("S")  # the host steps of a quantity's variants
 

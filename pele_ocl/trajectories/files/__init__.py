@@ -9,11 +9,9 @@ import zlib
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ...common.errors import FormatError
 from ...common.inputfile import reading, require_there, require_unpacked
-from ...common.modules import lazy_names
 from ...formats import is_structure
 from ...formats.registry import COMPRESSED, open_plain
 from .framefile import AtomChoice, FrameFile, Positions
@@ -31,13 +29,6 @@ __all__ = [
     "open_frames",
 ]
 
-if not TYPE_CHECKING:  # names for tests, by the file that has them
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "hdf5": "Hdf5File PlainHdf5File",
-        },
-    )
 
 # Suffix in lower case -> module and function that opens such a file. Structures' suffixes are understood, too.
 SUFFIXES: Mapping[str, str] = {

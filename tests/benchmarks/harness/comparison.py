@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from tables.openmm import PLATFORMS, OpenMM, gb_alone, pairs_within_cutoff, whole_energy
+from timing_tables.openmm import PLATFORMS, OpenMM, gb_alone, pairs_within_cutoff, whole_energy
 
 from pele_ocl import SolventModel
 from pele_ocl.atoms import Atoms, Floats

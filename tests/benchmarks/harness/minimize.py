@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from tables.minimize import Timing, measure
-from tables.openmm import PLATFORMS
+from timing_tables.minimize import Timing, measure
+from timing_tables.openmm import PLATFORMS
 
 from pele_ocl.bench.systems import load
 from pele_ocl.opencl import Device

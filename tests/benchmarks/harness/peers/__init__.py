@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tables.installed import AbsentError
+from timing_tables.installed import AbsentError
 
 from pele_ocl.atoms import Atoms
 

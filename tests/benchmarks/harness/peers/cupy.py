@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from tables.installed import AbsentError, load
+from timing_tables.installed import AbsentError, load
 
 from pele_ocl.atoms import Atoms
 from pele_ocl.grid import Grid

@@ -6,7 +6,7 @@ import os
 import time
 
 import numpy as np
-from tables.installed import load
+from timing_tables.installed import load
 
 from pele_ocl.atoms import Atoms
 from pele_ocl.grid import Grid

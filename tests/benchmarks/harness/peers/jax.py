@@ -7,7 +7,7 @@ import time
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from tables.installed import load
+from timing_tables.installed import load
 
 from pele_ocl.atoms import Atoms
 from pele_ocl.grid import Grid

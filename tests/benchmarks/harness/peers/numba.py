@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from tables.installed import load
+from timing_tables.installed import load
 
 from pele_ocl.atoms import Atoms
 from pele_ocl.grid import Grid

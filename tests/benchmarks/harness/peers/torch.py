@@ -8,7 +8,7 @@ from functools import lru_cache
 from types import ModuleType
 from typing import TYPE_CHECKING, TypeAlias
 
-from tables.installed import AbsentError, load
+from timing_tables.installed import AbsentError, load
 
 from pele_ocl.atoms import Atoms
 from pele_ocl.grid import Grid

@@ -16,7 +16,7 @@ from pele_ocl.pb import SOLVERS
 from pele_ocl.pb_model import lowered_shape
 
 if TYPE_CHECKING:
-    from tables.pb import Timing
+    from timing_tables.pb import Timing
 
 HEAD = f"{'solver':12s}{'asked':>9s}{'residual':>10s}{'iterations':>12s}{'ms':>13s}{'over apbs':>11s}{'error':>9s}"
 
@@ -55,7 +55,7 @@ def pb(
     exit code is 1.
     """
     from pele_ocl.opencl.device import get_device
-    from tables.pb import RESIDUALS, draw, measure
+    from timing_tables.pb import RESIDUALS, draw, measure
 
     chosen = get_device(device)
     n, _, _ = lowered_shape([points] * 3)

@@ -14,7 +14,7 @@ from pele_ocl.cli.options import debug_option, device_option, json_option, preci
 from pele_ocl.common.variant import PRECISIONS
 
 if TYPE_CHECKING:
-    from tables.ions import Timing
+    from timing_tables.ions import Timing
 
 
 @click.command(cls=EachOnce)
@@ -51,7 +51,7 @@ def ions(
     and the exit code is 1.
     """
     from pele_ocl.opencl.device import get_device
-    from tables.ions import grid_for, measure
+    from timing_tables.ions import grid_for, measure
 
     chosen = get_device(device)
     atoms = load(system)

@@ -16,8 +16,8 @@ from pele_ocl.bench.timing import mean_of_middle
 from pele_ocl.opencl.device import Device
 from pele_ocl.opencl.queue import Queue
 from pele_ocl.potmap.mesh.fft import FFT_VARIANTS, fft, transformed
-from tables.fft.libraries import GPU_PEERS, WORKERS, Peer, Values, scipy
-from tables.installed import AbsentError
+from timing_tables.fft.libraries import GPU_PEERS, WORKERS, Peer, Values, scipy
+from timing_tables.installed import AbsentError
 
 SEED = 1
 FLOPS = 5  # of a transform of N numbers, over N log2 N; the usual count

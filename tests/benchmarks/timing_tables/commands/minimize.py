@@ -14,7 +14,7 @@ from pele_ocl.common.variant import PRECISIONS
 from pele_ocl.minimize import METHODS
 
 if TYPE_CHECKING:
-    from tables.minimize import Timing
+    from timing_tables.minimize import Timing
 
 HEAD = (
     f"{'structure':14s}{'atoms':>7s}  {'kJ/mol/nm':>9s}  {'code':16s}{'seconds':>10s}{'speed-up':>10s}"
@@ -67,7 +67,7 @@ def minimize(
     mean energy above the ends of OpenMM's CPU platform.
     """
     from pele_ocl.opencl.device import get_device
-    from tables.minimize import measure
+    from timing_tables.minimize import measure
 
     chosen = get_device(device)
     if not as_json:

@@ -12,7 +12,7 @@ from pele_ocl.atoms import Atoms, Floats
 from pele_ocl.gb_models.solvent_model import SolventModel
 from pele_ocl.pairs import exclusions, nonbonded_pairs, own_lj_pairs
 from pele_ocl.units import JOULE_PER_CALORIE
-from tables.installed import AbsentError, load
+from timing_tables.installed import AbsentError, load
 
 if TYPE_CHECKING:
     from openmm import Context, GBSAOBCForce, NonbondedForce, System

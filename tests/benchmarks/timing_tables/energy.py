@@ -14,8 +14,8 @@ from pele_ocl.bench.timing import mean_of_middle, wall_seconds, wall_seconds_of_
 from pele_ocl.energy import VARIANTS, Energy, energy
 from pele_ocl.gb_models.solvent_model import SolventModel
 from pele_ocl.opencl.device import Device, get_cpu_device
-from tables.installed import AbsentError
-from tables.openmm import PLATFORMS, OpenMM, whole_energy
+from timing_tables.installed import AbsentError
+from timing_tables.openmm import PLATFORMS, OpenMM, whole_energy
 
 SHAKE = 0.01  # A, by which the conformations of a batch differ
 SEED = 1

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from tables.installed import AbsentError, load
+from timing_tables.installed import AbsentError, load
 
 WORKERS = 2  # threads of SciPy
 Values = NDArray[np.complexfloating]

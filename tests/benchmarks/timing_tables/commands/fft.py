@@ -13,7 +13,7 @@ from pele_ocl.cli.options import debug_option, device_option, json_option, preci
 from pele_ocl.potmap.mesh.fft import FFT_VARIANTS
 
 if TYPE_CHECKING:
-    from tables.fft import Timing
+    from timing_tables.fft import Timing
 
 HEAD = f"{'points':8s}{'precision':11s}{'variant':15s}{'ms':>13s}{'G/s':>9s}{'over scipy':>12s}{'error':>9s}"
 
@@ -41,7 +41,7 @@ def fft(
     code is 1. On GPUs cuFFT is timed, too, if torch or cupy is installed.
     """
     from pele_ocl.opencl.device import get_device
-    from tables.fft import measure
+    from timing_tables.fft import measure
 
     chosen = get_device(device)
     if not as_json:

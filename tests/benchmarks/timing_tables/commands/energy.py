@@ -14,7 +14,7 @@ from pele_ocl.common.variant import PRECISIONS, made_for
 from pele_ocl.energy import VARIANTS
 
 if TYPE_CHECKING:
-    from tables.energy import Timing
+    from timing_tables.energy import Timing
 
 HEAD = (
     f"{'structure':14s}{'atoms':>7s}  {'precision':10s}{'variant':16s}{'at once':>8s}{'ms':>12s}{'kernels ms':>12s}"
@@ -42,9 +42,9 @@ def energy(
     "wrong", and the exit code is 1. Variants for another kind of device are timed if --variant names them.
     """
     from pele_ocl.opencl.device import get_device
-    from tables.energy import measure
-    from tables.installed import BENCH_EXTRA
-    from tables.openmm import platforms
+    from timing_tables.energy import measure
+    from timing_tables.installed import BENCH_EXTRA
+    from timing_tables.openmm import platforms
 
     chosen = get_device(device)
     chosen_precisions = [p for p in precisions or PRECISIONS if p == "float32" or chosen.has_float64]

@@ -20,8 +20,8 @@ from pele_ocl.minimize import Minimizer
 from pele_ocl.opencl.device import Device, get_cpu_device
 from pele_ocl.reading import read
 from pele_ocl.units import KJ_PER_MOL_NM
-from tables.installed import AbsentError, load
-from tables.openmm import NM_PER_A, PLATFORMS, OpenMM
+from timing_tables.installed import AbsentError, load
+from timing_tables.openmm import NM_PER_A, PLATFORMS, OpenMM
 
 SEED = 1
 FIELDS = ("amber99sb.xml", "amber99_obc.xml")  # of OpenMM; its GBSAOBCForce, the faster of its two ways
