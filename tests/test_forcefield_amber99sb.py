@@ -86,7 +86,7 @@ def test_residues_have_whole_charges():
     assert {name: nets[name] for name in charged} == charged
 
 
-@pytest.mark.parametrize("radii", ["amber", "pele"])
+@pytest.mark.parametrize("radii", ["openmm-obc", "pele"])
 def test_every_atom_has_a_row_in_both_tables(radii):
     table = embedded_radii(radii)
     atoms = {(t.name, atom) for t in embedded_templates().values() for atom in t.names}
@@ -95,7 +95,7 @@ def test_every_atom_has_a_row_in_both_tables(radii):
 
 
 def test_the_two_tables_differ_in_nitrogen_only():
-    amber, pele = embedded_radii("amber"), embedded_radii("pele")
+    amber, pele = embedded_radii("openmm-obc"), embedded_radii("pele")
     differing = {key for key in amber if amber[key] != pele[key]}
     assert {atom[0] for _, atom in differing} == {"N"}
     assert (amber["ALA", "N"], pele["ALA", "N"]) == ((1.706, 0.79), (1.7063, 0.79))

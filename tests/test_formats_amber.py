@@ -342,7 +342,7 @@ def test_reading_needs_coordinates(tmp_path):
     path = written(tmp_path, content(), "x.prmtop")
     assert is_topology(path)
     with pytest.raises(
-        FormatError, match=r"x.prmtop: a topology has no coordinates; name a file of them: -c on the comm"
+        FormatError, match=r"x.prmtop: a topology has no coordinates; name a file of them as `coordinates`"
     ):
         pele_ocl.read(path)
     with pytest.raises(

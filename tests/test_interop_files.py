@@ -454,7 +454,7 @@ def test_mol2_files(tmp_path, types):
     assert atoms.gb_radii.tolist() == [1.7, 1.7, 1.5] + [1.2] * 6
     assert "several models" in read(file).notes[0]
     assert "gb self" in run("solvent", file).stdout
-    assert "a .mol2 file has no Lennard-Jones parameters; give an AMBER topology" in error_of("energy", file)
+    assert "a .mol2 file has no Lennard-Jones parameters; give the molecule as an SDF file" in error_of("energy", file)
 
 
 @pytest.mark.parametrize(

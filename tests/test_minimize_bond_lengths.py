@@ -105,7 +105,7 @@ def test_starts_that_stay_as_they_are(device, more):
 
 
 def test_restore_is_yes_or_no():
-    with pytest.raises(InputError, match="restore is 'no'"):
+    with pytest.raises(InputError, match="bond_repair is 'no'"):
         Minimizer(PEPTIDE, bond_repair="no")
 
 

@@ -12,7 +12,8 @@ from pele_ocl import Atoms, Grid, InputError, potmap
 from pele_ocl.opencl import Queue, get_device
 from pele_ocl.opencl.staging import IN_TURN, read_without_padding
 from pele_ocl.potential_model import PotentialModel
-from pele_ocl.potmap import MapOptions, MapProblem, MeshRoom, method_for
+from pele_ocl.potmap import MapOptions, MapProblem, MeshRoom
+from pele_ocl.potmap.accuracy import method_for
 from pele_ocl.potmap.error import measured
 from pele_ocl.potmap.estimate import memory_bytes
 from pele_ocl.potmap.mesh import levels, mesh_for, tighter

@@ -340,7 +340,7 @@ def test_the_command_says_where_float32_misses_the_accuracy():
     error = RadiusError(largest=3e-6, rms=1e-6, n_sample=1, n_atoms=2)
     for accuracy, is_missed in ((1e-5, False), (1e-6, True)):
         lines = accuracy_lines(SimpleNamespace(accuracy=accuracy, error=error), "tree")
-        assert ("more than asked for: --precision float64" in lines[1]) is is_missed
+        assert ("more than asked for: `precision='float64'`" in lines[1]) is is_missed
 
 
 # Several devices

@@ -50,8 +50,10 @@ def spelling(group: click.Context) -> Callable[[str, str | None], str | None]:
         command = running.command
         if isinstance(command, click.Group) and running.invoked_subcommand is not None:
             command = command.get_command(running, running.invoked_subcommand) or command
-        option = next((of for of in command.params if isinstance(of, click.Option) and of.name == name), None)
-        if option is None:
+        named = {of.name: of for of in command.params if isinstance(of, click.Option)}
+        if value == "False" and f"no_{name}" in named:
+            name, value = f"no_{name}", None
+        if (option := named.get(name)) is None:
             return None
         word = next((opt for opt in option.opts if opt.startswith("--")), option.opts[0])
         if value == "False":
