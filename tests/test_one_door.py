@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-import inspect
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -95,8 +96,23 @@ def test_no_code_reads_a_sentence():
     assert not faults, "\n".join(faults)
 
 
-def test_results_have_one_form():
-    """Every public function of a command returns what can be shown, saved and written as JSON."""
-    for command in sorted(COMMANDS.keys() - OF_THE_PROGRAM - FUNCTIONS.keys() - {"sample", "prepare"}):
-        function = getattr(pele_ocl, command)
-        assert inspect.signature(function).return_annotation is not inspect.Signature.empty, command
+PEPTIDE = PACKAGE.parent / "data" / "structures" / "hexapeptide.pdb"
+COARSE, FEW = {"spacing": 2.0}, {"max_iterations": 3}
+# Keywords of each function that make a small call.
+SMALL: dict[str, dict[str, Any]] = {
+    "energy": {}, "solvent": {}, "nonbond": {}, "potmap": COARSE, "pb": COARSE, "minimize": FEW, "relax": FEW,
+    "binding": {"ligand": "resid 1"}, "refine": {"ligand": "resid 1", **FEW}, "simulate": {"steps": 4},
+    "view": {}, "ions": {"add": {"NA": 1}, **COARSE}, "prepare": {},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", SMALL)
+def test_results_have_one_form(tmp_path, command):
+    """Every result prints on a screen, and has a table, a JSON object, HTML for notebooks and `save`."""
+    more = {"output": tmp_path / "run"} if command == "simulate" else {}
+    result = getattr(pele_ocl, command)(PEPTIDE, **SMALL[command], **more)
+    assert repr(result).count("\n") < 40
+    assert str(result.table()) or command == "prepare"
+    assert "<" in result._repr_html_()
+    assert json.loads(json.dumps(result.to_json(), allow_nan=False))
+    assert callable(result.save)

@@ -28,6 +28,7 @@ from ..jobs.provenance import Call, origin, record_head
 from ..jobs.records import entries
 from ..pb_model import PBModel
 from ..potential_model import PotentialModel
+from ..report import Column, Report
 from .error import MapError
 from .variants import VARIANTS
 
@@ -115,6 +116,15 @@ class PotmapResult:
     def evals_per_second(self) -> float:
         """Atoms times points, of all models, over the kernels' seconds."""
         return self.n_models * self.n_atoms * len(self.map.grid) / max(self.seconds["kernel"], 1e-9)
+
+    def table(self) -> Report:
+        """Return the least, the largest and the mean value of the map as a table, with its grid as facts."""
+        facts = map_facts(self.map)
+        columns: dict[str, Column] = {
+            "quantity": Column(["min", "max", "mean"]),
+            "value": Column([facts[name] for name in ("min", "max", "mean")], self.unit, ",.6g"),
+        }
+        return Report(f"Potential at {' x '.join(map(str, facts['shape']))} points", columns, facts)
 
     def to_json(self) -> dict[str, Any]:
         """Record of the map, the object that the command's `--json` prints, but for its seconds."""
