@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from ..common.errors import DeviceError
+from ..report import text_table as table
 from .command import EachOnce
 from .options import debug_option
-from .tables import table
 from .terminal import say
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from ..explore import ExploreResult
 from ..explore import explore as explored
 from ..explore.running import MOST_EXPLORERS, NO_PART, PartsFollowed
 from ..explore.spec import Steps
+from ..jobs.texts import physics_lines
 from .clock import elapsed
 from .cluster import Workers
 from .command import INPUT, EachOnce
@@ -29,7 +30,6 @@ from .options import (
     run_options,
     templates_option,
 )
-from .physics import physics_lines
 from .progress import ProgressLine
 from .report import duration
 from .terminal import say

@@ -10,17 +10,17 @@ import click
 
 from ..ions import SPECIES, IonsResult, Requests
 from ..ions import ions as compute
+from ..jobs.texts import medium_lines
 from ..potmap import VARIANTS
+from ..report import text_table as table
 from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
 from .groups import former
 from .json_lines import failing_as_record, say_result
 from .map_options import spacing_options
 from .options import ReadAtoms, report_options, run_options, structure_options
-from .physics import medium_lines
 from .progress import ProgressLine
 from .report import FileFacts, counted, duration, headline
-from .tables import table
 from .terminal import say
 
 FITTING = [name for name, variant in VARIANTS.items() if variant.method == "direct"]

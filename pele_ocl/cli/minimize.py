@@ -11,9 +11,11 @@ import click
 
 from .. import minimize as library
 from ..formats.conformation_files import written_suffixes
+from ..jobs.texts import UNIT, lines_of
 from ..minimize import METHODS, MinimizeBatch, MinimizeResult
 from ..minimize.options import MOST_ROUNDS
 from ..minimize.result import settings_of_rows
+from ..report import text_table as table
 from .clock import elapsed
 from .cluster import cluster_options
 from .command import EachOnce
@@ -30,7 +32,6 @@ from .options import (
     surface_options,
     words_of,
 )
-from .physics import lines_of
 from .plan_options import pair_options, variant_option
 from .report import counted, duration
 from .structures import (
@@ -46,7 +47,6 @@ from .structures import (
     rows_of,
     show,
 )
-from .tables import UNIT, table
 from .terminal import one_line
 
 __all__ = ["minimize"]

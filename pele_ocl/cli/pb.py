@@ -9,19 +9,19 @@ from typing import Any
 import click
 
 from ..gb_models.radii_of_models import radii_words
+from ..jobs.texts import forcefield_line
 from ..pb import SOLVERS, PBIon, PBModel, PBResult
 from ..pb import pb as compute
 from ..pb_model import BOUNDARIES, SPREADINGS, SURFACES
+from ..report import text_table as table
 from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
 from .groups import former
 from .json_lines import failing_as_record, say_result
 from .map_options import spacing_options
 from .options import Command, ReadAtoms, device_option, report_options, strict_option, structure_options
-from .physics import forcefield_line
 from .progress import ProgressLine
 from .report import FileFacts, duration, headline
-from .tables import table
 from .terminal import say
 
 APBS = "apbs"

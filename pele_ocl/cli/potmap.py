@@ -10,6 +10,7 @@ import click
 
 from ..formats.maps.facts import map_lines
 from ..jobs import Record
+from ..jobs.texts import medium_lines
 from ..painting import PROGRAMS
 from ..pb_model import PBModel
 from ..potmap import COMBINATIONS, MAP_METHODS, METHODS, VARIANTS, FramePotentials, MapBatch, MapWork, PotmapResult
@@ -17,17 +18,16 @@ from ..potmap import potmap as compute
 from ..potmap.methods import SPLIT_METHODS
 from ..potmap.over import STATISTICS
 from ..potmap.result import error_lines
+from ..report import text_table as table
 from ..units import POTENTIAL_UNITS
 from .clock import elapsed
 from .cluster import cluster_options, cluster_options_of
 from .command import OUTPUT, EachOnce, current
 from .frames import FrameOptions, frame_options
-from .frames.run import FrameLine
 from .json_lines import exit_for_failed, exit_for_records, failing_as_record, say_records, say_result
 from .map_options import color_option, png_option, spacing_options, unit_option
 from .options import ReadAtoms, device_list, report_options, run_options, structure_options
-from .physics import medium_lines
-from .progress import ProgressLine
+from .progress import FrameLine, ProgressLine
 from .report import (
     FileFacts,
     binary_size,
@@ -38,7 +38,6 @@ from .report import (
     headline,
 )
 from .several import structures_argument
-from .tables import table
 from .terminal import note, one_line, say
 
 VARIANT_HELP = "How the sums are laid out: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())

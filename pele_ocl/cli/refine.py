@@ -10,6 +10,8 @@ import click
 
 from ..explore.refining import TABLE, RefineBatch
 from ..explore.refining import refine as library
+from ..jobs.texts import UNIT, lines_of
+from ..report import text_table as table
 from .clock import elapsed
 from .cluster import place_options
 from .command import INPUT, EachOnce
@@ -25,11 +27,9 @@ from .options import (
     structure_flags,
     words_of,
 )
-from .physics import lines_of
 from .progress import ProgressLine
 from .report import counted, duration, headline
 from .structures import TARGET, CommandProvenance, files
-from .tables import UNIT, table
 from .terminal import one_line, say
 
 _SHOWN = 60  # poses in the table

@@ -11,14 +11,15 @@ import click
 
 from .. import relax as library
 from ..formats.conformation_files import written_suffixes
+from ..jobs.texts import UNIT, Facts, lines_of
 from ..minimize.result import settings_of_rows
 from ..relax import PROTOCOLS
 from ..relax.result import energy_of
+from ..report import text_table as table
 from .clock import elapsed
 from .command import EachOnce
 from .groups import former, keywords, option, options
 from .options import debug_option, json_option, resume_option, run_options, strict_option
-from .physics import Facts, lines_of
 from .report import counted, duration
 from .structures import (
     TARGET,
@@ -31,7 +32,6 @@ from .structures import (
     rows_of,
     show,
 )
-from .tables import UNIT, table
 from .terminal import one_line
 
 

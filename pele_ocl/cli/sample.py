@@ -11,11 +11,11 @@ import click
 
 from ..mapmath import Samples
 from ..mapmath import sample_map as compute
+from ..report import text_table as table
 from .command import INPUT, OUTPUT, EachOnce
 from .json_lines import say_result
 from .options import debug_option, json_option, model_option
 from .report import FileFacts, counted
-from .tables import table
 from .terminal import one_line, say
 
 

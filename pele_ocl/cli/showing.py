@@ -15,8 +15,8 @@ from ..jobs.structures import Structures
 from ..trajectories import FrameEnergies
 from .clock import elapsed
 from .command import HEARD, current, spelling
-from .frames.run import FrameLine
 from .json_lines import exit_for_failed, exit_for_records, failing_as_record, say_records, timed
+from .progress import FrameLine
 from .report import call_facts
 from .terminal import say, say_json
 

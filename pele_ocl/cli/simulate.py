@@ -20,6 +20,7 @@ from ..dynamics.integrators import INTEGRATORS
 from ..dynamics.result import SECONDS_A_DAY, SimulateResult
 from ..dynamics.run import simulate as simulated
 from ..dynamics.settings import FRICTION
+from ..jobs.texts import physics_lines
 from .cluster import Workers
 from .command import EachOnce
 from .groups import keywords, option, options
@@ -33,7 +34,6 @@ from .options import (
     surface_options,
     words_of,
 )
-from .physics import physics_lines
 from .plan_options import listed, pair_options, require_near, variant_option
 from .progress import ProgressLine
 from .report import headline

@@ -14,10 +14,10 @@ import click
 from ..bench.systems import SYSTEMS, load
 from ..common.variant import PRECISIONS
 from ..plan.tuning import RULES, SIZES, BestChoice, Entry, findings, store
+from ..report import text_table as table
 from .command import EachOnce
 from .options import debug_option, device_option, json_option, precisions_option
 from .progress import ProgressLine
-from .tables import table
 
 if TYPE_CHECKING:
     from ..bench.tune import Row

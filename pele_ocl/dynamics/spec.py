@@ -25,10 +25,10 @@ from ..common.writing import refuse_overwriting, replacing
 from ..contract import of_structure, require
 from ..ensemble import Ensemble
 from ..gb_models.solvent_model import SolventModel
-from ..jobs.reading import Reading, Reads
 from ..jobs.shards import Shard
 from ..jobs.spec import Spec
 from ..opencl.device import get_device
+from ..reading import Reading
 from .files import (
     CHECKPOINT,
     PARTS,
@@ -72,7 +72,7 @@ class SimulateSpec(Spec[range]):
     replicas: int = 1
     together: int | None = None
     every: int = 1000
-    reading: Reads = field(default_factory=Reading)
+    reading: Reading = field(default_factory=Reading)
     options: Mapping[str, Any] = field(default_factory=dict)
     held: Callable[[Atoms], Mapping[str, Any]] | None = None
     trajectory: str = "nc"

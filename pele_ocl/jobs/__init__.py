@@ -13,12 +13,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..common.modules import lazy_names, present
+from ..reading import Reading
 
 if TYPE_CHECKING:  # the same names as below, for checkers and editors
     from .journal import Journal as Journal
     from .journal import merged as merged
     from .journal import read_journal as read_journal
-    from .reading import Reading as Reading
     from .records import SCHEMA as SCHEMA
     from .records import Record as Record
     from .running import run as run
@@ -50,7 +50,6 @@ if not TYPE_CHECKING:  # names by the file that has them; others than in __all__
         __name__,
         {
             "journal": "Journal merged read_journal",
-            "reading": "Reading",
             "records": "Record SCHEMA",
             "running": "run",
             "shards": "Shard",

@@ -9,7 +9,7 @@ from ..atoms import Atoms
 from ..common.errors import InputError
 from ..common.notes import note
 from ..contract import Finding, of_energy, of_structure, require
-from .reading import MoleculeRead
+from ..reading import MoleculeRead
 
 
 class Checks:

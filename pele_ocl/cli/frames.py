@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
-from ...contract import Image
-from ...trajectories.given import FrameOptions as FrameOptions
-from ...trajectories.given import noted as noted
-from ..groups import click_options
-from ..option_groups import FramesGroup
-from ..options import Command
+from ..contract import Image
+from ..trajectories.given import FrameOptions as FrameOptions
+from ..trajectories.given import noted as noted
+from .groups import click_options
+from .option_groups import FramesGroup
+from .options import Command
 
 _RESUME = click.option("--resume", is_flag=True, help="Continue an interrupted run that wrote to OUT.")
 
