@@ -16,6 +16,7 @@ import pele_ocl
 from pele_ocl import (
     Atoms,
     ForceField,
+    FormatError,
     Grid,
     InputError,
     Map,
@@ -23,6 +24,8 @@ from pele_ocl import (
     SolventModel,
     all_pairs,
     draw_slices,
+    energy,
+    ions,
     nonbond,
     pairs_within,
     place_ions,
@@ -48,12 +51,10 @@ NO_MODEL = r"a SolventModel is needed: SolventModel\(ionic_strength=0.15\)"
 @pytest.mark.parametrize(
     "call",
     [
-        solvent,
         all_pairs,
         pairs_split,
         internal_dielectrics,
         lambda atoms: pairs_within(atoms, 5),
-        lambda atoms: nonbond(atoms, PAIRS),
         lambda atoms: without_bonded(PAIRS, atoms),
     ],
 )
@@ -65,10 +66,48 @@ def test_atoms_of_another_kind(call, given, said):
         call(given)
 
 
+@pytest.mark.parametrize("call", [energy, solvent, nonbond, lambda atoms: nonbond(atoms, PAIRS)])
+@pytest.mark.parametrize(("given", "said"), [(np.zeros((5, 3)), "of type ndarray"), (None, "None"), (5, "5")])
+def test_structures_of_another_kind(call, given, said):
+    with pytest.raises(InputError, match=f"the structure is {said}; Atoms, the path of a file or several paths are"):
+        call(given)
+
+
 @pytest.mark.parametrize(
     "call",
     [
-        lambda pairs: nonbond(ATOMS, pairs),
+        energy,
+        solvent,
+        nonbond,
+        lambda path: potmap(path, MAP.grid),
+        lambda path: ions(path, add={"NA": 1}),
+    ],
+)
+def test_a_path_is_read(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FormatError, match=r"^in.pdb: no such file"):
+        call("in.pdb")
+
+
+def test_a_path_of_pairs_is_read(tmp_path):
+    with pytest.raises(FormatError, match=r"pairs.h5: no such file"):
+        nonbond(ATOMS, tmp_path / "pairs.h5")
+
+
+def test_a_list_of_pairs_is_of_atoms():
+    with pytest.raises(InputError, match="a list of pairs is of Atoms; give these, or the path of a list"):
+        nonbond("in.pdb", PAIRS)
+
+
+@pytest.mark.parametrize("given", [np.zeros((4, 2)), [(0, 1)], 5])
+def test_pairs_of_another_kind_of_nonbond(given):
+    with pytest.raises(InputError, match=f"pairs are .*; {NO_PAIRS}"):
+        nonbond(ATOMS, given)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
         lambda pairs: without_bonded(pairs, ATOMS),
         lambda pairs: write_pairs("pairs.h5", pairs),
     ],
@@ -217,7 +256,9 @@ NO_MAP = r"; a Map: read_map\('map.dx'\), or potmap\(atoms, grid\).map, is neede
     ("call", "sentence"),
     [
         (lambda: potmap(ATOMS, 0.5), r"grid is 0.5; a Grid: Grid.around\(atoms, padding=10, spacing=0.5\) is needed"),
-        (lambda: potmap("in.pdb", MAP.grid), f"atoms are 'in.pdb'; {NO_ATOMS}"),
+        (lambda: potmap(5, MAP.grid), "the structure is 5; Atoms, the path of a file or several paths are needed"),
+        (lambda: potmap(ATOMS, MAP.grid, smooth=True), '`cutoff` and `smooth` belong to `method="cutoff"`'),
+        (lambda: potmap(ATOMS, MAP.grid, cutoff=5.0), '`cutoff` and `smooth` belong to `method="cutoff"`'),
         (lambda: potmap(ATOMS, MAP.grid, dielectric="80"), "the dielectric is '80'; it must be positive"),
         (lambda: potmap(ATOMS, MAP.grid, kappa=1e308), "kappa is 1e.308; a number of at most 1,000,000 is needed"),
         (lambda: potmap(ATOMS, MAP.grid, method="cutoff", cutoff=1e308), "the cutoff is 1e.308 A; a finite number"),

@@ -32,7 +32,8 @@ def a_value(option: click.Option) -> list[str]:
     return [right] * option.nargs
 
 
-OF_A_FORM = {"--idecomp": "2", "--shard": "1/2", "--points": "65", "--points-per-item": "8", "--group": "8x4"}
+OF_A_FORM = {"--idecomp": "2", "--shard": "1/2", "--points": "65", "--points-per-item": "8", "--group": "8x4",
+             "--anneal": "0:600,80:300"}  # fmt: skip
 
 
 CASES = [

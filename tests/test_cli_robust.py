@@ -85,7 +85,7 @@ def test_packages_are_called_as_their_functions(first):
     check = "; ".join(f"f = pele_ocl.{name}; print(f.variants.VARIANTS is f.VARIANTS, signature(f))" for name in names)
     modules = ", ".join(f"pele_ocl.{name}.variants" for name in names)
     told = process(f'-c "{first}; import {modules}; from inspect import signature; {check}"').stdout.decode()
-    assert re.findall(r"^True \(atoms: 'Atoms\b", told, re.MULTILINE) == ["True (atoms: 'Atoms"] * 4
+    assert len(re.findall(r"^True \((?:atoms|what): 'Atoms\b", told, re.MULTILINE)) == len(names)
 
 
 def test_a_called_package_is_its_function():
@@ -269,10 +269,9 @@ def test_a_result_is_of_the_bytes_that_were_read(tmp_path, monkeypatch):
     path = tmp_path / "in.pdb"
     shutil.copy(HEXAPEPTIDE, path)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    from pele_ocl.cli import ions
     from pele_ocl.solvent import spec as solvent
 
-    for module, name in ((solvent, "Solvent"), (ions, "place_ions")):
+    for module, name in ((solvent, "Solvent"), (pele_ocl.ions, "place_ions")):
         compute = getattr(module, name)
 
         def replaced(*arguments, compute=compute, **options):

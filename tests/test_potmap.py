@@ -554,7 +554,7 @@ def test_a_point_on_an_atom(device, precision, variant):
         ({"dielectric": -1}, "the dielectric is -1; it must be positive"),
         ({"ionic_strength": -1}, "ionic_strength is -1; a number of mol/L, 0 to 20, is needed"),
         ({"device": []}, "there is no device in the list of devices"),
-        ({"smooth": True}, "a potential is smoothed at its cutoff; choose the cutoff method"),
+        ({"smooth": True}, '`cutoff` and `smooth` belong to `method="cutoff"`'),
     ],
 )
 def test_what_is_refused(options, message):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from os import PathLike
 from pathlib import Path
@@ -148,8 +148,9 @@ def paths_of(given: Given) -> PathGiven | None:
     if isinstance(given, str | PathLike):
         return given
     if (
-        isinstance(given, Iterable)
+        isinstance(given, Collection)
         and not isinstance(given, Mapping)
+        and getattr(given, "ndim", 1) == 1
         and all(isinstance(path, str | PathLike) for path in given)
     ):
         if len(given) == 0:

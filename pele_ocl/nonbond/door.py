@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from ..atoms import Atoms, Floats
-from ..common.arguments import choice, file_path
+from ..common.arguments import choice, file_path, is_among
 from ..common.errors import KeywordError
 from ..common.variant import Progress
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.doors import Door, Given, paths_of
-from ..pairs import AllPairs, PairList, Pairs, require_pairs_suffix, writing_pairs
+from ..pairs import AllPairs, PairList, Pairs, require_pairs, require_pairs_suffix, writing_pairs
 from .plan import Nonbond
 from .spec import NonbondEvaluation, NonbondSpec
 
@@ -35,7 +35,12 @@ def evaluated(
         raise KeywordError("choose one of `pairs` and `cutoff`")
     if internal_dielectric == "vdgbnp" and "solute_dielectric" in words:
         raise KeywordError("`internal_dielectric='vdgbnp'` takes the place of `solute_dielectric`; leave one out")
-    kind = pairs if pairs in ("all", "split") and not is_listed else "cutoff" if pairs is None or is_listed else None
+    if not isinstance(atoms, Atoms):
+        paths_of(atoms)  # which refuses what is neither
+    named = is_among(pairs, ("all", "split"))
+    if not (pairs is None or named or isinstance(pairs, str | PathLike)):
+        require_pairs(pairs)
+    kind = "cutoff" if pairs is None or is_listed else pairs if named else None
     spec = NonbondSpec(
         reading=door.reading, models=models, pairs=cast(Any, kind or file_path(pairs, "pairs")), cutoff=cutoff,
         solvent="vacuum" if door.model.gb_model.vacuum else "gb", one_four=one_four,

@@ -18,6 +18,7 @@ from ..common.variant import Progress
 from ..contract import Image
 from ..grid import Grid
 from ..jobs import Place, Shard
+from ..jobs.doors import paths_of
 from ..jobs.given import Given, given_molecule, reading_of
 from ..jobs.provenance import Call
 from ..painting import FOR_SURFACE, FOR_SURFACE_END, PB_SURFACE_END, SURFACE_UNIT
@@ -27,7 +28,7 @@ from ..trajectories import Trajectory
 from ..trajectories.frames import FrameWords
 from ..trajectories.reading import Paths, opened
 from ..trajectories.selection import Selection
-from .computing import Potmap, planned
+from .computing import Potmap, planned, require_cutoff_method
 from .methods import MAP_METHODS, METHODS, choose_variant
 from .options import MapOptions
 from .over import FramePotentials, potentials_over, potmap_over
@@ -204,7 +205,7 @@ def potmap(
         min_distance=min_distance, field=field, unit=MapOptions.unit if unit is None else unit,
         temperature=temperature, pb=pb, solute_dielectric=solute_dielectric,
     )  # fmt: skip
-    _check_smooth(options)
+    require_cutoff_method(options)
     if method == PB_METHOD:
         require_pb(options)
     pictures = Pictures(_file("png", png), _file("surface_png", surface_png), programs, end, color_max is not None)
@@ -231,7 +232,7 @@ def potmap(
         raise KeywordError('`combine` belongs to `models="all"` and to trajectories')
     if options.field and outputs and not any(each.suffix.lower() == ".h5" for each in outputs):
         raise KeywordError("the field needs a file that holds several maps: give `output` a name that ends in .h5")
-    if isinstance(what, Sequence) and not isinstance(what, str):
+    if not isinstance(what, Atoms) and paths_of(what) is None:
         if over is not None:
             raise KeywordError("a trajectory is of one structure; give one, or leave out `trajectory`")
         paths = arguments.file_paths("structures", what)
@@ -244,14 +245,14 @@ def potmap(
                 f"`{name}` shares the work on several structures; one map is computed at once, by all devices of "
                 "`device`"
             )
-    source = None if isinstance(what, Atoms) else Path(arguments.file_path(what, "the structure"))
+    source = None if isinstance(what, Atoms) else arguments.file_path(what, "the structure")
     spec.require(source, over)
     if models == "all":
-        if isinstance(what, Atoms):
+        if source is None:
             raise InputError('`models="all"` is about the models of a file; give its path in place of the atoms')
         if spec.reading.model is not None:
             raise KeywordError("choose one of `model` and `models`")
-        found = spec.found(read_file(what), tell=tell, progress=progress)
+        found = spec.found(read_file(source), tell=tell, progress=progress)
     else:
         found = spec.found(given_molecule(what, spec.reading), over, tell=tell, progress=progress)
     spec.write(found)
@@ -292,11 +293,6 @@ def _check_over(spec: MapSpec, at_atoms: bool) -> None:
         for name, value in given.items():
             if value is not None:
                 raise KeywordError(f"`at_atoms` makes no map; leave out `{name}`")
-
-
-def _check_smooth(options: MapOptions) -> None:
-    if options.method != "cutoff" and (options.cutoff is not None or options.smooth):
-        raise KeywordError('`cutoff` and `smooth` belong to `method="cutoff"`')
 
 
 def _files(name: str, given: Path_ | Iterable[Path_]) -> tuple[Path, ...]:

@@ -145,6 +145,13 @@ def planned(atoms: Atoms, grid: Grid, options: MapOptions) -> PlannedMap:
     return PlannedMap(problem, method, variant, devices, options.unit, options.temperature, title, unit_charge)
 
 
+def require_cutoff_method(options: MapOptions) -> None:
+    """Raise KeywordError for a cutoff, or smoothing at one, of another method."""
+    within = arguments.is_among(options.method, MAP_METHODS) and MAP_METHODS[options.method].within_cutoff
+    if (options.cutoff is not None or arguments.flag("smooth", options.smooth)) and not within:
+        raise KeywordError('`cutoff` and `smooth` belong to `method="cutoff"`; give it, or leave them out')
+
+
 def _check(atoms: Atoms, grid: Grid, options: MapOptions) -> None:
     """Raise InputError for options that do not fit."""
     method, variant, precision = options.method, options.variant, options.precision
@@ -157,8 +164,7 @@ def _check(atoms: Atoms, grid: Grid, options: MapOptions) -> None:
     fitting = [name for name, each in VARIANTS.items() if method == each.method]
     if not arguments.is_among(variant, ("auto", *fitting)):
         raise InputError(f"the method {method} has no variant {given(variant)}; choose auto, {', '.join(fitting)}")
-    if options.cutoff is not None and not (method in MAP_METHODS and MAP_METHODS[method].within_cutoff):
-        raise InputError(f"a cutoff is of the method cutoff, not of {method}; choose that, or leave it out")
+    require_cutoff_method(options)
     for name in ("pb", "solute_dielectric"):
         if getattr(options, name) is not None and method != METHOD:
             raise KeywordError(f"`{name}` is of the method pb, not of {method}; choose that, or leave it out")
