@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, overload
 
@@ -102,8 +103,9 @@ def pb(
     like : "apbs" for its surface "smol", charges "spl2" and border "sdh", where no others are given, and for the energy
         of solvation as the difference of two solutions
     grids, spacing, padding, radii, reaction, solver, tolerance, max_iterations, given, device : as of PoissonBoltzmann
-    wide : whether the grid lies within a coarser one that gives its border the values, as of PoissonBoltzmann; by
-        default where `output` is written
+    wide : whether the grid lies within a coarser one that gives its border the values, as of PoissonBoltzmann. By
+        default the map is of such a grid, by a second solution, and energy and potentials at the atoms are of the grid
+        alone: they do not depend on whether a map is kept
     keep_map, grid_error, extrapolate, shifts, seed, progress : as of PoissonBoltzmann.solve
     per_residue : True for shares of residues in `to_json`
     strict : True to refuse what is noted about the structure otherwise
@@ -151,16 +153,21 @@ def pb(
             checks.add(*of_structure(molecule.atoms))
         if pqr is not None:
             refuse_target(pqr, [] if molecule.source is None else [molecule.source])
-        plan = PoissonBoltzmann(
-            molecule.atoms, model, grids=grids, spacing=spacing, padding=padding,
-            wide=output is not None and grids is None if wide is None else wide, radii=radii,
+        own_grid, kept = grids is None and wide is None and given is None, keep_map or output is not None
+        plan_of = partial(
+            PoissonBoltzmann, molecule.atoms, model, grids=grids, spacing=spacing, padding=padding, radii=radii,
             reaction=like is None if reaction is None else reaction, solver=solver, tolerance=tolerance,
             max_iterations=max_iterations, given=given, device=device,
         )  # fmt: skip
+        plan = plan_of(wide=False if wide is None else wide)
         result = plan.solve(
-            keep_map=keep_map or output is not None, grid_error=grid_error, extrapolate=extrapolate, shifts=shifts,
-            seed=seed, progress=progress,
+            keep_map=kept and not own_grid, grid_error=grid_error, extrapolate=extrapolate, shifts=shifts, seed=seed,
+            progress=progress,
         )  # fmt: skip
+        if kept and own_grid:  # the energy is the same with and without a map
+            beyond = plan_of(wide=True).solve(grid_error=False)
+            total = result.seconds["total"] + beyond.seconds["total"]
+            result = replace(result, map=beyond.map, seconds={**result.seconds, "total": total})
         alone = None if like is None or plan.reaction else _in_the_solute(plan, result).solve(keep_map=False)
     result = replace(
         result, alone=alone, source=molecule.source, findings=tuple(checks.findings),
