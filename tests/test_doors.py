@@ -405,7 +405,7 @@ def test_salt_in_mmol_per_litre_is_refused_by_commands(words, tmp_path):
 
 def test_words_that_contradict_each_other_are_refused_by_the_library(atoms):
     grid = pele_ocl.Grid.around(atoms, 1, 4.0)
-    with pytest.raises(InputError, match="`cutoff` and `smooth` belong to `method=\"cutoff\"`"):
+    with pytest.raises(InputError, match='`cutoff` and `smooth` belong to `method="cutoff"`'):
         pele_ocl.potmap(atoms, grid, cutoff=4.0)
     for name, value in {
         "ionic_strength": 0.1,
