@@ -8,6 +8,7 @@ from .common import arguments
 from .common.errors import InputError
 
 LARGEST = 1e6  # of kappa and the minimum distance
+NEAREST = 1e-12  # A, of the cutoff, the inverse of whose square is a float32
 FARTHEST = 1e12  # A, of the cutoff, whose square is a float32
 
 
@@ -48,7 +49,7 @@ class PotentialModel:
         if self.cutoff is None:
             if self.smooth:
                 raise InputError("a potential is smoothed at its cutoff; choose the cutoff method")
-        elif not arguments.is_finite(self.cutoff) or not self.min_distance < self.cutoff <= FARTHEST:
+        elif not arguments.is_finite(self.cutoff) or not max(self.min_distance, NEAREST) < self.cutoff <= FARTHEST:
             given = arguments.described(self.cutoff)
             raise InputError(f"the cutoff is {given} A; a finite number beyond the minimum distance is needed")
 

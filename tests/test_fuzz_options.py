@@ -36,6 +36,15 @@ PATHS = [
 ]
 
 
+# Words of a command's files, by default those of a structure.
+FILES = {
+    "convert": ["map.dx", "out.h5"],
+    "sample": ["map.dx", "in.pdb"],
+    "devices": [],
+    "mmpbsa": ["-i", "mmpbsa.in", "-cp", "in.pdb", "-y", "in.pdb"],
+}
+
+
 def commands() -> Iterator[tuple[str, click.Command]]:
     context = click.Context(main)
     for name in COMMANDS:
@@ -62,10 +71,10 @@ def values(parameter: click.Parameter, rng: random.Random) -> list[str]:
 def command_line(rng: random.Random) -> list[str]:
     """A command with its files and one to three of its options."""
     name, command = rng.choice(list(commands()))
-    files = {"convert": ["map.dx", "out.h5"], "sample": ["map.dx", "in.pdb"], "devices": []}.get(name, ["in.pdb"])
+    files = FILES.get(name, ["in.pdb"])
     words = [name, *files]
     if files and rng.random() < 0.1:
-        words[rng.randrange(1, len(words))] = rng.choice(PATHS)
+        words[rng.choice([k for k, word in enumerate(words) if k > 0 and word[0] != "-"])] = rng.choice(PATHS)
     if name == "ions":
         words += ["-o", "out.pdb", *rng.choice([["--neutralize"], ["--ion", "NA:2"], []])]
     if name == "view" and rng.random() < 0.3:
@@ -94,6 +103,7 @@ def outputs_of(words: list[str]) -> set[str]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("fuzz")
     shutil.copy(STRUCTURES / "hexapeptide.pdb", path / "in.pdb")
+    (path / "mmpbsa.in").write_text("&general\n/\n&gb\n/\n")
     (path / "empty.pdb").write_text("")
     (path / "bytes.npy").write_bytes(bytes(range(256)))
     return path

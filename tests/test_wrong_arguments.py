@@ -107,6 +107,8 @@ RIGHT: dict[str, Any] = {
     "ions.add": {"NA": 1},
     "ions.grid": GRID,
     "potmap.grid": None,
+    "potmap.origin": None,
+    "potmap.shape": None,
     "binding.spacing": None,
     "binding.padding": None,
     "pb.charges": None,
@@ -206,6 +208,7 @@ RIGHT: dict[str, Any] = {
 }
 
 
+FORMER_KEYWORDS = ("fallback",)  # which warn
 POSITIONAL = {"mapmath": (MAP, "-", MAP)}
 ABSENT = ("explore", "mmpbsa", "rescore")  # which need a folder of files: they are right but for these
 
@@ -225,12 +228,13 @@ class Call:
 
     @property
     def parameters(self) -> dict[str, inspect.Parameter]:
+        left_out = FORMER_KEYWORDS if self.owner is None else (*FORMER_KEYWORDS, "self")
         kinds = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
         found = inspect.signature(self.called).parameters
         return {
             name: p
             for name, p in found.items()
-            if p.kind not in kinds and not name.startswith("_") and (name != "self" or self.owner is None)
+            if p.kind not in kinds and not name.startswith("_") and name not in left_out
         }
 
     def right(self) -> dict[str, Any]:
@@ -348,7 +352,7 @@ def _folder(files, tmp_path, monkeypatch):
     shutil.copytree(files, tmp_path, dirs_exist_ok=True)
 
 
-CALLED = {("watch", "type")}  # with three numbers, which is its own mistake
+CALLED = {("watch", "type"), ("call", "type"), ("tell", "type")}  # with three numbers, which is its own mistake
 
 
 def faults(name: str, parameter: str, kinds: list[str]) -> list[str]:

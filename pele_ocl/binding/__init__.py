@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..atoms import Atoms
-from ..common.arguments import file_path, file_paths
-from ..common.errors import KeywordError
+from ..common.arguments import array, checked, file_path, file_paths, flag
+from ..common.errors import InputError, KeywordError
 from ..common.inputfile import InputFile, read_file
 from ..common.modules import lazy_names, make_callable
 from ..common.notes import heard_notes
@@ -57,6 +57,7 @@ Path_ = str | PathLike[str]
 Paths = Path_ | Sequence[Path_]
 
 
+@checked
 def binding(
     complex: Atoms | Path_ | Sequence[Path_],
     ligand: Chosen | Sequence[str],
@@ -135,6 +136,8 @@ def binding(
         >>> result.table()["term"][-2:].tolist()
         ['nonpolar', 'total']
     """
+    pb = pb if isinstance(pb, PBSolvent) else flag("pb", pb)
+    sites = alanine if alanine is None or isinstance(alanine, str) else _residues(alanine)
     files = BindingFiles(*map(_path, (decomposition, residue_plot, heat_map, running_mean, bfactor_pdb)))
     door = Door.of("binding", words, model, device)
     if pb and "gb" in door.given:
@@ -150,7 +153,8 @@ def binding(
         ligands=_ligands(ligand), receptor=receptor, strip=strip, reading=reading, models=models, frames=trajectory,
         receptor_frames=PartFrames(_paths("receptor_trajectory", receptor_trajectory), _path(receptor_structure)),
         ligand_frames=PartFrames(_paths("ligand_trajectory", ligand_trajectory), _path(ligand_structure)),
-        poses=_path(poses), idecomp=files.scheme if idecomp is None else idecomp, entropy=entropy, alanine=alanine,
+        poses=_path(poses, "poses"), idecomp=files.scheme if idecomp is None else idecomp,
+        entropy=entropy, alanine=sites,
         compare=_path(compare), pb=_pb_solvent(pb, nonlinear, pb_surface, spacing, padding), one_four=one_four,
         cutoff=cutoff, variant=variant, precision=precision, device=device, model=door.model, like=like, strict=strict,
     )  # fmt: skip
@@ -220,8 +224,16 @@ def _pb_solvent(
     return PBSolvent(kind, **{name: value for name, value in own.items() if value is not None})  # type: ignore[arg-type]
 
 
-def _path(given: Path_ | None) -> Path | None:
-    return None if given is None else Path(given)
+def _residues(given: Sequence[int]) -> list[int]:
+    """Numbers of residues. Raises InputError for anything else."""
+    found = array("alanine", given, "iu", "numbers of residues")
+    if found.ndim != 1:
+        raise InputError(f"alanine has shape {found.shape}; a list of numbers of residues, or a selection is needed")
+    return [int(number) for number in found]
+
+
+def _path(given: Path_ | None, name: str = "path") -> Path | None:
+    return None if given is None else file_path(given, name)
 
 
 def _paths(name: str, given: Paths) -> tuple[Path, ...]:

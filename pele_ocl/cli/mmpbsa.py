@@ -145,7 +145,10 @@ def mmpbsa(
     if given["groups"] is not None and any(given[name] for name in parts):
         raise click.UsageError("-yr and -yl are of AMBER's files; with -cg frames of the parts are -rt and -lt")
     given |= {name: paths for name, paths in parts.items() if paths}
-    given["trajectory"] = gromacs_trajectory or words.pop("trajectory", ())
+    trajectory = words.pop("trajectory", ())
+    if gromacs_trajectory and trajectory:
+        raise click.UsageError("choose one of -y and -ct; both are frames of the complex")
+    given["trajectory"] = gromacs_trajectory or trajectory
     with ProgressLine("Energy of frames") as progress:
         result = run_of(**given, **words, progress=progress)
     show(result, as_json, verbose)

@@ -96,6 +96,19 @@ def texts(name: str, values: object) -> tuple[str, ...]:
     return tuple(values)
 
 
+def rows(name: str, values: object, needed: str, kind: type, least: int = 2, most: int = 3) -> list[Any]:
+    """Return the values as a list; raise InputError unless each is of a class, or a list of so many values."""
+    if not isinstance(values, Iterable) or isinstance(values, str | bytes | Mapping):
+        raise InputError(f"{name} is {described(values)}; a list is needed")
+    found = list(values)
+    for each in found:
+        if not isinstance(each, kind) and not (
+            isinstance(each, tuple | list | np.ndarray) and np.ndim(each) == 1 and least <= len(each) <= most
+        ):
+            raise InputError(f"one of {name} is {described(each)}; {needed} is needed")
+    return found
+
+
 def file_paths(name: str, values: object) -> tuple[str | PathLike[str], ...]:
     """Return the values as a tuple, each as it is; raise InputError unless they are several paths."""
     if not isinstance(values, Iterable) or isinstance(values, str | bytes | Mapping):
@@ -157,6 +170,49 @@ def positions_of(values: object, name: str = "positions") -> NDArray[np.float64]
     if found.ndim != 2 or found.shape[1] != 3:
         raise InputError(f"{name} have shape {found.shape}; (n, 3) is needed")
     return found
+
+
+def _function(name: str, value: object) -> None:
+    if not callable(value):
+        raise InputError(f"{name} is {described(value)}; a function is needed")
+
+
+def _provenance(name: str, value: object) -> None:
+    if not hasattr(value, "of_call"):
+        raise InputError(f"{name} is {described(value)}; a pele_ocl.jobs.Provenance is needed")
+
+
+# Keywords that are of one kind in all functions that are checked.
+_KINDS: dict[str, Callable[[str, Any], object]] = {
+    **dict.fromkeys("strict per_residue neutralize keep_map nonlinear entropy resume overwrite field".split(), flag),
+    "models": lambda name, value: choice(name, value, ("one", "all")),
+    "errors": lambda name, value: choice(name, value, ("raise", "record")),
+    "precision": text,
+    **dict.fromkeys(
+        "table folder compare decomposition residue_plot heat_map running_mean bfactor_pdb receptor_structure "
+        "ligand_structure write_pairs reports plot".split(), lambda name, value: file_path(value, name),
+    ),
+    "progress": callback,
+    **dict.fromkeys("watch call tell show".split(), _function),
+    "provenance": _provenance,
+}  # fmt: skip
+
+
+def checked(function: F) -> F:
+    """Let a public function refuse values of the wrong kind before it begins, for the keywords of `_KINDS`.
+
+    None passes, as a keyword that was not given. Raises InputError.
+    """
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+
+    @wraps(function)
+    def checking(*arguments: Any, **keywords: Any) -> Any:
+        for name, value in (*zip(names, arguments, strict=False), *keywords.items()):
+            if value is not None and name in _KINDS:
+                _KINDS[name](name, value)
+        return function(*arguments, **keywords)
+
+    return cast(F, checking)
 
 
 def former_keywords(**names: str) -> Callable[[F], F]:

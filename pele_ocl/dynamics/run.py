@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from numpy.typing import ArrayLike
 
 from ..atoms import Atoms
-from ..common.arguments import callback, choice, described, file_path, flag, whole_number
+from ..common.arguments import callback, checked, choice, described, file_path, flag, whole_number
 from ..common.errors import InputError, KeywordError, PeleError
 from ..common.inputfile import InputFile
 from ..common.notes import note
@@ -41,6 +41,7 @@ Structure = Atoms | str | PathLike[str]
 Watch = Callable[[Simulation], None]
 
 
+@checked
 def simulate(
     what: Structure | Sequence[Structure],
     output: str | PathLike[str],
@@ -186,7 +187,8 @@ def simulate(
     structures = tuple(of if isinstance(of, Atoms) else Path(file_path(of)) for of in listed)
     files = tuple(of for of in structures if isinstance(of, Path))
     spec = SimulateSpec(
-        paths=structures, output=str(output), n_steps=n_steps, replicas=replicas, together=replicas_per_device,
+        paths=structures, output=str(file_path(output, "output")), n_steps=n_steps, replicas=replicas,
+        together=replicas_per_device,
         every=report_every, reading=replace(door.reading, structures=files, solvent=solvent), options=options,
         held=held.each, trajectory=trajectory_format, by_temperature=trajectory_of == "temperature", minimized=minimize,
         strict=flag("strict", strict), resume=flag("resume", resume), shard=part,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from numpy.typing import ArrayLike
 
 from ..atoms import Atoms
+from ..common.arguments import checked
 from ..common.errors import KeywordError, refuse_for_atoms
 from ..common.modules import make_callable
 from ..gb_models.solvent_model import SolventModel
@@ -46,6 +47,7 @@ def energy(
 ) -> EnergyResult: ...  # fmt: skip
 @overload
 def energy(atoms: str | PathLike[str] | Sequence[str | PathLike[str]], **words: Any) -> Any: ...
+@checked
 def energy(
     atoms: Atoms | str | PathLike[str] | Sequence[str | PathLike[str]],
     *,

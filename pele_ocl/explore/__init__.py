@@ -88,9 +88,10 @@ def explore(
     launcher without explorers.
     """
     call = call_of(
-        control, explorers=explorers, output=output, seed=seed, steps=steps, complexes=complexes, words=set,
-        templates=templates, obc=obc, pele_data=pele_data, guess_radii=guess_radii, precision=precision, device=device,
-        resume=resume, workers=workers, scheduler=scheduler, shard=shard, progress=progress, watch=watch,
+        control, explorers=explorers, output=output, seed=seed, steps=steps, complexes=complexes,
+        words={} if set is None else set, templates=templates, obc=obc, pele_data=pele_data, guess_radii=guess_radii,
+        precision=precision, device=device, resume=resume, workers=workers, scheduler=scheduler, shard=shard,
+        progress=progress, watch=watch,
     )  # fmt: skip
     return call.result()
 

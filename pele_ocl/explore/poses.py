@@ -124,6 +124,6 @@ def clashes_of(atoms: Atoms, ligand: Indices, receptor: Indices, poses: Iterable
     found = []
     for positions in poses:
         shares = np.linalg.norm(positions[ours][:, None] - positions[theirs], axis=2) / sums
-        found.append((np.count_nonzero(shares < CLASH), np.fmin.reduce(shares, axis=None)))
+        found.append((np.count_nonzero(shares < CLASH), np.fmin.reduce(shares, axis=None, initial=np.nan)))
     counts, closest = np.array(found, np.float64).reshape(-1, 2).T
     return counts, closest

@@ -142,7 +142,7 @@ class Refiner:
         """Choose the atoms that move: the ligand, and residues with an atom within `moving_radius` of it, (n,)."""
         positions = positions_of(positions)
         apart = positions[:, None] - positions[self.ligand]
-        close = (np.einsum("ijk,ijk->ij", apart, apart) <= self.moving_radius**2).any(axis=1)
+        close = (np.einsum("ijk,ijk->ij", apart, apart) <= min(self.moving_radius, 1e9) ** 2).any(axis=1)
         assert self.atoms.labels is not None
         residues = self.atoms.labels.residue_index
         mask: NDArray[np.bool_] = np.isin(residues, np.unique(residues[close]))

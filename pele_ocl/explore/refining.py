@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
-from ..common.arguments import callback, choice, file_path, former_keywords, numbers
+from ..common.arguments import callback, checked, choice, file_path, former_keywords, numbers
 from ..common.errors import FormatError, KeywordError
 from ..common.notes import heard_notes, note, with_notes
 from ..common.variant import Progress
@@ -207,6 +207,7 @@ class RefineBatch(Reported):
 
 
 @former_keywords(near="moving_radius", hold="restraint", free="free_radius")
+@checked
 def refine(
     what: Atoms | Path_,
     poses: Path_ | Sequence[Path_] | Floats = (),

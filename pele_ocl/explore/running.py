@@ -259,7 +259,7 @@ def call_of(
         several = (paths,) if isinstance(paths, str | PathLike) else file_paths(name, paths)
         return tuple(map(Path, several))
 
-    given = instance("set", words or {}, dict, "a dictionary of texts by word")
+    given = instance("set", {} if words is None else words, dict, "a dictionary of texts by word")
     files = ForceFieldFiles(
         listed("templates", templates), listed("obc", obc), listed("pele_data", pele_data), guess_radii
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -47,6 +47,7 @@ DEFAULT_IONS: Requests = {"NA": "auto", "CL": "auto"}
 CLOSE = 1e-3  # A; points closer to an atom get the potential of this distance
 
 
+@arguments.checked
 def ions(
     what: Atoms | str | PathLike[str],
     output: str | PathLike[str] | None = None,
@@ -90,6 +91,8 @@ def ions(
         >>> pele_ocl.ions(solute, add={"NA": 1}, spacing=2).net_charge
         -1.0
     """
+    if add is not None and not isinstance(add, Mapping):
+        raise InputError(f"add is {arguments.described(add)}; a dictionary of numbers by name is needed")
     if neutralize and concentration is not None:
         raise KeywordError("choose one of `neutralize` and `concentration`")
     if not add and not neutralize and concentration is None:

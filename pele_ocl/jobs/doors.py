@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ..common.arguments import described, file_path
+from ..common.arguments import described, file_path, instance
 from ..common.errors import InputError, KeywordError, refuse_for_atoms
 from ..common.inputfile import read_file
 from ..common.modules import public
@@ -68,6 +68,8 @@ class Door:
         for word in words:
             if word not in known:
                 raise TypeError(f"{name}() got an unexpected keyword argument {word!r}")
+        if reading is not None:
+            instance("reading", reading, Reading, "a pele_ocl.jobs.Reading")
         number = None if isinstance(model, SolventModel | None) else model
         of_solvent = {word: words[word] for word in _OF_SOLVENT if word in words}
         of_reading = {word: words[word] for word in _OF_READING if word in words}

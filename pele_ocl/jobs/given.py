@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..atoms import Atoms, Taken
-from ..common.arguments import described, file_path
+from ..common.arguments import described, file_path, instance
 from ..common.errors import InputError, KeywordError
 from ..common.inputfile import InputFile, read_file
 from ..reading import Reading
@@ -36,6 +36,8 @@ def reading_of(reading: Reading | None, options: Mapping[str, Any]) -> Reading:
     unknown = sorted(set(options) - set(Reading.__dataclass_fields__))
     if unknown:
         raise TypeError(f"unexpected keyword argument {unknown[0]!r}")
+    if reading is not None:
+        instance("reading", reading, Reading, "a pele_ocl.jobs.Reading")
     if reading is not None and options:
         raise KeywordError(f"choose one of `reading` and `{next(iter(options))}`")
     return Reading(**options) if reading is None else reading

@@ -83,15 +83,16 @@ class MapResult:
         inputs : files that are read, which `path` must not be; progress : called with the share written, 0 to 1
         """
         if arguments.file_path(path).suffix.lower() == ".png":
-            draw_slices(path, self.map, [*self.sources, *inputs])
+            draw_slices(path, self.map, [*self.sources, *arguments.file_paths("inputs", inputs)])
             return
         several = holds_several(path)
         write_map(
             path, self.map, unit=self.unit, attributes=self.attributes, extra=self.extra if several else {},
-            inputs=[*self.sources, *inputs], progress=progress,
+            inputs=[*self.sources, *arguments.file_paths("inputs", inputs)], progress=progress,
         )  # fmt: skip
 
 
+@arguments.checked
 def convert(
     path: Path_, output: Path_ | None = None, *, unit: str | None = None, from_unit: str | None = None,
     temperature: float | None = None, png: Path_ | None = None, call: Call | None = None,
@@ -112,6 +113,10 @@ def convert(
         require_map_suffix(arguments.file_path(output, "output"))
     if png is not None:
         require_png(arguments.file_path(png, "png"))
+    if unit is not None:
+        arguments.text("unit", unit)
+    if temperature is not None:
+        arguments.number("temperature", temperature, "a number of K")
     source = read_file(arguments.file_path(path))
     before = with_unit(source.path, read_map(source), from_unit)
     map_ = _in_unit(source.path, before, unit, temperature)
@@ -129,6 +134,7 @@ def convert(
     return found
 
 
+@arguments.checked
 def mapmath(
     *terms: Map | Path_, mean: bool = False, scale: float = 1.0, onto_first: bool = False, output: Path_ | None = None,
     png: Path_ | None = None, call: Call | None = None, progress: Progress | None = None,
@@ -145,6 +151,7 @@ def mapmath(
     Returns a MapResult, in the unit of the first map. Raises InputError for signs too many or too few, for maps on
     other grids, and for units that cannot be converted.
     """
+    arguments.number("scale", scale)
     signs, given = _parsed(terms, arguments.flag("mean", mean))
     if output is not None:
         require_map_suffix(arguments.file_path(output, "output"))
@@ -235,9 +242,10 @@ class Samples:
         points = {} if self.points is None else {"points": str(self.points), "points_sha256": self.points.sha256}
         attributes = {**provenance(self.source, self.call), **points, "temperature": self.map.temperature}
         inputs = [each for each in (self.source, self.points) if each is not None]
-        write_table(Path(path), columns, {"position": "A", "value": self.map.unit}, attributes, inputs)
+        write_table(arguments.file_path(path), columns, {"position": "A", "value": self.map.unit}, attributes, inputs)
 
 
+@arguments.checked
 def sample_map(
     map_: Map | Path_, points: Atoms | Path_ | Floats, *, model: int | None = None,
     outside: Literal["error", "nan"] = "error", output: Path_ | None = None, call: Call | None = None,

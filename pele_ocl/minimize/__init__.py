@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, overload
 from numpy.typing import ArrayLike
 
 from ..atoms import Atoms
-from ..common.arguments import former_keywords
+from ..common.arguments import checked, described, file_path, former_keywords
 from ..common.errors import InputError, KeywordError
 from ..common.modules import make_callable
 from ..common.variant import Progress
@@ -51,6 +51,7 @@ def minimize(what: What, *, trajectory: Trajectory | Paths, **options: Any) -> M
 @overload
 def minimize(what: Sequence[What], **options: Any) -> MinimizeBatch: ...
 @former_keywords(largest="max_gradient", energy_change="energy_tolerance", restore="bond_repair")
+@checked
 def minimize(
     what: What | Sequence[What],
     *,
@@ -185,19 +186,24 @@ def minimize(
         "variant": variant, "device": device, "model": solvent,
     }  # fmt: skip
     held = Held.of(restrain, distance, torsion, reference, freeze)
+    if not isinstance(terms, list | tuple):
+        raise InputError(f"terms are {described(terms)}; a list of restraints is needed")
     if len(terms) or frozen is not None:
         if held != Held():
             raise InputError("choose one of `terms` and `restrain`, and one of `frozen` and `freeze`")
         options |= {"terms": terms, "frozen": frozen}
     tell = None if progress is None else (lambda done, n, _: progress(done / n))
     place = Place(workers, scheduler, None if device is None else str(device))
+    if output is not None:
+        file_path(output, "output")
+    target = "" if output is None else str(output)  # whose "/" at the end means a folder
     run = Run(
         MinimizeSpec(
-            "" if output is None else str(output), reads, options, strict, held.referring(reads),
+            target, reads, options, strict, held.referring(reads),
             Provenance() if provenance is None else provenance,
         ),
         taken, models, None if table is None else Path(table), resume, place,
-        Shard.of(shard) if isinstance(shard, str) else shard, errors, watch or tell,
+        Shard.of(shard) if isinstance(shard, str) else shard, errors, tell if watch is None else watch,
     )  # fmt: skip
     return run.minimized(what)
 

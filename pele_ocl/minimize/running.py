@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..atoms import Atoms
-from ..common.arguments import callback, choice, described, file_path
+from ..common.arguments import callback, choice, described, file_path, texts
 from ..common.errors import InputError, KeywordError
 from ..common.inputfile import read_file
 from ..common.notes import note, one_line
@@ -245,7 +245,8 @@ def terms_listed(terms: str | Sequence[str] | None) -> list[str] | None:
     """
     if terms is None:
         return None
-    names = ["_".join(name.split()) for name in (terms.split(",") if isinstance(terms, str) else terms)]
+    given = terms.split(",") if isinstance(terms, str) else texts("only_terms", terms)
+    names = ["_".join(name.split()) for name in given]
     unknown = next((name for name in names if name not in (*ALL_TERMS, *GROUPS)), None)
     if unknown is not None:
         raise InputError(

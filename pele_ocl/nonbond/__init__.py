@@ -7,6 +7,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..atoms import Atoms, Floats
+from ..common.arguments import checked
 from ..common.errors import refuse_for_atoms
 from ..common.modules import make_callable
 from ..common.variant import Progress
@@ -35,6 +36,7 @@ def nonbond(
     pairs: Pairs | str | PathLike[str] | None = ...,
     **words: Any,
 ) -> Any: ...
+@checked
 def nonbond(
     atoms: Atoms | str | PathLike[str] | Sequence[str | PathLike[str]],
     pairs: Pairs | str | PathLike[str] | None = None,
@@ -92,8 +94,9 @@ def nonbond(
         refuse_for_atoms(models=models != "one", strict=strict, write_pairs=write_pairs)
     if isinstance(atoms, Atoms) and isinstance(pairs, PairList | AllPairs) and not words and not isinstance(model, int):
         plan = Nonbond(
-            atoms, pairs, solvent=solvent or "gb", gradient=gradient, variant=variant, precision=precision,
-            device=device, model=model, internal_dielectrics=internal_dielectrics, progress=progress,
+            atoms, pairs, solvent="gb" if solvent is None else solvent, gradient=gradient, variant=variant,
+            precision=precision, device=device, model=model, internal_dielectrics=internal_dielectrics,
+            progress=progress,
         )  # fmt: skip
         return plan.evaluate(born_radii=born_radii, profile=True)
     from .door import evaluated

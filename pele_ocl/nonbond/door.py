@@ -28,8 +28,9 @@ def evaluated(
     models: Literal["one", "all"], strict: bool, write_pairs: str | PathLike[str] | None, words: Mapping[str, Any],
 ) -> Any:  # fmt: skip
     """Evaluate as `nonbond` does."""
+    words = _in_vacuum(words, solvent)
     vacuum = "solvent='vacuum'" if solvent == "vacuum" else "gb='none'"
-    door = Door.of("nonbond", {**_in_vacuum(words, solvent), "progress": progress}, model, device, vacuum)
+    door = Door.of("nonbond", {**words, "progress": progress}, model, device, vacuum)
     is_listed = isinstance(pairs, PairList | AllPairs)
     if cutoff is not None and pairs is not None:
         raise KeywordError("choose one of `pairs` and `cutoff`")
@@ -85,7 +86,7 @@ def _with_pairs(door: Door, spec: NonbondSpec, given: Given, target: Path, alone
 
 def _in_vacuum(words: Mapping[str, Any], solvent: str | None) -> Mapping[str, Any]:
     """Keywords of the solvent, where `solvent="vacuum"` leaves it out."""
-    choice("solvent", solvent or "gb", ("gb", "vacuum"))
+    choice("solvent", "gb" if solvent is None else solvent, ("gb", "vacuum"))
     if words.get("gb") == "none" and solvent == "gb":
         raise KeywordError("`gb='none'` has no solvent; leave out `solvent`, which would play no part")
     if words.get("gb") == "none" or solvent != "vacuum":

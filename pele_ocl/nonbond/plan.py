@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..atoms import Atoms, Floats
-from ..common.arguments import callback, flag
+from ..common.arguments import callback, flag, is_among
 from ..common.errors import InputError
 from ..common.variant import Progress
 from ..gb_models.solvent_model import SolventModel
@@ -73,7 +73,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
             raise InputError(
                 f"the model {model.gb} is part of whole energies; pairs take obc2, Born radii and internal_dielectrics"
             )
-        atoms = atoms if solvent == "vacuum" else model.choose_radii(atoms)
+        atoms = atoms if is_among(solvent, ("vacuum",)) else model.choose_radii(atoms)
         check_molecule(atoms, pairs, solvent)
         self.dielectrics = (
             np.full(len(atoms), model.solute_dielectric)

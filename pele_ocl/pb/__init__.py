@@ -76,6 +76,7 @@ _MODEL_FIELDS = {  # fields of PBModel by the keywords of `pb`
 def pb(what: Atoms, model: PBModel | None = None, **options: Any) -> PBResult: ...
 @overload
 def pb(what: Path_, model: PBModel | int | None = None, **options: Any) -> Any: ...
+@arguments.checked
 def pb(
     what: Atoms | Path_, model: PBModel | int | None = None, *, grids: Grid | Sequence[Grid] | None = None,
     spacing: float = 0.5, padding: float = 10.0, wide: bool | None = None, radii: ArrayLike | str | None = None,
@@ -131,6 +132,7 @@ def pb(
     if not isinstance(what, Atoms) and arguments.file_path(what, "the structure").suffix.lower() == ".in":
         _refuse_for_apbs({**keywords, **read})
         return run_apbs(read_file(what), device, show, progress)
+    arguments.number("ionic_strength", ionic_strength, "a number of mol/L, 0 to 20,")
     if output is not None:
         require_map_suffix(arguments.file_path(output, "output"))
     if pqr is not None and arguments.file_path(pqr, "pqr").suffix.lower() != ".pqr":
@@ -183,12 +185,15 @@ def pb(
     return result
 
 
+_ION = "a PBIon, or its charge, e, concentration, mol/L, and radius, A,"
+
+
 def _model_of(
     like: str | None, nonlinear: bool, ionic_strength: float, ion: Sequence[PBIon | tuple[float, ...]],
     constants: dict[str, Any],
 ) -> PBModel:  # fmt: skip
     """Make the model of the names of its constants."""
-    ions = tuple(each if isinstance(each, PBIon) else PBIon(*each) for each in ion)
+    ions = tuple(each if isinstance(each, PBIon) else PBIon(*each) for each in arguments.rows("ion", ion, _ION, PBIon))
     if ions and ionic_strength:
         raise KeywordError("choose one of `ionic_strength` and `ion`")
     program = {} if like is None else LIKE_APBS

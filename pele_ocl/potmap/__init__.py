@@ -78,6 +78,7 @@ def potmap(
 ) -> FramePotentials: ...
 @overload
 def potmap(what: Sequence[Path_], grid: Grid | None = None, **options: Any) -> MapBatch: ...
+@arguments.checked
 def potmap(
     what: Atoms | Path_ | Sequence[Path_],
     grid: Grid | None = None,
@@ -190,7 +191,7 @@ def potmap(
     if combine is not None:
         arguments.choice("combine", combine, COMBINATIONS)
     outputs = _files("output", output)
-    programs = (scene,) if isinstance(scene, str) else tuple(scene)
+    programs = (scene,) if isinstance(scene, str) else arguments.texts("scene", scene)
     end, unit_of_files = color_max, unit
     if arguments.flag("for_surface", for_surface):
         end = (PB_SURFACE_END if method == PB_METHOD else FOR_SURFACE_END) if end is None else end
@@ -219,7 +220,7 @@ def potmap(
     if trajectory is None:
         given = {"frames": frames, "topology": topology, "at_atoms": at_atoms}
         named = [name for name, value in given.items() if value is not None]
-        named += ["image"] if image != "auto" else []
+        named += [] if arguments.is_among(image, ("auto",)) else ["image"]
         named += ["align"] if align is not False else []
         if named:
             raise KeywordError(f"`{named[0]}` is about a trajectory; give one with `trajectory`")

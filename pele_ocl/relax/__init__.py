@@ -7,7 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from ..common.arguments import former_keywords
+from ..common.arguments import checked, file_path, former_keywords
 from ..common.modules import make_callable
 from ..common.variant import Progress
 from ..jobs.provenance import Provenance
@@ -41,6 +41,7 @@ def relax(
     what: Sequence[str | PathLike[str]], protocol: str | Protocol = "alphafold", **options: Any
 ) -> RelaxBatch: ...
 @former_keywords(like="protocol", path="what")  # type: ignore[misc]  # options are these keywords
+@checked
 def relax(
     what: str | PathLike[str] | Sequence[str | PathLike[str]],
     protocol: str | Protocol = "alphafold",
@@ -91,12 +92,14 @@ def relax(
     from .running import relaxed
     from .spec import RelaxSpec
 
-    spec = RelaxSpec(
-        "" if output is None else str(output), protocol, close_gaps, max_iterations, precision, device, strict
-    )
+    if output is not None:
+        file_path(output, "output")
+    target = "" if output is None else str(output)  # whose "/" at the end means a folder
+    spec = RelaxSpec(target, protocol, close_gaps, max_iterations, precision, device, strict)
     tell = None if progress is None else (lambda done, n, _: progress(done / n))
     path = None if table is None else Path(table)
-    return relaxed(what, spec, path, resume, errors, watch or tell, Provenance() if provenance is None else provenance)
+    told = tell if watch is None else watch
+    return relaxed(what, spec, path, resume, errors, told, Provenance() if provenance is None else provenance)
 
 
 make_callable(__name__)

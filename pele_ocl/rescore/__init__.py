@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..common.arguments import checked, file_path
 from ..common.errors import FormatError
 from ..common.inputfile import read_file
 from ..common.modules import make_callable
@@ -39,6 +40,7 @@ _OF_EXPLORE = (
 )
 
 
+@checked
 def rescore(
     folder: str | PathLike[str],
     structure: str | PathLike[str] | None = None,
@@ -75,7 +77,7 @@ def rescore(
     Returns a RescoreResult; poses that failed have NaN and a reason in `poses.errors`. Raises FormatError for a folder
     that holds no run and files that cannot be read, and InputError for a control file that names no ligand.
     """
-    run = find_run(folder, control)
+    run = find_run(file_path(folder, "folder"), control)
     if plot is not None:
         require_picture(plot)
     if reports is not None and Path(reports).exists() and not Path(reports).is_dir():

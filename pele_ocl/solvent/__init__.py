@@ -9,6 +9,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..atoms import Atoms
+from ..common.arguments import checked
 from ..common.errors import refuse_for_atoms
 from ..common.modules import make_callable
 from ..common.variant import Progress
@@ -41,6 +42,7 @@ def solvent(
 ) -> SolventResult: ...  # fmt: skip
 @overload
 def solvent(atoms: str | PathLike[str] | Sequence[str | PathLike[str]], **words: Any) -> Any: ...
+@checked
 def solvent(
     atoms: Atoms | str | PathLike[str] | Sequence[str | PathLike[str]],
     *,

@@ -138,13 +138,14 @@ class View:
 
         Raises InputError if plotly or matplotlib is not installed, and FormatError for another suffix.
         """
-        every = [*self.inputs, *inputs]
+        every = [*self.inputs, *arguments.file_paths("inputs", inputs)]
         if arguments.file_path(path).suffix.lower() == _PICTURE:
             self.shown.save_picture(path, every)
         else:
             self.shown.save_page(path, every)
 
 
+@arguments.checked
 def view(
     what: Atoms | Path_,
     output: Path_ | Sequence[Path_] = (),
