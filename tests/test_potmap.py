@@ -529,7 +529,7 @@ def test_a_point_on_an_atom(device, precision, variant):
         potmap(atoms, grid, **options)
     assert str(error.value) == (
         "grid point (2, 2, 3) at 1, 2, 3 A stands on atom 1, where the potential is infinite; choose another spacing "
-        "or origin, or give points near atoms the potential of a minimum distance (--min-distance 1, say)"
+        "or origin, or give points near atoms the potential of a minimum distance (`min_distance=1`, say)"
     )
     clamped = potmap(atoms, grid, min_distance=0.5, **options).map.values
     cutoff = 12.0 if variant == "cutoff" else None
