@@ -193,7 +193,7 @@ _KINDS: dict[str, Callable[[str, Any], object]] = {
         "ligand_structure write_pairs reports plot".split(), lambda name, value: file_path(value, name),
     ),
     "progress": callback,
-    **dict.fromkeys("watch call tell show".split(), _function),
+    **dict.fromkeys("watch tell show".split(), _function),
     "provenance": _provenance,
 }  # fmt: skip
 

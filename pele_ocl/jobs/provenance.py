@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..atoms import Atoms
+from ..common.arguments import described
+from ..common.errors import InputError
 from ..common.inputfile import InputFile
 from ..report import Report
 from .journal import make_folder
@@ -40,6 +42,8 @@ def with_coordinates(call: Call | None, coordinates: InputFile | Path | None) ->
 
 def provenance(source: InputFile | None, call: Call | None = None) -> dict[str, Any]:
     """Facts of a file of results: the input and its SHA-256, then the call's; only the program without one."""
+    if call is not None and not callable(call):
+        raise InputError(f"call is {described(call)}; a function of a path is needed")
     read = {} if source is None else {"input": str(source), "input_sha256": source.sha256}
     return {**read, **({"software": software()} if call is None or source is None else call(source.path))}
 
