@@ -544,6 +544,19 @@ def test_keywords_of_functions_that_do_not_go_together(atoms, tmp_path):
             getattr(pele_ocl, name)(atoms, models="all")
     with pytest.raises(TypeError, match="unexpected keyword argument 'ionic'"):
         pele_ocl.energy(PEPTIDE, ionic=0.1)
+    for name, word, meant in (
+        ("energy", "precison", "precision"), ("energy", "ionicstrength", "ionic_strength"),
+        ("pb", "spacin", "spacing"), ("potmap", "selct", "select"), ("minimize", "max_iteration", "max_iterations"),
+        ("simulate", "replica", "replicas"),
+    ):  # fmt: skip
+        with pytest.raises(TypeError, match=rf"^{name}\(\) got an .*'{word}'; did you mean '{meant}'\?$"):
+            getattr(pele_ocl, name)(
+                PEPTIDE, **{word: 1}, **({"output": "out", "steps": 1} if name == "simulate" else {})
+            )
+    with pytest.raises(AttributeError, match="'minimise'; did you mean 'minimize'"):
+        _ = pele_ocl.minimise
+    with pytest.raises(InputError, match="is of type EnergyResult, which its `save` writes to a file"):
+        pele_ocl.energy(pele_ocl.energy(atoms))
     assert pele_ocl.energy(atoms, gb="gbn2").total == pele_ocl.energy(atoms, model=SolventModel(gb="gbn2")).total
 
 

@@ -28,6 +28,7 @@ from ..jobs.provenance import Call, origin, record_head
 from ..jobs.records import entries
 from ..pb_model import PBModel
 from ..potential_model import PotentialModel
+from ..report import Column, Report
 from .error import MapError
 from .variants import VARIANTS
 
@@ -115,6 +116,16 @@ class PotmapResult:
     def evals_per_second(self) -> float:
         """Atoms times points, of all models, over the kernels' seconds."""
         return self.n_models * self.n_atoms * len(self.map.grid) / max(self.seconds["kernel"], 1e-9)
+
+    def table(self) -> Report:
+        """Return a row for the map, of models and frames for each statistic: least, largest and mean value."""
+        maps = dict(self.maps) or {"potential": self.map}
+        points = " x ".join(map(str, self.map.grid.shape))
+        columns: dict[str, Any] = {"map": list(maps)}
+        for name in ("min", "max", "mean"):
+            columns[name] = Column([map_facts(of)[name] for of in maps.values()], self.unit, ",.4g")
+        facts = {"settings": dict(self.settings), "device": self.device}
+        return Report(f"Potential of {self.n_atoms:,} atoms at {points} points", columns, facts)
 
     def to_json(self) -> dict[str, Any]:
         """Record of the map, the object that the command's `--json` prints, but for its seconds."""
