@@ -513,10 +513,14 @@ def test_a_function_gives_what_its_command_does(name, words, keywords, tmp_path)
         assert rows(by_command) == rows(by_function) == rows(saved), kind
         assert result.table()._repr_html_()
         assert len(repr(result).splitlines()) == 1
+        if kind == "frames":
+            assert f"total {result.total.mean():.3f} kcal/mol" in repr(result)
         assert path.name in result.text()
     table = tmp_path / "several.csv"
     done = run(name, PEPTIDE, models, *words, "--json", "-o", table)
     several = function([PEPTIDE, models], **keywords, output=tmp_path / "again.csv")
+    assert f"{several.total[0]:.3f} kcal/mol" in repr(several)
+    assert "1 failed: gone.pdb: no such file" in repr(function([PEPTIDE, "gone.pdb"], **keywords))
     assert [untimed(of) for of in several.to_json()] == [untimed(json.loads(of)) for of in done.stdout.splitlines()]
     assert rows(table) == rows(tmp_path / "again.csv")
     assert not several.errors
