@@ -233,7 +233,9 @@ def _submodule(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != full:
             raise
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+        from .common.errors import meant
+
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{meant(name, __all__)}") from None
 
 
 def __dir__() -> list[str]:

@@ -19,6 +19,7 @@ from .formats.tables import write_table
 __all__ = ["Column", "Report", "Reported", "text_table"]
 
 _MOST_ROWS = 24  # that a repr shows: the first and the last ones
+_WIDEST = 120  # characters of a line of a table; more columns follow below
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,12 +30,14 @@ class Column:
         numbers are not known
     unit : "" for texts and plain numbers; form : of a number for people, ".3f" say; head : for people, by default the
         name with blanks
+    shown : False for a column of files alone, which tables for people leave out
     """
 
     values: ArrayLike
     unit: str = ""
     form: str = ",.3f"
     head: str = ""
+    shown: bool = True
 
 
 class Report:
@@ -99,7 +102,7 @@ class Report:
 
     def _cells(self) -> tuple[list[str], list[list[str]], str]:
         """Heads, rows and alignment of the table for people."""
-        shown = [name for name in self.keys() if self[name].ndim == 1]
+        shown = [name for name in self.keys() if self[name].ndim == 1 and self.columns[name].shown]
         n = len(self)
         rows = range(n) if n <= _MOST_ROWS else [*range(_MOST_ROWS - 4), -1, *range(n - 3, n)]
         heads = [self._head(name) for name in shown]
@@ -117,12 +120,18 @@ class Report:
         if value is np.ma.masked:
             return ""
         if isinstance(value, float | np.floating):
-            return format(float(value), self.columns[name].form)
+            text = format(float(value), self.columns[name].form)
+            return text.removeprefix("-") if _is_zero(text) else text
         return one_line(str(value))
 
     def __str__(self) -> str:
         heads, cells, align = self._cells()
-        return f"{self.title}\n{text_table(heads, cells, align)}"
+        widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
+        tables = [
+            text_table([heads[k] for k in block], [[row[k] for k in block] for row in cells], [align[k] for k in block])
+            for block in _blocks(widths)
+        ]
+        return "\n".join([self.title, "\n\n".join(tables)])
 
     __repr__ = __str__
 
@@ -163,7 +172,7 @@ class Reported(Protocol):
         return self.table()._repr_html_()
 
 
-def text_table(heads: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> str:
+def text_table(heads: Sequence[str], rows: Sequence[Sequence[str]], align: Sequence[str]) -> str:
     """Lay out a table for people: columns under heads; align : < or > for each column."""
     lines = [tuple(heads), *map(tuple, rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(heads))]
@@ -171,6 +180,21 @@ def text_table(heads: Sequence[str], rows: Sequence[Sequence[str]], align: str) 
         "  ".join(f"{cell:{side}{width}}" for cell, side, width in zip(line, align, widths, strict=True)).rstrip()
         for line in lines
     )
+
+
+def _blocks(widths: Sequence[int]) -> list[list[int]]:
+    """Share the columns out on tables that fit a line; each begins with the first column, which names the rows."""
+    blocks = [list(range(min(1, len(widths))))]
+    for k in range(1, len(widths)):
+        if len(blocks[-1]) > 1 and sum(widths[of] + 2 for of in blocks[-1]) + widths[k] > _WIDEST:
+            blocks.append([0])
+        blocks[-1].append(k)
+    return blocks
+
+
+def _is_zero(text: str) -> bool:
+    """Tell if a number is written as zero, whose sign would say nothing."""
+    return text.startswith("-") and not any(digit in text for digit in "123456789") and "n" not in text
 
 
 def _plain(values: NDArray[Any]) -> list[Any]:

@@ -61,6 +61,21 @@ def test_a_run_writes_trajectories_and_tables(tmp_path):
         np.testing.assert_allclose(energies.total, own, atol=0.05)  # positions are float32 in the file
 
 
+def test_a_run_that_ends_before_its_first_report_says_so(tmp_path):
+    """In text, in JSON and in Python; a run with a report says nothing."""
+    words = ("--minimize", 0, "--report-every", 20)
+    told = run("simulate", HEXAPEPTIDE, "-o", tmp_path / "run", *words, "--steps", 10)
+    note = "the run has 10 steps and a report every 20: its trajectories have the beginning alone"
+    assert note in told.stderr
+    assert "choose a smaller --report-every" in told.stderr
+    result = pele_ocl.simulate(HEXAPEPTIDE, tmp_path / "python", steps=10, minimize=0, report_every=20)
+    assert any(note in of for of in result.to_json()["notes"])
+    assert len(pele_ocl.trajectory(result.trajectories[0])) == 1
+    enough = pele_ocl.simulate(HEXAPEPTIDE, tmp_path / "enough", steps=20, minimize=0, report_every=20)
+    assert not any("beginning alone" in of for of in enough.notes)
+    assert not any("kcal mol [" in line for line in str(enough.table()).splitlines())
+
+
 TIMES = [0, 0.04, 0.08, 0.12]  # ps
 FORMS = ("nc", "dcd", "xtc", "h5", "xyz")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import shlex
 import shutil
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -16,8 +17,10 @@ import pytest
 from binding_helpers import write_complex
 from conftest import DEVICES
 from explore_run_helpers import write_run
+from test_cli import run
 from trajectory_helpers import moving, write_trajectory
 
+import pele_ocl
 from pele_ocl import Grid, Map, read, write_map
 from pele_ocl.atoms.selection.parser import KNOWN
 from pele_ocl.cli import COMMANDS
@@ -78,9 +81,19 @@ def _two() -> None:
         shutil.copy(shipped("data") / "structures" / "hexapeptide.pdb", f"{name}.pdb")
 
 
+def _ten_tasks() -> None:
+    """Bring the files of the ten tasks: a peptide with hydrogens and without, a complex, its control file, a pose."""
+    _protein("hexapeptide")()
+    heavy = [line for line in Path("protein.pdb").read_text().splitlines() if line[76:78].strip() != "H"]
+    Path("1abc.pdb").write_text("\n".join([*heavy, ""]))
+    write_run(Path())
+    pose = [line for line in Path("complex.pdb").read_text().splitlines() if line[21:22] == "L"]
+    Path("poses.pdb").write_text("\n".join([*pose, "END", ""]))
+
+
 # Pages, and what brings the files that their Python reads.
 RUNNING = {
-    "README.md": _protein("ubiquitin"),
+    "README.md": _ten_tasks,
     "docs/api/README.md": _protein("hexapeptide"),
     "docs/api/maps.md": _protein("hexapeptide"),
     "docs/api/minimization.md": _protein("hexapeptide"),
@@ -123,6 +136,32 @@ def test_python_of_a_page_runs(page, tmp_path, monkeypatch):
     RUNNING[page]()
     for block in blocks:
         exec(compile(block, page, "exec"), {})
+
+
+def test_the_ten_tasks_are_the_same_in_both_doors(tmp_path, monkeypatch):
+    """Each row's command and Python run, in folders of their own, and write the same numbers."""
+    monkeypatch.setenv("PELE_OCL_DEVICE", str(DEVICES[0].index))
+    text = (ROOT / "docs" / "start.md").read_text().split("## Ten tasks")[1].split("\n## ")[0]
+    rows = re.findall(r"\| `pele-ocl (.*?)` \| `(.*?)` \|", text)
+    assert len(rows) == 10
+    doors = tmp_path / "command", tmp_path / "python"
+    for folder in doors:
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        _ten_tasks()
+    for command, python in rows:
+        monkeypatch.chdir(doors[0])
+        run(*shlex.split(command))
+        monkeypatch.chdir(doors[1])
+        exec(python, {"pele_ocl": pele_ocl})
+    written, same = ({path.relative_to(door) for path in door.rglob("*.*") if path.is_file()} for door in doors)
+    assert written == same
+    assert {"relaxed.pdb", "potential.dx", "page.html", "map.dx", "binding.csv"} <= {path.name for path in written}
+    for path in sorted(written):
+        if path.suffix in (".pdb", ".nc", ".csv", ".dx"):
+            both = ((door / path).read_bytes().splitlines() for door in doors)
+            commands, pythons = ([line for line in lines if not line.startswith(b"#")] for lines in both)
+            assert commands == pythons, path
 
 
 def test_python_of_the_minimizing_page_runs(tmp_path, monkeypatch):

@@ -513,10 +513,14 @@ def test_a_function_gives_what_its_command_does(name, words, keywords, tmp_path)
         assert rows(by_command) == rows(by_function) == rows(saved), kind
         assert result.table()._repr_html_()
         assert len(repr(result).splitlines()) == 1
+        if kind == "frames":
+            assert f"total {result.total.mean():.3f} kcal/mol" in repr(result)
         assert path.name in result.text()
     table = tmp_path / "several.csv"
     done = run(name, PEPTIDE, models, *words, "--json", "-o", table)
     several = function([PEPTIDE, models], **keywords, output=tmp_path / "again.csv")
+    assert f"{several.total[0]:.3f} kcal/mol" in repr(several)
+    assert "1 failed: gone.pdb: no such file" in repr(function([PEPTIDE, "gone.pdb"], **keywords))
     assert [untimed(of) for of in several.to_json()] == [untimed(json.loads(of)) for of in done.stdout.splitlines()]
     assert rows(table) == rows(tmp_path / "again.csv")
     assert not several.errors
@@ -544,6 +548,19 @@ def test_keywords_of_functions_that_do_not_go_together(atoms, tmp_path):
             getattr(pele_ocl, name)(atoms, models="all")
     with pytest.raises(TypeError, match="unexpected keyword argument 'ionic'"):
         pele_ocl.energy(PEPTIDE, ionic=0.1)
+    for name, word, meant in (
+        ("energy", "precison", "precision"), ("energy", "ionicstrength", "ionic_strength"),
+        ("pb", "spacin", "spacing"), ("potmap", "selct", "select"), ("minimize", "max_iteration", "max_iterations"),
+        ("simulate", "replica", "replicas"),
+    ):  # fmt: skip
+        with pytest.raises(TypeError, match=rf"^{name}\(\) got an .*'{word}'; did you mean '{meant}'\?$"):
+            getattr(pele_ocl, name)(
+                PEPTIDE, **{word: 1}, **({"output": "out", "steps": 1} if name == "simulate" else {})
+            )
+    with pytest.raises(AttributeError, match="'minimise'; did you mean 'minimize'"):
+        _ = pele_ocl.minimise
+    with pytest.raises(InputError, match="is of type EnergyResult, which its `save` writes to a file"):
+        pele_ocl.energy(pele_ocl.energy(atoms))
     assert pele_ocl.energy(atoms, gb="gbn2").total == pele_ocl.energy(atoms, model=SolventModel(gb="gbn2")).total
 
 

@@ -70,6 +70,9 @@ def test_a_map_makes_its_own_grid_and_writes_every_format(tmp_path):
     found = pele_ocl.potmap(atoms, **SMALL, field=True, output=[tmp_path / "a.h5", tmp_path / "a.mrc"])
     alone = pele_ocl.potmap(atoms, pele_ocl.Grid.around(atoms, 3, 2))  # without its field, by another kernel
     np.testing.assert_allclose(found.map.values, alone.map.values, rtol=1e-5, atol=1e-3)
+    table, record = found.table(), found.to_json()
+    assert [table[name][0] for name in ("min", "max", "mean")] == [record[name] for name in ("min", "max", "mean")]
+    assert " x ".join(map(str, record["shape"])) in str(table)
     for suffix in (".h5", ".dx", ".dx.gz", ".cube", ".mrc", ".ccp4", ".map"):
         found.save(tmp_path / f"b{suffix}")
         np.testing.assert_allclose(

@@ -134,7 +134,7 @@ def test_models_are_relaxed_as_by_the_command(tmp_path):
     result = pele_ocl.relax(HEXAPEPTIDE, "colabfold", output=tmp_path / "p.pdb")
     assert timeless(result.to_json()) == line
     assert (tmp_path / "p.pdb").read_bytes() == (tmp_path / "c.pdb").read_bytes()
-    assert "0 after 1 rounds" in repr(result)
+    assert "0 after 1 round and" in repr(result)
     bad = tmp_path / "bad.pdb"
     bad.write_text("ATOM      1  C1  LIG A   1      11.100  11.100  11.100  1.00  0.00           C\nEND\n")
     batch = pele_ocl.relax([HEXAPEPTIDE, bad], "colabfold", errors="record")

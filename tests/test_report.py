@@ -45,6 +45,24 @@ def test_a_report_prints_and_is_saved(tmp_path):
         Report("", {"a": [1], "b": [1, 2]})
 
 
+def test_a_wide_report_goes_on_below_with_the_names_of_its_rows():
+    names = [f"a_column_{k}" for k in range(20)]
+    of = Report("Wide", {"name": ["x", "y"], **{name: [1.0, 2.0] for name in names}})
+    lines = str(of).split("\n")
+    assert max(map(len, lines)) <= 120
+    heads = [line.split("  ") for line in lines if line.startswith("name")]
+    assert len(heads) > 1
+    assert [head.strip().replace(" ", "_") for line in heads for head in line[1:] if head.strip()] == names
+
+
+def test_people_see_no_sign_of_zero_and_no_columns_of_files():
+    of = Report("Some", {"a": Column([-1e-9, -2.0]), "b": Column([1, 2], shown=False), "c": [-np.inf, np.nan]})
+    assert [line.split() for line in str(of).split("\n")[1:]] == [["a", "c"], ["0.000", "-inf"], ["-2.000", "nan"]]
+    assert "<th" in of._repr_html_()
+    assert ">b<" not in of._repr_html_()
+    assert of.to_json()["columns"]["b"] == [1, 2]
+
+
 def test_a_long_report_shows_its_first_and_last_rows():
     lines = str(Report("Many", {"n": np.arange(1000)})).split("\n")
     assert len(lines) < 30

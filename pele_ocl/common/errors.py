@@ -7,13 +7,31 @@ after ``Error:`` and exits with 1.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from numbers import Real
 from typing import Any
 
+MOST_NEAR = 0.6  # share of equal characters from which a name is suggested for another
 INTERRUPTED = 130  # the exit code after Ctrl-C, as shells have it
 _LONGEST = 4_000  # characters of a sentence
 _LONGEST_VALUE = 80  # of a value in a sentence
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """Suggest the known name that is nearest to a word, as the end of a sentence; "" if none is near."""
+    from difflib import get_close_matches  # `import pele_ocl` does without it
+
+    near = get_close_matches(word, sorted(known), 1, MOST_NEAR)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+class UnexpectedKeywordError(TypeError):
+    """A keyword that a function does not have. known : those that it has beside its signature's"""
+
+    def __init__(self, word: str, known: Iterable[str], function: str = "") -> None:
+        self.word, self.known = word, tuple(known)
+        of = f"{function}() got an " if function else ""
+        super().__init__(f"{of}unexpected keyword argument {word!r}{meant(word, self.known)}")
 
 
 def printable(text: str) -> str:
@@ -49,7 +67,7 @@ def worded(text: str, spell: Callable[[str, str | None], str | None]) -> str:
 
 
 def described(value: object) -> str:
-    """A value for messages: a number or a short text as it is, the type of anything else."""
+    """A value for messages: a number or a short text as it is, the type of anything else; of results how to go on."""
     if isinstance(value, bool) or type(value).__name__ == "bool_":  # NumPy's, which is not imported here
         return str(value)
     if isinstance(value, Real):
@@ -59,7 +77,8 @@ def described(value: object) -> str:
             return "a number beyond all limits"
     if value is None or (isinstance(value, str) and len(value) <= _LONGEST_VALUE):
         return repr(value)
-    return f"of type {type(value).__name__}"
+    saved = ", which its `save` writes to a file" if hasattr(value, "save") and hasattr(value, "to_json") else ""
+    return f"of type {type(value).__name__}{saved}"
 
 
 class PeleError(Exception):

@@ -11,6 +11,8 @@ from operator import attrgetter
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from .errors import UnexpectedKeywordError
+
 if TYPE_CHECKING:
     import inspect
 
@@ -53,7 +55,11 @@ class CallableModule(ModuleType):
         return inspect.signature(self._function)
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
-        return self._function(*arguments, **options)
+        try:
+            return self._function(*arguments, **options)
+        except UnexpectedKeywordError as error:
+            name, own = self.__name__.rpartition(".")[2], self.__signature__.parameters
+            raise UnexpectedKeywordError(error.word, {*error.known, *own}, name) from None
 
 
 def make_callable(name: str) -> None:

@@ -31,3 +31,13 @@ def steps_of(steps: int | None, time: float | str | None, timestep: float) -> in
     if not timestep > 0:
         raise InputError(f"timestep is {timestep:g}; a time above 0 is needed")
     return whole_number("steps", max(1, round(value * _FS[found[2]] / timestep)), most=MOST_STEPS)
+
+
+def notes_of_reports(n_steps: int, every: int) -> tuple[str, ...]:
+    """Say that a run ends before its first report, so that files have its beginning alone."""
+    if every <= n_steps or n_steps == 0:
+        return ()
+    return (
+        f"the run has {n_steps:,} steps and a report every {every:,}: its trajectories have the beginning alone; "
+        "choose a smaller `report_every`",
+    )

@@ -31,6 +31,7 @@ from ..formats.conformation_files import (
 from ..jobs.journal import make_folder
 from ..minimize import MinimizeBatch
 from ..results import Terms
+from .amounts import notes_of_reports
 from .integrators import INTEGRATORS
 from .settings import Settings
 
@@ -245,7 +246,7 @@ class SimulationFiles:
             "precision": simulation.ensemble.precision,
             "dynamics": asdict(simulation.settings),
             "exchanges": self._exchanges(),
-            "notes": list(simulation.notes),
+            "notes": [*simulation.notes, *notes_of_reports(self._n_steps, self._every)],
             "notes_of_structures": [list(each) for each in self.notes],
             "rows": self.table(),
             "trajectories": list(map(str, self.files)),

@@ -228,8 +228,9 @@ def _column(name: str, values: Sequence[Any]) -> Column:
     if name in ("structure", "error"):
         return Column(np.array(["" if value is None else value for value in values], str))
     filled = np.array([0 if value is None else value for value in values])
-    unit = next((unit for end, unit in _UNITS.items() if name.endswith(end)), "")
-    return Column(np.ma.masked_array(filled, unknown) if unknown.any() else filled, unit)
+    end, unit = next(((end, unit) for end, unit in _UNITS.items() if name.endswith(end)), ("", ""))
+    head = name.removesuffix(end).replace("_", " ")
+    return Column(np.ma.masked_array(filled, unknown) if unknown.any() else filled, unit, head=head)
 
 
 _UNITS = {"_kcal_mol": "kcal/mol", "_K": "K", "_ps": "ps"}  # by the ends of names of columns

@@ -27,7 +27,7 @@ from ..jobs.journal import Journal
 from ..jobs.running import run_with
 from ..jobs.shards import Shard
 from ..jobs.sharing import Place
-from .amounts import steps_of
+from .amounts import notes_of_reports, steps_of
 from .files import TRAJECTORIES, TRAJECTORIES_OF
 from .result import Part, Simulated, SimulateResult
 from .settings import temperatures_of
@@ -269,7 +269,7 @@ class _Run:
     def _watched(self, simulation: Simulation) -> None:
         """Look at a simulation of this process before its first step, and after each report."""
         if self._is_new:
-            self._tell(simulation.notes)
+            self._tell([*simulation.notes, *notes_of_reports(self._spec.n_steps, self._spec.every)])
         if self._watch is not None:
             self._watch(simulation)
         self._is_new = False

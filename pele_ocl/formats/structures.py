@@ -35,7 +35,10 @@ def read_structure(path: str | PathLike[str], model: int | None = None) -> Struc
     """
     found = structure_format(path).read(read_file(path), model)
     if not isinstance(found, Structure):
-        raise FormatError(f"{path}: brings its own charges and radii; read it with pele_ocl.read")
+        raise FormatError(
+            f"{path}: brings its own parameters, or gets them from its bonds, so it needs no structure made ready; "
+            "energy and the other functions read it as it is"
+        )
     return _whole_structure(found, path, model)
 
 

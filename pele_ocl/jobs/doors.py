@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from inspect import signature
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..common.arguments import described, file_path, instance
-from ..common.errors import InputError, KeywordError, refuse_for_atoms
+from ..common.errors import InputError, KeywordError, UnexpectedKeywordError, refuse_for_atoms
 from ..common.inputfile import read_file
 from ..common.modules import public
 from ..common.notes import heard_notes
@@ -67,7 +68,7 @@ class Door:
         reading = words.get("reading")
         for word in words:
             if word not in known:
-                raise TypeError(f"{name}() got an unexpected keyword argument {word!r}")
+                raise UnexpectedKeywordError(word, {*known, *signature(public(name)).parameters}, name)
         if reading is not None:
             instance("reading", reading, Reading, "a pele_ocl.jobs.Reading")
         number = None if isinstance(model, SolventModel | None) else model

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from ..atoms import Atoms, Taken
 from ..common.arguments import described, file_path, instance
-from ..common.errors import InputError, KeywordError
+from ..common.errors import InputError, KeywordError, UnexpectedKeywordError
 from ..common.inputfile import InputFile, read_file
 from ..reading import Reading
 
@@ -35,7 +35,7 @@ def reading_of(reading: Reading | None, options: Mapping[str, Any]) -> Reading:
     """Make the way to read files; options : of Reading. Raises TypeError for others."""
     unknown = sorted(set(options) - set(Reading.__dataclass_fields__))
     if unknown:
-        raise TypeError(f"unexpected keyword argument {unknown[0]!r}")
+        raise UnexpectedKeywordError(unknown[0], Reading.__dataclass_fields__)
     if reading is not None:
         instance("reading", reading, Reading, "a pele_ocl.jobs.Reading")
     if reading is not None and options:

@@ -87,8 +87,11 @@ class Structures(Sequence[Record]):
         return as_text_of(self.records, self.seconds if total is None else total)
 
     def __repr__(self) -> str:
-        failed = f", {len(self.errors):,} failed" if self.errors else ""
-        return f"Structures({len(self):,}{failed})"
+        total = self.total[np.isfinite(self.total)]
+        some = f", total {total.min():.3f} to {total.max():.3f} kcal/mol" if len(total) else ""
+        first = next(iter(self.errors.values()), "")
+        failed = f", {len(self.errors):,} failed: {first}" if first else ""
+        return f"Structures({len(self):,}{some}{failed})"
 
     def _repr_html_(self) -> str:
         return self.table()._repr_html_()

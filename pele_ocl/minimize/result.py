@@ -149,7 +149,7 @@ class MinimizeResult(Reported):
         return self.record.to_dict()
 
     def _repr_html_(self) -> str:
-        return summary_of(self.records)._repr_html_()
+        return self.table()._repr_html_()
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the structure as PDB, mmCIF, HDF5 or NetCDF, with the B-factors of its file; the suffix says which.
@@ -311,7 +311,7 @@ class MinimizeBatch(Sequence[MinimizeResult], Reported):
         return table_of(self.records, self.whole)
 
     def _repr_html_(self) -> str:
-        return summary_of(self.records)._repr_html_()
+        return self.table()._repr_html_()
 
     def save(self, output: str | PathLike[str]) -> None:
         """Write the structures that did not fail.
@@ -443,19 +443,6 @@ def table_of(records: Sequence[Record], whole: Record | None = None) -> Report:
     return Report(f"Minima of {len(rows):,} structure{'' if len(rows) == 1 else 's'}", _columns(rows), facts)
 
 
-def summary_of(records: Sequence[Record]) -> Report:
-    """Make the table of records that fits a page."""
-    whole = table_of(records)
-    shown = {
-        "energy_before_total": "before", "energy_after_total": "after", "rms_gradient": "rms gradient",
-        "iterations": "", "stopped_by": "", "rms_displacement": "moved", "seconds": "", "error": "",
-    }  # fmt: skip
-    names = {name: head for name, head in shown.items() if name in whole.columns}
-    columns = {"name": whole.columns["name"]}
-    columns |= {name: replace(whole.columns[name], head=head) for name, head in names.items()}
-    return Report(whole.title, columns, whole.facts)
-
-
 def settings_of_rows(rows: Sequence[Row]) -> dict[str, Any]:
     """Give the settings of the first record that is done; force fields and sets of radii of all, each once."""
     found = [row["settings"] for row in rows if row.get("settings")]
@@ -464,15 +451,25 @@ def settings_of_rows(rows: Sequence[Row]) -> dict[str, Any]:
     return {**found[0], **several} if found else {}
 
 
+_HEADS = {  # of the columns that people see; files have all
+    "energy_before_total": "before", "energy_after_total": "after", "rms_gradient": "rms gradient",
+    "iterations": "iterations", "rms_displacement": "moved", "seconds": "seconds",
+}  # fmt: skip
+
+
 def _columns(rows: Sequence[Row]) -> dict[str, Column | ArrayLike]:
     """Columns of a table with a row for every structure."""
     columns: dict[str, Column | ArrayLike] = {"name": np.array([row["structure"] for row in rows])}
+
+    def add(name: str, values: list[float | None], unit: str, form: str) -> None:
+        columns[name] = Column(masked(values), unit, form, _HEADS.get(name, ""), shown=name in _HEADS)
+
     for which in ("energy_before", "energy_after"):
         terms = dict.fromkeys(term for row in rows if "error" not in row for term in row[which])
         for term in terms:
-            columns[f"{which}_{term}"] = Column(masked([row.get(which, {}).get(term) for row in rows]), UNIT)
+            add(f"{which}_{term}", [row.get(which, {}).get(term) for row in rows], UNIT, ",.3f")
     for name, unit in _NUMBERS.items():
-        columns[name] = Column(masked([_figure(row, name) for row in rows]), unit, ".3g")
+        add(name, [_figure(row, name) for row in rows], unit, ".3g")
     columns["stopped_by"] = np.array([row.get("stopped_by", "") for row in rows])
     columns["error"] = np.array([row.get("error", "") for row in rows])
     return columns

@@ -118,13 +118,14 @@ class PotmapResult:
         return self.n_models * self.n_atoms * len(self.map.grid) / max(self.seconds["kernel"], 1e-9)
 
     def table(self) -> Report:
-        """Return the least, the largest and the mean value of the map as a table, with its grid as facts."""
-        facts = map_facts(self.map)
-        columns: dict[str, Column] = {
-            "quantity": Column(["min", "max", "mean"]),
-            "value": Column([facts[name] for name in ("min", "max", "mean")], self.unit, ",.6g"),
-        }
-        return Report(f"Potential at {' x '.join(map(str, facts['shape']))} points", columns, facts)
+        """Return a row for the map, of models and frames for each statistic: least, largest and mean value."""
+        maps = dict(self.maps) or {"potential": self.map}
+        points = " x ".join(map(str, self.map.grid.shape))
+        columns: dict[str, Any] = {"map": list(maps)}
+        for name in ("min", "max", "mean"):
+            columns[name] = Column([map_facts(of)[name] for of in maps.values()], self.unit, ",.4g")
+        facts = {"settings": dict(self.settings), "device": self.device}
+        return Report(f"Potential of {self.n_atoms:,} atoms at {points} points", columns, facts)
 
     def to_json(self) -> dict[str, Any]:
         """Record of the map, the object that the command's `--json` prints, but for its seconds."""

@@ -75,8 +75,9 @@ class RelaxResult(Reported):
 
     def __repr__(self) -> str:
         n_before, n_after = (sum(of.counts for of in found) for found in (self.before, self.after))
+        rounds = f"{len(self.rounds)} round{'' if len(self.rounds) == 1 else 's'}"
         return (
-            f"RelaxResult({self.name}: {n_before:,} violations before, {n_after:,} after {len(self.rounds)} rounds and "
+            f"RelaxResult({self.name}: {n_before:,} violations before, {n_after:,} after {rounds} and "
             f"{self.iterations:,} iterations; energy {self.total:,.1f} kcal/mol, moved {self.rms_displacement:.3f} A)"
         )
 

@@ -89,7 +89,10 @@ class FrameEnergies:
         return len(self.frames)
 
     def __repr__(self) -> str:
-        return f"FrameEnergies({len(self):,} frames, {len(self.errors):,} failed; {', '.join(self.terms.names)})"
+        total = self.total[np.isfinite(self.total)] if self.terms.names else np.zeros(0)
+        some = f"total {total.mean():.3f} kcal/mol, sd {total.std():.3f}; " if len(total) else ""
+        names = ", ".join(self.terms.names)
+        return f"FrameEnergies({len(self):,} frames, {len(self.errors):,} failed; {some}{names})"
 
     @property
     def total(self) -> Floats:
