@@ -74,6 +74,9 @@ def test_a_run_that_ends_before_its_first_report_says_so(tmp_path):
     enough = pele_ocl.simulate(HEXAPEPTIDE, tmp_path / "enough", steps=20, minimize=0, report_every=20)
     assert not any("beginning alone" in of for of in enough.notes)
     assert not any("kcal mol [" in line for line in str(enough.table()).splitlines())
+    with pytest.raises(pele_ocl.FormatError, match="a folder is needed"):
+        enough.save(tmp_path / "table.csv")
+    assert not (tmp_path / "table.csv").exists()
 
 
 TIMES = [0, 0.04, 0.08, 0.12]  # ps

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..atoms import Atoms
-from ..common.arguments import file_path
 from ..common.errors import FormatError
 from ..common.notes import as_json, one_line
+from ..formats.tables import folder_path
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.facts import composition_as_json, settings
 from ..jobs.records import Record
@@ -179,7 +179,7 @@ class SimulateResult(Reported):
 
         Raises FormatError where it is, and where it cannot be written.
         """
-        target = file_path(path)
+        target = folder_path(path)
         if target.exists():
             raise FormatError(f"{target}: is there already; name another folder")
         try:

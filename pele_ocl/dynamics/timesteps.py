@@ -22,9 +22,9 @@ def step_note(atoms: Atoms, body: Body, timestep: float) -> str:
     if is_hydrogen.any():
         slower = float(np.sqrt((body.masses / atoms.masses)[is_hydrogen]).min())
         if body.constraints is None and timestep > LONGEST_STEP * slower:
-            return f"bonds to hydrogen vibrate too fast for steps of {timestep:g} fs; hold them by constraints"
+            return f"bonds to hydrogen vibrate too fast for steps of {timestep:g} fs; hold them by `constraints=hbonds`"
         if body.constraints is not None and timestep > LONGEST_HELD_STEP * slower:
-            return f"angles of hydrogens vibrate too fast for steps of {timestep:g} fs; give them a hydrogen_mass of 3"
+            return f"angles of hydrogens vibrate too fast for steps of {timestep:g} fs; give them `hydrogen_mass=3`"
     pairs, frequencies = _free_bonds(atoms, body)
     phases = frequencies * 1e-3 * timestep
     if phases.max(initial=0.0) <= MOST_PHASE:

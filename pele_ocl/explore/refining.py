@@ -18,6 +18,7 @@ from ..common.errors import FormatError, KeywordError
 from ..common.notes import heard_notes, note, with_notes
 from ..common.variant import Progress
 from ..formats import read_conformations
+from ..formats.tables import folder_path
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.journal import Journal
 from ..jobs.outputs import expanded
@@ -170,7 +171,7 @@ class RefineBatch(Reported):
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write each complex as PDB, a table and a page of all poses to a folder."""
-        target = file_path(folder)
+        target = folder_path(folder)
         for k, record in enumerate(self.records):
             if not record.failed and self.spec.target(k) != target / f"{record.structure}.pdb":
                 self.spec.write(target / f"{record.structure}.pdb", self.positions[k])

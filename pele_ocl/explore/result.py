@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ..atoms import Atoms
-from ..common.arguments import file_path
 from ..common.errors import FormatError
 from ..common.notes import as_json
+from ..formats.tables import folder_path
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.facts import composition_as_json, settings
 from ..jobs.records import Record
@@ -128,7 +128,7 @@ class ExploreResult(Reported):
 
         Raises FormatError where it is, and where it cannot be written.
         """
-        target = file_path(path)
+        target = folder_path(path)
         if target.exists():
             raise FormatError(f"{target}: is there already; name another folder")
         of_explorers = [file for number in self.numbers for file in self.files.of_explorer(number)]

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..common.errors import FormatError, printable
+from ..common.paths import file_path
 from ..common.writing import refuse_target, replacing
 from .hdf5 import encodable, flat, text_array, text_type, write_attributes, writing_hdf5
 
@@ -68,6 +69,14 @@ def require_table_suffix(path: str | PathLike[str]) -> str:
     if suffix not in TABLE_WRITERS:
         raise FormatError(f"{path}: unknown suffix {suffix!r}; tables end in {', '.join(TABLE_WRITERS)}")
     return suffix
+
+
+def folder_path(path: str | PathLike[str]) -> Path:
+    """Return the path of a folder for the files of a result; raise FormatError for the name of a table."""
+    target = file_path(path)
+    if target.suffix.lower() in TABLE_WRITERS:
+        raise FormatError(f"{path}: a folder is needed, for all files; `table().save` writes a table alone")
+    return target
 
 
 def check_target(path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] = ()) -> None:
