@@ -226,7 +226,7 @@ def test_radii_that_a_user_or_a_file_chose_stay(atoms, tmp_path):
     model = SolventModel(gb="gbn2")
     note = "the GB model gbn2 was made with the radii mbondi3, not with mbondi2"
     for given in (atoms.with_radii("mbondi2"), pele_ocl.read(PEPTIDE, radii="mbondi2")):
-        result = pele_ocl.energy(given, model=model, gradient=False)
+        result = pele_ocl.energy(given, model=model)
         assert (result.atoms.gb_radii_set, note in result.notes) == ("mbondi2", True)
         assert pickle.loads(pickle.dumps(given)).has_default_radii is False
     report = command("energy", PEPTIDE, "--gb", "gbn2", "--gb-radii", "mbondi2")
