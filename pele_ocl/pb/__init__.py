@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from os import PathLike
@@ -21,7 +21,7 @@ from ..common.variant import Progress
 from ..common.writing import refuse_target
 from ..contract import of_structure
 from ..formats import require_map_suffix
-from ..grid import Grid
+from ..grid import Grid, Map
 from ..jobs.checks import Checks
 from ..jobs.given import given_molecule
 from ..jobs.provenance import Call, with_coordinates
@@ -105,8 +105,8 @@ def pb(
         of solvation as the difference of two solutions
     grids, spacing, padding, radii, reaction, solver, tolerance, max_iterations, given, device : as of PoissonBoltzmann
     wide : whether the grid lies within a coarser one that gives its border the values, as of PoissonBoltzmann. By
-        default the map is of such a grid, by a second solution, and energy and potentials at the atoms are of the grid
-        alone: they do not depend on whether a map is kept
+        default the map is of such a grid, by a second solution when it is first asked for, and energy and potentials
+        at the atoms are of the grid alone: they do not depend on whether a map is kept
     keep_map, grid_error, extrapolate, shifts, seed, progress : as of PoissonBoltzmann.solve
     per_residue : True for shares of residues in `to_json`
     strict : True to refuse what is noted about the structure otherwise
@@ -166,16 +166,14 @@ def pb(
             keep_map=kept and not own_grid, grid_error=grid_error, extrapolate=extrapolate, shifts=shifts, seed=seed,
             progress=progress,
         )  # fmt: skip
-        if kept and own_grid:  # the energy is the same with and without a map
-            beyond = plan_of(wide=True).solve(grid_error=False)
-            total = result.seconds["total"] + beyond.seconds["total"]
-            result = replace(result, map=beyond.map, seconds={**result.seconds, "total": total})
         alone = None if like is None or plan.reaction else _in_the_solute(plan, result).solve(keep_map=False)
     result = replace(
         result, alone=alone, source=molecule.source, findings=tuple(checks.findings),
         with_residues=arguments.flag("per_residue", per_residue), heard=tuple(heard),
         call=with_coordinates(call, molecule.coordinates),
     )  # fmt: skip
+    if kept and own_grid:  # the energy is the same with and without a map, which is computed when it is asked for
+        result.compute_map_by(partial(_wide_map, plan_of))
     if per_residue:
         result.residue_shares()  # says what is wrong before anything is written
     if pqr is not None:
@@ -183,6 +181,13 @@ def pb(
     if output is not None:
         result.save(output, progress=progress)
     return result
+
+
+def _wide_map(plan_of: Callable[..., PoissonBoltzmann]) -> Map:
+    """Compute the potential on the grid within a coarser one."""
+    found = plan_of(wide=True).solve(grid_error=False).map
+    assert found is not None
+    return found
 
 
 _ION = "a PBIon, or its charge, e, concentration, mol/L, and radius, A,"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
@@ -118,6 +118,21 @@ class PBResult:
     with_residues: bool = False
     heard: tuple[str, ...] = field(default=(), repr=False)
     call: Call | None = field(default=None, repr=False)
+
+    def compute_map_by(self, compute: Callable[[], Map]) -> None:
+        """Let the map be computed when it is first asked for."""
+        vars(self).pop("map", None)
+        vars(self)["_compute_map"] = compute
+
+    def __getattr__(self, name: str) -> Map:
+        if name != "map" or "_compute_map" not in vars(self):
+            raise AttributeError(f"{type(self).__name__} has no {name!r}")
+        found: Map = vars(self).pop("_compute_map")()
+        vars(self)["map"] = found
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"map": self.map, **{name: value for name, value in vars(self).items() if name != "_compute_map"}}
 
     def __repr__(self) -> str:
         if self.alone is not None:
