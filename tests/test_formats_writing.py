@@ -232,7 +232,7 @@ def test_an_output_that_is_not_there_yet_is_no_input(tmp_path: Path) -> None:
         ("out.txt", "unknown suffix '.txt'; tables end in .h5, .csv, .json"),
         ("absent/out.csv", "absent does not exist; create it first"),
         ("folder.csv", "not a regular file; give the output another name"),
-        ("x" * 300 + ".csv", "cannot be written: File name too long"),
+        ("x" * 300 + ".csv", "the name is too long for the file system; give a shorter one"),
     ],
 )
 def test_a_target_is_checked_before_any_work(tmp_path: Path, name: str, problem: str) -> None:

@@ -14,6 +14,7 @@ from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
 
 from pele_ocl import (
     Energy,
+    EnergySpec,
     FormatError,
     InputError,
     Ligand,
@@ -483,7 +484,7 @@ def test_models_and_jobs_take_ligand_files(tmp_path):
         words = ("energy", models, "--models", "all", "--ligand-file", path, "--json", "--select", "all")
         record = json.loads(run(*words).stdout)
         assert [row["energy"]["total"] for row in record["models"]] == pytest.approx([expected] * 2, abs=0.05)
-        spec = jobs.EnergySpec(reading=jobs.Reading(ligands=(str(path),), model=1))
+        spec = EnergySpec(reading=jobs.Reading(ligands=(str(path),), model=1))
         (found,) = jobs.run(spec, [models])
         assert found["energy"]["total"] == pytest.approx(expected, abs=0.05)
 

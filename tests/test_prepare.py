@@ -459,7 +459,7 @@ def test_a_trace_is_no_structure_to_build_on(tmp_path, name):
 def test_a_file_of_ligands_alone_says_what_to_keep(tmp_path):
     bare = file_of(tmp_path, [*LIGAND, WATER])
     with pytest.raises(
-        InputError, match=r"no protein and no nucleic acid, but 1 LIG, 1 HOH; keep these with --keep-het"
+        InputError, match=r"no protein and no nucleic acid, but 1 LIG, 1 HOH; keep these with `keep_het"
     ):
         prepare(bare, tmp_path / "ready.pdb")
     assert not (tmp_path / "ready.pdb").exists()

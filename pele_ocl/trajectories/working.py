@@ -98,7 +98,8 @@ def energies_of_frames(
     with heard_notes() as heard:
         work = FrameWork.of(spec, read_file(path))
         opened = work.opened(trajectory)
-        noted(opened.frames)
+        checks = Checks(work.source, spec.strict)
+        checks.told(noted(opened.frames).findings)
         evaluate = opened.evaluate
         whole = FramesSpec(partial(_opened, spec, path, trajectory), opened)
         with shared_frames(whole, output, trajectory.resume, place, shard) as shared:
@@ -120,7 +121,6 @@ def energies_of_frames(
                 if workers > 1 and progress is not None:
                     progress((frames.frames.index(part.frames[-1]) + 1) / len(frames))
         tally.end()
-        checks = Checks(work.source, spec.strict)
         checks.energy(work.plan.atoms, tally.means(), is_mean=True)
         checks.findings += tally.imaged()
     report = FrameReport(
