@@ -16,8 +16,9 @@ from ..contract import Finding
 from ..formats import write_table
 from ..jobs import Record
 from ..jobs.facts import composition_as_json, settings
+from ..jobs.provenance import origin_of
 from ..jobs.records import Kind, entries
-from ..jobs.texts import UNIT, counted, duration, headline, lines_of, origin_of
+from ..jobs.texts import UNIT, counted, duration, headline, lines_of
 from ..reading import MoleculeRead
 from ..report import Column, Report, Reported
 from ..results import Terms

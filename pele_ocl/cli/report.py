@@ -21,6 +21,7 @@ from ..jobs import texts
 from ..jobs.facts import area_facts as area_facts
 from ..jobs.facts import composition_as_json as composition_as_json
 from ..jobs.facts import settings as settings
+from ..jobs.provenance import origin_of
 from ..jobs.texts import Computation as Computation
 from ..jobs.texts import area_lines as area_lines
 from ..jobs.texts import choice_line as choice_line
@@ -54,13 +55,6 @@ def ending(how: Computation, kernel_seconds: float) -> str:
     return texts.ending(how, kernel_seconds, elapsed())
 
 
-def origin(
-    read: InputFile | MoleculeRead, atoms: Atoms, how: Computation, call: Mapping[str, str] | None = None
-) -> dict[str, Any]:
-    """Tell how a result was computed, for its file: the provenance, device, and what the reader noted."""
-    return {**provenance(read, call), **texts.how_computed(atoms, how)}
-
-
 def provenance(
     read: InputFile | MoleculeRead, call: Mapping[str, str] | None = None, coordinates: InputFile | Path | None = None
 ) -> dict[str, Any]:
@@ -71,8 +65,8 @@ def provenance(
     """
     facts = call_facts() if call is None else call
     if isinstance(read, MoleculeRead):
-        return texts.origin_of(read.source, read.coordinates, facts)
-    return texts.origin_of(read, coordinates, facts)
+        return origin_of(read.source, read.coordinates, facts)
+    return origin_of(read, coordinates, facts)
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from ..jobs.facts import (
     residue_facts,
     settings,
 )
+from ..jobs.provenance import how_computed, origin_of
 from ..jobs.texts import (
     UNIT,
     Facts,
@@ -37,13 +38,11 @@ from ..jobs.texts import (
     energy_lines,
     gradient_line,
     headline,
-    how_computed,
     label_columns,
     lines_of,
     model_columns,
     model_line,
     model_lines,
-    origin_of,
     residue_table,
 )
 from .plan import Energy
@@ -70,9 +69,7 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
     strict : True to refuse what is noted otherwise
     mentioned : which of "surface" and "gb" the user named, to be told if they play no part
 
-    The other fields are options of pele_ocl.Energy.
-
-    Further fields are options of the quantity: accuracy, born, cutoff, device, fixed_radii, one_four, variant.
+    accuracy, born, cutoff, device, fixed_radii, one_four, variant : options of pele_ocl.Energy
     """
 
     gradient: bool = True

@@ -105,7 +105,7 @@ class Preparation:
         return read(InputFile(file_path(name), self.text.encode("latin-1")), **options)
 
     def to_json(self) -> dict[str, Any]:
-        """Record of all changes, the object that the command's `--json` prints, but for its seconds."""
+        """Record of all changes, as its command prints it as JSON, but for the seconds."""
         changes = {of.name: getattr(self, of.name) for of in fields(self) if of.name not in _OF_CALL}
         return {**record_head(self.source), "output": self.output, "ph": self.ph, **changes}
 

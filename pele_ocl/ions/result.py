@@ -110,7 +110,7 @@ class IonsResult:
         return self.table()._repr_html_()
 
     def to_json(self) -> dict[str, Any]:
-        """Record of the ions, the object that the command's `--json` prints, but for its seconds."""
+        """Record of the ions, as its command prints it as JSON, but for the seconds."""
         rows = zip(self.species, self.positions, self.potentials, self.energies, strict=True)
         record = {
             **record_head(self.source),

@@ -40,23 +40,46 @@ def with_coordinates(call: Call | None, coordinates: InputFile | Path | None) ->
     return call if coordinates is None else _WithCoordinates(coordinates, call)
 
 
-def provenance(source: InputFile | None, call: Call | None = None) -> dict[str, Any]:
-    """Facts of a file of results: the input and its SHA-256, then the call's; only the program without one."""
-    if call is not None and not callable(call):
-        raise InputError(f"call is {described(call)}; a function of a path is needed")
-    read = {} if source is None else {"input": str(source), "input_sha256": source.sha256}
-    return {**read, **({"software": software()} if call is None or source is None else call(source.path))}
+def origin_of(
+    source: InputFile, coordinates: InputFile | Path | None = None, call: Mapping[str, object] | None = None
+) -> dict[str, Any]:
+    """Say what a file was computed from: the input, the coordinates of a topology, and the SHA-256 of both.
 
+    call : facts of the program and the call; by default the program and its version
 
-def origin(source: InputFile | None, atoms: Atoms, how: Computation, call: Call | None = None) -> dict[str, Any]:
-    """Provenance of a computed result, with the device and the reader's notes."""
+    A trajectory that was not read whole has no SHA-256.
+    """
     return {
-        **provenance(source, call),
+        "input": str(source),
+        "input_sha256": source.sha256,
+        **({} if coordinates is None else {"coordinates": str(coordinates)}),
+        **({"coordinates_sha256": coordinates.sha256} if isinstance(coordinates, InputFile) else {}),
+        **({"software": software()} if call is None else call),
+    }
+
+
+def how_computed(atoms: Atoms, how: Computation) -> dict[str, Any]:
+    """Say how a result was computed, for its file: device, variant, precision, and what was noted."""
+    return {
         "device": how.device,
         "variant": how.variant,
         "precision": how.precision,
         "notes": list(atoms.notes) or "",
     }
+
+
+def provenance(source: InputFile | None, call: Call | None = None) -> dict[str, Any]:
+    """Facts of a file of results: the input and its SHA-256, then the call's; only the program without one."""
+    if call is not None and not callable(call):
+        raise InputError(f"call is {described(call)}; a function of a path is needed")
+    if source is None:
+        return {"software": software()}
+    return origin_of(source, call=None if call is None else call(source.path))
+
+
+def origin(source: InputFile | None, atoms: Atoms, how: Computation, call: Call | None = None) -> dict[str, Any]:
+    """Provenance of a computed result, with the device and the reader's notes."""
+    return {**provenance(source, call), **how_computed(atoms, how)}
 
 
 def record_head(source: InputFile | None) -> dict[str, Any]:
@@ -76,13 +99,7 @@ class Provenance:
 
         target : its path, None if it is all that the call writes; coordinates : file with the positions of a topology
         """
-        return {
-            "input": str(source),
-            "input_sha256": source.sha256,
-            **({} if coordinates is None else {"coordinates": str(coordinates)}),
-            **({"coordinates_sha256": coordinates.sha256} if isinstance(coordinates, InputFile) else {}),
-            **self.of_call(),
-        }
+        return origin_of(source, coordinates, self.of_call())
 
     def of_call(self) -> dict[str, object]:
         """Give the facts of a file that is made of all structures."""

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
 from ..atoms import Atoms, Floats, Labels
 from ..atoms.selection import Composition
-from ..common.inputfile import InputFile
 from ..common.installation import installed_version
 from ..common.notes import one_line
 from ..gb_models import GB_MODELS
@@ -304,32 +302,4 @@ def columns_of(labels: Labels) -> dict[str, Any]:
         "element": labels.elements,
         "residue_index": labels.residue_index,
         "atom_index": np.arange(len(labels), dtype=np.int32),
-    }
-
-
-def origin_of(
-    source: InputFile, coordinates: InputFile | Path | None = None, call: Mapping[str, object] | None = None
-) -> dict[str, Any]:
-    """Say what a file was computed from: the input, the coordinates of a topology, and the SHA-256 of both.
-
-    call : facts of the program and the call; by default the program and its version
-
-    A trajectory that was not read whole has no SHA-256.
-    """
-    return {
-        "input": str(source),
-        "input_sha256": source.sha256,
-        **({} if coordinates is None else {"coordinates": str(coordinates)}),
-        **({"coordinates_sha256": coordinates.sha256} if isinstance(coordinates, InputFile) else {}),
-        **({"software": software()} if call is None else call),
-    }
-
-
-def how_computed(atoms: Atoms, how: Computation) -> dict[str, Any]:
-    """Say how a result was computed, for its file: device, variant, precision, and what was noted."""
-    return {
-        "device": how.device,
-        "variant": how.variant,
-        "precision": how.precision,
-        "notes": list(atoms.notes) or "",
     }

@@ -73,7 +73,7 @@ class MapResult:
         return Report(self.map.title or "Map", {"fact": list(rows), "value": list(rows.values())}, facts)
 
     def to_json(self) -> dict[str, Any]:
-        """Facts of the map, the object that the command's `--json` prints, but for its seconds."""
+        """Facts of the map, as its command prints it as JSON, but for the seconds."""
         head = {} if not self.sources else {"map": str(self.sources[0]), "sha256": self.sources[0].sha256}
         return with_notes({"schema": SCHEMA, **head, **self.facts, **map_facts(self.map)}, ())
 
@@ -223,7 +223,7 @@ class Samples:
         return Report("Values of a map", columns, {"unit": self.map.unit, "temperature": self.map.temperature})
 
     def to_json(self) -> dict[str, Any]:
-        """Positions and values, the object that the command's `--json` prints, but for its seconds."""
+        """Positions and values, as its command prints it as JSON, but for the seconds."""
         source, points = self.source, self.points
         return {
             "schema": SCHEMA,

@@ -16,6 +16,7 @@ from ..common.inputfile import InputFile
 from ..common.notes import note
 from ..jobs.evaluation import Evaluation, EvaluationSpec, Progress, Table
 from ..jobs.facts import gradient_facts, numbers_in, settings
+from ..jobs.provenance import how_computed, origin_of
 from ..jobs.texts import (
     UNIT,
     Facts,
@@ -27,13 +28,11 @@ from ..jobs.texts import (
     energy_lines,
     gradient_line,
     headline,
-    how_computed,
     label_columns,
     lines_of,
     model_columns,
     model_line,
     model_lines,
-    origin_of,
 )
 from ..pairs import (
     Pairs,
@@ -72,9 +71,7 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
     cutoff : A, 12 by default; variable_dielectric : True for the solute's dielectric by residue
     strict : True to refuse what is noted otherwise
 
-    The other fields are options of pele_ocl.Nonbond and pele_ocl.pairs_within.
-
-    Further fields are options of the quantity: device, gradient, one_four, variant.
+    device, gradient, one_four, variant : options of pele_ocl.Nonbond and pele_ocl.pairs_within
     """
 
     pairs: Literal["cutoff", "all", "split"] | Path = "cutoff"

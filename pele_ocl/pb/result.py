@@ -216,7 +216,7 @@ class PBResult:
         return model_facts(self.model) | {"forcefield": self.atoms.forcefield, "radii_set": self.atoms.gb_radii_set}
 
     def to_json(self) -> dict[str, Any]:
-        """Record of the energy, the object that the command's `--json` prints, but for its seconds."""
+        """Record of the energy, as its command prints it as JSON, but for the seconds."""
         grid, model = self.levels[-1].grid, self.model
         record = {
             **record_head(self.source),

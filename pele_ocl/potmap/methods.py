@@ -1,4 +1,4 @@
-"""Methods of maps, as `--method` names them: a table, and what follows from its entries.
+"""Methods of maps, by the names of `method`: a table, and what follows from its entries.
 
 Their host steps are in pele_ocl/potmap/variants.py.
 """

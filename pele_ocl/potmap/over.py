@@ -176,7 +176,7 @@ class FramePotentials:
         write_table(Path(path), columns, dict.fromkeys(values, self.unit), attributes)
 
     def to_json(self) -> dict[str, Any]:
-        """Record of the values' statistics, the object that the command's `--json` prints, but for its seconds."""
+        """Record of the values' statistics, as its command prints it as JSON, but for the seconds."""
         rows = zip(self.names, self.statistics(), strict=True)
         record = {
             **record_head(self.source),

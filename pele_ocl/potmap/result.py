@@ -128,7 +128,7 @@ class PotmapResult:
         return Report(f"Potential of {self.n_atoms:,} atoms at {points} points", columns, facts)
 
     def to_json(self) -> dict[str, Any]:
-        """Record of the map, the object that the command's `--json` prints, but for its seconds."""
+        """Record of the map, as its command prints it as JSON, but for the seconds."""
         of_map, result = map_facts(self.map), self
         assert self.atoms is not None
         record = {

@@ -311,7 +311,7 @@ class MapBatch:
         return {k: record.error for k, record in enumerate(self.records) if record.failed}
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Records, the objects that the command's `--json` prints, one a line."""
+        """Records, as its command prints them as JSON, one a line."""
         return [record.to_dict() for record in self.records]
 
 

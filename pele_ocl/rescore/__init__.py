@@ -20,9 +20,9 @@ from ..gb_models import GB_MODELS
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.doors import Door
 from ..jobs.facts import settings
+from ..jobs.provenance import origin_of
 from ..jobs.running import run_with
 from ..jobs.structures import journal_of
-from ..jobs.texts import origin_of
 from ..trajectories.sharing import require_output
 from .files import PeleRun, Walker, find_run
 from .result import Poses, RescoreResult, journal_of_poses, require_picture

@@ -13,6 +13,7 @@ from ..common.errors import KeywordError
 from ..common.inputfile import InputFile
 from ..jobs.evaluation import Evaluation, EvaluationSpec, Progress, Table
 from ..jobs.facts import accuracy_facts, area_facts, names_of_residues, numbers_in, radii_facts, residue_facts, settings
+from ..jobs.provenance import how_computed, origin_of
 from ..jobs.texts import (
     UNIT,
     accuracy_attributes,
@@ -23,12 +24,10 @@ from ..jobs.texts import (
     ending,
     energy_lines,
     headline,
-    how_computed,
     label_columns,
     model_columns,
     model_line,
     model_lines,
-    origin_of,
     physics_lines,
     residue_table,
 )
@@ -45,9 +44,7 @@ class SolventSpec(EvaluationSpec[SolventResult]):
     energy : True for energies beside the radii; per_residue : True for energies of residues in the record
     device : one or several; strict : True to refuse what is noted otherwise
 
-    The other fields are options of pele_ocl.Solvent.
-
-    Further fields are options of the quantity: accuracy, variant.
+    accuracy, variant : options of pele_ocl.Solvent
     """
 
     energy: bool = True

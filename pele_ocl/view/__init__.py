@@ -129,7 +129,7 @@ class View:
         }
 
     def to_json(self) -> dict[str, Any]:
-        """Record of the surface, the object that the command's `--json` prints, but for its seconds."""
+        """Record of the surface, as its command prints it as JSON, but for the seconds."""
         record = {**record_head(self.source), **self.facts(), **notes_of(self.atoms)}
         return with_notes({**record, **({"settings": dict(self.settings)} if self.settings else {})}, self.heard)
 
