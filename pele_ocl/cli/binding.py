@@ -25,12 +25,12 @@ from .options import (
     solvent_flags,
     strict_option,
     structure_flags,
+    structures_argument,
     surface_options,
     words_of,
 )
 from .plan_options import cutoff_option, one_four_option
 from .rescore import rescore
-from .several import structures_argument
 from .showing import computed, show
 
 _OF_PB = "With --pb: "

@@ -227,7 +227,8 @@ class EachOnce(click.Command):
         outputs = list(self._paths(ctx, Output))
         if not outputs:
             return
-        from .overwriting import refuse_overwriting, same_file
+        from ..common.writing import same_file
+        from ..jobs.outputs import refuse_overwriting
 
         for k, (name, path) in enumerate(outputs):
             for other_name, other in outputs[:k]:

@@ -18,6 +18,7 @@ from .options import (
     solvent_flags,
     strict_option,
     structure_flags,
+    structures_argument,
     surface_options,
     words_of,
 )
@@ -30,7 +31,6 @@ from .plan_options import (
     results_option,
     variant_option,
 )
-from .several import structures_argument
 from .showing import computed, refuse_residues, show
 
 

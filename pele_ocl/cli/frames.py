@@ -24,11 +24,6 @@ def trajectory_flags(command: Command) -> Command:
     return _RESUME(command)
 
 
-def trajectory_options(command: Command) -> Command:
-    """Options about a trajectory, whose results may be resumed; the command gets `over`, FrameOptions."""
-    return _RESUME(frame_options(command))
-
-
 def frame_options(command: Command) -> Command:
     """Options about a trajectory; the command gets `over`, FrameOptions. Stands above structure_options.
 

@@ -10,9 +10,8 @@ from typing import Any, cast
 import click
 
 from ..common.errors import KeywordError, PeleError
-from ..common.inputfile import InputFile
 from ..common.notes import with_notes
-from ..jobs import SCHEMA, Record
+from ..jobs import Record
 from ..jobs.spec import sha256_of_file
 from .clock import elapsed
 from .command import HEARD, current
@@ -27,21 +26,10 @@ def say_records(records: Iterable[Record]) -> None:
         say_json(record.to_dict())
 
 
-def say_record(source: InputFile, result: Mapping[str, Any]) -> None:
-    """Print the record of the only structure as JSON, with what was noted and the seconds since the command began."""
-    heard = current().meta.get(HEARD, [])
-    say_records([Record(str(source), source.sha256, timed(with_notes(result, heard)))])
-
-
 def say_result(record: Mapping[str, Any]) -> None:
     """Print the JSON object of a result, with what was noted and the seconds since the command began."""
     heard = current().meta.get(HEARD, [])
     say_json(timed(with_notes(record, heard)))
-
-
-def say_map(source: InputFile, result: Mapping[str, Any]) -> None:
-    """Print the record of a map as JSON: `map`, its file, takes the place of `structure`."""
-    say_json({"schema": SCHEMA, "map": str(source), "sha256": source.sha256, **timed(result)})
 
 
 def timed(result: Mapping[str, Any]) -> dict[str, Any]:
@@ -71,11 +59,6 @@ def _has_failures(result: Mapping[str, Any]) -> bool:
     """True if frames or models of a structure failed, of any of its ligands."""
     parts = cast(Sequence[Mapping[str, Any]], result.get("ligands", [result]))
     return any(part.get("n_failed") for part in parts)
-
-
-def exit_for_models(failed: Mapping[int, str], numbers: Sequence[int]) -> None:
-    """Name the first models that failed, and exit with 1, if there are any; failed : reasons, by place"""
-    exit_for_failed("model", {numbers[place]: why for place, why in failed.items()}, len(failed), len(numbers))
 
 
 def exit_for_failed(what: str, reasons: Mapping[int, str], n_failed: int, n: int) -> None:

@@ -10,7 +10,7 @@ import click
 
 from ..common.errors import InputError
 from ..formats import JsonText, require_table_suffix
-from ..jobs import Record, Shard
+from ..jobs import Record, Shard, structures
 from ..jobs.journal import is_journal, merged, read_journal
 from ..jobs.shards import require_all
 from ..minimize.result import table_of
@@ -22,11 +22,10 @@ from ..trajectories.recording.merging import SHARD, frames_in, parts_of_shards
 from ..trajectories.tally import Tally
 from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
-from .json_lines import exit_for_failed, say_records, timed
+from .json_lines import exit_for_failed, exit_for_records, say_records, timed
 from .options import debug_option, json_option
 from .report import call_facts, counted
 from .rescore import exit_for_poses
-from .several import STRUCTURES, report, save
 from .structures import CommandProvenance
 from .terminal import say
 
@@ -88,9 +87,14 @@ def _merge_structures(shards: tuple[Path, ...], output: Path, as_json: bool) -> 
     require_table_suffix(output)
     whole = merged(shards)
     records = whole.in_order()
-    save(output, records, {**whole.settings, "parameters": JsonText(whole.settings["parameters"])})
+    facts = {**whole.settings, "parameters": JsonText(whole.settings["parameters"])}
+    structures.table_of(records, facts).save(output)
     _remove(shards)
-    report(records, as_json)
+    if as_json:
+        say_records(records)
+    else:
+        say(structures.as_text_of(records, elapsed()))
+    exit_for_records(records)
 
 
 def _merge_poses(shards: tuple[Path, ...], output: Path, as_json: bool) -> None:
@@ -128,4 +132,9 @@ def _remove(shards: Sequence[Path]) -> None:
         path.unlink(missing_ok=True)
 
 
-_MERGE = {FRAMES: _merge_frames, STRUCTURES: _merge_structures, POSES: _merge_poses, MINIMIZED: _merge_minimized}
+_MERGE = {
+    FRAMES: _merge_frames,
+    structures.STRUCTURES: _merge_structures,
+    POSES: _merge_poses,
+    MINIMIZED: _merge_minimized,
+}

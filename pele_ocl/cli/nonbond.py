@@ -21,10 +21,10 @@ from .options import (
     solvent_flags,
     strict_option,
     structure_flags,
+    structures_argument,
     words_of,
 )
 from .plan_options import cutoff_option, no_gradient_option, results_option
-from .several import structures_argument
 from .showing import computed, show
 
 VARIANT_HELP = "How the gradient is added up: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from collections.abc import Callable, Sequence
+from dataclasses import fields
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -28,9 +28,7 @@ Options = Sequence[Callable[[Command], Any]]
 ReadAtoms = Reading
 
 PATH = click.Path(path_type=Path)
-DEFAULTS = SolventModel()
 VACUUM, NO_GB = "vacuum", "none"  # of --solvent and of --gb: no solvent
-_WITHOUT_SOLVENT = {"surface": "none", "ionic_strength": 0.0}  # values that say the same once more
 MODEL_FIELDS = [f.name for f in fields(SolventModel)]
 _CHOICE = ("select", "without", "only")
 _STRUCTURE_NAMES = tuple(of.name for of in fields(StructureGroup) if of.name not in _CHOICE)
@@ -41,36 +39,6 @@ def _add(command: Command, options: Options) -> Command:
     for option in reversed(options):
         command = option(command)
     return command
-
-
-def _solvent_given(options: Mapping[str, object]) -> SolventModel | None:
-    """Solvent of a command, None if it has none: atoms get its radii and notes as they are read.
-
-    `binding` notes atoms without LCPO parameters itself, because it passes over waters and ions.
-    """
-    if "gb" not in options:
-        return None
-    model = _constants(options)
-    return replace(model, lcpo_unknown="refuse") if current().command.name == "binding" else model
-
-
-def _constants(options: Mapping[str, Any]) -> SolventModel:
-    """Make the solvent of the options that were given."""
-    context, like = current(), options.get("like")
-    given = {
-        name: options[name] for name in MODEL_FIELDS
-        if name in options and context.get_parameter_source(name) != ParameterSource.DEFAULT
-    }  # fmt: skip
-    if options.get("solvent") == VACUUM or options["gb"] == NO_GB:
-        given = {name: value for name, value in given.items() if name in IN_VACUUM} | {"gb": NO_GB}
-    return SolventModel(**given) if like is None else SolventModel.like(like, **given)
-
-
-def given_options(*names: str) -> tuple[str, ...]:
-    """List the parameters of these names whose values are no defaults."""
-    context = current()
-    absent = (None, ParameterSource.DEFAULT)
-    return tuple(name for name in names if context.get_parameter_source(name) not in absent)
 
 
 WORDS = frozenset(
@@ -131,52 +99,24 @@ def structure_options(command: Command) -> Command:
         trajectory = others.get("trajectory")
         read_atoms = Reading(
             structures=structures, select=select, without=without, only=only, ligands=given.pop("ligand_file"),
-            solvent=_solvent_given(others), trajectory=trajectory if isinstance(trajectory, FirstFrame) else None,
-            **given,
+            trajectory=trajectory if isinstance(trajectory, FirstFrame) else None, **given,
         )  # fmt: skip
         return command(read_atoms=read_atoms, **others)
 
     return _add(gathered, _STRUCTURE_OPTIONS)
 
 
-def model_options(command: Command) -> Command:
-    """Options about the solvent; the command gets them as `constants`, a SolventModel."""
-
-    @wraps(command)
-    def gathered(**options: Any) -> Any:
-        context = current()
-        values = {name: options[name] for name in MODEL_FIELDS if name in options}
-        solvent = options.get("solvent")  # of `nonbond` alone
-        if solvent == VACUUM or values["gb"] == NO_GB:
-            _refuse_solvent(context, values, solvent)
-        constants = _constants(options)
-        others = {name: of for name, of in options.items() if name not in (*values, "like", "solvent")}
-        context.meta[CONSTANTS] = constants  # which files name
-        return command(constants=constants, **others)
-
-    return _add(gathered, _MODEL_OPTIONS)
+def _one_or_several(_: click.Context, __: click.Parameter, given: tuple[Path, ...]) -> Path | tuple[Path, ...]:
+    return given[0] if len(given) == 1 else given
 
 
-def _refuse_solvent(context: click.Context, values: Mapping[str, object], solvent: str | None) -> None:
-    """Raise UsageError for options about the solvent that are given beside one that leaves it out.
-
-    values : of the options of the solvent model; solvent : of --solvent, None where the command has no such option
-    """
-    vacuum = solvent == VACUUM
-    idle = [name for name, value in values.items() if name not in IN_VACUUM and value != _WITHOUT_SOLVENT.get(name)]
-    idle += ["gb"] if vacuum and values["gb"] != NO_GB else []
-    idle += ["solvent"] if not vacuum and solvent is not None else []
-    idle += ["radii"] if not context.params.get("pb") else []  # Poisson-Boltzmann energies need radii without GB, too
-    given = [name for name in idle if context.get_parameter_source(name) == ParameterSource.COMMANDLINE]
-    if given:
-        options = {parameter.name: parameter.opts[0] for parameter in context.command.params}
-        names = ", ".join(options[name] for name in given)
-        word = f"--solvent {VACUUM}" if vacuum else f"--gb {NO_GB}"
-        raise click.UsageError(f"{word} has no solvent; leave out {names}, which would play no part")
+structures_argument = click.argument(
+    "path", metavar="IN...", type=INPUT, nargs=-1, required=True, callback=_one_or_several
+)
 
 
 def surface_options(command: Command) -> Command:
-    """Options about the nonpolar term, for commands that have it; `model_options` takes them, so it comes before."""
+    """Options about the nonpolar term, for commands that have it."""
     return _add(command, click_options(SurfaceGroup))
 
 
@@ -244,10 +184,6 @@ def device_list(device: str | None) -> str | list[str] | None:
     return parts
 
 
-def _number(name: str, default: float | None, help_text: str) -> Callable[[Command], Command]:
-    return click.option(name, type=float, default=default, show_default=default is not None, help=help_text)
-
-
 def pele_data_option(where: str = "") -> Callable[[Command], Command]:
     """Add --pele-data; where : folders that count besides."""
     text = f"{help_of(StructureGroup, 'pele_data')[:-1]}{where}."
@@ -267,15 +203,6 @@ _ENDS = [of.name for of in fields(StructureGroup)].index("allow_missing_terminal
 _STRUCTURE_OPTIONS: Options = (
     *click_options(StructureGroup)[:_ENDS], _CONTROL, *click_options(StructureGroup)[_ENDS:],
 )  # fmt: skip
-
-
-def dielectric_options(solute: float, solvent: float) -> Callable[[Command], Command]:
-    """Add --solute-dielectric and --solvent-dielectric with these defaults."""
-    options = (
-        _number("--solute-dielectric", solute, help_of(SolventGroup, "solute_dielectric")),
-        _number("--solvent-dielectric", solvent, help_of(SolventGroup, "solvent_dielectric")),
-    )
-    return lambda command: _add(command, options)
 
 
 _MODEL_OPTIONS: Options = click_options(SolventGroup)

@@ -26,7 +26,7 @@ from .command import OUTPUT, EachOnce, current
 from .frames import FrameOptions, frame_options
 from .json_lines import exit_for_failed, exit_for_records, failing_as_record, say_records, say_result
 from .map_options import color_option, png_option, spacing_options, unit_option
-from .options import ReadAtoms, device_list, report_options, run_options, structure_options
+from .options import ReadAtoms, device_list, report_options, run_options, structure_options, structures_argument
 from .progress import FrameLine, ProgressLine
 from .report import (
     FileFacts,
@@ -37,7 +37,6 @@ from .report import (
     ending,
     headline,
 )
-from .several import structures_argument
 from .terminal import note, one_line, say
 
 VARIANT_HELP = "How the sums are laid out: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())

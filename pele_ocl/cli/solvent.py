@@ -20,11 +20,11 @@ from .options import (
     solvent_flags,
     strict_option,
     structure_flags,
+    structures_argument,
     surface_options,
     words_of,
 )
 from .plan_options import accuracy_option, per_residue_option, results_option
-from .several import structures_argument
 from .showing import computed, refuse_residues, show
 
 VARIANT_HELP = "How the Born radii are computed: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())

@@ -12,8 +12,6 @@ from collections.abc import Sequence
 
 from .signature import Parameter
 
-HEADER_INTEGERS = 2  # groups of the molecule in the first and the second dimension
-
 # A molecule is the first conformation, and the only one, of its own arrays. Sizes of the launch are no name that
 # compiles: they are not the molecule's own.
 _PROLOGUE = """size_t row_of_table(void) { return get_global_id(2); }

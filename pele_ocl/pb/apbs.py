@@ -134,13 +134,6 @@ def read_apbs(
     return _Reader(source, read_molecule, read_values).read()
 
 
-def is_apbs(source: InputFile) -> bool:
-    """Tell if a file is an input file of APBS: its first word is a section's name."""
-    for _, word in _words(source):
-        return word.lower() in ("read", "elec", "apolar", "print", "quit")
-    return False
-
-
 def _words(source: InputFile) -> Iterator[tuple[int, str]]:
     """Yield the words of a file with their lines: # begins a comment, quotes keep blanks."""
     for number, line in enumerate(lines(source, "APBS input"), 1):

@@ -23,17 +23,6 @@ def runs_option(default: int = 5) -> Callable[[Command], Command]:
     return click.option("--runs", type=click.IntRange(min=3), default=default, show_default=True, help=text)
 
 
-def best_run_option(default: int) -> Callable[[Command], Command]:
-    """Add --runs, whose fastest one is told."""
-    text = "Times to run each; the fastest counts."
-    return click.option("--runs", type=click.IntRange(min=1), default=default, show_default=True, help=text)
-
-
-peers_option = click.option(
-    "--peers/--no-peers", default=True, show_default=True, help="Also time OpenMM, if it is installed."
-)
-
-
 def variants_option(variants: Iterable[str]) -> Callable[[Command], Command]:
     """Add --variant, passed as `variants`."""
     choice = click.Choice(list(variants))

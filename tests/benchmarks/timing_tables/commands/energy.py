@@ -8,10 +8,11 @@ import click
 
 from pele_ocl.bench.bounds import mark, refuse_wrong
 from pele_ocl.bench.systems import SYSTEMS, load
-from pele_ocl.cli.bench.options import as_json_line, bench_options, exponent, milliseconds, peers_option, times
+from pele_ocl.cli.bench.options import as_json_line, bench_options, exponent, milliseconds, times
 from pele_ocl.cli.command import EachOnce
 from pele_ocl.common.variant import PRECISIONS, made_for
 from pele_ocl.energy import VARIANTS
+from timing_tables.options import peers_option
 
 if TYPE_CHECKING:
     from timing_tables.energy import Timing

@@ -8,10 +8,11 @@ import click
 
 from pele_ocl.bench.bounds import mark, refuse_wrong
 from pele_ocl.bench.systems import SYSTEMS, load
-from pele_ocl.cli.bench.options import as_json_line, best_run_option, exponent, milliseconds, times
+from pele_ocl.cli.bench.options import as_json_line, exponent, milliseconds, times
 from pele_ocl.cli.command import EachOnce
 from pele_ocl.cli.options import debug_option, device_option, json_option, precisions_option
 from pele_ocl.common.variant import PRECISIONS
+from timing_tables.options import best_run_option
 
 if TYPE_CHECKING:
     from timing_tables.ions import Timing

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import click
 
 from pele_ocl.bench.systems import SYSTEMS
-from pele_ocl.cli.bench.options import as_json_line, peers_option, times
+from pele_ocl.cli.bench.options import as_json_line, times
 from pele_ocl.cli.command import EachOnce
 from pele_ocl.cli.options import debug_option, device_option, json_option
 from pele_ocl.common.variant import PRECISIONS
 from pele_ocl.minimize import METHODS
+from timing_tables.options import peers_option
 
 if TYPE_CHECKING:
     from timing_tables.minimize import Timing

@@ -9,11 +9,12 @@ import click
 
 from pele_ocl.bench.bounds import mark, refuse_wrong
 from pele_ocl.bench.systems import SYSTEMS, load
-from pele_ocl.cli.bench.options import as_json_line, best_run_option, exponent, milliseconds
+from pele_ocl.cli.bench.options import as_json_line, exponent, milliseconds
 from pele_ocl.cli.command import OUTPUT, EachOnce
 from pele_ocl.cli.options import debug_option, device_option, json_option
 from pele_ocl.pb import SOLVERS
 from pele_ocl.pb_model import lowered_shape
+from timing_tables.options import best_run_option
 
 if TYPE_CHECKING:
     from timing_tables.pb import Timing
