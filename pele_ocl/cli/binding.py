@@ -12,12 +12,12 @@ from ..binding import PBSolvent
 from ..binding import binding as binding_of
 from ..energy import VARIANTS
 from ..pb_model import SURFACES as PB_SURFACES
-from .cluster import cluster_options
+from .call import Call
 from .command import OUTPUT, EachOnce
-from .frames import trajectory_flags
 from .groups import keywords, option, options
 from .mmpbsa import mmpbsa
 from .options import (
+    cluster_options,
     ligand_option,
     models_option,
     report_options,
@@ -27,6 +27,7 @@ from .options import (
     structure_flags,
     structures_argument,
     surface_options,
+    trajectory_flags,
     words_of,
 )
 from .plan_options import cutoff_option, one_four_option
@@ -167,7 +168,7 @@ class Former(EachOnce):
 @words_of
 def binding(
     path: Path | tuple[Path, ...], parts: Parts, analysis: Analysis, files: Files, poisson: Poisson, as_json: bool,
-    verbose: bool, words: dict[str, Any], **given: Any,
+    verbose: bool, words: dict[str, Any], call: Call, **given: Any,
 ) -> None:  # fmt: skip
     """Compute the binding energy of the complex in IN: its energy less the energies of receptor and ligand.
 
@@ -177,7 +178,7 @@ def binding(
     """
     asked = [keywords(group) for group in (parts, analysis, files, poisson)]
     result = computed(
-        binding_of, path, "Binding energy", as_json, **{name: of for each in asked for name, of in each.items()},
+        binding_of, path, "Binding energy", call, as_json, **{name: of for each in asked for name, of in each.items()},
         **given, **words,
     )  # fmt: skip
     show(result, as_json, verbose)

@@ -5,9 +5,14 @@ from __future__ import annotations
 import os
 import time
 
-from .command import started
-
 _LOADED = time.perf_counter()
+_start = _LOADED
+
+
+def begin(start: float) -> None:
+    """Count from this time on, on the clock of time.perf_counter."""
+    global _start
+    _start = start
 
 
 def process_start() -> float:
@@ -24,5 +29,4 @@ def process_start() -> float:
 
 def elapsed() -> float:
     """Seconds since the command was started; Commands.main records when that was."""
-    start = started()
-    return time.perf_counter() - (_LOADED if start is None else start)
+    return time.perf_counter() - _start

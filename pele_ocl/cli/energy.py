@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 from ..energy import energy as compute
-from .cluster import cluster_options
+from .call import Call
 from .command import EachOnce
-from .frames import trajectory_flags
 from .options import (
+    cluster_options,
     models_option,
     report_options,
     run_options,
@@ -20,6 +20,7 @@ from .options import (
     structure_flags,
     structures_argument,
     surface_options,
+    trajectory_flags,
     words_of,
 )
 from .plan_options import (
@@ -55,7 +56,7 @@ from .showing import computed, refuse_residues, show
 @words_of
 def energy(
     path: Path | tuple[Path, ...], no_gradient: bool, terms: str | None, per_residue: bool, as_json: bool,
-    verbose: bool, words: dict[str, Any], **options: Any,
+    verbose: bool, words: dict[str, Any], call: Call, **options: Any,
 ) -> None:  # fmt: skip
     """Compute the energy of the molecule in IN, term by term, and its full gradient.
 
@@ -65,7 +66,7 @@ def energy(
     """
     refuse_residues(path, per_residue, as_json)
     result = computed(
-        compute, path, "Energy", as_json, gradient=not no_gradient, only_terms=terms, per_residue=per_residue,
+        compute, path, "Energy", call, as_json, gradient=not no_gradient, only_terms=terms, per_residue=per_residue,
         **options, **words,
     )  # fmt: skip
     show(result, as_json, verbose)

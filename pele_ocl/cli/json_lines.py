@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from ..common.errors import KeywordError, PeleError
 from ..common.notes import with_notes
-from ..jobs import Record
-from ..jobs.spec import sha256_of_file
 from .clock import elapsed
-from .command import HEARD, current
-from .terminal import note, one_line, say_json
+from .terminal import heard, note, one_line, say_json
+
+if TYPE_CHECKING:
+    from ..jobs import Record
 
 NAMED = 3  # failures that are told one by one
 
@@ -28,8 +28,7 @@ def say_records(records: Iterable[Record]) -> None:
 
 def say_result(record: Mapping[str, Any]) -> None:
     """Print the JSON object of a result, with what was noted and the seconds since the command began."""
-    heard = current().meta.get(HEARD, [])
-    say_json(timed(with_notes(record, heard)))
+    say_json(timed(with_notes(record, heard())))
 
 
 def timed(result: Mapping[str, Any]) -> dict[str, Any]:
@@ -44,6 +43,9 @@ def failing_as_record(path: Path, as_json: bool) -> Iterator[None]:
         yield
     except PeleError as error:
         if as_json and not isinstance(error, KeywordError):
+            from ..jobs import Record
+            from ..jobs.spec import sha256_of_file
+
             of = Path(error.fields.get("structure", path))
             say_records([Record.failed_by(error, of, sha256_of_file(of))])
         raise

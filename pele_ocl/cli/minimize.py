@@ -11,18 +11,18 @@ import click
 
 from .. import minimize as library
 from ..formats.conformation_files import written_suffixes
-from ..jobs.texts import UNIT, lines_of
+from ..jobs.texts import UNIT, counted, duration, lines_of
 from ..minimize import METHODS, MinimizeBatch, MinimizeResult
 from ..minimize.options import MOST_ROUNDS
 from ..minimize.result import settings_of_rows
 from ..report import text_table as table
+from .call import Call, CommandProvenance
 from .clock import elapsed
-from .cluster import cluster_options
 from .command import EachOnce
-from .frames import trajectory_flags
 from .groups import former, keywords, option, options
 from .json_lines import timed
 from .options import (
+    cluster_options,
     models_option,
     report_options,
     run_options,
@@ -30,13 +30,12 @@ from .options import (
     strict_option,
     structure_flags,
     surface_options,
+    trajectory_flags,
     words_of,
 )
 from .plan_options import pair_options, variant_option
-from .report import counted, duration
 from .structures import (
     TARGET,
-    CommandProvenance,
     Holding,
     Row,
     StructureLine,
@@ -109,7 +108,7 @@ class Descent:
 @words_of
 def minimize(
     paths: tuple[Path, ...], output: Path, descent: Descent, holding: Holding,
-    terms: str | None, as_json: bool, verbose: bool, words: dict[str, Any], **more: Any,
+    terms: str | None, as_json: bool, verbose: bool, words: dict[str, Any], call: Call, **more: Any,
 ) -> None:  # fmt: skip
     """Relax the structures in IN: move their atoms to a minimum of their energy.
 
@@ -122,7 +121,7 @@ def minimize(
     with StructureLine() as progress:
         found = library(
             paths, **keywords(descent), **keywords(holding), **more, **words, only_terms=terms, output=output,
-            errors="record", watch=progress.watch, provenance=CommandProvenance.now(),
+            errors="record", watch=progress.watch, provenance=CommandProvenance(call),
         )  # fmt: skip
     rows = rows_of(found.records)
     whole = found.whole if isinstance(found, MinimizeBatch) else None

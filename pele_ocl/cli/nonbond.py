@@ -10,11 +10,10 @@ import click
 from ..nonbond import VARIANTS
 from ..nonbond import nonbond as compute
 from ..nonbond.spec import DEFAULT_CUTOFF
-from .cluster import cluster_options
+from .call import VACUUM, Call
 from .command import INPUT, OUTPUT, EachOnce
-from .frames import trajectory_flags
 from .options import (
-    VACUUM,
+    cluster_options,
     models_option,
     report_options,
     run_options,
@@ -22,6 +21,7 @@ from .options import (
     strict_option,
     structure_flags,
     structures_argument,
+    trajectory_flags,
     words_of,
 )
 from .plan_options import cutoff_option, no_gradient_option, results_option
@@ -74,7 +74,7 @@ VARIANT_HELP = "How the gradient is added up: " + "; ".join(f"{name}, {v.summary
 @words_of
 def nonbond(
     path: Path | tuple[Path, ...], cutoff: float | None, no_cutoff: bool, split_cutoffs: bool, pairs_file: Path | None,
-    no_gradient: bool, as_json: bool, verbose: bool, words: dict[str, Any], **options: Any,
+    no_gradient: bool, as_json: bool, verbose: bool, words: dict[str, Any], call: Call, **options: Any,
 ) -> None:  # fmt: skip
     """Compute Lennard-Jones, Coulomb and GB energy of the molecule in IN over a pair list, and the gradient.
 
@@ -87,7 +87,7 @@ def nonbond(
         raise click.UsageError("choose one of --cutoff, --no-cutoff, --split-cutoffs and --pairs")
     pairs = "all" if no_cutoff else "split" if split_cutoffs else pairs_file
     result = computed(
-        compute, path, "Nonbonded", as_json, pairs=pairs, cutoff=cutoff, gradient=not no_gradient, **options,
+        compute, path, "Nonbonded", call, as_json, pairs=pairs, cutoff=cutoff, gradient=not no_gradient, **options,
         **words,
     )  # fmt: skip
     show(result, as_json, verbose)

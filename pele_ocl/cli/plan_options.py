@@ -6,15 +6,8 @@ from collections.abc import Callable
 
 import click
 
-from ..common.errors import InputError
-from ..energy import BORN, VARIANTS
-from ..energy.result import ALL_TERMS
-from ..energy.term_set import GROUPS
-from ..grid import FARTHEST
-from ..jobs.facts import accuracy_facts as accuracy_facts
-from ..jobs.texts import accuracy_attributes as accuracy_attributes
-from ..jobs.texts import accuracy_lines as accuracy_lines
-from ..jobs.texts import accuracy_text as accuracy_text
+from ..energy.born import BORN
+from ..energy.variants import VARIANTS
 from .command import OUTPUT
 from .options import Command
 
@@ -75,28 +68,6 @@ _OPTIONS = (
         "Default: all.",
     ),
 )  # fmt: skip
-
-
-def require_near(cutoff: float | None) -> None:
-    """Raise InputError for a cutoff beyond the farthest positions that there may be."""
-    if cutoff is not None and cutoff > FARTHEST:
-        raise InputError(f"the cutoff is {cutoff:g} A; a distance of at most {FARTHEST:g} A is needed")
-
-
-def listed(terms: str | None) -> list[str] | None:
-    """Read the names of --terms, in which blanks may replace underscores, as on the screen.
-
-    Raises InputError, before any file is read, for a name that no atoms have a term of.
-    """
-    if terms is None:
-        return None
-    names = ["_".join(name.split()) for name in terms.split(",")]
-    unknown = next((name for name in names if name not in (*ALL_TERMS, *GROUPS)), None)
-    if unknown is not None:
-        raise InputError(
-            f"there is no term {unknown!r}; choose of {', '.join(ALL_TERMS)}; {', '.join(GROUPS)} stand for several"
-        )
-    return names
 
 
 accuracy_option = click.option(

@@ -9,20 +9,15 @@ from typing import Any
 
 import click
 
-from ..common.errors import worded
-from ..common.notes import with_notes
-from ..jobs.structures import Structures
-from ..trajectories import FrameEnergies
+from .call import Call
 from .clock import elapsed
-from .command import HEARD, current, spelling
-from .json_lines import exit_for_failed, exit_for_records, failing_as_record, say_records, timed
+from .json_lines import exit_for_failed, exit_for_records, failing_as_record, say_records, say_result
 from .progress import FrameLine
-from .report import call_facts
-from .terminal import say, say_json
+from .terminal import say
 
 
 def computed(
-    function: Callable[..., Any], given: Path | tuple[Path, ...], what: str, as_json: bool, **keywords: Any
+    function: Callable[..., Any], given: Path | tuple[Path, ...], what: str, call: Call, as_json: bool, **keywords: Any
 ) -> Any:
     """Call a public function with a progress line; an error about the only structure is a record in JSON, too.
 
@@ -30,7 +25,7 @@ def computed(
     """
     of_one = failing_as_record(given, as_json) if isinstance(given, Path) else nullcontext()
     with of_one, FrameLine(what) as progress:
-        return function(given, progress=progress, call=call_facts(), keep=as_json, **keywords)
+        return function(given, progress=progress, call=call.facts(), keep=as_json, **keywords)
 
 
 def refuse_residues(given: Path | tuple[Path, ...], per_residue: bool, as_json: bool) -> None:
@@ -41,19 +36,18 @@ def refuse_residues(given: Path | tuple[Path, ...], per_residue: bool, as_json: 
 
 def show(result: Any, as_json: bool, verbose: bool = False) -> None:
     """Print a result, and end the command with exit code 1 where models, frames or structures failed."""
-    if isinstance(result, Structures):
-        if as_json:
-            say_records(result.records)
-        else:
-            say(result.text(total=elapsed()))
-        exit_for_records(result.records)
-        return
-    if as_json:
-        say_json(timed(with_notes(result.to_json(), current().meta.get(HEARD, []))))
+    records = getattr(result, "records", None)  # of several structures
+    if as_json and records is not None:
+        say_records(records)
+    elif as_json:
+        say_result(result.to_json())
     else:
-        say(worded(result.text(verbose=verbose, total=elapsed()), spelling(current())))
-    if isinstance(result, FrameEnergies):
-        tally = result.tally
+        say(result.text(verbose=verbose, total=elapsed()))
+    if records is not None:
+        exit_for_records(records)
+        return
+    tally = getattr(result, "tally", None)  # of frames
+    if tally is not None:
         exit_for_failed("frame", tally.failed, tally.n_failed, tally.n)
         return
     errors, numbers = getattr(result, "errors", {}), getattr(result, "numbers", [])

@@ -13,13 +13,14 @@ from contextlib import contextmanager
 import click
 
 from ..common.errors import printable, worded
-from ..common.notes import LOG, Note
+from ..common.notes import LOG, Note, heard_notes
 from ..common.notes import note as note
 from ..common.notes import one_line as one_line
 from ..common.notes import warnings_as_notes as warnings_as_notes
 
 Spelling = Callable[[str, str | None], str | None]
 _spellings: list[Spelling] = []  # of the commands that run, the innermost last
+_heard: list[list[Note]] = []  # what they told, likewise
 
 
 class _ToStderr(logging.Handler):
@@ -44,11 +45,19 @@ def notes_on_stderr(spell: Spelling) -> Iterator[None]:
     LOG.setLevel(logging.INFO)
     LOG.propagate = False
     try:
-        yield
+        with heard_notes() as told:
+            _heard.append(told)
+            yield
     finally:
+        _heard.pop()
         LOG.removeHandler(handler)
         LOG.level, LOG.propagate = before
         _spellings.pop()
+
+
+def heard() -> list[Note]:
+    """List the notes that were told since the command began."""
+    return _heard[-1] if _heard else []
 
 
 def say(text: str) -> None:

@@ -1,9 +1,16 @@
 """Small molecules: their graphs out of SDF, mol2 and SMILES, and their parameters by AmberTools' programs."""
 
-from .files import is_ligand_file, read_sdf
-from .molecule import ELEMENTS, Hydrogens, Ligand, count_molecules, read_ligands
-from .residues import LigandTemplate, LigandTemplates
-from .settings import ATOM_TYPES, CHARGES, HYDROGENS
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..common.modules import lazy_names
+
+if TYPE_CHECKING:  # the same names as below, for checkers and editors
+    from .files import is_ligand_file, read_sdf
+    from .molecule import ELEMENTS, Hydrogens, Ligand, count_molecules, read_ligands
+    from .residues import LigandTemplate, LigandTemplates
+    from .settings import ATOM_TYPES, CHARGES, HYDROGENS
 
 __all__ = [
     "ATOM_TYPES",
@@ -19,3 +26,14 @@ __all__ = [
     "read_ligands",
     "read_sdf",
 ]
+
+if not TYPE_CHECKING:  # names by the file that has them
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "files": "is_ligand_file read_sdf",
+            "molecule": "ELEMENTS Hydrogens Ligand count_molecules read_ligands",
+            "residues": "LigandTemplate LigandTemplates",
+            "settings": "ATOM_TYPES CHARGES HYDROGENS",
+        },
+    )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from numpy.typing import ArrayLike
 
@@ -26,6 +27,7 @@ from ..pb_model import PBModel
 from ..reading import Models, Reading
 from ..trajectories import Trajectory
 from ..trajectories.frames import FrameWords
+from ..trajectories.given import FrameOptions
 from ..trajectories.reading import Paths, opened
 from ..trajectories.selection import Selection
 from .computing import Potmap, planned, require_cutoff_method
@@ -110,7 +112,7 @@ def potmap(
     trajectory: Trajectory | Paths | OpensFrames | None = None,
     frames: FrameWords = None,
     topology: Path_ | None = None,
-    image: Image = "auto",
+    image: Image | None = None,
     align: Selection | bool = False,
     at_atoms: Selection | None = None,
     output: Path_ | Sequence[Path_] = (),
@@ -212,20 +214,26 @@ def potmap(
     pictures = Pictures(_file("png", png), _file("surface_png", surface_png), programs, end, color_max is not None)
     if isinstance(what, Atoms) and read:
         given_molecule(what, reading, read)  # which refuses it
+    reads = reading_of(reading, read)
+    files = _paths_of(trajectory)
+    if files and not isinstance(what, Atoms):
+        own = None if topology is None else Path(topology)
+        trajectory = first = FrameOptions(files, cast(Any, frames), reads.select, own, image=image)
+        reads = replace(reads, select=reads.select if own is None else None, trajectory=first)
     spec = MapSpec(
-        reading_of(reading, read), models, GridWords(grid, spacing, padding, origin, shape), combine, options, outputs,
+        reads, models, GridWords(grid, spacing, padding, origin, shape), combine, options, outputs,
         pictures, unit_of_files, call,
     )  # fmt: skip
     over = None
-    if trajectory is None:
+    if trajectory is None or files == ():
         given = {"frames": frames, "topology": topology, "at_atoms": at_atoms}
         named = [name for name, value in given.items() if value is not None]
-        named += [] if arguments.is_among(image, ("auto",)) else ["image"]
+        named += ["image"] if image is not None else []
         named += ["align"] if align is not False else []
         if named:
-            raise KeywordError(f"`{named[0]}` is about a trajectory; give one with `trajectory`")
+            raise KeywordError(f"`{named[0]}` is about a trajectory; give one as `trajectory`")
     else:
-        over = _over(trajectory, frames, topology, image, align, at_atoms)
+        over = _over(cast(Any, trajectory), frames, topology, image or "auto", align, at_atoms)
         _check_over(spec, at_atoms is not None)
     if options.field and models == "all":
         raise KeywordError('choose one of `field` and `models="all"`')
@@ -294,6 +302,15 @@ def _check_over(spec: MapSpec, at_atoms: bool) -> None:
         for name, value in given.items():
             if value is not None:
                 raise KeywordError(f"`at_atoms` makes no map; leave out `{name}`")
+
+
+def _paths_of(trajectory: object) -> tuple[Path, ...] | None:
+    """List the files of frames; None for frames in memory, or a Trajectory."""
+    if isinstance(trajectory, str | PathLike):
+        return (arguments.file_path(trajectory, "trajectory"),)
+    if isinstance(trajectory, list | tuple) and all(isinstance(each, str | PathLike) for each in trajectory):
+        return tuple(map(Path, arguments.file_paths("trajectory", trajectory)))
+    return None
 
 
 def _files(name: str, given: Path_ | Iterable[Path_]) -> tuple[Path, ...]:
