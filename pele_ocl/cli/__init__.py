@@ -15,9 +15,17 @@ import click
 from ..common.errors import INTERRUPTED, KernelBuildError, PeleError, printable, shortened, worded
 from ..common.installation import installed_version
 from ..common.paths import why_unreadable
-from .clock import begin, process_start
 from .command import DEBUG, spelling
-from .terminal import compiling_said_once, note, notes_on_stderr, one_line, open_standard_streams, warnings_as_notes
+from .terminal import (
+    begin,
+    compiling_said_once,
+    note,
+    notes_on_stderr,
+    one_line,
+    open_standard_streams,
+    process_start,
+    warnings_as_notes,
+)
 
 # Each command is loaded when it is called; its module and the command have one name.
 COMMANDS = {

@@ -18,8 +18,10 @@ from .groups import keywords, option, options
 from .mmpbsa import mmpbsa
 from .options import (
     cluster_options,
+    cutoff_option,
     ligand_option,
     models_option,
+    one_four_option,
     report_options,
     run_options,
     solvent_flags,
@@ -30,7 +32,6 @@ from .options import (
     trajectory_flags,
     words_of,
 )
-from .plan_options import cutoff_option, one_four_option
 from .rescore import rescore
 from .showing import computed, show
 

@@ -11,9 +11,15 @@ from ..energy import energy as compute
 from .call import Call
 from .command import EachOnce
 from .options import (
+    accuracy_option,
+    born_option,
     cluster_options,
     models_option,
+    no_gradient_option,
+    pair_options,
+    per_residue_option,
     report_options,
+    results_option,
     run_options,
     solvent_flags,
     strict_option,
@@ -21,16 +27,8 @@ from .options import (
     structures_argument,
     surface_options,
     trajectory_flags,
-    words_of,
-)
-from .plan_options import (
-    accuracy_option,
-    born_option,
-    no_gradient_option,
-    pair_options,
-    per_residue_option,
-    results_option,
     variant_option,
+    words_of,
 )
 from .showing import computed, refuse_residues, show
 

@@ -14,14 +14,13 @@ from ..jobs.texts import counted, duration, headline, medium_lines
 from ..potmap import VARIANTS
 from ..report import text_table as table
 from .call import Call
-from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
 from .groups import former
-from .json_lines import failing_as_record, say_result
 from .map_options import spacing_options
 from .options import ReadAtoms, report_options, run_options, structure_options
 from .progress import ProgressLine
-from .terminal import say
+from .showing import failing_as_record, say_result
+from .terminal import elapsed, say
 
 FITTING = [name for name, variant in VARIANTS.items() if variant.method == "direct"]
 

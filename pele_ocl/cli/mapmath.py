@@ -11,10 +11,10 @@ from ..formats.maps.facts import map_lines
 from ..mapmath import mapmath as compute
 from .call import Call
 from .command import INPUT, OUTPUT, EachOnce
-from .json_lines import say_result
 from .map_options import png_option
 from .options import debug_option, json_option
 from .progress import ProgressLine
+from .showing import say_result
 from .terminal import one_line, say
 
 

@@ -22,12 +22,11 @@ from ..trajectories.recording import RECORDERS, Settings, require_record_suffix
 from ..trajectories.recording.merging import SHARD, frames_in, parts_of_shards
 from ..trajectories.tally import Tally
 from .call import Call, CommandProvenance
-from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
-from .json_lines import exit_for_failed, exit_for_records, say_records, timed
 from .options import debug_option, json_option
 from .rescore import exit_for_poses
-from .terminal import say
+from .showing import exit_for_failed, exit_for_records, say_records, timed
+from .terminal import elapsed, say
 
 FRAMES = "frames"
 

@@ -17,13 +17,12 @@ from ..minimize.options import MOST_ROUNDS
 from ..minimize.result import settings_of_rows
 from ..report import text_table as table
 from .call import Call, CommandProvenance
-from .clock import elapsed
 from .command import EachOnce
 from .groups import former, keywords, option, options
-from .json_lines import timed
 from .options import (
     cluster_options,
     models_option,
+    pair_options,
     report_options,
     run_options,
     solvent_flags,
@@ -31,9 +30,10 @@ from .options import (
     structure_flags,
     surface_options,
     trajectory_flags,
+    variant_option,
     words_of,
 )
-from .plan_options import pair_options, variant_option
+from .showing import timed
 from .structures import (
     TARGET,
     Holding,
@@ -46,7 +46,7 @@ from .structures import (
     rows_of,
     show,
 )
-from .terminal import one_line
+from .terminal import elapsed, one_line
 
 __all__ = ["minimize"]
 

@@ -14,8 +14,11 @@ from .call import VACUUM, Call
 from .command import INPUT, OUTPUT, EachOnce
 from .options import (
     cluster_options,
+    cutoff_option,
     models_option,
+    no_gradient_option,
     report_options,
+    results_option,
     run_options,
     solvent_flags,
     strict_option,
@@ -24,7 +27,6 @@ from .options import (
     trajectory_flags,
     words_of,
 )
-from .plan_options import cutoff_option, no_gradient_option, results_option
 from .showing import computed, show
 
 VARIANT_HELP = "How the gradient is added up: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())

@@ -15,14 +15,13 @@ from ..pb import pb as compute
 from ..pb_model import BOUNDARIES, SPREADINGS, SURFACES
 from ..report import text_table as table
 from .call import Call
-from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
 from .groups import former
-from .json_lines import failing_as_record, say_result
 from .map_options import spacing_options
 from .options import Command, ReadAtoms, device_option, report_options, strict_option, structure_options
 from .progress import ProgressLine
-from .terminal import say
+from .showing import failing_as_record, say_result
+from .terminal import elapsed, say
 
 APBS = "apbs"
 DEFAULTS = PBModel()

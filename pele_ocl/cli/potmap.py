@@ -21,9 +21,7 @@ from ..potmap.result import error_lines
 from ..report import text_table as table
 from ..units import POTENTIAL_UNITS
 from .call import Call
-from .clock import elapsed
 from .command import OUTPUT, EachOnce
-from .json_lines import exit_for_failed, exit_for_records, failing_as_record, say_records, say_result
 from .map_options import color_option, png_option, spacing_options, unit_option
 from .options import (
     ReadAtoms,
@@ -36,7 +34,8 @@ from .options import (
     structures_argument,
 )
 from .progress import FrameLine, ProgressLine
-from .terminal import note, one_line, say
+from .showing import exit_for_failed, exit_for_records, failing_as_record, say_records, say_result
+from .terminal import elapsed, note, one_line, say
 
 VARIANT_HELP = "How the sums are laid out: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
 METHOD_HELP = "; ".join(f"{name} {each.summary}" for name, each in MAP_METHODS.items())

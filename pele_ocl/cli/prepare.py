@@ -12,9 +12,9 @@ from ..interop.pka import SOURCES
 from ..interop.preparing import prepare as compute
 from ..jobs.texts import counted
 from .command import INPUT, OUTPUT, EachOnce
-from .json_lines import failing_as_record, say_result
 from .options import debug_option, json_option
 from .progress import ProgressLine
+from .showing import failing_as_record, say_result
 from .terminal import one_line, say
 
 

@@ -13,10 +13,8 @@ from ..explore.refining import refine as library
 from ..jobs.texts import UNIT, counted, duration, headline, lines_of
 from ..report import text_table as table
 from .call import Call, CommandProvenance
-from .clock import elapsed
 from .command import INPUT, EachOnce
 from .groups import keywords, option, options
-from .json_lines import exit_for_failed, failing_as_record, say_records, timed
 from .options import (
     ligand_option,
     place_options,
@@ -29,8 +27,9 @@ from .options import (
     words_of,
 )
 from .progress import ProgressLine
+from .showing import exit_for_failed, failing_as_record, say_records, timed
 from .structures import TARGET, files
-from .terminal import one_line, say
+from .terminal import elapsed, one_line, say
 
 _SHOWN = 60  # poses in the table
 _LENGTH = click.FloatRange(min=0)

@@ -17,7 +17,6 @@ from ..relax import PROTOCOLS
 from ..relax.result import energy_of
 from ..report import text_table as table
 from .call import Call, CommandProvenance
-from .clock import elapsed
 from .command import EachOnce
 from .groups import former, keywords, option, options
 from .options import debug_option, json_option, resume_option, run_options, strict_option
@@ -31,7 +30,7 @@ from .structures import (
     rows_of,
     show,
 )
-from .terminal import one_line
+from .terminal import elapsed, one_line
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from ..mapmath import sample_map as compute
 from ..report import text_table as table
 from .call import Call
 from .command import INPUT, OUTPUT, EachOnce
-from .json_lines import say_result
 from .options import debug_option, json_option, model_option
+from .showing import say_result
 from .terminal import one_line, say
 
 

@@ -22,8 +22,8 @@ from ..dynamics.settings import FRICTION
 from ..jobs.texts import headline, physics_lines
 from .command import EachOnce
 from .groups import keywords, option, options
-from .json_lines import failing_as_record, say_records, timed
 from .options import (
+    pair_options,
     place_options,
     report_options,
     run_options,
@@ -31,10 +31,11 @@ from .options import (
     strict_option,
     structure_flags,
     surface_options,
+    variant_option,
     words_of,
 )
-from .plan_options import pair_options, variant_option
 from .progress import ProgressLine
+from .showing import failing_as_record, say_records, timed
 from .structures import TARGET, Holding, constraints_option
 from .structures import files as expanded
 from .terminal import note, say

@@ -12,10 +12,13 @@ from ..solvent import solvent as compute
 from .call import Call
 from .command import EachOnce
 from .options import (
+    accuracy_option,
     cluster_options,
     device_list,
     models_option,
+    per_residue_option,
     report_options,
+    results_option,
     run_options,
     solvent_flags,
     strict_option,
@@ -25,7 +28,6 @@ from .options import (
     trajectory_flags,
     words_of,
 )
-from .plan_options import accuracy_option, per_residue_option, results_option
 from .showing import computed, refuse_residues, show
 
 VARIANT_HELP = "How the Born radii are computed: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())

@@ -15,8 +15,8 @@ from ..jobs.outputs import expanded
 from ..jobs.texts import counted, duration
 from .command import INPUT, Input, _File
 from .groups import option
-from .json_lines import say_records
 from .progress import ProgressLine
+from .showing import say_records
 from .terminal import note, one_line, say
 
 Row = Mapping[str, Any]  # a record as --json prints it

@@ -11,10 +11,10 @@ from ..jobs.texts import counted, medium_lines
 from ..view import METHODS, View
 from ..view import view as compute
 from .command import INPUT, OUTPUT, EachOnce
-from .json_lines import failing_as_record, say_result
 from .map_options import color_option, from_unit_option
 from .options import ReadAtoms, debug_option, device_option, json_option, structure_options
 from .progress import ProgressLine
+from .showing import failing_as_record, say_result
 from .terminal import one_line, say
 
 
