@@ -48,6 +48,7 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .energy import EnergyBatch as EnergyBatch
     from .energy import EnergyResult as EnergyResult
     from .energy import energy as energy
+    from .energy.over import energy_over as energy_over
     from .energy.spec import EnergySpec as EnergySpec
     from .energy.terms import CenterRestraint as CenterRestraint
     from .energy.terms import DistanceRestraint as DistanceRestraint
@@ -136,7 +137,6 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .solvent import solvent as solvent
     from .solvent.spec import SolventSpec as SolventSpec
     from .trajectories import batches_over as batches_over
-    from .trajectories import energy_over as energy_over
     from .trajectories import read_conformations as read_conformations
     from .trajectories import trajectory as trajectory
     from .view import View as View
@@ -157,6 +157,7 @@ _HOMES = {
     "dynamics.run": ("simulate",),
     "energy": ("Energy", "EnergyBatch", "EnergyResult"),
     "energy.terms": ("CenterRestraint", "DistanceRestraint", "PositionalRestraint", "TorsionRestraint"),
+    "energy.over": ("energy_over",),
     "energy.spec": ("EnergySpec",),
     "nonbond.spec": ("NonbondSpec",),
     "solvent.spec": ("SolventSpec",),
@@ -191,7 +192,7 @@ _HOMES = {
     "sampling": ("sample",),
     "solvent": ("Solvent", "SolventBatch", "SolventResult"),
     "painting": ("draw_surface", "write_page"),
-    "trajectories": ("batches_over", "energy_over", "read_conformations", "trajectory"),
+    "trajectories": ("batches_over", "read_conformations", "trajectory"),
     "view": ("View",),
 }  # fmt: skip
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}

@@ -73,21 +73,8 @@ _public: list[Callable[[str], Any]] = []
 
 
 def find_public_names_by(find: Callable[[str], Any]) -> None:
-    """Register the function that returns the object of a public name, so that a lower room imports no higher one."""
+    """Register the function that returns the object of a public name, for former names of lower rooms: `present`."""
     _public[:] = [find]
-
-
-def public(name: str) -> Any:
-    """Return the object of a public name, or a room, for a lower room that hands work to it.
-
-    name : without "pele_ocl."; a function over trajectories, say, which a function of a quantity calls
-    """
-    (find,) = _public or [_of_package]
-    return find(name)
-
-
-def _of_package(name: str) -> Any:
-    return getattr(import_module(__package__.partition(".")[0]), name)
 
 
 def accept_former(cls: type[T], **names: str) -> type[T]:

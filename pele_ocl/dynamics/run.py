@@ -18,13 +18,13 @@ from ..common.inputfile import InputFile
 from ..common.notes import note
 from ..common.variant import Progress
 from ..contract import of_structure
+from ..doors import Door
 from ..energy.options import require_near
 from ..energy.restraints import Held, Texts
 from ..energy.result import terms_listed
 from ..energy.terms import Term
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.checks import Checks
-from ..jobs.doors import Door
 from ..jobs.journal import Journal
 from ..jobs.running import run_with
 from ..jobs.shards import Place, Shard
@@ -156,7 +156,7 @@ def simulate(
     whole_number("first_replica", first_replica)
     if replicas_per_device is not None:
         whole_number("replicas_per_device", replicas_per_device, least=1)
-    door = Door.of("simulate", words, model, device)
+    door = Door.of(simulate, words, model, device)
     if unknown := {*door.frames, *(door.given & _NOT_HERE)}:
         raise KeywordError(f"`{min(unknown)}` is no keyword of simulate; leave it out")
     require_near(cutoff)
