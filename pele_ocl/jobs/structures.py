@@ -220,7 +220,7 @@ def _settings(records: Sequence[Record]) -> dict[str, object]:
     there = [cast(Mapping[str, object], of.result.get("settings", {})) for of in records if not of.failed]
     names = ("forcefield", "gb_radii_set")
     sets = {name: dict.fromkeys(str(of[name]) for of in there if of.get(name)) for name in names}
-    return {**there[0], **{name: ", ".join(found) for name, found in sets.items()}} if there else {}
+    return {**there[0], **{name: ", ".join(found) for name, found in sets.items()}} if any(there) else {}
 
 
 def table_of(
