@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..atoms import Atoms
 from ..common.arguments import array, checked, file_path, file_paths, flag
 from ..common.errors import InputError, KeywordError
-from ..common.inputfile import InputFile, read_file
+from ..common.inputfile import NoFile, read_file
 from ..common.modules import lazy_names, make_callable
 from ..common.notes import heard_notes
 from ..gb_models.solvent_model import SolventModel
@@ -174,7 +174,7 @@ def binding(
         if isinstance(complex, Atoms):
             if about := sorted(door.given & {"reading", *(of.name for of in fields(Reading))} - {"trajectory"}):
                 raise KeywordError(f"Atoms are given; `{about[0]}` is about files, whose path is then needed")
-            molecule = MoleculeRead(InputFile(Path("Atoms"), b""), door.model.choose_radii(complex))
+            molecule = MoleculeRead(NoFile(), door.model.choose_radii(complex))
         else:
             molecule = spec.molecule(read_file(complex))  # type: ignore[arg-type]
         results = spec.evaluate(molecule, run)
