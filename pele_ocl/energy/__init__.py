@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from ..atoms import Atoms
 from ..common.arguments import checked
 from ..common.errors import KeywordError, refuse_for_atoms
-from ..common.modules import make_callable
+from ..common.modules import make_callable, takes
 from ..gb_models.solvent_model import SolventModel
 from .born import BORN
 from .plan import Energy
@@ -21,6 +21,9 @@ from .terms import Term
 from .variants import VARIANTS, choose_variant
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ..jobs.words import ProgressWords, SolventWords
     from ..opencl.device import Device
 
 __all__ = [
@@ -43,10 +46,17 @@ def energy(
     cutoff: float | None = ..., per_atom: bool = ..., frozen: ArrayLike | None = ..., terms: Sequence[Term] = ...,
     only_terms: Sequence[str] | str | None = ..., precision: str = ..., variant: str = ..., born: str = ...,
     accuracy: float | None = ..., device: Device | int | str | None = ..., model: SolventModel | None = ...,
-    **words: Any,
+    **words: Unpack[SolventWords],
 ) -> EnergyResult: ...  # fmt: skip
 @overload
-def energy(atoms: str | PathLike[str] | Sequence[str | PathLike[str]], **words: Any) -> Any: ...
+def energy(
+    atoms: str | PathLike[str] | Sequence[str | PathLike[str]], *, gradient: bool = ..., fixed_radii: bool = ...,
+    one_four: Literal["scale", "exclude"] = ..., cutoff: float | None = ..., per_atom: bool = ...,
+    only_terms: Sequence[str] | str | None = ..., precision: str = ..., variant: str = ..., born: str = ...,
+    accuracy: float | None = ..., device: Device | int | str | None = ..., model: SolventModel | int | None = ...,
+    models: Literal["one", "all"] = ..., per_residue: bool = ..., strict: bool = ..., **words: Unpack[ProgressWords],
+) -> Any: ...  # fmt: skip
+@takes("object", "reading", "solvent", "trajectory", "run")
 @checked
 def energy(
     atoms: Atoms | str | PathLike[str] | Sequence[str | PathLike[str]],

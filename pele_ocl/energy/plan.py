@@ -256,6 +256,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
             born=self.born,
             accuracy=self.accuracy,
             error=error,
+            how=self._how,
         )
 
     def _batch(
@@ -280,4 +281,5 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
             born=self.born,
             accuracy=self.accuracy,
             error=error,
+            how=self._how,
         )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ..atoms import Floats
 from ..common.errors import InputError
 from ..contract import HasFindings
 from ..gb_models.solvent_model import SolventModel, surface_area
-from ..results import TermBatch, TermResult
+from ..results import Recorder, TermBatch, TermResult
 from ..solvent.error import RadiusError
 
 PASS_TERMS = ("lennard_jones", "coulomb", "gb_pair", "gb_self", "nonpolar")  # those of the passes over pairs
@@ -40,6 +39,11 @@ class EnergyResult(HasFindings, TermResult):
     accuracy: float | None = None
     error: RadiusError | None = None
 
+    def _spec(self) -> Recorder:
+        from .spec import EnergyOfPlan
+
+        return EnergyOfPlan.of(self)
+
     @property
     def surface_area(self) -> float:
         """Surface area, A^2, of the model surface="lcpo"; an atom's is its nonpolar energy over the tension.
@@ -64,13 +68,16 @@ class EnergyBatch(TermBatch[EnergyResult]):
     """
 
     model: SolventModel
-    positions: Floats
     gradients: Floats | None
     born_radii: Floats
     born: str
-    errors: Mapping[int, str] = field(default_factory=dict)
     accuracy: float | None = None
     error: RadiusError | None = None
+
+    def _spec(self) -> Recorder:
+        from .spec import EnergyOfPlan
+
+        return EnergyOfPlan.of(self)
 
     def _member(self, i: int) -> EnergyResult:
         return EnergyResult(
@@ -87,4 +94,5 @@ class EnergyBatch(TermBatch[EnergyResult]):
             born=self.born,
             accuracy=self.accuracy,
             error=self.error,
+            how=self.how,
         )

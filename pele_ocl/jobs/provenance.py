@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from ..atoms import Atoms
 from ..common.arguments import described
 from ..common.errors import InputError
-from ..common.inputfile import InputFile
+from ..common.inputfile import InputFile, NoFile
 from ..report import Report
 from .journal import make_folder
 from .records import SCHEMA
@@ -50,8 +50,7 @@ def origin_of(
     A trajectory that was not read whole has no SHA-256.
     """
     return {
-        "input": str(source),
-        "input_sha256": source.sha256,
+        **({} if isinstance(source, NoFile) else {"input": str(source), "input_sha256": source.sha256}),
         **({} if coordinates is None else {"coordinates": str(coordinates)}),
         **({"coordinates_sha256": coordinates.sha256} if isinstance(coordinates, InputFile) else {}),
         **({"software": software()} if call is None else call),

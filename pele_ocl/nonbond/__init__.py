@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from ..atoms import Atoms, Floats
 from ..common.arguments import checked
 from ..common.errors import refuse_for_atoms
-from ..common.modules import make_callable
+from ..common.modules import make_callable, takes
 from ..common.variant import Progress
 from ..gb_models.solvent_model import SolventModel
 from ..pairs import AllPairs, PairList, Pairs
@@ -18,6 +18,9 @@ from .result import NonbondBatch, NonbondResult
 from .variants import VARIANTS, choose_variant
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ..jobs.words import EvaluationWords, SolventWords
     from ..opencl.device import Device
 
 __all__ = ["VARIANTS", "Nonbond", "NonbondBatch", "NonbondResult", "choose_variant", "nonbond"]
@@ -28,14 +31,20 @@ def nonbond(
     atoms: Atoms, pairs: Pairs, born_radii: Floats | None = ..., *, solvent: Literal["gb", "vacuum"] | None = ...,
     gradient: bool = ..., variant: str = ..., precision: str = ..., device: Device | int | str | None = ...,
     model: SolventModel | None = ..., internal_dielectrics: Floats | None = ..., progress: Progress | None = ...,
-    **words: Any,
+    **words: Unpack[SolventWords],
 ) -> NonbondResult: ...  # fmt: skip
 @overload
 def nonbond(
     atoms: Atoms | str | PathLike[str] | Sequence[str | PathLike[str]],
     pairs: Pairs | str | PathLike[str] | None = ...,
-    **words: Any,
-) -> Any: ...
+    born_radii: Floats | None = ..., *, solvent: Literal["gb", "vacuum"] | None = ..., gradient: bool = ...,
+    variant: str = ..., precision: str = ..., device: Device | int | str | None = ...,
+    model: SolventModel | int | None = ..., internal_dielectrics: Floats | None = ..., progress: Progress | None = ...,
+    cutoff: float | None = ..., one_four: Literal["exclude", "scale"] = ...,
+    internal_dielectric: Literal["uniform", "vdgbnp"] = ..., models: Literal["one", "all"] = ..., strict: bool = ...,
+    write_pairs: str | PathLike[str] | None = ..., **words: Unpack[EvaluationWords],
+) -> Any: ...  # fmt: skip
+@takes("object", "reading", "solvent", "trajectory", "run")
 @checked
 def nonbond(
     atoms: Atoms | str | PathLike[str] | Sequence[str | PathLike[str]],

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from ..atoms import Atoms
 from ..common.arguments import checked
 from ..common.errors import refuse_for_atoms
-from ..common.modules import make_callable
+from ..common.modules import make_callable, takes
 from ..common.variant import Progress
 from ..gb_models.solvent_model import SolventModel
 from .error import RadiusError
@@ -20,6 +20,9 @@ from .result import SolventBatch, SolventResult
 from .variants import VARIANTS, choose_variant
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ..jobs.words import EvaluationWords, SolventWords
     from ..opencl.device import Device
 
 __all__ = [
@@ -38,10 +41,16 @@ __all__ = [
 def solvent(
     atoms: Atoms, *, variant: str = ..., precision: str = ...,
     device: Device | int | str | Sequence[Device | int | str] | None = ..., model: SolventModel | None = ...,
-    progress: Progress | None = ..., accuracy: float | None = ..., energy: bool = ..., **words: Any,
+    progress: Progress | None = ..., accuracy: float | None = ..., energy: bool = ..., **words: Unpack[SolventWords],
 ) -> SolventResult: ...  # fmt: skip
 @overload
-def solvent(atoms: str | PathLike[str] | Sequence[str | PathLike[str]], **words: Any) -> Any: ...
+def solvent(
+    atoms: str | PathLike[str] | Sequence[str | PathLike[str]], *, variant: str = ..., precision: str = ...,
+    device: Device | int | str | Sequence[Device | int | str] | None = ..., model: SolventModel | int | None = ...,
+    progress: Progress | None = ..., accuracy: float | None = ..., energy: bool = ...,
+    models: Literal["one", "all"] = ..., per_residue: bool = ..., strict: bool = ..., **words: Unpack[EvaluationWords],
+) -> Any: ...  # fmt: skip
+@takes("object", "reading", "solvent", "trajectory", "run")
 @checked
 def solvent(
     atoms: Atoms | str | PathLike[str] | Sequence[str | PathLike[str]],
