@@ -40,7 +40,7 @@ from pele_ocl.explore.rigid import (
     random_frames,
     rotations_of,
 )
-from pele_ocl.explore.torsions import SideChain, Torsion
+from pele_ocl.atoms.torsions import SideChain, Torsion
 from pele_ocl.opencl import Device
 
 N = 20_000

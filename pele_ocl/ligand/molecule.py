@@ -22,13 +22,15 @@ from ..common.errors import FormatError, InputError, ParameterError, PeleError
 from ..common.extras import extra
 from ..common.inputfile import InputFile, read_file
 from ..common.notes import Note
+from ..common.textfiles import number as number_in
 from ..common.textfiles import plain_bytes, quoted
 from ..formats.molecules import SdfRecord, sdf_records
 from ..formats.structures import model_numbers, read_structure, read_topology
 from . import antechamber, cache, docked
 from .completion import ADDED, completed, graph_of, match, parents_of, parsed_smiles, template_of
+from .parametrisers import Parametriser, check_choice, parametriser_of
 from .protonation import at_ph
-from .settings import ATOM_TYPES, CHARGES, HYDROGENS
+from .settings import CHARGES, HYDROGENS
 
 if TYPE_CHECKING:
     from rdkit.Chem import Mol
@@ -43,6 +45,8 @@ _SHORTEST, _LONGEST = 0.6, 1.35
 MOST_ATOMS = 400  # of a ligand, beyond which parameters by analogy are no longer meant
 _RADII = "openmm-obc"  # GB radii where nobody chose, as of the built-in force field
 _ATOM_NAME = "_TriposAtomName"  # property of an atom that its file names
+_PARTIAL_CHARGE = "_TriposPartialCharge"
+_CHARGES_IN_SDF = "atom.dprop.PartialCharge"  # as RDKit and OpenFF write them
 _RESIDUE = "_pele_ocl_residue"  # property of a molecule that was a residue of a structure
 _AS_SDF = "give the molecule as an SDF file, which has formal charges"
 _NAME = re.compile(r"[A-Za-z0-9]{1,3}")
@@ -105,9 +109,9 @@ class Ligand:
         """
         arguments.whole_number("number", number, least=1)
         count = 0
-        for count, found in enumerate(_records(read_file(path), Ways(hydrogens, residue_name, template, ph)), 1):
+        for count, make in enumerate(_records(read_file(path), Ways(hydrogens, residue_name, template, ph)), 1):
             if count == number:
-                return found()
+                return make()
         raise FormatError(f"{path}: has no molecule {number:,}; it has {count:,}")
 
     @classmethod
@@ -227,47 +231,85 @@ class Ligand:
         )  # fmt: skip
 
     def parametrize(self, forcefield: str = "gaff2", charges: str = "gas", *, limit: float | None = None) -> Atoms:
-        """Give every atom parameters of a general force field by AmberTools' antechamber, parmchk2 and tleap.
+        """Give every atom parameters of a general force field, or of a file.
 
-        forcefield : "gaff2" or "gaff"
-        charges : "gas", Gasteiger's; "bcc", AM1-BCC; "abcg2", ABCG2 (with gaff2 alone)
+        forcefield : "gaff2" or "gaff", by AmberTools' antechamber, parmchk2 and tleap; one of OpenFF, "openff-2.2.1"
+            say, by its toolkit; or a file with the molecule's parameters: .xml of OpenMM, .prmtop, a PELE template
+        charges : "gas", Gasteiger's; "bcc", AM1-BCC; "abcg2", ABCG2 (with gaff2 alone); "file", those of the molecule's
+            own file, mol2 or SDF (atom.dprop.PartialCharge). A file with parameters has its own
         limit : seconds after which it is given up, by default none; AM1-BCC of 70 atoms takes ten minutes
 
         Parameters are kept on disk by graph, force field, charges and the version of the programs, so a molecule is
-        computed once, whatever the order and the positions of its atoms. Charges of AM1-BCC and ABCG2 are computed for
-        one conformer that RDKit makes of the graph.
+        computed once, whatever the order and the positions of its atoms, and by one process, for which others wait.
+        Charges of AM1-BCC and ABCG2 are computed for one conformer that RDKit makes of the graph.
 
         Raises InputError if the programs are not installed, ParameterError if they have no parameters for the molecule.
         """
-        arguments.choice("forcefield", forcefield, ATOM_TYPES)
-        arguments.choice("charges", charges, CHARGES)
-        if charges == "abcg2" and forcefield != "gaff2":
-            raise InputError("ABCG2 charges were made for GAFF2; choose forcefield='gaff2', or other charges")
+        check_choice(forcefield, charges)
         if limit is not None:
             arguments.number("limit", limit, "seconds", above=0)
-        order = self.canonical_order
-        kept = cache.entry(self.smiles, forcefield, charges, antechamber.version())
-        try:
-            topology = kept.read_bytes()
-            found = _placed(topology, self.positions[order])
-        except (OSError, FormatError, InputError):  # not there, or damaged
-            molecule = self._computed_molecule(charges)
-            topology = antechamber.topology_of(molecule, self.charge, self.source, forcefield, charges, limit)
-            found = _placed(topology, self.positions[order])
-            cache.keep(kept, topology)
-        atoms = found[np.argsort(order)]
+        by = parametriser_of(forcefield)
+        if by.KEEPS:
+            computed = "gas" if charges == "file" else charges
+            atoms, topology = self._kept(by, forcefield, computed, limit)
+        else:
+            atoms, topology = by.atoms_of(self, forcefield), b""
+        words, how = by.told(forcefield, charges, topology)
+        if charges == "file" and by.KEEPS:
+            atoms, how = _recharged(atoms, self._file_charges()), CHARGES["file"]
         total = float(atoms.charges.sum())
         if abs(total - self.charge) > antechamber.LOST:
             raise ParameterError(
                 f"{self.source}: the charges of {forcefield} add up to {total:+.3f} e, not {self.charge:+d}"
             )
-        how = "Gasteiger's charges by RDKit" if antechamber.is_by_rdkit(topology) else CHARGES[charges]
-        notes = (
-            *self.notes,
-            Note(f"{self.source}: parameters of {forcefield.upper()} with {how}", code="ligand_parameters"),
-        )
+        notes = (*self.notes, Note(f"{self.source}: parameters of {words} with {how}", code="ligand_parameters"))
         named = replace(atoms, labels=self.labels, notes=notes, forcefield=f"{forcefield}, {how}")
-        return given_default_radii(named, _RADII)
+        return given_default_radii(named, _RADII) if by.KEEPS else named
+
+    def _kept(self, by: Parametriser, forcefield: str, charges: str, limit: float | None) -> tuple[Atoms, bytes]:
+        """Take parameters that are kept, or compute and keep them; the atoms in this order, and the topology."""
+        order = self.canonical_order
+        kept = cache.entry(self.smiles, forcefield, charges, by.version())
+
+        def read() -> tuple[Atoms, bytes] | None:
+            try:
+                topology = kept.read_bytes()
+                return _placed(topology, self.positions[order])[np.argsort(order)], topology
+            except (OSError, FormatError, InputError):  # not there, or damaged
+                return None
+
+        found = read()
+        if found is not None:
+            return found
+        with cache.held(kept):
+            found = read()  # by another process, meanwhile
+            if found is None:
+                molecule = replace(self, molecule=self._computed_molecule(charges))
+                topology = by.topology_of(molecule, forcefield, charges, limit)
+                found = _placed(topology, self.positions[order])[np.argsort(order)], topology
+                cache.keep(kept, topology)
+        return found
+
+    def _file_charges(self) -> Floats:
+        """Partial charges that the molecule's file has, (n,) e. Raises InputError where it has none."""
+        atoms = list(self.molecule.GetAtoms())
+        if all(atom.HasProp(_PARTIAL_CHARGE) for atom in atoms):
+            texts = [atom.GetProp(_PARTIAL_CHARGE) for atom in atoms]
+        else:
+            texts = self.properties.get(_CHARGES_IN_SDF, "").split()
+        values = [number_in(text) for text in texts]
+        if len(values) != len(atoms) or any(value is None for value in values):
+            raise InputError(
+                f"{self.source}: its file has no partial charges of all atoms (mol2, or {_CHARGES_IN_SDF} in SDF); "
+                "choose other charges"
+            )
+        found = np.array([value for value in values if value is not None])
+        lost = self.charge - float(found.sum())
+        if abs(lost) > 10 * antechamber.LOST:
+            raise ParameterError(
+                f"{self.source}: the charges of its file add up to {found.sum():+.3f} e, not {self.charge:+d}"
+            )
+        return found + lost / len(found)
 
     def _computed_molecule(self, charges: str) -> Mol:
         """Molecule in canonical order, for charges that depend on it with the conformer that follows from its graph."""
@@ -285,6 +327,17 @@ class Ligand:
             return embedded(graph, self.source)
         except InputError:
             return own
+
+
+def _recharged(atoms: Atoms, charges: Floats) -> Atoms:
+    """Give atoms other charges, and their 1-4 pairs products of these, scaled as before."""
+    assert atoms.bonded is not None
+    table = atoms.bonded.one_four
+    i, j = table.atoms.T.reshape(2, -1)
+    figures = table.parameters.copy()
+    figures[:, 0] = atoms.one_four[0] * charges[i] * charges[j]
+    bonded = replace(atoms.bonded, one_four=replace(table, parameters=figures))
+    return replace(atoms, charges=charges, bonded=bonded)
 
 
 def _with_hydrogens_named(names: list[str], elements: tuple[str, ...]) -> list[str]:
@@ -325,9 +378,9 @@ def read_ligands(
     """
     ligands = []
     ways = Ways(hydrogens, residue_name, template, ph)
-    for number, found in enumerate(_records(read_file(path), ways), 1):
+    for number, make in enumerate(_records(read_file(path), ways), 1):
         try:
-            ligands.append(found())
+            ligands.append(make())
         except PeleError as error:
             if failed is None:
                 raise
@@ -359,34 +412,62 @@ def embedded(molecule: Mol, source: str) -> Mol:
     return whole
 
 
-Made = Callable[[], Ligand]
-# Of a molecule: its line or what names it in the file, and the functions that make RDKit's Mol or the Ligand.
-_Found = tuple[int | str, Callable[[Ways], "Mol | Ligand"]]
+@dataclass(frozen=True)
+class Maker:
+    """A molecule of a file that is not made yet: calling it gives the Ligand, or raises why there is none.
+
+    title : its name in the file, "" where it has none
+    """
+
+    title: str
+    make: Callable[[], Ligand]
+
+    def __call__(self) -> Ligand:
+        return self.make()
 
 
-def _records(file: InputFile, ways: Ways) -> Iterator[Made]:
-    """Yield a function for each molecule of a file, which makes it or says why not."""
-    suffix = Path(str(file).removesuffix(".gz").removesuffix(".bz2")).suffix.lower()
+# Of a molecule: its line or what names it in the file, its title, and the function that makes it.
+_Found = tuple[int | str, str, Callable[[Ways], "Mol | Ligand"]]
+
+
+def is_molecule_file(path: str | PathLike[str]) -> bool:
+    """Tell if a path has a suffix of files that Ligands are read from."""
+    return _suffix_of(str(path)) in SUFFIXES
+
+
+def ligand_makers(
+    path: str | PathLike[str], *, hydrogens: Hydrogens = "given", residue_name: str = "", template: str | None = None,
+    ph: float | None = None,
+) -> Iterator[Maker]:  # fmt: skip
+    """Yield the molecules of a file, to be made one by one; parameters as of `Ligand.read`."""
+    return _records(read_file(path), Ways(hydrogens, residue_name, template, ph))
+
+
+def _suffix_of(path: str) -> str:
+    return Path(path.removesuffix(".gz").removesuffix(".bz2")).suffix.lower()
+
+
+def _records(file: InputFile, ways: Ways) -> Iterator[Maker]:
+    """Yield each molecule of a file."""
+    suffix = _suffix_of(str(file))
     if suffix not in SUFFIXES:
         raise FormatError(f"{file}: is no file of small molecules; these are {', '.join(SUFFIXES)}")
-    for number, (place, mol) in enumerate(_READERS[suffix](file, ways), 1):
-        where = str(file) if place == 1 else f"{file}:{place}" if isinstance(place, int) else f"{file}, {place}"
+    for place, (line, title, mol) in enumerate(_READERS[suffix](file, ways), 1):
+        where = str(file) if line == 1 else f"{file}:{line}" if isinstance(line, int) else f"{file}, {line}"
 
-        def made(mol: Callable[[Ways], Mol | Ligand] = mol, where: str = where, number: int = number) -> Ligand:
+        def made(mol: Callable[[Ways], Mol | Ligand] = mol, where: str = where, place: int = place) -> Ligand:
             try:
                 with _quiet_rdkit():
                     found = mol(ways)
             except FormatError as error:
-                raise FormatError(f"{where}: molecule {number:,} cannot be read: {error}") from None
+                raise FormatError(f"{where}: molecule {place:,} cannot be read: {error}") from None
             except InputError as error:  # of a SMILES, or a template
                 raise InputError(f"{where}: {error}") from None
-            except RecursionError:
-                raise FormatError(f"{where}: molecule {number:,} cannot be read: it is too deep a tree") from None
             if isinstance(found, Ligand):
                 return replace(found, source=where)
-            return _of_file(found, where, number, ways)
+            return _of_file(found, where, place, ways)
 
-        yield made
+        yield Maker(title, made)
 
 
 _Reader = Callable[[InputFile, Ways], Iterator[_Found]]
@@ -395,14 +476,15 @@ _Reader = Callable[[InputFile, Ways], Iterator[_Found]]
 def _of_sdf(file: InputFile, _: Ways) -> Iterator[_Found]:
     """Yield the first line of each molecule of an SDF file, and a function that makes RDKit's Mol of it."""
     for record in sdf_records(file):
-        yield record.line, partial(_mol_of, record)
+        yield record.line, record.lines[0].strip(), partial(_mol_of, record)
 
 
 def _of_mol2(file: InputFile, _: Ways) -> Iterator[_Found]:
     lines = plain_bytes(file).decode("utf-8", "replace").splitlines()
     starts = [k for k, line in enumerate(lines) if line.startswith("@<TRIPOS>MOLECULE")]
     for a, b in zip(starts, [*starts[1:], len(lines)], strict=True):
-        yield a + 1, partial(_mol_of_mol2, "\n".join([*lines[a:b], ""]))
+        title = lines[a + 1].strip() if a + 1 < b else ""
+        yield a + 1, title, partial(_mol_of_mol2, "\n".join([*lines[a:b], ""]))
 
 
 def _of_smiles(file: InputFile, _: Ways) -> Iterator[_Found]:
@@ -410,13 +492,13 @@ def _of_smiles(file: InputFile, _: Ways) -> Iterator[_Found]:
         words = line.split(None, 1)
         if words and not line.startswith("#"):
             name = words[1].strip() if len(words) > 1 else ""
-            yield k, partial(_of_words, words[0], name)
+            yield k, name, partial(_of_words, words[0], name)
 
 
 def _of_poses(file: InputFile, _: Ways, is_dlg: bool = False) -> Iterator[_Found]:
     """Yield the poses of a PDBQT or DLG file."""
     for pose in docked.poses(file, is_dlg):
-        yield pose.line, partial(_of_pose, pose)
+        yield pose.line, pose.name, partial(_of_pose, pose)
 
 
 def _of_residues(file: InputFile, ways: Ways) -> Iterator[_Found]:
@@ -446,7 +528,7 @@ def _of_residues(file: InputFile, ways: Ways) -> Iterator[_Found]:
             count += 1
             text = f"{labels.residues[residue]}" + (f", model {number}" if len(numbers) > 1 else "")
             hydrogens = own[labels.elements[own] == "H"]
-            yield text, partial(_of_residue, template, structure, heavy, hydrogens, order)
+            yield text, text, partial(_of_residue, template, structure, heavy, hydrogens, order)
     if not count:
         told = "; ".join(f"{name}: {why}" for name, why in list(nearest.items())[:3])
         raise InputError(f"{file}: no residue is the molecule of the template" + (f": {told}" if told else ""))
@@ -546,9 +628,7 @@ def _check_charge(molecule: Mol) -> None:
     """
     atoms = list(molecule.GetAtoms())
     total = sum(atom.GetFormalCharge() for atom in atoms)
-    partial = [
-        float(atom.GetProp("_TriposPartialCharge") or 0) for atom in atoms if atom.HasProp("_TriposPartialCharge")
-    ]
+    partial = [float(atom.GetProp(_PARTIAL_CHARGE) or 0) for atom in atoms if atom.HasProp(_PARTIAL_CHARGE)]
     if any(partial):
         if abs(sum(partial) - total) > 0.5:
             raise FormatError(
