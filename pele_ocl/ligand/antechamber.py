@@ -30,7 +30,7 @@ from .settings import CHARGES as METHODS
 if TYPE_CHECKING:
     from rdkit.Chem import Mol
 
-    from .molecule import Ligand
+    from .parametrisers import Molecule
 
 KEEPS = True
 CHARGES: Mapping[str, str] = METHODS
@@ -55,7 +55,7 @@ def check(forcefield: str, charges: str) -> None:
         raise InputError("ABCG2 charges were made for GAFF2; choose forcefield='gaff2', or other charges")
 
 
-def atoms_of(ligand: Ligand, forcefield: str) -> Atoms:
+def atoms_of(ligand: Molecule, forcefield: str) -> Atoms:
     """Raise NotImplementedError: what the programs compute is kept as a topology."""
     raise NotImplementedError
 
@@ -65,7 +65,7 @@ def told(forcefield: str, charges: str, topology: bytes) -> tuple[str, str]:
     return forcefield.upper(), "Gasteiger's charges by RDKit" if is_by_rdkit(topology) else CHARGES[charges]
 
 
-def topology_of(ligand: Ligand, forcefield: str, charges: str, limit: float | None = None) -> bytes:
+def topology_of(ligand: Molecule, forcefield: str, charges: str, limit: float | None = None) -> bytes:
     """Topology (prmtop) of a ligand, its atoms in its order; parameters as of Ligand.parametrize.
 
     Raises InputError if a program is not installed, ParameterError where one finds no parameters.

@@ -20,7 +20,7 @@ from ..forcefield.templates import read_template
 from ..formats.structures import is_topology, read_topology
 
 if TYPE_CHECKING:
-    from .molecule import Ligand
+    from .parametrisers import Molecule
 
 KEEPS = False
 CHARGES: Mapping[str, str] = {}
@@ -43,7 +43,7 @@ def version() -> str:
     return ""
 
 
-def topology_of(ligand: Ligand, forcefield: str, charges: str, limit: float | None = None) -> bytes:
+def topology_of(ligand: Molecule, forcefield: str, charges: str, limit: float | None = None) -> bytes:
     """Raise NotImplementedError: the file is read anew."""
     raise NotImplementedError
 
@@ -53,7 +53,7 @@ def told(forcefield: str, charges: str, topology: bytes) -> tuple[str, str]:
     return forcefield, "its charges"
 
 
-def atoms_of(ligand: Ligand, forcefield: str) -> Atoms:
+def atoms_of(ligand: Molecule, forcefield: str) -> Atoms:
     """Atoms with the parameters of the file. Raises ParameterError where it is about another molecule."""
     path = Path(forcefield)
     if path.suffix.lower() == ".xml":
@@ -73,7 +73,7 @@ def atoms_of(ligand: Ligand, forcefield: str) -> Atoms:
     return _by_field(ligand, ForceField.load(templates=[path], guess_radii=True), labels)
 
 
-def _by_field(ligand: Ligand, field: ForceField, labels: Labels) -> Atoms:
+def _by_field(ligand: Molecule, field: ForceField, labels: Labels) -> Atoms:
     n, zero = len(labels), np.zeros(1, np.int32)
     structure = Structure(ligand.positions, labels, zero, np.ones(1, np.bool_), np.zeros(n, np.int32), ligand.source)
     try:
@@ -82,7 +82,7 @@ def _by_field(ligand: Ligand, field: ForceField, labels: Labels) -> Atoms:
         raise ParameterError(f"{ligand.source}: {field.name} has no parameters for it: {error}") from error
 
 
-def _order(ligand: Ligand, theirs: Graph, source: str) -> Indices:
+def _order(ligand: Molecule, theirs: Graph, source: str) -> Indices:
     """Find the file's atom for each of the ligand's."""
     ours = Graph.of(ligand.elements, ligand.bonds)
     found = Matching(ours, theirs).best()

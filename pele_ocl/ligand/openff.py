@@ -15,7 +15,7 @@ from ..forcefield.openmm.system import from_openmm
 from ..formats.amber.writing import prmtop_text
 
 if TYPE_CHECKING:
-    from .molecule import Ligand
+    from .parametrisers import Molecule
 
 KEEPS = True
 CHARGES: Mapping[str, str] = {"gas": "Gasteiger's charges", "bcc": "AM1-BCC charges"}
@@ -44,7 +44,7 @@ def version() -> str:
         return "openff-toolkit"
 
 
-def topology_of(ligand: Ligand, forcefield: str, charges: str, limit: float | None = None) -> bytes:
+def topology_of(ligand: Molecule, forcefield: str, charges: str, limit: float | None = None) -> bytes:
     """Topology of a ligand; the toolkit has no limit of time."""
     toolkit = _toolkit()
     try:
@@ -59,7 +59,7 @@ def topology_of(ligand: Ligand, forcefield: str, charges: str, limit: float | No
     return prmtop_text(atoms, forcefield).encode()
 
 
-def atoms_of(ligand: Ligand, forcefield: str) -> Atoms:
+def atoms_of(ligand: Molecule, forcefield: str) -> Atoms:
     """Raise NotImplementedError: what the toolkit computes is kept as a topology."""
     raise NotImplementedError
 
@@ -81,7 +81,7 @@ def _toolkit() -> Any:
         ) from None
 
 
-def _openmm_topology(ligand: Ligand) -> Any:
+def _openmm_topology(ligand: Molecule) -> Any:
     """Topology of OpenMM with the ligand's atoms and bonds."""
     app: Any = extra("openmm.app", "a force field of OpenFF")
     topology = app.Topology()

@@ -6,16 +6,37 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
-from ..atoms import Atoms
+from ..atoms import Atoms, Floats, Ints, Labels
 from ..common import arguments
 from ..common.errors import InputError
 from .settings import ATOM_TYPES, CHARGES
 
 if TYPE_CHECKING:
-    from .molecule import Ligand
+    from rdkit.Chem import Mol
 
 # Modules of this room with a Parametriser's functions, in the order in which they are asked.
 _MODULES = ("given", "antechamber", "openff")
+
+
+class Molecule(Protocol):
+    """Part of a Ligand that parametrisers go by."""
+
+    @property
+    def molecule(self) -> Mol: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def residue_name(self) -> str: ...
+    @property
+    def charge(self) -> int: ...
+    @property
+    def elements(self) -> tuple[str, ...]: ...
+    @property
+    def bonds(self) -> Ints: ...
+    @property
+    def positions(self) -> Floats: ...
+    @property
+    def labels(self) -> Labels: ...
 
 
 class Parametriser(Protocol):
@@ -36,10 +57,10 @@ class Parametriser(Protocol):
     def version(self) -> str:
         """Version of the program, on which what is kept depends. Raises InputError where it is not installed."""
 
-    def topology_of(self, ligand: Ligand, forcefield: str, charges: str, limit: float | None = None) -> bytes:
+    def topology_of(self, ligand: Molecule, forcefield: str, charges: str, limit: float | None = None) -> bytes:
         """Topology (prmtop) of a ligand in the order of its atoms. Raises InputError or ParameterError."""
 
-    def atoms_of(self, ligand: Ligand, forcefield: str) -> Atoms:
+    def atoms_of(self, ligand: Molecule, forcefield: str) -> Atoms:
         """Atoms with the parameters of a user's file, in the ligand's order, at its positions; if nothing is kept."""
 
     def told(self, forcefield: str, charges: str, topology: bytes) -> tuple[str, str]:

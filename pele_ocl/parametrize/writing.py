@@ -47,7 +47,7 @@ class Target:
 
         Raises InputError for unknown formats and suffixes.
         """
-        chosen = tuple(formats.split(",") if isinstance(formats, str) else formats)
+        chosen = tuple(arguments.texts("formats", formats))
         for each in chosen:
             arguments.choice("formats", each, FORMATS)
         if output is None:

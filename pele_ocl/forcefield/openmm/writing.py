@@ -50,9 +50,9 @@ def xml_text(atoms: Atoms, note: str = "") -> str:
         lines.append(_tag("Type", name=kind, **{"class": kind}, element=of, mass=mass))
     lines += ["  </AtomTypes>", "  <Residues>", f"    <Residue name={quoteattr(residue)}>"]
     for name, kind, charge in zip(names, types, atoms.charges.tolist(), strict=True):
-        lines.append(_tag("Atom", name=name, type=kind, charge=charge, indent=6))
+        lines.append(_tag("Atom", name=name, type=kind, charge=charge))
     for i, j in atoms.bond_pairs.tolist():
-        lines.append(_tag("Bond", atomName1=names[i], atomName2=names[j], indent=6))
+        lines.append(_tag("Bond", atomName1=names[i], atomName2=names[j]))
     lines += ["    </Residue>", "  </Residues>", "  <HarmonicBondForce>"]
     for (i, j), (k, r0) in zip(bonded.bonds.atoms.tolist(), bonded.bonds.parameters.tolist(), strict=True):
         lines.append(_tag("Bond", type1=types[i], type2=types[j], length=r0 / _PER_NM, k=2 * k * _KJ * _PER_NM**2))
@@ -116,6 +116,6 @@ def _terms(rows: list[list[float]]) -> dict[str, float]:
     return found
 
 
-def _tag(tag: str, /, indent: int = 4, **attributes: object) -> str:
+def _tag(tag: str, /, **attributes: object) -> str:
     texts = (f"{key}={quoteattr(of if isinstance(of, str) else repr(of))}" for key, of in attributes.items())
-    return f"{' ' * indent}<{tag} {' '.join(texts)}/>"
+    return f"    <{tag} {' '.join(texts)}/>"

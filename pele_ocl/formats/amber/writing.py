@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import gemmi
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from ...atoms import Atoms, Floats, Ints
 from ...atoms.bonded import pair_codes
 from ...atoms.one_four import scales_of_pairs, written_terms
+from ...common.errors import InputError
 from .topology import CHARGE_UNIT
 
 _WHAT = "an AMBER topology"
@@ -105,8 +106,6 @@ def rst7_text(positions: Floats, title: str = "") -> str:
     lines = [title[:80], f"{len(positions):6d}"]
     values = [f"{value:12.7f}" for value in positions.ravel()]
     if any(len(value) > 12 for value in values):
-        from ...common.errors import InputError
-
         raise InputError("positions beyond 9,999 A have no place in a restart of AMBER; move the molecule")
     lines += ["".join(values[k : k + 6]) for k in range(0, len(values), 6)]
     return "\n".join(lines) + "\n"
@@ -120,12 +119,12 @@ def _reals(values: Floats | Sequence[float] | None) -> Section:
     return "5E16.8", ["".join(texts[k : k + 5]) for k in range(0, len(texts), 5)]
 
 
-def _wholes(values: Ints | Sequence[int]) -> Section:
+def _wholes(values: Iterable[int]) -> Section:
     texts = [f"{value:8d}" for value in values]
     return "10I8", ["".join(texts[k : k + 10]) for k in range(0, len(texts), 10)]
 
 
-def _texts(values: Sequence[str]) -> Section:
+def _texts(values: Iterable[str]) -> Section:
     texts = [str(value)[:4].ljust(4) for value in values]
     return "20a4", ["".join(texts[k : k + 20]) for k in range(0, len(texts), 20)]
 
