@@ -28,7 +28,10 @@ OWN_COMMANDS = {"__main__.py", "checking/simulator.py"}  # how pele-ocl itself i
 FRONT_DOOR = {"__init__.py", "command.py", "terminal.py"}  # which alone ask click what runs
 
 # Public functions of commands, where the name is not the command's own.
-FUNCTIONS = {"convert": "write_map", "mapmath": "combine_maps", "check": "check_kernel", "devices": "list_devices"}
+FUNCTIONS = {
+    "ligand": "parametrize", "convert": "write_map", "mapmath": "combine_maps", "check": "check_kernel",
+    "devices": "list_devices",
+}  # fmt: skip
 # Commands about the program itself, the kernels of the ladders, and files of runs that were divided.
 OF_THE_PROGRAM = {"bench", "kernel", "merge", "tune"}
 # Errors of other libraries have their texts alone.

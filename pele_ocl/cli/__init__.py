@@ -31,6 +31,7 @@ COMMANDS = {
     "explore": "Explore how a ligand binds as PELE's CONTROL file says: perturb, move, minimise, Metropolis.",
     "ions": "Put ions around the molecule in IN.",
     "kernel": "Print the kernel NAME of a ladder, such as potmap/gather, or list them all.",
+    "ligand": "Give small molecules parameters, and write them for OpenMM, AMBER's programs and PELE.",
     "mapmath": "Add and subtract maps, point by point: A - B, A + B + C.",
     "merge": "Put the results of all shards together.",
     "minimize": "Relax the structures in IN: move their atoms to a minimum of their energy.",

@@ -19,13 +19,12 @@ from ..common.notes import Note
 from ..forcefield import ForceField
 from ..formats import brings_parameters, read_structure_or_atoms, structure_format
 from ..ligand import (
-    ATOM_TYPES,
-    CHARGES,
     HYDROGENS,
     Hydrogens,
     Ligand,
     LigandTemplate,
     LigandTemplates,
+    check_choice,
     count_molecules,
     is_ligand_file,
     read_sdf,
@@ -113,8 +112,7 @@ def read_chosen(
     """Read as `read` does, and tell which atoms were taken, None if all were. Ligands are taken whole."""
     if isinstance(ligands, str | PathLike | Ligand | Atoms) or not isinstance(ligands, Iterable):
         raise InputError(f"ligands are {arguments.described(ligands)}; a list of them is needed")
-    arguments.choice("ligand_forcefield", ligand_forcefield, ATOM_TYPES)
-    arguments.choice("ligand_charges", ligand_charges, CHARGES)
+    check_choice(ligand_forcefield, ligand_charges, "ligand_")
     arguments.choice("ligand_hydrogens", ligand_hydrogens, HYDROGENS)
     kind = ligand_forcefield, ligand_charges, ligand_hydrogens
     added = [_ligand_of(each, kind, radii) for each in ligands]
