@@ -6,6 +6,8 @@ import ast
 import json
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -104,6 +106,33 @@ def test_no_code_reads_a_sentence():
                 ):
                     faults.append(f"{where(path)}:{node.lineno}: {text}")
     assert not faults, "\n".join(faults)
+
+
+# Modules of ours that a call of the command loads, and libraries that it does without.
+LOADED = [
+    (["energy", "--help"], 80, {"gemmi", "h5py", "orjson", "platformdirs", "pyopencl"}),
+    (["energy", str(PACKAGE.parent / "data" / "structures" / "hexapeptide.pdb")], 160, {"h5py", "orjson", "vesin"}),
+]
+
+
+@pytest.mark.parametrize(("words", "most", "without"), LOADED)
+def test_a_call_loads_what_it_needs(words, most, without):
+    """Whoever raises a number says why; `python -X importtime -m pele_ocl` tells who loads a module."""
+    code = """
+import json, sys
+from pele_ocl.cli import main
+try:
+    main(json.loads(sys.argv[1]), prog_name="pele-ocl")
+except SystemExit:
+    pass
+print(json.dumps(sorted(sys.modules)), file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code, json.dumps(words)], capture_output=True, text=True, check=True)
+    loaded = json.loads(done.stderr.splitlines()[-1])
+    own = [name for name in loaded if name.startswith("pele_ocl")]
+    assert "pele_ocl.cli.energy" in own
+    assert len(own) <= most, "\n".join(own)
+    assert not without & set(loaded)
 
 
 PEPTIDE = PACKAGE.parent / "data" / "structures" / "trialanine.pdb"

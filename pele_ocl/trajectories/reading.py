@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Correspondence, Floats, Labels, Taken, correspondence, selectable
-from ..atoms.correspondence import OTHER_ATOMS
+from ..atoms.corresponding import OTHER_ATOMS
 from ..atoms.labels import labels_of
 from ..atoms.selection import SelectableAtoms
 from ..atoms.selection import Selection as Words
