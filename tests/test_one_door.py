@@ -102,6 +102,7 @@ COARSE, FEW = {"spacing": 2.0}, {"max_iterations": 3}
 SMALL: dict[str, dict[str, Any]] = {
     "energy": {}, "solvent": {}, "nonbond": {}, "potmap": COARSE, "pb": COARSE, "minimize": FEW, "relax": FEW,
     "binding": {"ligand": "resid 1"}, "refine": {"ligand": "resid 1", **FEW}, "simulate": {"steps": 4},
+    "screen": {"ligands": PEPTIDE.with_name("trialanine.pdb"), **FEW},
     "view": {}, "ions": {"add": {"NA": 1}, **COARSE}, "prepare": {},
 }  # fmt: skip
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import glob
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,12 @@ from ..atoms import Atoms
 from ..atoms.graphs import Graph
 from ..common.errors import FormatError, InputError, PeleError
 from ..common.hashing import sha256_of
+from ..common.inputfile import read_file
+from ..formats import brings_parameters, is_structure
 from ..formats.structures import is_topology
-from ..ligand import Hydrogens, Ligand, read_ligands
+from ..ligand import Ligand, read_ligands
 from ..ligand.molecule import SUFFIXES
-from ..reading import read
+from ..reading import Reading, read
 
 Given = Path | Ligand | Atoms
 _POSITIONS = (".rst7", ".inpcrd", ".ncrst", ".restrt", ".pdb")  # beside a topology, with its name
@@ -67,13 +70,15 @@ class Entry:
         }  # fmt: skip
 
 
-def entries_of(given: Sequence[Given], hydrogens: Hydrogens) -> list[Entry]:
+def entries_of(given: Sequence[Given], reading: Reading | None = None) -> list[Entry]:
     """List the molecules of files, folders and memory in their order; one that cannot be read is there with its error.
+
+    reading : how structure files are read, such as peptides, and whether hydrogens are added to other molecules
 
     Raises FormatError for a file or folder that is not there or holds no molecule.
     """
     names = _Names()
-    found = [names.entry(title, otherwise, of) for title, otherwise, of in _molecules(given, hydrogens)]
+    found = [names.entry(title, otherwise, of) for title, otherwise, of in _molecules(given, reading or Reading())]
     if not found:
         raise FormatError("there is no molecule to screen")
     return found
@@ -95,7 +100,21 @@ def graph_of(atoms: Atoms) -> Graph:
 
 
 def _is_taken(path: Path) -> bool:
-    return _suffix(path) in SUFFIXES or is_topology(path)
+    if _suffix(path) in SUFFIXES or is_topology(path):
+        return True
+    beside = path.parent.glob(f"{glob.escape(_bare(path).stem)}.*")  # topologies whose positions it has
+    return _is_structure(path) and not any(map(is_topology, beside))
+
+
+def _is_structure(path: Path) -> bool:
+    """Tell if a file needs a force field, as PDB files of peptides do."""
+    known = is_structure(path) and _suffix(path) not in SUFFIXES
+    return known and not brings_parameters(path)
+
+
+def _own(reading: Reading) -> Reading:
+    """Read ligands by the receptor's force field, whole."""
+    return replace(reading, ligands=(), select=None, without=None, only=None, model=None, coordinates=(), structures=())
 
 
 def _suffix(path: Path) -> str:
@@ -106,7 +125,7 @@ def _bare(path: Path) -> Path:
     return path.with_suffix("") if path.suffix.lower() in _PACKED else path
 
 
-def _molecules(given: Sequence[Given], hydrogens: Hydrogens) -> Iterator[tuple[str, str, Ligand | Atoms | PeleError]]:
+def _molecules(given: Sequence[Given], reading: Reading) -> Iterator[tuple[str, str, Ligand | Atoms | PeleError]]:
     """Give the title, what names a molecule without one, and the molecule."""
     for number, each in enumerate(given, 1):
         if isinstance(each, Ligand):
@@ -118,22 +137,22 @@ def _molecules(given: Sequence[Given], hydrogens: Hydrogens) -> Iterator[tuple[s
             if not files:
                 raise FormatError(f"{each}: holds no file of molecules ({', '.join(SUFFIXES)}, .prmtop with .rst7)")
             for path in files:
-                yield from _of_file(path, hydrogens)
+                yield from _of_file(path, reading)
         else:
-            yield from _of_file(each, hydrogens)
+            yield from _of_file(each, reading)
 
 
-def _of_file(path: Path, hydrogens: Hydrogens) -> Iterator[tuple[str, str, Ligand | Atoms | PeleError]]:
+def _of_file(path: Path, reading: Reading) -> Iterator[tuple[str, str, Ligand | Atoms | PeleError]]:
     stem = _bare(path).stem
-    if is_topology(path):
+    if is_topology(path) or _is_structure(path):
         try:
-            yield stem, stem, _with_positions(path)
+            yield stem, stem, _with_positions(path) if is_topology(path) else _own(reading)(read_file(path))
         except PeleError as error:
             yield stem, stem, error
         return
     failed = dict[int, str]()
     try:
-        ligands = read_ligands(path, hydrogens=hydrogens, failed=failed)
+        ligands = read_ligands(path, hydrogens=reading.ligand_hydrogens, failed=failed)
     except PeleError as error:
         if not path.is_file():
             raise

@@ -140,12 +140,12 @@ class ScreenResult(Reported):
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """Records as JSON has them, with the rank of each, None of molecules that failed, and the measured value."""
+        """Records as JSON has them, with the rank of each, 0 of molecules that failed, and the measured value."""
         found = []
         for k, (record, rank) in enumerate(zip(self.records, self.ranks.tolist(), strict=True)):
-            known = {} if self.reference is None else {"measured": _number(self.measured[k])}
+            known = {"measured": float(self.measured[k])} if np.isfinite(self.measured[k]) else {}
             title = {"title": self.spec.entries[k].title} if record.failed else {}
-            found.append({**record.to_dict(), **title, "rank": rank or None, **known})
+            found.append({**record.to_dict(), **title, "rank": rank, **known})
         return found
 
     def table(self) -> Report:
@@ -157,7 +157,7 @@ class ScreenResult(Reported):
             "rmsd_before": ("angstrom", ",.2f"), "rmsd_after": ("angstrom", ",.2f"), "moved": ("angstrom", ",.2f"),
         }  # fmt: skip
         columns: dict[str, Any] = {"name": np.array([row["structure"] for row in rows])}
-        columns["rank"] = masked([row["rank"] for row in rows])
+        columns["rank"] = masked([row["rank"] or None for row in rows])
         for name, (unit, form) in shown.items():
             if any(name in row for row in rows):
                 columns[name] = Column(masked([row.get(name) for row in rows]), unit, form)
@@ -181,7 +181,7 @@ class ScreenResult(Reported):
             raise InputError("no shares of residues were asked for; give `residues`")
         parts = [(self.names[k], self.shares[k]) for k in sorted(self.shares, key=lambda k: self.ranks[k])]
         columns: dict[str, Any] = {
-            "name": np.concatenate([np.repeat(name, len(of)) for name, of in parts]),
+            "molecule": np.concatenate([np.repeat(name, len(of)) for name, of in parts]),
             "residue": np.concatenate([of["residue"] for _, of in parts]),
         }
         for name in ("total", *GROUPS):
@@ -226,7 +226,7 @@ class ScreenResult(Reported):
         """Record of the receptor, with an entry for each molecule."""
         passed_over = ("structure", "sha256", "schema")
         entries = [
-            {"name": row["structure"], **{name: value for name, value in row.items() if name not in passed_over}}
+            {"molecule": row["structure"], **{name: value for name, value in row.items() if name not in passed_over}}
             for row in self.rows
         ]
         values: dict[str, Any] = {**self.facts, "n_molecules": len(self), "n_failed": len(self.errors)}
@@ -236,7 +236,9 @@ class ScreenResult(Reported):
                 "correlations": {name: as_json(found) for name, found in self.correlations.items()},
             }  # fmt: skip
         if self.shares:
-            values["residues"] = {self.names[k]: of.to_json()["columns"] for k, of in self.shares.items()}
+            shares = self.residues()
+            values["residues"] = [dict(zip(shares.keys(), row, strict=True)) for row in
+                                  zip(*(shares[name].tolist() for name in shares.keys()), strict=True)]  # fmt: skip
         values["molecules"] = entries
         source = self.spec.source
         name, sha256 = ("", "") if source is None else (str(source), source.sha256)
@@ -267,7 +269,7 @@ class ScreenResult(Reported):
 
     def _draw(self, path: Path) -> None:
         """Write the page."""
-        rows = self.rows
+        rows = [{**row, "rank": row["rank"] or None} for row in self.rows]
         labels = {
             "rank": "rank", "score": f"score, {UNIT}", "binding": f"binding energy, {UNIT}",
             "strain": f"strain of the ligand, {UNIT}",
@@ -302,7 +304,3 @@ def scored_by(settings: Mapping[str, Any]) -> str:
     of = f"mean of {counted(settings['frames'], 'frame')}" if settings["frames"] else "the minimised structure"
     strain = ", with the ligand's strain" if settings["add_strain"] else ""
     return f"{method} of {of}, permittivity {settings['inside']:g} inside{strain}"
-
-
-def _number(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None

@@ -166,6 +166,14 @@ class Screener:
                 progress(part.stop / len(ligands))
         return found  # type: ignore[return-value]
 
+    def score(self, complexes: Sequence[tuple[Atoms, int]]) -> list[Scored | PeleError]:
+        """Score complexes as they are, each with the number of its last atoms, which are the ligand's."""
+        found = list[Scored | PeleError]()
+        for first in range(0, len(complexes), self.together):
+            part = complexes[first : first + self.together]
+            found += self._scored([_Complex(self.model.choose_radii(atoms), n) for atoms, n in part])
+        return found
+
     def _screened(self, ligands: Sequence[Atoms]) -> list[Scored | PeleError]:
         found: list[Any] = [self._complex(ligand) for ligand in ligands]
         self._refine(found)
@@ -290,13 +298,10 @@ class Screener:
                         **self._options)  # fmt: skip
         rows.evaluate()
         terms, errors = rows.terms(), rows.errors
-        receptors = self._alone.evaluate_batch(
-            np.stack([one.atoms.positions[one.receptor] for one in complexes]), errors="record"
-        )
-        own = aligned(receptors.terms, terms.names)
+        own, failed = self._receptors(complexes, terms.names)
         found = list[Any]()
         for k, (one, ligand) in enumerate(zip(complexes, ligands, strict=True)):
-            why = errors.get(k) or receptors.errors.get(k)
+            why = errors.get(k) or failed.get(k)
             if why or ligand is None:
                 found.append(InputError(why or "the ligand has no energy"))
                 continue
@@ -306,6 +311,28 @@ class Screener:
             values = terms.values[k] - own[k] - aligned(ligand, terms.names)
             found.append((dict(zip(terms.names, values.tolist(), strict=True)), None))
         return found
+
+    def _receptors(self, complexes: Sequence[_Complex], names: tuple[str, ...]) -> tuple[Floats, dict[int, str]]:
+        """Energies of the receptors of complexes by term, (m, n_terms), and why some have none.
+
+        A ligand whose file chose GB radii decides on those of a receptor for which nobody chose any.
+        """
+        found, failed = np.full((len(complexes), len(names)), np.nan), dict[int, str]()
+        groups: dict[bytes, list[int]] = {}
+        for k, one in enumerate(complexes):
+            radii = one.atoms.gb_radii
+            groups.setdefault(b"" if radii is None else radii[one.receptor].tobytes(), []).append(k)
+        for own in groups.values():
+            first = complexes[own[0]]
+            plan = self._alone
+            radii, ours = first.atoms.gb_radii, plan.atoms.gb_radii
+            if radii is not None and ours is not None and not np.array_equal(radii[first.receptor], ours):
+                plan = Energy(first.atoms[first.receptor], model=self.scoring, gradient=False, **self._options)
+            positions = np.stack([complexes[k].atoms.positions[complexes[k].receptor] for k in own])
+            batch = plan.evaluate_batch(positions, errors="record")
+            found[own] = aligned(batch.terms, names)
+            failed |= {own[place]: why for place, why in batch.errors.items()}
+        return found, failed
 
     def binding_of(self, atoms: Atoms, n_ligand: int, **options: Any) -> Binding:
         """Binding of a complex whose last atoms are the ligand."""

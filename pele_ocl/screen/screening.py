@@ -85,8 +85,9 @@ def screen(
     with the residues near it, many complexes together. Screener is for loops.
 
     receptor : Atoms with a force field, or a path
-    ligands : files of molecules with their positions in the receptor (.sdf, .mol2; .smi has none that fit), AMBER
-        topologies with .rst7 files beside them, folders of such files, Ligands, or Atoms with parameters
+    ligands : files of molecules or poses at their places in the receptor (.sdf, .mol2), AMBER topologies with .rst7
+        files beside them, structures such as peptides that the force field knows (.pdb, .cif), folders of such files,
+        Ligands, or Atoms with parameters
     moving_radius, restraint, free_radius, tolerance, max_iterations : as of Screener
     model : a SolventModel, or the number of the receptor's model to read; precision, device : as in `energy`
     inside : relative permittivity inside the molecules, of the score alone

@@ -19,6 +19,7 @@ from ..common.errors import InputError, PeleError
 from ..common.hashing import sha256_of
 from ..common.inputfile import InputFile, read_file
 from ..contract import of_structure
+from ..energy.result import BONDED_TERMS
 from ..formats import read_conformations
 from ..formats.conformation_files import Content, write_conformation
 from ..gb_models.solvent_model import SolventModel
@@ -37,6 +38,7 @@ from .screener import Scored, Screener
 SCREENED = "screened molecules"  # the kind of a journal
 COMPLEXES = "complexes"  # folder of the refined complexes
 LIGAND = "ligand"  # of what the journal keeps of a record: positions of the refined ligand
+_CANCEL = (*BONDED_TERMS, "lennard_jones_14", "coulomb_14")  # terms within a part, as no bond joins the two
 _SETTLED = ("output", "keep")  # fields that change no result
 
 
@@ -107,7 +109,7 @@ class ScreenSpec(Spec[int]):
     @cached_property
     def entries(self) -> list[Entry]:
         """Molecules in their order."""
-        return entries_of(self.ligands, self.reading.ligand_hydrogens)
+        return entries_of(self.ligands, self.reading)
 
     @cached_property
     def natives(self) -> Natives | None:
@@ -220,14 +222,15 @@ class ScreenSpec(Spec[int]):
     def _result(self, entry: Entry, ligand: Atoms, one: Scored) -> dict[str, Any]:
         """Give the result of a record."""
         score = one.binding + (one.strain if self.add_strain else 0.0)
-        rmsds = {} if self.natives is None else {
-            "rmsd_before": self.natives.rmsd(ligand, ligand.positions),
-            "rmsd_after": self.natives.rmsd(ligand, one.ligand),
-        }  # fmt: skip
+        rmsds = dict[str, float]()
+        for name, where in (("rmsd_before", ligand.positions), ("rmsd_after", one.ligand)):
+            rmsd = None if self.natives is None else self.natives.rmsd(ligand, where)
+            rmsds |= {} if rmsd is None else {name: rmsd}
         error = {} if one.binding_error is None else {"binding_error": _finite(one.binding_error)}
+        terms = {name: _finite(value) for name, value in one.terms.items() if name not in _CANCEL}
         return {
             **entry.facts(ligand), "score": _finite(score), "binding": _finite(one.binding), **error,
-            "strain": _finite(one.strain), "terms": {name: _finite(value) for name, value in one.terms.items()},
+            "strain": _finite(one.strain), "terms": terms,
             "clashes": {"before": one.clashes[0], "after": one.clashes[1]}, "moved": one.moved, **rmsds,
             "iterations": one.iterations, "converged": one.converged, "notes": list(ligand.notes),
         }  # fmt: skip
