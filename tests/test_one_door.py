@@ -207,6 +207,11 @@ CALLS: dict[str, tuple[Callable[[], Any], list[Any]]] = {
     ),
     "explore": (partial(pele_ocl.explore, "pele.conf", steps=1), ["explore", "pele.conf", "--steps", 1]),
     "rescore": (partial(pele_ocl.rescore, "run"), ["rescore", "run"]),
+    "screen": (
+        partial(pele_ocl.screen, PEPTIDE.with_name("hexapeptide.pdb"), PEPTIDE, output="a", **FEW),
+        ["screen", PEPTIDE.with_name("hexapeptide.pdb"), PEPTIDE, "-o", "c", *QUICK],
+    ),
+    "ligand": (partial(pele_ocl.parametrize, "CCO", output="a"), ["ligand", "CCO", "-o", "c"]),
     "mmpbsa": (
         partial(pele_ocl.mmpbsa, "mmpbsa.in", **MMPBSA),
         ["mmpbsa", "-i", "mmpbsa.in", "-cp", "complex.parm7", "-y", "frames.nc", "-o", "c.dat"],
@@ -227,7 +232,7 @@ CALLS: dict[str, tuple[Callable[[], Any], list[Any]]] = {
 SUFFIX = {"minimize": ".pdb", "relax": ".pdb", "ions": ".pdb", "prepare": ".pdb", "convert": ".dx", "mapmath": ".dx",
           "potmap": ".dx", "pb": ".dx", "view": ".html", "simulate": "", "explore": "", "refine": "",
           "potmap-at": ".csv", "potmap-several": ".csv", "pb-apbs": ".csv", "minimize-several": "",
-          "relax-several": ""}  # fmt: skip
+          "relax-several": "", "screen": "", "ligand": ""}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -51,6 +51,7 @@ COMMANDS = {
     "relax": "Relax predicted models as AlphaFold does, and report what was wrong before and after.",
     "rescore": "Compute total and binding energies of all poses of a PELE run, beside PELE's own, and their ranks.",
     "sample": "Interpolate values of MAP at POINTS, linearly.",
+    "screen": "Refine molecules in a receptor, score each by MM/GBSA, and rank them.",
     "simulate": "Simulate many replicas of the structures in IN at once, in implicit solvent.",
     "solvent": "Compute Born radii and implicit-solvent energy of the molecule in IN.",
     "tune": "Measure which variants and tile sizes are best on a device, and remember them for `auto`.",
