@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from rdkit.Chem import Mol
 
 ELEMENTS = ("H", "C", "N", "O", "F", "P", "S", "Cl", "Br", "I")  # which GAFF has parameters for
-SUFFIXES = (".sdf", ".mol", ".mol2", ".smi", ".pdbqt", ".dlg", ".pdb", ".ent", ".cif", ".mmcif")
+MOLECULES = (".sdf", ".mol", ".mol2", ".smi", ".pdbqt", ".dlg")  # suffixes of files of molecules
+SUFFIXES = (*MOLECULES, ".pdb", ".ent", ".cif", ".mmcif")  # and of structures, with a template
 Hydrogens = Literal["given", "add"]
 _SYMBOLS = {gemmi.Element(k).name for k in range(1, 119)}
 _PURPOSE = "a molecule without parameters"

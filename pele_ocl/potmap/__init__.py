@@ -227,7 +227,7 @@ def potmap(
         pictures, unit_of_files, call,
     )  # fmt: skip
     over = None
-    if trajectory is None or trajectory == []:
+    if trajectory is None or (isinstance(trajectory, list | tuple) and not trajectory):
         given = {"frames": frames, "topology": topology, "at_atoms": at_atoms}
         named = [name for name, value in given.items() if value is not None]
         named += ["image"] if image is not None else []
