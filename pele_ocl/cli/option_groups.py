@@ -78,10 +78,15 @@ class StructureGroup:
         default=(), metavar="FILE",
     )  # fmt: skip
     ligand_forcefield: str = option(
-        "Force field of ligands without parameters; needs AmberTools' antechamber.", like=Reading, choices=ATOM_TYPES
+        f"Force field of ligands without parameters: {' or '.join(ATOM_TYPES)} by AmberTools' antechamber, one of "
+        "OpenFF by its toolkit, or a file with their parameters: .xml of OpenMM, .prmtop, a PELE template.",
+        like=Reading,
+        metavar="NAME",
     )
     ligand_charges: str = option(
-        "Charges of ligands without parameters: Gasteiger's, AM1-BCC or ABCG2.", like=Reading, choices=list(CHARGES)
+        "Charges of ligands without parameters: Gasteiger's, AM1-BCC, ABCG2, or those of their own files.",
+        like=Reading,
+        choices=list(CHARGES),
     )
     ligand_hydrogens: str = option(
         "Hydrogens of ligand files: all given, or add those that valences lack; formal charges stay the file's.",

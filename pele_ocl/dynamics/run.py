@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from numpy.typing import ArrayLike
 
@@ -15,6 +15,7 @@ from ..atoms import Atoms
 from ..common.arguments import callback, checked, choice, described, file_path, flag, whole_number
 from ..common.errors import InputError, KeywordError, PeleError
 from ..common.inputfile import InputFile
+from ..common.modules import takes, with_words
 from ..common.notes import note
 from ..common.variant import Progress
 from ..contract import of_structure
@@ -36,12 +37,16 @@ from .simulation import Simulation
 from .spec import SimulateSpec
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ..jobs.words import StructureWords
     from ..opencl.device import Device
 
 Structure = Atoms | str | PathLike[str]
 Watch = Callable[[Simulation], None]
 
 
+@takes("object", "reading", "solvent")
 @checked
 def simulate(
     what: Structure | Sequence[Structure],
@@ -89,7 +94,7 @@ def simulate(
     strict: bool = False,
     progress: Progress | None = None,
     watch: Watch | None = None,
-    **words: Any,
+    **words: Unpack[StructureWords],
 ) -> SimulateResult:
     """Simulate many replicas of structures at once in implicit solvent, and write them to a folder.
 
@@ -202,6 +207,7 @@ def simulate(
     return _Run(spec, place, progress, watch).result()
 
 
+with_words(simulate)
 _NOT_HERE = frozenset(("output", "call", "keep"))  # words of other functions
 
 

@@ -11,10 +11,13 @@ from numpy.typing import ArrayLike
 from ..atoms import Atoms
 from ..common.arguments import checked
 from ..common.errors import KeywordError, refuse_for_atoms
-from ..common.modules import lazy_names, make_callable
+from ..common.modules import lazy_names, make_callable, takes
 
 if TYPE_CHECKING:  # the same names as below, for checkers and editors
+    from typing_extensions import Unpack
+
     from ..gb_models.solvent_model import SolventModel
+    from ..jobs.words import ProgressWords, SolventWords
     from ..opencl.device import Device
     from .born import BORN
     from .plan import Energy
@@ -43,10 +46,17 @@ def energy(
     cutoff: float | None = ..., per_atom: bool = ..., frozen: ArrayLike | None = ..., terms: Sequence[Term] = ...,
     only_terms: Sequence[str] | str | None = ..., precision: str = ..., variant: str = ..., born: str = ...,
     accuracy: float | None = ..., device: Device | int | str | None = ..., model: SolventModel | None = ...,
-    **words: Any,
+    **words: Unpack[SolventWords],
 ) -> EnergyResult: ...  # fmt: skip
 @overload
-def energy(atoms: str | PathLike[str] | Sequence[str | PathLike[str]], **words: Any) -> Any: ...
+def energy(
+    atoms: str | PathLike[str] | Sequence[str | PathLike[str]], *, gradient: bool = ..., fixed_radii: bool = ...,
+    one_four: Literal["scale", "exclude"] = ..., cutoff: float | None = ..., per_atom: bool = ...,
+    only_terms: Sequence[str] | str | None = ..., precision: str = ..., variant: str = ..., born: str = ...,
+    accuracy: float | None = ..., device: Device | int | str | None = ..., model: SolventModel | int | None = ...,
+    models: Literal["one", "all"] = ..., per_residue: bool = ..., strict: bool = ..., **words: Unpack[ProgressWords],
+) -> Any: ...  # fmt: skip
+@takes("object", "reading", "solvent", "trajectory", "run")
 @checked
 def energy(
     atoms: Atoms | str | PathLike[str] | Sequence[str | PathLike[str]],

@@ -271,6 +271,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
             born=self.born,
             accuracy=self.accuracy,
             error=error,
+            how=self._how,
         )
 
     def _batch(
@@ -295,4 +296,5 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
             born=self.born,
             accuracy=self.accuracy,
             error=error,
+            how=self._how,
         )

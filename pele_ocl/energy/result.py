@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..atoms import Floats
@@ -11,7 +11,7 @@ from ..common.arguments import texts
 from ..common.errors import InputError
 from ..contract import HasFindings
 from ..gb_models.solvent_model import SolventModel, surface_area
-from ..results import TermBatch, TermResult
+from ..results import Recorder, TermBatch, TermResult
 
 if TYPE_CHECKING:
     from ..solvent.error import RadiusError
@@ -63,6 +63,11 @@ class EnergyResult(HasFindings, TermResult):
     accuracy: float | None = None
     error: RadiusError | None = None
 
+    def _spec(self) -> Recorder:
+        from .spec import EnergyOfPlan
+
+        return EnergyOfPlan.of(self)
+
     @property
     def surface_area(self) -> float:
         """Surface area, A^2, of the model surface="lcpo"; an atom's is its nonpolar energy over the tension.
@@ -87,13 +92,16 @@ class EnergyBatch(TermBatch[EnergyResult]):
     """
 
     model: SolventModel
-    positions: Floats
     gradients: Floats | None
     born_radii: Floats
     born: str
-    errors: Mapping[int, str] = field(default_factory=dict)
     accuracy: float | None = None
     error: RadiusError | None = None
+
+    def _spec(self) -> Recorder:
+        from .spec import EnergyOfPlan
+
+        return EnergyOfPlan.of(self)
 
     def _member(self, i: int) -> EnergyResult:
         return EnergyResult(
@@ -110,4 +118,5 @@ class EnergyBatch(TermBatch[EnergyResult]):
             born=self.born,
             accuracy=self.accuracy,
             error=self.error,
+            how=self.how,
         )

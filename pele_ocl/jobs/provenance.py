@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..atoms import Atoms
 from ..common.arguments import described
 from ..common.errors import InputError
-from ..common.inputfile import InputFile
+from ..common.inputfile import InputFile, NoFile
 from .records import SCHEMA
 from .texts import Computation, software
 
@@ -51,8 +51,7 @@ def origin_of(
     A trajectory that was not read whole has no SHA-256.
     """
     return {
-        "input": str(source),
-        "input_sha256": source.sha256,
+        **({} if isinstance(source, NoFile) else {"input": str(source), "input_sha256": source.sha256}),
         **({} if coordinates is None else {"coordinates": str(coordinates)}),
         **({"coordinates_sha256": coordinates.sha256} if isinstance(coordinates, InputFile) else {}),
         **({"software": software()} if call is None else call),

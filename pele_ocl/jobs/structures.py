@@ -224,7 +224,9 @@ def _settings(records: Sequence[Record]) -> dict[str, object]:
 
 
 def table_of(
-    records: Sequence[Record], call: Mapping[str, object], units: Mapping[str, str] = {}  # never written to
+    records: Sequence[Record],
+    call: Mapping[str, object],
+    units: Mapping[str, str] = {},  # never written to
 ) -> Report:
     """Make a row for every structure, or every model of each: its numbers, or why it has none.
 

@@ -272,12 +272,17 @@ def model_lines(models: Sequence[Model], about: str = f"Energy of models, {UNIT}
     return [counted(len(models), "model"), "", about, *lines]
 
 
-def model_columns(models: Sequence[Model], unit: str = UNIT) -> tuple[dict[str, Any], dict[str, str]]:
-    """Make a table with a row for each model, NaN and a reason for one that failed, and its units."""
+def model_columns(
+    models: Sequence[Model], unit: str = UNIT, kind: str = "model"
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Make a table with a row for each model, NaN and a reason for one that failed, and its units.
+
+    kind : name of the column of their numbers
+    """
     terms = {
         name: np.array([np.nan if isinstance(of, str) else of[name] for _, of in models]) for name in _terms(models)
     }
-    columns = {"model": np.array([number for number, _ in models]), **terms, "error": reasons(models)}
+    columns = {kind: np.array([number for number, _ in models]), **terms, "error": reasons(models)}
     return columns, dict.fromkeys(terms, unit)
 
 

@@ -8,7 +8,17 @@ from ..common.modules import lazy_names
 
 if TYPE_CHECKING:  # the same names as below, for checkers and editors
     from .files import is_ligand_file, read_sdf
-    from .molecule import ELEMENTS, Hydrogens, Ligand, count_molecules, read_ligands
+    from .molecule import (
+        ELEMENTS,
+        Hydrogens,
+        Ligand,
+        Maker,
+        count_molecules,
+        is_molecule_file,
+        ligand_makers,
+        read_ligands,
+    )
+    from .parametrisers import Parametriser, check_choice, parametriser_of
     from .residues import LigandTemplate, LigandTemplates
     from .settings import ATOM_TYPES, CHARGES, HYDROGENS
 
@@ -21,8 +31,14 @@ __all__ = [
     "Ligand",
     "LigandTemplate",
     "LigandTemplates",
+    "Maker",
+    "Parametriser",
+    "check_choice",
     "count_molecules",
     "is_ligand_file",
+    "is_molecule_file",
+    "ligand_makers",
+    "parametriser_of",
     "read_ligands",
     "read_sdf",
 ]
@@ -32,7 +48,8 @@ if not TYPE_CHECKING:  # names by the file that has them
         __name__,
         {
             "files": "is_ligand_file read_sdf",
-            "molecule": "ELEMENTS Hydrogens Ligand count_molecules read_ligands",
+            "molecule": "ELEMENTS Hydrogens Ligand Maker count_molecules is_molecule_file ligand_makers read_ligands",
+            "parametrisers": "Parametriser check_choice parametriser_of",
             "residues": "LigandTemplate LigandTemplates",
             "settings": "ATOM_TYPES CHARGES HYDROGENS",
         },

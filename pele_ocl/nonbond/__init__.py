@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from ..atoms import Atoms
 from ..common.arguments import checked
 from ..common.errors import refuse_for_atoms
-from ..common.modules import lazy_names, make_callable
+from ..common.modules import lazy_names, make_callable, takes
 from ..pairs import AllPairs, PairList
 
 if TYPE_CHECKING:  # the same names as below, for checkers and editors
+    from typing_extensions import Unpack
+
     from ..atoms import Floats
     from ..common.variant import Progress
     from ..gb_models.solvent_model import SolventModel
+    from ..jobs.words import EvaluationWords, SolventWords
     from ..opencl.device import Device
     from ..pairs import Pairs
     from .plan import Nonbond
@@ -30,14 +33,20 @@ def nonbond(
     atoms: Atoms, pairs: Pairs, born_radii: Floats | None = ..., *, solvent: Literal["gb", "vacuum"] | None = ...,
     gradient: bool = ..., variant: str = ..., precision: str = ..., device: Device | int | str | None = ...,
     model: SolventModel | None = ..., internal_dielectrics: Floats | None = ..., progress: Progress | None = ...,
-    **words: Any,
+    **words: Unpack[SolventWords],
 ) -> NonbondResult: ...  # fmt: skip
 @overload
 def nonbond(
     atoms: Atoms | str | PathLike[str] | Sequence[str | PathLike[str]],
     pairs: Pairs | str | PathLike[str] | None = ...,
-    **words: Any,
-) -> Any: ...
+    born_radii: Floats | None = ..., *, solvent: Literal["gb", "vacuum"] | None = ..., gradient: bool = ...,
+    variant: str = ..., precision: str = ..., device: Device | int | str | None = ...,
+    model: SolventModel | int | None = ..., internal_dielectrics: Floats | None = ..., progress: Progress | None = ...,
+    cutoff: float | None = ..., one_four: Literal["exclude", "scale"] = ...,
+    internal_dielectric: Literal["uniform", "vdgbnp"] = ..., models: Literal["one", "all"] = ..., strict: bool = ...,
+    write_pairs: str | PathLike[str] | None = ..., **words: Unpack[EvaluationWords],
+) -> Any: ...  # fmt: skip
+@takes("object", "reading", "solvent", "trajectory", "run")
 @checked
 def nonbond(
     atoms: Atoms | str | PathLike[str] | Sequence[str | PathLike[str]],

@@ -14,7 +14,7 @@ from ..atoms import Atoms
 from ..common import arguments
 from ..common.errors import InputError, KeywordError
 from ..common.inputfile import read_file
-from ..common.modules import make_callable
+from ..common.modules import make_callable, takes
 from ..common.variant import Progress
 from ..contract import Image
 from ..doors import paths_of
@@ -80,6 +80,7 @@ def potmap(
 ) -> FramePotentials: ...
 @overload
 def potmap(what: Sequence[Path_], grid: Grid | None = None, **options: Any) -> MapBatch: ...
+@takes("reading")
 @arguments.checked
 def potmap(
     what: Atoms | Path_ | Sequence[Path_],
@@ -215,17 +216,18 @@ def potmap(
     if isinstance(what, Atoms) and read:
         given_molecule(what, reading, read)  # which refuses it
     reads = reading_of(reading, read)
-    files = _paths_of(trajectory)
-    if files and not isinstance(what, Atoms):
-        own = None if topology is None else Path(topology)
-        trajectory = first = FrameOptions(files, cast(Any, frames), reads.select, own, image=image)
-        reads = replace(reads, select=reads.select if own is None else None, trajectory=first)
+    first = None
+    if not isinstance(what, Atoms):
+        first = FrameOptions.of_files(trajectory, frames, reads.select, topology, image)
+    if first is not None:  # whose first frame has the positions of a topology
+        trajectory = first
+        reads = replace(reads, trajectory=first, select=None if topology is not None else reads.select)
     spec = MapSpec(
         reads, models, GridWords(grid, spacing, padding, origin, shape), combine, options, outputs,
         pictures, unit_of_files, call,
     )  # fmt: skip
     over = None
-    if trajectory is None or files == ():
+    if trajectory is None or (isinstance(trajectory, list | tuple) and not trajectory):
         given = {"frames": frames, "topology": topology, "at_atoms": at_atoms}
         named = [name for name, value in given.items() if value is not None]
         named += ["image"] if image is not None else []
@@ -302,15 +304,6 @@ def _check_over(spec: MapSpec, at_atoms: bool) -> None:
         for name, value in given.items():
             if value is not None:
                 raise KeywordError(f"`at_atoms` makes no map; leave out `{name}`")
-
-
-def _paths_of(trajectory: object) -> tuple[Path, ...] | None:
-    """List the files of frames; None for frames in memory, or a Trajectory."""
-    if isinstance(trajectory, str | PathLike):
-        return (arguments.file_path(trajectory, "trajectory"),)
-    if isinstance(trajectory, list | tuple) and all(isinstance(each, str | PathLike) for each in trajectory):
-        return tuple(map(Path, arguments.file_paths("trajectory", trajectory)))
-    return None
 
 
 def _files(name: str, given: Path_ | Iterable[Path_]) -> tuple[Path, ...]:

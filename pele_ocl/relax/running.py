@@ -73,7 +73,9 @@ def relaxed(
     _tell(records)
     if is_one and n == 1 and not records[0].failed:
         return kept[records[0].structure]
-    return RelaxBatch(records, [kept.get(record.structure) for record in records] if keeps else ())
+    if keeps:
+        return RelaxBatch(records, [kept.get(record.structure) for record in records])
+    return RelaxBatch(records, files=[spec.target(Path(record.structure)) for record in records])
 
 
 def _targets(spec: RelaxSpec, paths: Sequence[Path], table: Path | None) -> OutputTargets | None:

@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from ..atoms import Atoms
 from ..common.arguments import checked
 from ..common.errors import refuse_for_atoms
-from ..common.modules import lazy_names, make_callable
+from ..common.modules import lazy_names, make_callable, takes
 
 if TYPE_CHECKING:  # the same names as below, for checkers and editors
+    from typing_extensions import Unpack
+
     from ..common.variant import Progress
     from ..gb_models.solvent_model import SolventModel
+    from ..jobs.words import EvaluationWords, SolventWords
     from ..opencl.device import Device
     from .error import RadiusError
     from .plan import Solvent
@@ -37,10 +40,16 @@ __all__ = [
 def solvent(
     atoms: Atoms, *, variant: str = ..., precision: str = ...,
     device: Device | int | str | Sequence[Device | int | str] | None = ..., model: SolventModel | None = ...,
-    progress: Progress | None = ..., accuracy: float | None = ..., energy: bool = ..., **words: Any,
+    progress: Progress | None = ..., accuracy: float | None = ..., energy: bool = ..., **words: Unpack[SolventWords],
 ) -> SolventResult: ...  # fmt: skip
 @overload
-def solvent(atoms: str | PathLike[str] | Sequence[str | PathLike[str]], **words: Any) -> Any: ...
+def solvent(
+    atoms: str | PathLike[str] | Sequence[str | PathLike[str]], *, variant: str = ..., precision: str = ...,
+    device: Device | int | str | Sequence[Device | int | str] | None = ..., model: SolventModel | int | None = ...,
+    progress: Progress | None = ..., accuracy: float | None = ..., energy: bool = ...,
+    models: Literal["one", "all"] = ..., per_residue: bool = ..., strict: bool = ..., **words: Unpack[EvaluationWords],
+) -> Any: ...  # fmt: skip
+@takes("object", "reading", "solvent", "trajectory", "run")
 @checked
 def solvent(
     atoms: Atoms | str | PathLike[str] | Sequence[str | PathLike[str]],

@@ -168,6 +168,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
             seconds=seconds,
             accuracy=self.accuracy,
             error=error,
+            how=self._how,
         )
 
     def _batch(
@@ -192,6 +193,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
             seconds=seconds,
             accuracy=self.accuracy,
             error=error,
+            how=self._how,
         )
 
     def _measured(
