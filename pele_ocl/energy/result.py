@@ -8,7 +8,7 @@ from ..atoms import Floats
 from ..common.errors import InputError
 from ..contract import HasFindings
 from ..gb_models.solvent_model import SolventModel, surface_area
-from ..results import Recorder, TermBatch, TermResult
+from ..results import TermBatch, TermResult
 from ..solvent.error import RadiusError
 
 PASS_TERMS = ("lennard_jones", "coulomb", "gb_pair", "gb_self", "nonpolar")  # those of the passes over pairs
@@ -32,17 +32,14 @@ class EnergyResult(HasFindings, TermResult):
         without float64. A member of a batch has the batch's
     """
 
+    _room = "energy"
+
     model: SolventModel
     gradient: Floats | None
     born_radii: Floats
     born: str
     accuracy: float | None = None
     error: RadiusError | None = None
-
-    def _spec(self) -> Recorder:
-        from .spec import EnergyOfPlan
-
-        return EnergyOfPlan.of(self)
 
     @property
     def surface_area(self) -> float:
@@ -67,17 +64,14 @@ class EnergyBatch(TermBatch[EnergyResult]):
     born, accuracy, error : as EnergyResult has them, the error of the first conformation that did not fail
     """
 
+    _room = "energy"
+
     model: SolventModel
     gradients: Floats | None
     born_radii: Floats
     born: str
     accuracy: float | None = None
     error: RadiusError | None = None
-
-    def _spec(self) -> Recorder:
-        from .spec import EnergyOfPlan
-
-        return EnergyOfPlan.of(self)
 
     def _member(self, i: int) -> EnergyResult:
         return EnergyResult(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import TYPE_CHECKING
 
+from ..common.arguments import checked
 from ..common.modules import make_callable
 from ..common.variant import Progress
 from ..jobs.shards import Shard
@@ -40,6 +41,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@checked
 def explore(
     control: str | PathLike[str],
     *,

@@ -270,6 +270,7 @@ def _placed(topology: bytes, positions: Floats) -> Atoms:
     return read_topology(InputFile(Path("ligand.prmtop"), topology)).with_positions(positions)
 
 
+@arguments.checked
 def read_ligands(
     path: str | PathLike[str], *, hydrogens: Hydrogens = "given", residue_name: str = "LIG",
     failed: dict[int, str] | None = None,

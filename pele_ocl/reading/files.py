@@ -46,6 +46,7 @@ def require_model(model: object) -> None:
         arguments.whole_number("model", model)
 
 
+@arguments.checked
 def read(
     path: str | PathLike[str],
     forcefield: ForceField | str | None = None,
