@@ -107,7 +107,8 @@ def read_chosen(
     """Read as `read` does, and tell which atoms were taken, None if all were. Ligands are taken whole."""
     if isinstance(ligands, str | PathLike | Atoms) or not isinstance(ligands, Iterable):
         raise InputError(f"ligands are {arguments.described(ligands)}; a list of them is needed")
-    if ligand_forcefield not in ATOM_TYPES or ligand_charges not in CHARGES:  # what other parametrisers may take
+    is_usual = arguments.is_among(ligand_forcefield, ATOM_TYPES) and arguments.is_among(ligand_charges, tuple(CHARGES))
+    if not is_usual:  # other parametrisers may take it
         from ..ligand import check_choice
 
         check_choice(ligand_forcefield, ligand_charges, "ligand_")
