@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..common import arguments
-from ..common.errors import InputError, ParameterError
-from ..common.modules import present
+from ..common.errors import InputError, ParameterError, Suggests
+from ..common.modules import present, public
 from ..common.notes import Note
 from ..common.readonly import ReadOnlyArrays, read_only
 from .bonded import Bonded
@@ -35,7 +36,7 @@ _PARAMETERS = ("lj_sigma", "lj_epsilon", "gb_radii", "gb_scales")
 
 
 @dataclass(frozen=True, eq=False)
-class Atoms(ReadOnlyArrays):
+class Atoms(ReadOnlyArrays, Suggests):
     """n atoms with everything the energy functions need.
 
     positions : (n, 3) A
@@ -201,6 +202,14 @@ class Atoms(ReadOnlyArrays):
         first, second, notes = _of_one_set(self, other)
         together = Atoms(**joined(first, second))
         return noted(together, (*together.notes, *notes)) if notes else together
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the structure: .pdb, .cif, .pqr, or another format of `write_conformations`; the suffix says which.
+
+        Raises FormatError for another suffix, and for a file that cannot be written.
+        """
+        is_pqr = str(path).lower().endswith(".pqr")
+        (public("formats").write_pqr if is_pqr else public("write_conformations"))(path, self)
 
     def selected(self, text: str) -> NDArray[np.bool_]:
         """Mark the atoms that a text chooses, (n,) True for each: `atoms.selected("within 5 of resname NAP")`.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from os import PathLike
 
 from ..atoms import Atoms
-from ..common.arguments import callback, file_path, flag
+from ..common.arguments import callback, checked, file_path, flag
 from ..common.variant import Progress
 from ..contract import Image
 from ..trajectories.energies import AnyPlan, FrameEnergies, energies_over, trajectory_for
@@ -15,6 +15,7 @@ from ..trajectories.selection import Selection
 from .plan import Energy
 
 
+@checked
 def energy_over(
     atoms: Atoms | AnyPlan,
     trajectory: Trajectory | Paths,

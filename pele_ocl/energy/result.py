@@ -11,7 +11,7 @@ from ..common.arguments import texts
 from ..common.errors import InputError
 from ..contract import HasFindings
 from ..gb_models.solvent_model import SolventModel, surface_area
-from ..results import Recorder, TermBatch, TermResult
+from ..results import TermBatch, TermResult
 
 if TYPE_CHECKING:
     from ..solvent.error import RadiusError
@@ -56,17 +56,14 @@ class EnergyResult(HasFindings, TermResult):
         without float64. A member of a batch has the batch's
     """
 
+    _room = "energy"
+
     model: SolventModel
     gradient: Floats | None
     born_radii: Floats
     born: str
     accuracy: float | None = None
     error: RadiusError | None = None
-
-    def _spec(self) -> Recorder:
-        from .spec import EnergyOfPlan
-
-        return EnergyOfPlan.of(self)
 
     @property
     def surface_area(self) -> float:
@@ -91,17 +88,14 @@ class EnergyBatch(TermBatch[EnergyResult]):
     born, accuracy, error : as EnergyResult has them, the error of the first conformation that did not fail
     """
 
+    _room = "energy"
+
     model: SolventModel
     gradients: Floats | None
     born_radii: Floats
     born: str
     accuracy: float | None = None
     error: RadiusError | None = None
-
-    def _spec(self) -> Recorder:
-        from .spec import EnergyOfPlan
-
-        return EnergyOfPlan.of(self)
 
     def _member(self, i: int) -> EnergyResult:
         return EnergyResult(

@@ -211,9 +211,9 @@ class RefineBatch(Reported):
         )  # fmt: skip
 
 
-@takes("reading", "solvent")
 @former_keywords(near="moving_radius", hold="restraint", free="free_radius")
 @checked
+@takes("reading", "solvent")
 def refine(
     what: Atoms | Path_,
     poses: Path_ | Sequence[Path_] | Floats = (),

@@ -50,8 +50,8 @@ DEFAULT_IONS: Requests = {"NA": "auto", "CL": "auto"}
 CLOSE = 1e-3  # A; points closer to an atom get the potential of this distance
 
 
-@takes("reading")
 @arguments.checked
+@takes("reading")
 def ions(
     what: Atoms | str | PathLike[str],
     output: str | PathLike[str] | None = None,
@@ -155,6 +155,7 @@ def _why_none(result: IonsResult, neutralize: bool, concentration: float | None)
     return "all counts are 0"
 
 
+@arguments.checked
 def place_ions(
     atoms: Atoms,
     ions: Requests,

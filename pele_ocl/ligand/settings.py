@@ -1,5 +1,9 @@
 """Choices of force fields and charges of small molecules."""
 
+from typing import Literal
+
+Hydrogens = Literal["given", "add"]
+
 ATOM_TYPES = ("gaff2", "gaff")
 HYDROGENS = ("given", "add")
 CHARGES = {

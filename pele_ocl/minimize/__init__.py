@@ -49,9 +49,9 @@ def minimize(what: What, *, models: Literal["all"], **options: Any) -> MinimizeB
 def minimize(what: What, *, trajectory: Trajectory | Paths, **options: Any) -> MinimizeBatch: ...
 @overload
 def minimize(what: Sequence[What], **options: Any) -> MinimizeBatch: ...
-@takes("reading", "solvent")
 @former_keywords(largest="max_gradient", energy_change="energy_tolerance", restore="bond_repair")
 @checked
+@takes("reading", "solvent")
 def minimize(
     what: What | Sequence[What],
     *,

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..atoms import Floats
 from ..contract import HasFindings
-from ..results import Recorder, TermBatch, TermResult
+from ..results import TermBatch, TermResult
 
 TERMS = ("lennard_jones", "coulomb", "gb_pair")
 
@@ -23,17 +23,14 @@ class NonbondResult(HasFindings, TermResult):
         kernels were asked for also "kernel", of the kernels over pairs
     """
 
+    _room = "nonbond"
+
     n_pairs: int
     gradient: Floats | None
     exact: bool
 
     def __repr__(self) -> str:
         return self._about(f"{len(self.atoms):,} atoms, {self.n_pairs:,} pairs", f"total {self.total:.3f} kcal/mol")
-
-    def _spec(self) -> Recorder:
-        from .spec import NonbondSpec
-
-        return NonbondSpec.of_plan(self)
 
     @property
     def net_force(self) -> float:
@@ -51,14 +48,11 @@ class NonbondBatch(TermBatch[NonbondResult]):
     errors : why conformations failed, by their number from 0; their results are NaN
     """
 
+    _room = "nonbond"
+
     n_pairs: int
     gradients: Floats | None
     exact: bool
-
-    def _spec(self) -> Recorder:
-        from .spec import NonbondSpec
-
-        return NonbondSpec.of_plan(self)
 
     def _member(self, i: int) -> NonbondResult:
         return NonbondResult(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ..atoms import Floats
 from ..contract import HasFindings
 from ..gb_models.solvent_model import SolventModel, surface_area
-from ..results import Recorder, TermBatch, TermResult
+from ..results import TermBatch, TermResult
 from .error import RadiusError
 
 TERMS = ("gb_self", "gb_pair", "nonpolar")
@@ -33,16 +33,13 @@ class SolventResult(HasFindings, TermResult):
         float64. A member of a batch has the batch's
     """
 
+    _room = "solvent"
+
     model: SolventModel
     born_radii: Floats
     psi: Floats
     accuracy: float | None = None
     error: RadiusError | None = None
-
-    def _spec(self) -> Recorder:
-        from .spec import SolventSpec
-
-        return SolventSpec.of_plan(self)
 
     @property
     def surface_area(self) -> float:
@@ -64,16 +61,13 @@ class SolventBatch(TermBatch[SolventResult]):
     accuracy, error : as SolventResult has them, the error of the first conformation that did not fail
     """
 
+    _room = "solvent"
+
     model: SolventModel
     born_radii: Floats
     psi: Floats
     accuracy: float | None = None
     error: RadiusError | None = None
-
-    def _spec(self) -> Recorder:
-        from .spec import SolventSpec
-
-        return SolventSpec.of_plan(self)
 
     def _member(self, i: int) -> SolventResult:
         return SolventResult(

@@ -14,10 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Floats
 from ..common.arguments import callback, described
-from ..common.errors import InputError
+from ..common.errors import InputError, Suggests
+from ..common.notes import as_json
 from ..common.variant import Progress
 from ..contract import Image
 from ..gb_models.solvent_model import has_area
+from ..jobs.records import SCHEMA, entries
 from ..plan.plan import Plan
 from ..report import Column, Report
 from ..results import TermBatch, Terms
@@ -53,7 +55,7 @@ class FramesMade(Protocol):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FrameEnergies:
+class FrameEnergies(Suggests):
     """Energies of the frames of a trajectory.
 
     frames : (m,) their numbers, from 0 across all files
@@ -109,12 +111,23 @@ class FrameEnergies:
         return Report(f"Energy of {len(self):,} frames", columns, {} if self.made is None else self.made.facts)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record: facts, an entry for each frame, statistics and findings; docs/records.md."""
-        return self._made.to_json()
+        """Return the record: facts, an entry for each frame, statistics and findings; docs/records.md.
+
+        Of `energy_over`, which has a plan and no file, the entries alone.
+        """
+        if self.made is not None:
+            return self.made.to_json()
+        rows = zip(self.frames.tolist(), self.terms.values.tolist(), self.total.tolist(), strict=True)
+        energies = {
+            frame: {"energy": {**dict(zip(self.terms.names, values, strict=True)), "total": total}}
+            for frame, values, total in rows
+        }
+        found = [(frame, self.errors.get(frame, energy)) for frame, energy in energies.items()]
+        return {"schema": SCHEMA, **entries("frame", found), **as_json(self.notes)}
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
         """Describe the energies for people: molecule, physics and statistics; total : seconds of all, to be told"""
-        return self._made.text(total)
+        return str(self.table()) if self.made is None else self.made.text(total)
 
     @property
     def tally(self) -> Tally:
@@ -126,7 +139,10 @@ class FrameEnergies:
 
         Raises FormatError for another suffix, or a file that cannot be written.
         """
-        self._made.save(path)
+        if self.made is None:
+            self.table().save(path)
+        else:
+            self.made.save(path)
 
     @property
     def _made(self) -> FramesMade:

@@ -18,7 +18,7 @@ from ..atoms.corresponding import OTHER_ATOMS
 from ..atoms.labels import labels_of
 from ..atoms.selection import SelectableAtoms
 from ..atoms.selection import Selection as Words
-from ..common.arguments import choice, file_path, file_paths, instance, whole_number
+from ..common.arguments import checked, choice, file_path, file_paths, instance, whole_number
 from ..common.errors import FormatError, InputError
 from ..contract import IMAGES, Finding, FrameContract, Image
 from .files import AtomChoice, FrameFile, LastOpenFile, MemoryFile, Positions, held_frames, open_frames
@@ -381,6 +381,7 @@ def _as_slice(atoms: NDArray[np.intp], n: int) -> AtomChoice:
     return slice(None) if len(atoms) == n else slice(int(atoms[0]), int(atoms[-1]) + 1)
 
 
+@checked
 def trajectory(
     paths: Paths,
     atoms: Atoms | None = None,
