@@ -55,7 +55,7 @@ from pele_ocl.explore.rotations import side_chains_of
 from pele_ocl.gb_models.surface import unit_points
 from pele_ocl.ions import Placement
 from pele_ocl.ions.placement import WorkSplit
-from pele_ocl.minimize import METHODS, Minimizer, iteration, preconditioner, scheduler, shared
+from pele_ocl.minimize import METHODS, Minimizer, driver, iteration, preconditioner, seats
 from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
 from pele_ocl.nonbond import nonbond
 from pele_ocl.nonbond.index import prefix_sum
@@ -90,8 +90,8 @@ RESTRAINTS = [
 # Minimisations whose host looks soon at what is done, as the cases end after one or two iterations; and little memory,
 # because the simulator's time of a launch grows with the size of its buffers.
 MINIMIZING = {
-    (scheduler, "LEAST_LOOK"): 2, (shared, "LOOK"): 2, (shared.SharedScheduler, "ahead"): 1,
-    (shared, "MOST_BYTES"): 1 << 19, (shared, "CAPACITY"): 8,
+    (driver, "LEAST_LOOK"): 2, (driver, "LOOK"): 2, (driver, "AHEAD"): 1, (driver, "MOST_BYTES"): 1 << 19,
+    (seats, "CAPACITY"): 8,
 }  # fmt: skip
 # Small groups of kernels that are not what a case is about: the simulator's time is that of its work-items.
 ITERATING = iteration.Shape(16, 16, 16, 4, 2)

@@ -100,17 +100,21 @@ class Ensemble:
 
     @locked
     def __reduce__(self) -> tuple[Callable[..., Ensemble], tuple[object, ...]]:
+        return _again, self._description()
+
+    def _description(self) -> tuple[list[Atoms], list[int], dict[str, Any], dict[str, dict[Any, Any]]]:
+        """Describe the ensemble: molecules, which one each row has, options, and the state of rows."""
         distinct = {id(atoms): atoms for atoms in self.atoms}
         numbers = {key: number for number, key in enumerate(distinct)}
         rows = [numbers[id(atoms)] for atoms in self.atoms]
         good = [k for k in range(len(self)) if k not in self.state.failed]
-        state = {
+        state: dict[str, dict[Any, Any]] = {
             "positions": dict(zip(good, self.positions[good], strict=True)),
             "restraints": self._restraints(),
             "failed": {k: why for k, why in self.state.failed.items() if self.state.resident.systems[k] is not None},
             "frozen": {k: mask for k, mask in enumerate(self.state.frozen) if mask.any()},
         }
-        return _again, (list(distinct.values()), rows, {**self.state.options, "device": self.device}, state)
+        return list(distinct.values()), rows, {**self.state.options, "device": self.device}, state
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -280,7 +284,7 @@ class Ensemble:
 
     @locked
     @former_keywords(largest="max_gradient", energy_change="energy_tolerance", restore="bond_repair")
-    def minimize(self, rows: RowsLike = None, **options: object) -> MinimizeBatch:
+    def minimize(self, rows: RowsLike = None, **options: Any) -> MinimizeBatch:
         """Minimise rows from where they are and leave them at their minima; give what `minimize_many` gives.
 
         Atoms that are frozen in a row stay there. options : as of Minimizer, such as tolerance and max_iterations
@@ -288,8 +292,21 @@ class Ensemble:
         from .minimizing import RowMinimizer
 
         chosen = [k for k in self.state.chosen(rows).tolist() if k not in self.state.failed]
+        if not self.state.options["gradient"]:
+            return self._minimized_by_another(chosen, options)
         self._minimizer = self._minimizer or RowMinimizer()
         return self._minimizer.minimize(self.state, chosen, options)
+
+    def _minimized_by_another(self, rows: list[int], options: dict[str, Any]) -> MinimizeBatch:
+        """Minimise rows without gradients as those of an ensemble that has them."""
+        molecules, numbers, own, state = self._description()
+        other = _again(molecules, numbers, {**own, "gradient": True}, state)
+        batch = other.minimize(rows, **options)
+        good = [k for place, k in enumerate(rows) if place not in batch.errors]
+        if good:
+            self.state.place(good, list(other.positions[good]))
+        self.state.evaluate(rows)
+        return batch
 
     @locked
     def _restraints(self) -> dict[tuple[str, str], dict[int, Floats]]:

@@ -141,8 +141,8 @@ class State:
 
     def _see_rewrites(self) -> None:
         """Take note of buffers of terms that were written, which change the energies of all rows."""
-        if self._rewrites != self.resident.rewrites:
-            self._rewrites = self.resident.rewrites
+        if self._rewrites != self.resident.store.rewrites:
+            self._rewrites = self.resident.store.rewrites
             self._versions += 1
 
     def changed(self, rows: Rows | Sequence[int] | None, *, moved: bool = True) -> None:
@@ -193,6 +193,29 @@ class State:
     def read_positions(self, rows: list[int]) -> list[Floats]:
         """Read the positions of rows, (n, 3) A each; NaN of rows that failed."""
         return [x + self.offsets[k] for k, x in zip(rows, self._read_encoded(rows, "positions"), strict=True)]
+
+    def encoded(self, rows: list[int]) -> NDArray[Any]:
+        """Read the positions of rows of one molecule as the device has them, (m, 3 n)."""
+        return self.resident.read(rows, "positions", self.resident.coordinate)
+
+    def put_back(self, rows: Sequence[int], encoded: Sequence[NDArray[Any]]) -> None:
+        """Place rows where `encoded` had them, before something moved them."""
+        for places, _ in self.by_system(np.array(rows, np.int64)):
+            there = [rows[place] for place in places.tolist()]
+            self.resident.write(there, "positions", np.stack([encoded[place] for place in places.tolist()]))
+            self.changed(there, moved=False)
+
+    def minimized(self, rows: list[int], offsets: Sequence[Floats]) -> None:
+        """Take note of rows that were moved and evaluated where they are, and add up their energies.
+
+        offsets : (3,) A of each, from the place that its molecule has on the device
+        """
+        self.changed(rows)
+        self.offsets[rows] = offsets
+        self.resident.add_up(np.array(rows, np.int64))
+        self.resident.queue.submit()
+        self.has_radii[rows] = True
+        self.settled(rows)
 
     def _read_encoded(self, rows: list[int], name: str) -> list[Floats]:
         found: list[Floats] = [np.full(self.atoms[k].positions.shape, np.nan) for k in rows]

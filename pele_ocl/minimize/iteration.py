@@ -1,4 +1,4 @@
-"""Launches of an iteration after an evaluation, and all that is kept of structures on the device."""
+"""Launches of an iteration after an evaluation, and all that is kept of a structure on the device."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..energy.passes import RADII, AnyPasses
+from ..energy.passes import AnyPasses
 from ..energy.result import PASS_TERMS
 from ..opencl.interface import N_STATE, Descent, StepState
 from .constraints import BondConstraints
@@ -58,38 +58,40 @@ class Shape:
 
 
 class Iteration:
-    """Directions, steps and decisions of the structures that lie in the seats of some passes, all on the device.
+    """Directions, steps and decisions of a structure, all on the device.
 
     It does not keep the passes, only their launches and buffers.
 
-    per_seat : by name, the buffer of what is kept of each structure, and the bytes of a seat
+    per_row : by name, the buffer of what is kept of a structure
     begin : launches that find what stays as it is while a structure is minimised
     evaluation : launches of an evaluation; both : of an iteration, for either buffer of the states
     builds : launches that build the preconditioner, for either; none without one
-    is_joined : if sums and step are one launch; counters : of cl/minimize/iterate.cl, 0 when a structure begins
-    looked : (batch, state_size) memory of the host for states
+    is_joined : if sums and step are one launch, cl/minimize/iterate.cl
+    counters : names of its counters, 0 when a structure begins
     """
 
     history: ClassVar[int] = HISTORY
 
     def __init__(
-        self, passes: AnyPasses, stopping: np.void, descent: Descent, free: NDArray[np.bool_],
+        self, passes: AnyPasses, queue: Queue, stopping: np.void, descent: Descent, free: NDArray[np.bool_],
         constraints: BondConstraints | None = None, keeps_radii: bool = False,
     ) -> None:  # fmt: skip
         """Make the buffers.
 
-        passes : of an energy with gradient, a seat is a conformation of theirs; free : (n,) atoms that move
+        passes : of the energy of one structure, with gradient; queue : makes buffers and binds launches
+        free : (n,) atoms that move
         keeps_radii : whether the Born radii of a structure stay as they are when it begins
         """
-        queue, n, batch = passes.queue, passes.n_atoms, passes.batch
+        n = passes.n_atoms
         self.fine = queue.dtype if passes.encoding.is_fixed else np.dtype(np.float64)
         self._shape = Shape.of(queue.device, n)
         self._n_chunks = -(-n // self._shape.chunk)
         self.state_size = N_STATE + 3 * self.history + 2 * self.history**2
         real, coordinate = queue.dtype, passes.encoding.dtype
+        self._queue = queue
         self._preconditioner = Preconditioner.of(passes) if is_preconditioned(passes, descent) else None
-        self.per_seat = {
-            name: (queue.zeros(batch * size, dtype), size * dtype.itemsize)
+        self.per_row = {
+            name: queue.zeros(size, dtype)
             for name, size, dtype in (
                 ("base", 3 * n, coordinate), ("base_gradient", 3 * n, real), ("directions", 3 * n, real),
                 ("history", 6 * n * self.history, real), ("state", self.state_size, self.fine),
@@ -97,26 +99,24 @@ class Iteration:
                 *([("inverses", self._preconditioner.size, real)] if self._preconditioner else []),
             )
         }  # fmt: skip
-        self.per_seat["positions"] = passes.buffers["positions"], 3 * n * coordinate.itemsize
         self.begin: Sequence[BoundLaunch] = ()
         self.evaluation = passes.launches
         if keeps_radii:
-            self.per_seat |= {name: (passes.buffers[name], passes.buffers[name].size // batch) for name in RADII}
             self.begin, self.evaluation = passes.apart_at_radii
-        self.looked = queue.host_array((batch, self.state_size), self.fine)
         n_blocks = self._preconditioner.n_blocks if self._preconditioner else 0
         self._sharing = min(self._shape.sharing, -(-n_blocks // self._n_chunks))
         self._n_rows = self.history + 2 + self._sharing
-        self._sums = queue.empty(batch * 4 * self._n_rows * self._n_chunks, self.fine)
+        self._sums = queue.empty(4 * self._n_rows * self._n_chunks, self.fine)
         # P g and P y of a trial, between two launches, of two blocks for each atom; 0 where there is but one.
         is_softened = ("softened", "changes") if self._preconditioner else ()
-        self._softened: Arguments = {name: queue.zeros(batch * 6 * n) for name in is_softened}  # SOFTENED_ARGUMENTS
+        self._softened: Arguments = {name: queue.zeros(6 * n) for name in is_softened}  # SOFTENED_ARGUMENTS
         self.free, self._stopping, self._descent = queue.upload_each(free.astype(real)), stopping, descent
-        self.counters = [queue.zeros(1, np.int32) for _ in range(2)]
-        held = () if constraints is None else constraints.launches(passes, self.per_seat["base"][0], self.free)
+        held = () if constraints is None else constraints.launches(passes, queue, self.per_row["base"], self.free)
         self._evaluated, self._stepped = held[:1], held[1:]  # what follows an evaluation and a step
         either = ("state", "next_state"), ("next_state", "state")
         self.is_joined = self._may_join(passes)
+        self.counters: tuple[str, ...] = ("done", "done_next") if self.is_joined else ()
+        self.per_row |= {name: queue.zeros(2, np.int32) for name in self.counters}
         launches = self._joined if self.is_joined else self._launches
         self.both = [launches(passes, *names) for names in either]
         self.builds = self._builds_of(passes)
@@ -143,12 +143,13 @@ class Iteration:
         """Launch that builds the blocks at positions of this name."""
         assert self._preconditioner is not None
         names = {"positions": positions, "state": state, "inverses": "inverses"}
-        buffers = {"free": self.free, **{parameter: self.per_seat[name][0] for parameter, name in names.items()}}
-        return self._preconditioner.launch(passes, buffers, self._shape.items, **self._macros(passes))
+        there = self.per_row | passes.named("positions")
+        buffers = {"free": self.free, **{parameter: there[name] for parameter, name in names.items()}}
+        return self._preconditioner.launch(passes, self._queue, buffers, self._shape.items, **self._macros(passes))
 
     def _measure(self, passes: AnyPasses) -> BoundLaunch:
         """Launch that adds up over the atoms at the trials."""
-        shape, queue = self._shape, passes.queue
+        shape, queue = self._shape, self._queue
         arguments = dict(
             step=passes.encoding.step, free=self.free, sums=self._sums, **self._counts(passes), **self._blocks(queue),
             **passes.named("positions", "results"), **self._named("base", "base_gradient", "history"),
@@ -160,7 +161,7 @@ class Iteration:
 
     def _named(self, *names: str) -> dict[str, Buffer]:
         """Choose buffers of what is kept, for kernels whose parameters have the same names."""
-        return {name: self.per_seat[name][0] for name in names}
+        return {name: self.per_row[name] for name in names}
 
     def _counts(self, passes: AnyPasses) -> Arguments:
         """Integers of MEASURE_ARGUMENTS, cl/minimize/measure.clh."""
@@ -186,7 +187,7 @@ class Iteration:
 
     def _launches(self, passes: AnyPasses, before: str, after: str) -> list[BoundLaunch]:
         """Launches of one iteration: an evaluation, its sums, a step."""
-        queue, shape = passes.queue, self._shape
+        queue, shape = self._queue, self._shape
         n_groups = -(-passes.n_atoms // shape.moved)
         arguments = dict(
             n_atoms=passes.n_atoms, **passes.result_sizes, n_chunks=self._n_chunks, sharing=self._sharing,
@@ -203,18 +204,17 @@ class Iteration:
 
         NVIDIA's GPUs alone do so, whose units each have room for a group.
         """
-        device, n_waiting = passes.queue.device, -(-passes.n_atoms // self._shape.moved)
+        device, n_waiting = self._queue.device, -(-passes.n_atoms // self._shape.moved)
         has_room = n_waiting < device.handle.max_compute_units
-        is_one = passes.batch == 1 and not passes.queue.is_shared
-        return is_one and has_room and device.vendor == "NVIDIA"
+        return not self._queue.is_shared and has_room and device.vendor == "NVIDIA"
 
     def _joined(self, passes: AnyPasses, before: str, after: str) -> list[BoundLaunch]:
         """Launches of one iteration with the sums and the step in one: cl/minimize/iterate.cl."""
-        queue, shape = passes.queue, self._shape
+        queue, shape = self._queue, self._shape
         n_groups = max(self._n_chunks, -(-passes.n_atoms // shape.moved))
-        done, done_next = self.counters if before == "state" else self.counters[::-1]
+        done, done_next = ("done", "done_next") if before == "state" else ("done_next", "done")
         arguments = dict(
-            done=done, done_next=done_next, **self._counts(passes), **self._blocks(queue),
+            done=self.per_row[done], done_next=self.per_row[done_next], **self._counts(passes), **self._blocks(queue),
             **self._stepped_by(passes, before, after),
         )  # fmt: skip
         iterate = queue.bind(
@@ -227,7 +227,7 @@ class Iteration:
         """STEP_ARGUMENTS of cl/minimize/step.clh, but for sizes and SOFTENED_ARGUMENTS."""
         return dict(
             moved=self._shape.moved, descent=self._descent, stopping=self._stopping, step=passes.encoding.step,
-            free=self.free, sums=self._sums, before=self.per_seat[before][0], after=self.per_seat[after][0],
+            free=self.free, sums=self._sums, before=self.per_row[before], after=self.per_row[after],
             **passes.named("positions", "results"),
             **self._named("base", "base_gradient", "directions", "history"),
         )  # fmt: skip

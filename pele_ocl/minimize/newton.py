@@ -29,10 +29,10 @@ class NewtonIteration(Iteration):
         return False
 
     def _launches(self, passes: AnyPasses, before: str, after: str) -> list[BoundLaunch]:
-        queue, shape, n_chunks = passes.queue, self._shape, self._n_chunks
-        bends = queue.zeros(4 * passes.batch * n_chunks, self.fine)
-        reaches = queue.zeros(2 * passes.batch * n_chunks, self.fine)
-        step, old, new = passes.encoding.step, self.per_seat[before][0], self.per_seat[after][0]
+        queue, shape, n_chunks = self._queue, self._shape, self._n_chunks
+        bends = queue.zeros(4 * n_chunks, self.fine)
+        reaches = queue.zeros(2 * n_chunks, self.fine)
+        step, old, new = passes.encoding.step, self.per_row[before], self.per_row[after]
         sizes = dict(n_atoms=passes.n_atoms, chunk_size=shape.chunk, n_chunks=n_chunks)
         macros = self._macros(passes)
 

@@ -110,13 +110,12 @@ class Preconditioner:
         return self.n_blocks * SIDE**2
 
     def launch(
-        self, passes: AnyPasses, buffers: Mapping[str, Buffer], items: int, **macros: int
+        self, passes: AnyPasses, queue: Queue, buffers: Mapping[str, Buffer], items: int, **macros: int
     ) -> BoundLaunch:  # fmt: skip
         """Bind the launch that builds the blocks, by groups of so many work-items.
 
         buffers : free, positions, state, and the inverses that it leaves
         """
-        queue = passes.queue
         fine = queue.dtype if passes.encoding.is_fixed else np.dtype(np.float64)
         springs = ("starts", "entries", "members", "stands", "details")
         arguments = dict(

@@ -14,14 +14,14 @@ from ...common.errors import DeviceMemoryError, InputError
 from ...opencl.interface import N_TERMS, ROW, ROW_BLOCK
 from ..result import PASS_TERMS
 from .copies import Copies, Pending
-from .launching import Tables
+from .launching import Alone, Tables
+from .store import Store
 from .system import System
 
 if TYPE_CHECKING:
     from ...opencl.launch import BoundLaunch
     from ...opencl.memory import Buffer
     from ...opencl.queue import Queue
-    from ...opencl.recording import RecordingQueue
     from ...opencl.signature import Arguments
 
 Rows = NDArray[np.int64]
@@ -38,7 +38,7 @@ class Group:
     listed : the rows that are launched at the moment
     """
 
-    tables: Tables
+    tables: Tables | Alone
     launches: Sequence[BoundLaunch]
     at_radii: Sequence[BoundLaunch]
     rows: Rows
@@ -70,12 +70,12 @@ class ResidentRows:
 
     systems : of each row; None where a molecule cannot be computed, whose row is empty
     fine : the type of energies, float64 where the device has it
-    rewrites : how often buffers of terms were written
+    store : what they have and share; own : first byte of each row there
     """
 
     def __init__(self, queue: Queue, systems: Sequence[System | None]) -> None:
         """Raises DeviceMemoryError where the device has no room for all."""
-        self.queue, self.systems, self.rewrites = queue, systems, 0
+        self.queue, self.systems = queue, systems
         there = [k for k, system in enumerate(systems) if system is not None]
         self.there = np.array(there, np.int64)
         self.n_atoms = np.array([0 if system is None else len(system.energy.atoms) for system in systems], np.int64)
@@ -89,8 +89,6 @@ class ResidentRows:
         self.coordinate = next(iter(encodings), np.dtype(np.float64))
         self.fine = queue.dtype if self.coordinate.kind == "i" else np.dtype(np.float64)
         self._lay_out()
-        for system in dict.fromkeys(system for system in systems if system is not None):
-            system.recorder.homes.add(self)
         self.groups = list(self._groups())
         self.rows_on_device, self.steps_on_device, self._further = self._describe()
         self._listed = queue.empty(max(1, len(systems)), np.int32)
@@ -101,40 +99,36 @@ class ResidentRows:
 
     def _lay_out(self) -> None:
         """Place what molecules share, then the rows in their order."""
-        distinct = list(dict.fromkeys(system for system in self.systems if system is not None))
-        end, self.shared = 0, dict[System, int]()
-        for system in distinct:
-            self.shared[system], end = end, end + system.shared.size
-        self.own = np.zeros(len(self.systems), np.uint64)
-        for k in self.there.tolist():
-            self.own[k], end = end, end + self.system(k).own.size
-        size, device = max(end, ROW_BLOCK), self.queue.device
+        distinct = list(dict.fromkeys(system.recorder for system in self.systems if system is not None))
+        own = [self.system(k).recorder.own.size for k in self.there.tolist()]
+        size, device = max(sum(recorder.shared.size for recorder in distinct) + sum(own), ROW_BLOCK), self.queue.device
         if size > device.largest_buffer:
             raise DeviceMemoryError(
                 f"{len(self.systems):,} rows take {size / 2**30:.1f} GiB; {device} has buffers of "
                 f"{device.largest_buffer / 2**30:.1f} GiB at most; take fewer rows"
             )
-        queue = self.queue
-        self.bytes_on_device = queue.empty(size, np.uint8)
-        queue.clear(self.bytes_on_device)
-        for system in distinct:
-            if len(system.shared.image):
-                queue.write(self.bytes_on_device, system.shared.image, self.shared[system])
+        queue, self.store = self.queue, Store(self.queue, size)
+        queue.clear(self.store.buffer)
+        self.own = np.zeros(len(self.systems), np.uint64)
+        for recorder in distinct:
+            self.store.share(recorder)
         for k in self.there.tolist():
-            image = self.system(k).own.image
-            if len(image):
-                queue.write(self.bytes_on_device, image, int(self.own[k]))
+            recorder = self.system(k).recorder
+            first = self.store.take(recorder)
+            assert first is not None
+            self.own[k] = first
+            if len(recorder.own.image):
+                queue.write(self.store.buffer, recorder.own.image, first)
         queue.finish()
 
-    def rewrite(self, recorder: RecordingQueue, is_shared: bool, first: int, data: NDArray[np.uint8]) -> None:
-        """Write bytes to what a molecule's rows share, or to what each of them has."""
-        if is_shared:
-            begins = [begin for system, begin in self.shared.items() if system.recorder is recorder]
-        else:
-            begins = [int(self.own[k]) for k in self.there.tolist() if self.system(k).recorder is recorder]
-        for begin in begins:
-            self.queue.write(self.bytes_on_device, data, begin + first)
-        self.rewrites += 1
+    @property
+    def bytes_on_device(self) -> Buffer:
+        """The buffer that has all rows."""
+        return self.store.buffer
+
+    def begins(self, rows: Rows) -> tuple[np.uint64, NDArray[np.uint64]]:
+        """First bytes of what rows of one molecule share, and of each."""
+        return np.uint64(self.store.shared[self.system(int(rows[0])).recorder]), self.own[rows]
 
     def _groups(self) -> Iterator[Group]:
         by_key: dict[Hashable, list[int]] = {}
@@ -142,10 +136,14 @@ class ResidentRows:
             by_key.setdefault(self.system(k).key, []).append(k)
         for numbers in by_key.values():
             first, rows = self.system(numbers[0]), np.array(numbers, np.int64)
-            tables = Tables(self.queue, self.bytes_on_device, first.launches, first.rows, len(rows))
-            for system in dict.fromkeys(self.system(k) for k in numbers):
-                slots = np.flatnonzero([self.system(k) is system for k in numbers])
-                tables.put(slots, system.rows, self.shared[system], self.own[rows[slots]])
+            tables: Tables | Alone
+            if first.recorder.is_shared:
+                tables = Tables(self.queue, [self.store], first.launches, first.rows, len(rows))
+                for system in dict.fromkeys(self.system(k) for k in numbers):
+                    slots = np.flatnonzero([self.system(k) is system for k in numbers])
+                    tables.put(slots, system.rows, self.begins(rows[slots]))
+            else:
+                tables = Alone(self.queue, [self.store], first.launches, self.begins(rows))
             launches, at_radii = tables.bound(first.passes.launches), tables.bound(first.at_radii)
             yield Group(tables, launches, at_radii, rows, np.zeros(0, np.int64))
 

@@ -40,7 +40,11 @@ class System:
     @cached_property
     def launches(self) -> list[RecordedLaunch]:
         """Give all launches, each once, in an order that is the same for molecules with the same key."""
-        return cast("list[RecordedLaunch]", list(dict.fromkeys([*self.passes.launches, *self.at_radii])))
+        found, options = [*self.passes.launches], self.passes.options
+        if options.gradient and not options.chain:  # radii may stay as they are
+            apart = self.passes.apart_at_radii
+            found += [*apart[0], *apart[1]]
+        return cast("list[RecordedLaunch]", list(dict.fromkeys(found)))
 
     @cached_property
     def at_radii(self) -> list[BoundLaunch]:
