@@ -73,7 +73,7 @@ def built_blocks(plan: Minimizer, x: NDArray[np.float64], gradient: float | None
     seats = driver._seats_for(job)
     driver._seat(seats, [job])
     if gradient is not None:
-        state = recipe.iteration.first_state(int(plan.free.sum()))
+        state = recipe.method.first_state(int(plan.free.sum()))
         state[StepState.EVALUATIONS], state[StepState.GRADIENT2] = 1, plan.free.sum() * gradient**2
         queue.write(driver.scratch.buffer, state, job.place(recipe.piece("state")) // state.itemsize)
     seats.iterate(1)
@@ -166,7 +166,7 @@ def test_restraints_count(device):
     held = [PositionalRestraint(50.0, atoms=[3, 4]), PositionalRestraint(7.0, atoms=[4], name="also")]
     flat = PositionalRestraint(1e3, atoms=[5], flat=0.5, name="flat")
     plan = Minimizer(PEPTIDE, terms=[*held, flat], model=VACUUM, device=device)
-    blocks = plan._prepared(plan.energy, True).recipe.iteration._preconditioner
+    blocks = plan._prepared(plan.energy, True).recipe.method._preconditioner
     assert blocks is not None
     rest = np.empty(len(PEPTIDE))
     rest[blocks.order[blocks.order >= 0]] = blocks.rest[blocks.order >= 0]
@@ -184,7 +184,7 @@ def test_iterations_saved(device):
 
 def test_without_bonded_terms_there_is_none(device):
     bare = Minimizer(PEPTIDE, only_terms=["lennard_jones"], model=VACUUM, max_iterations=3, device=device)
-    assert bare._prepared(bare.energy, True).recipe.iteration._preconditioner is None
+    assert bare._prepared(bare.energy, True).recipe.method._preconditioner is None
     assert bare.minimize().iterations == 3
 
 
@@ -194,8 +194,8 @@ def test_groups_of_gpus(device, monkeypatch):
     options = dict(model=VACUUM, tolerance=0.05, device=device)
     expected = Minimizer(PEPTIDE, **options).minimize(START)
     exact = built_blocks(Minimizer(PEPTIDE, **options), START)
-    shape = pele_ocl.minimize.iteration.Shape(128, 32, 64, 64, 2)
-    monkeypatch.setattr("pele_ocl.minimize.iteration.Shape.of", lambda *_: shape)
+    shape = pele_ocl.minimize.method.Shape(128, 32, 64, 64, 2)
+    monkeypatch.setattr("pele_ocl.minimize.method.Shape.of", lambda *_: shape)
     monkeypatch.setattr("pele_ocl.minimize.preconditioner._fits", lambda queue: True)
     plan = Minimizer(PEPTIDE, **options)
     blocks = built_blocks(plan, START)

@@ -24,7 +24,7 @@ from pele_ocl import (
 from pele_ocl.atoms import Impropers
 from pele_ocl.common.errors import DeviceMemoryError
 from pele_ocl.energy.engine.store import FreeList
-from pele_ocl.minimize import driver, iteration, many, seats
+from pele_ocl.minimize import driver, many, method, seats
 from pele_ocl.minimize.job import Recipe
 from pele_ocl.opencl import Device, packing
 from pele_ocl.opencl.signature import Parameter
@@ -92,8 +92,8 @@ def test_each_has_the_bits_that_it_has_alone(device, sharing, options):
 
 def test_newton_beside_a_larger_molecule(device, monkeypatch):
     """A launch has as many groups as its largest molecule; smaller ones have fewer chunks."""
-    own = iteration.Shape.of
-    monkeypatch.setattr(iteration.Shape, "of", lambda device, n: replace(own(device, n), chunk=32))
+    own = method.Shape.of
+    monkeypatch.setattr(method.Shape, "of", lambda device, n: replace(own(device, n), chunk=32))
     monkeypatch.setattr(seats.Seats, "is_at_work", property(lambda self: True))  # until the next one is ready
     molecules = [MOLECULES[0], MOLECULES[1]]
     options = {"method": "newton", "tolerance": 1.0, "max_iterations": 5, "device": device}

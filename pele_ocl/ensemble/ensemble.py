@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from ..atoms import Atoms, Floats
 from ..common.arguments import choice, described, flag, former_keywords, whole_number
 from ..common.errors import InputError
-from ..energy import EnergyBatch, Term
+from ..energy import Term
 from ..energy.result import ALL_TERMS
 from ..gb_models.solvent_model import SolventModel, choose_radii_of
 from ..results import Terms
@@ -21,7 +21,7 @@ from .columns import Column, DeviceArray
 from .drivers import DriverKernel
 from .mapped import MappedRows, mapped
 from .restraints import KINDS
-from .state import Lock, RowsLike, State, locked
+from .state import Arrays, Lock, RowsLike, State, locked
 
 if TYPE_CHECKING:
     from ..minimize import MinimizeBatch
@@ -347,24 +347,19 @@ class Ensemble:
         self.state.resident.queue.finish()
 
     @locked
-    def _read_gradients(self, rows: list[int]) -> list[Floats]:
+    def _read_gradients(self, rows: list[int]) -> Arrays:
         self.state.require_evaluated(np.array(rows, np.int64))
         if not self.state.options["gradient"]:
             raise InputError("there are no gradients; the ensemble was made with gradient=False")
-        return self._of_batches(rows, lambda batch: batch.gradients)
+        return self.state.columns(rows, 1, 3)
 
     @locked
-    def _read_radii(self, rows: list[int]) -> list[Floats]:
+    def _read_radii(self, rows: list[int]) -> Arrays:
         self.state.require_evaluated(np.array(rows, np.int64))
-        return self._of_batches(rows, lambda batch: batch.born_radii)
-
-    def _of_batches(self, rows: list[int], take: Callable[[EnergyBatch], Floats | None]) -> list[Floats]:
-        found: list[Floats] = [np.full(self.atoms[k].positions.shape, np.nan) for k in rows]
-        for places, _ in self.state.by_system(np.array(rows, np.int64)):
-            values = take(self.state.batch([rows[place] for place in places.tolist()]))
-            assert values is not None
-            for place, value in zip(places.tolist(), values, strict=True):
-                found[place] = value
+        found = self.state.columns(rows, 0, 1)
+        for places, system in self.state.by_system(np.array(rows, np.int64)):
+            for place in () if system.passes.contents.has_gb else places.tolist():
+                found[place][:] = np.nan
         return found
 
     @locked

@@ -297,7 +297,7 @@ class Driver:
             for k, job in enumerate(own):
                 job.result = before.errors.get(k, "") or after.errors.get(k, "")
                 if not job.result:
-                    job.result = recipe.protocol.result_of(job, before, after, k)
+                    job.result = job.result_of(before, after, k)
                 self.scratch.give_back(recipe.recorder, job.scratch)
                 self._n_atoms -= len(job.given)
 
@@ -343,11 +343,10 @@ def places(jobs: Sequence[Job], piece: BufferPiece) -> Places:
 
 def begin_of(jobs: Sequence[Job]) -> dict[str, list[NDArray[Any]]]:
     """Give what structures of one molecule keep when a round begins, but for positions."""
-    iteration = jobs[0].recipe.iteration
     states = [job.first_state() for job in jobs]
     none = [np.zeros(2, np.int32)] * len(jobs)
     begin = {"base": [job.start for job in jobs], "state": states, "next_state": states}
-    return begin | {name: none for name in iteration.counters}
+    return begin | {name: none for name in jobs[0].recipe.method.cleared}
 
 
 def data_of(jobs: Sequence[Job]) -> dict[str, list[NDArray[Any]]]:

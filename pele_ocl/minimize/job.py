@@ -14,16 +14,14 @@ from ..atoms import Floats
 from ..common.errors import InputError
 from ..energy.engine.launching import key_of
 from ..energy.engine.system import System
-from ..opencl.interface import N_STATE, Descent, StepState, Stop
-from .iteration import Iteration
-from .newton import NewtonIteration
+from ..opencl.interface import N_STATE, StepState, Stop
 from .options import Stopping
 from .protocol import Protocol
+from .result import REASONS, MinimizeResult
 
 if TYPE_CHECKING:
-    from ..energy import Energy
+    from ..energy import Energy, EnergyBatch
     from ..opencl.recording import ArgumentRow, BufferPiece, RecordedLaunch, RecordingQueue
-    from .result import MinimizeResult
 
 COUNTS = [StepState.ITERATIONS, StepState.EVALUATIONS]
 FREE = "free"  # names the atoms that move
@@ -36,7 +34,7 @@ class Recipe:
 
     system : the molecule, whose rows have positions and results
     recorder : of what the minimiser keeps: the molecule's own, or one apart from it if the rows stay where they are
-    iteration : the launches of an iteration, recorded
+    method : the launches of an iteration, recorded
     """
 
     def __init__(self, system: System, protocol: Protocol, is_resident: bool = False) -> None:
@@ -51,10 +49,9 @@ class Recipe:
                 system.energy.device, system.energy.precision, profile=False, is_shared=system.recorder.is_shared,
                 store=1,
             )  # fmt: skip
-        kind = NewtonIteration if protocol.descent == Descent.NEWTON else Iteration
         passes = system.passes
-        self.iteration = kind(
-            passes, self.recorder, protocol.stopping.packed(system.energy.precision), protocol.descent, protocol.free,
+        self.method = protocol.method(
+            passes, self.recorder, protocol.stopping.packed(system.energy.precision), protocol.free,
             protocol.constraints, not passes.options.chain,
         )  # fmt: skip
         self.before = cast("BufferPiece", self.recorder.empty(passes.n_results))  # results of where a structure began
@@ -69,8 +66,8 @@ class Recipe:
     @cached_property
     def launches(self) -> list[RecordedLaunch]:
         """Give all launches, each once, in an order that is the same for molecules with the same key."""
-        iteration = self.iteration
-        listed = [*iteration.begin, *iteration.evaluation, *iteration.both[0], *iteration.both[1], *iteration.builds]
+        of = self.method
+        listed = [*of.begin, *of.evaluation, *of.both[0], *of.both[1], *of.builds]
         return cast("list[RecordedLaunch]", list(dict.fromkeys(listed)))
 
     @cached_property
@@ -91,11 +88,11 @@ class Recipe:
         return self.recorder.shared.size + self.recorder.own.size
 
     def piece(self, name: str) -> BufferPiece:
-        """Give where something is kept: FREE, or a name of `Iteration.per_row` or of buffers of the passes."""
+        """Give where something is kept: FREE, or a name of `Method.arrays` or of buffers of the passes."""
         if name == FREE:
-            return cast("BufferPiece", self.iteration.free)
-        if name in self.iteration.per_row:
-            return cast("BufferPiece", self.iteration.per_row[name])
+            return cast("BufferPiece", self.method.free)
+        if name in self.method.arrays:
+            return cast("BufferPiece", self.method.arrays[name])
         return self.system.piece(name)
 
     def jobs(
@@ -184,13 +181,13 @@ class Job:
 
     def first_state(self) -> NDArray[Any]:
         """Make the state in which its round begins."""
-        state = self.recipe.iteration.first_state(int(self.free.sum()))
+        state = self.recipe.method.first_state(int(self.free.sum()))
         state[StepState.STOPPED] = Stop.TIME if self.is_late else Stop.RUNNING
         return state
 
     def left_of(self, accepted: int) -> int:
         """Give the evaluations until its bound of iterations, after so many; the first is of where it begins."""
-        return self.recipe.protocol.each * (self.stopping.max_iterations - accepted) + 1
+        return self.recipe.protocol.method.each * (self.stopping.max_iterations - accepted) + 1
 
     def look_at(self, state: Floats, behind: int) -> None:
         """Find what is left by a state (N_STATE,), behind which so many evaluations are started."""
@@ -210,6 +207,27 @@ class Job:
         """Tell if another round follows the one that ended: it moved, and time is left."""
         moved = self.state[StepState.ITERATIONS] > self.counted[0] and self.state[StepState.STOPPED] != Stop.TIME
         return bool(moved) and self.round + 1 < self.recipe.protocol.rounds
+
+    def result_of(self, before: EnergyBatch, after: EnergyBatch, k: int) -> MinimizeResult:
+        """Give the result when it has ended. before, after : energies in which it is conformation k"""
+        assert after.gradients is not None
+        protocol, state = self.recipe.protocol, self.state
+        gradient = protocol.along(after.gradients[k], self.final, self.free)
+        moved = self.final - self.given
+        return MinimizeResult(
+            atoms=protocol.atoms.moved(self.final),
+            energy_before=before.terms[k],
+            energy_after=after.terms[k],
+            gradient=gradient,
+            rms_gradient=float(np.sqrt((gradient**2).sum() / self.free.sum())),
+            largest_gradient=float(np.sqrt((gradient**2).sum(axis=1).max())),
+            iterations=int(state[StepState.ITERATIONS]),
+            evaluations=int(state[StepState.EVALUATIONS]),
+            stopped_by=REASONS[int(state[StepState.STOPPED]) - 1],
+            restored=protocol.n_restored(self.given),
+            rms_displacement=float(np.sqrt((moved**2).sum(axis=1).mean())),
+            seconds=self.seconds,
+        )
 
     def begin_again(self) -> None:
         """Begin the next round where the last one ended."""

@@ -27,6 +27,7 @@ from .result import MinimizeBatch, MinimizeResult
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
+    from .method import Method
 
 # Called with how many structures are done, how many there are, and the largest gradient of those that go on.
 Watch = Callable[[int, int, float], None]
@@ -46,7 +47,7 @@ class Minimizer:
         self,
         atoms: Atoms,
         *,
-        method: str = "lbfgs",
+        method: str | type[Method] = "lbfgs",
         tolerance: float | str = 0.1,
         max_gradient: float | None = None,
         energy_tolerance: float | None = None,

@@ -1,4 +1,4 @@
-"""How structures of one molecule are minimised: where they begin, what is held, when they end, what comes of it."""
+"""How structures of one molecule are minimised: where they begin, what is held, when they end."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ from ..atoms import Atoms, Floats
 from ..atoms.close_pairs import close_pair
 from ..common.arguments import flag
 from ..common.errors import InputError
-from ..energy import Energy, EnergyBatch
-from ..opencl.interface import Descent, StepState
+from ..energy import Energy
 from .bond_lengths import BondLengths
 from .constraints import BondConstraints, check_rigid
-from .options import EVALUATIONS_OF_NEWTON, Stopping, descent_of, rounds_of, tolerance_of
-from .result import REASONS, MinimizeResult
+from .options import Stopping, method_of, rounds_of, tolerance_of
 
 if TYPE_CHECKING:
-    from .job import Job
+    from .method import Method
 
 LEAST_APART = 1e-4  # A; the forces of closer atoms have no direction, and rounding would choose one
 NONE_MOVES = "all atoms are frozen; leave some free to move"
@@ -31,12 +29,12 @@ class Protocol:
 
     atoms : the molecule; free : (n,) True for atoms that move if a structure has no others
     constraints : BondConstraints, None without
-    descent, stopping, rounds : the method, the bounds and the rounds as they were chosen
-    each : evaluations that an accepted step takes, about
+    method, stopping, rounds : the method, the bounds and the rounds as they were chosen
     """
 
     def __init__(
-        self, energy: Energy, *, method: str = "lbfgs", tolerance: float | str = 0.1, max_gradient: float | None = None,
+        self, energy: Energy, *, method: str | type[Method] = "lbfgs", tolerance: float | str = 0.1,
+        max_gradient: float | None = None,
         energy_tolerance: float | None = None, max_iterations: int = 10_000, max_seconds: float | None = None,
         constraints: str | None = None, bond_repair: bool = True, rounds: int = 1,
     ) -> None:  # fmt: skip
@@ -45,11 +43,10 @@ class Protocol:
         Raises InputError if no atom moves, and for bonds that cannot be held.
         """
         self.atoms = atoms = energy.atoms
-        self.descent, self.rounds = descent_of(method, constraints), rounds_of(rounds)
+        self.method, self.rounds = method_of(method, constraints), rounds_of(rounds)
         self.stopping = Stopping(
             tolerance_of(tolerance), max_gradient, energy_tolerance, max_iterations, max_seconds
         )  # fmt: skip
-        self.each = EVALUATIONS_OF_NEWTON if self.descent == Descent.NEWTON else 1
         self.free = ~energy.frozen & ~atoms.is_site
         if not self.free.any():
             raise InputError(NONE_MOVES)
@@ -62,9 +59,9 @@ class Protocol:
         self._lengths = None if keeps_bonds else BondLengths.of(atoms)
 
     @staticmethod
-    def check(method: str, constraints: str | None, rounds: int) -> None:
+    def check(method: str | type[Method], constraints: str | None, rounds: int) -> None:
         """Raise InputError for a method, constraints and rounds that there are not, whatever the molecule is."""
-        descent_of(method, constraints)
+        method_of(method, constraints)
         rounds_of(rounds)
 
     def starts(self, given: Floats, free: Sequence[NDArray[np.bool_]]) -> tuple[Floats, dict[int, InputError]]:
@@ -110,28 +107,15 @@ class Protocol:
             return self.constraints
         return self.constraints.within(self.atoms, free)
 
-    def result_of(self, job: Job, before: EnergyBatch, after: EnergyBatch, k: int) -> MinimizeResult:
-        """Give the result of a structure that ended. before, after : energies in which it is conformation k"""
-        assert after.gradients is not None
-        given, final, state, free = job.given, job.final, job.state, job.free
-        gradient, constraints = np.where(free[:, None], after.gradients[k], 0.0), self._constraints_of(free)
-        if constraints is not None:
-            gradient = constraints.tangent(final[np.newaxis], gradient[np.newaxis])[0]
-        moved = final - given
-        return MinimizeResult(
-            atoms=self.atoms.moved(final),
-            energy_before=before.terms[k],
-            energy_after=after.terms[k],
-            gradient=gradient,
-            rms_gradient=float(np.sqrt((gradient**2).sum() / free.sum())),
-            largest_gradient=float(np.sqrt((gradient**2).sum(axis=1).max())),
-            iterations=int(state[StepState.ITERATIONS]),
-            evaluations=int(state[StepState.EVALUATIONS]),
-            stopped_by=REASONS[int(state[StepState.STOPPED]) - 1],
-            restored=0 if self._lengths is None else self._lengths.n_restored(given),
-            rms_displacement=float(np.sqrt((moved**2).sum(axis=1).mean())),
-            seconds=job.seconds,
-        )
+    def n_restored(self, given: Floats) -> int:
+        """Count the bonds of a structure given at positions (n, 3) A that are restored before the first step."""
+        return 0 if self._lengths is None else self._lengths.n_restored(given)
+
+    def along(self, gradient: Floats, positions: Floats, free: NDArray[np.bool_]) -> Floats:
+        """Give the part of a gradient (n, 3) along which atoms `free` (n,) may move at positions (n, 3) A."""
+        found: Floats = np.where(free[:, None], gradient, 0.0)
+        constraints = self._constraints_of(free)
+        return found if constraints is None else constraints.tangent(positions[np.newaxis], found[np.newaxis])[0]
 
 
 def computable(conformations: Floats, atoms: Atoms) -> Floats:

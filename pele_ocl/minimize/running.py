@@ -35,7 +35,7 @@ from ..trajectories import Trajectory
 from .conformations import Frames, Minimizing, OpensFrames, Watch, minimized_conformations
 from .many import minimize_all
 from .minimizer import Minimizer
-from .options import Stopping, descent_of
+from .options import Stopping, method_of
 from .result import CONVERGED, UNIT, MinimizeBatch, MinimizeResult, Origin, failed_result, result_of_record
 from .spec import MinimizeSpec
 from .targets import OutputTargets, files_of_other_run, refuse_files_of
@@ -258,7 +258,7 @@ def terms_listed(terms: str | Sequence[str] | None) -> list[str] | None:
 def require_options(options: Mapping[str, Any]) -> None:
     """Raise InputError or DeviceError for options of the Minimizer with which no structure can be minimised."""
     Stopping(**{of.name: options[of.name] for of in fields(Stopping) if of.name in options})
-    descent_of(options.get("method", "lbfgs"), options.get("constraints"))
+    method_of(options.get("method", "lbfgs"), options.get("constraints"))
     EnergyOptions(True, True, False, options.get("cutoff"), options.get("one_four", "scale"))
     cutoff = options.get("cutoff")
     if cutoff is not None and cutoff > FARTHEST:

@@ -39,7 +39,7 @@ class Seats:
 
         begins : where the first structure is, as of Tables.put
         """
-        iteration = recipe.iteration
+        method = recipe.method
         self.jobs: list[Job] = []
         self.most, self.count = CAPACITY if recipe.recorder.is_shared else 1, 0
         self._queue, self._copies, self._own_copies, self._stores = queue, copies, own_copies, stores
@@ -47,12 +47,12 @@ class Seats:
             self._tables: Tables | Alone = Tables(queue, stores, recipe.launches, recipe.rows, self.most)
         else:
             self._tables = Alone(queue, stores, recipe.launches, begins)
-        self.both = [self._tables.bound(launches) for launches in iteration.both]
-        self._builds = self._tables.bound(iteration.builds)
-        self.begin = self._tables.bound([*iteration.begin, *iteration.evaluation])
-        self._state_bytes = iteration.state_size * iteration.fine.itemsize
+        self.both = [self._tables.bound(launches) for launches in method.both]
+        self._builds = self._tables.bound(method.builds)
+        self.begin = self._tables.bound([*method.begin, *method.evaluation])
+        self._state_bytes = method.state_size * method.fine.itemsize
         looked = queue.host_array((self.most, -(-self._state_bytes // WORD)), np.uint64)
-        self._looked = looked.view(iteration.fine)
+        self._looked = looked.view(method.fine)
         self._gathered = queue.empty(looked.size, np.uint64)  # states
         self._free = list(range(self.most))[::-1]  # slots of the tables
         self._seen: Event | None = None  # when the states are there

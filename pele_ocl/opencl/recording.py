@@ -198,6 +198,8 @@ class RecordingQueue(Queue):
         return ROW_BLOCK if self.is_shared else max(ROW_BLOCK, self.device.handle.mem_base_addr_align // 8)
 
     def _piece(self, piece: BufferPiece) -> BufferPiece:
+        region = "shared" if piece.is_shared else "own"
+        assert region not in self.__dict__, "an array is made after its region was laid out"
         piece.store = self.store
         self.pieces.append(piece)
         return piece

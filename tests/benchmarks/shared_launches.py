@@ -24,8 +24,8 @@ from pele_ocl import Atoms, Energy
 from pele_ocl.energy.layout import SquaresLayout
 from pele_ocl.minimize import Minimizer
 from pele_ocl.minimize.driver import LOOK, Driver, most_bytes
-from pele_ocl.minimize.iteration import Iteration
 from pele_ocl.minimize.job import Recipe
+from pele_ocl.minimize.lbfgs import Lbfgs
 from pele_ocl.opencl import Queue, get_device
 from pele_ocl.opencl.launch import BoundLaunch
 from pele_ocl.units import KJ_PER_MOL_NM
@@ -92,7 +92,7 @@ def main() -> None:
         rule = SquaresLayout.of
         SquaresLayout.of = lambda machine, n: replace(rule(machine, n), row=options.row, most_parts=options.parts)
     if options.history:
-        Iteration.history = options.history
+        Lbfgs.history = options.history
     models = sorted(models_of(options.count, options.residues, 0.1), key=len, reverse=True)
     if options.equal:
         equal(models[len(models) // 2], options.count, options)

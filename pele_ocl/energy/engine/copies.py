@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+
+from ...opencl.staging import borrowed
+from ...opencl.threads import by_rows
 
 if TYPE_CHECKING:
     from ...opencl.memory import Buffer
@@ -17,6 +22,7 @@ if TYPE_CHECKING:
 WORD = 8  # bytes
 MOST_PIECES = 65_535  # of a launch, which CUDA's devices take in the second dimension
 MOST_ITEMS = 4096  # work-items of a piece
+LARGE = 1 << 22  # bytes that go by way of memory of the host that the device reads and fills by itself
 
 Places = NDArray[np.uint64]  # bytes, whole words
 
@@ -67,6 +73,13 @@ class Copies:
         if not there:
             return
         widths = [_whole(values[0].nbytes) for _, values in there]
+        if len(there) == 1 and widths[0] == there[0][1][0].nbytes:
+            (begin, values), width = there[0], widths[0]
+            between = self._between("values", values.nbytes)
+            self._pending.keep(self._queue.start_write(between, values))
+            starts = np.arange(len(begin), dtype=np.uint64) * np.uint64(width)
+            self.move(between, target, starts, begin, np.full(len(begin), width))
+            return
         firsts = np.cumsum([0, *(len(begin) * width for (begin, _), width in zip(there, widths, strict=True))])
         staged = np.zeros(int(firsts[-1]), np.uint8)
         for (begin, values), width, first in zip(there, widths, firsts.tolist(), strict=False):
@@ -78,16 +91,44 @@ class Copies:
         starts = np.append(0, np.cumsum(sizes[:-1])).astype(np.uint64)
         self.move(between, target, starts, np.concatenate([begin for begin, _ in there]), sizes)
 
-    def gather(self, source: Buffer, begin: Places, size: int, dtype: DTypeLike) -> NDArray[Any]:
-        """Read pieces of so many bytes, (m, size of the type), once all before is done."""
+    @contextmanager
+    def pinned(self, shape: tuple[int, int], dtype: DTypeLike) -> Iterator[NDArray[Any]]:
+        """Lend an array to be filled and then scattered, once that is done; a large one is memory that devices read."""
+        kind = np.dtype(dtype)
+        size = math.prod(shape) * kind.itemsize
+        if size < LARGE:
+            yield np.empty(shape, kind)
+            return
+        with borrowed(self._queue, size, 1) as (memory,):
+            yield memory[:size].view(kind).reshape(shape)
+            self._queue.finish()
+
+    def gather(
+        self, source: Buffer, begin: Places, size: int, dtype: DTypeLike, to: DTypeLike | None = None
+    ) -> NDArray[Any]:
+        """Read pieces of so many bytes, (m, size of the type), once all before is done. to : type to make of them"""
         width, kind = _whole(size), np.dtype(dtype)
-        array = np.empty((len(begin), width), np.uint8)
-        if array.size:
-            between = self._between("read", array.nbytes)
-            places = np.arange(len(begin), dtype=np.uint64) * np.uint64(width)
-            self.move(source, between, begin, places, np.full(len(begin), width))
+        to = np.dtype(to or kind)
+        shape = len(begin), width
+        if not math.prod(shape):
+            return np.empty((len(begin), size // kind.itemsize), to)
+        between = self._between("read", math.prod(shape))
+        places = np.arange(len(begin), dtype=np.uint64) * np.uint64(width)
+        self.move(source, between, begin, places, np.full(len(begin), width))
+        if math.prod(shape) < LARGE:
+            array = np.empty(shape, np.uint8)
             self._queue.read(array, between)
-        return array[:, :size].view(kind)
+            return array[:, :size].view(kind).astype(to, copy=False)
+        with borrowed(self._queue, math.prod(shape), 1) as (memory,):
+            staged = memory[: math.prod(shape)].reshape(shape)
+            self._queue.read(staged, between)
+            values, found = staged[:, :size].view(kind), np.empty((len(begin), size // kind.itemsize), to)
+
+            def copy(rows: slice) -> None:
+                found[rows] = values[rows]
+
+            by_rows(len(found), found.shape[1], copy)
+        return found
 
     def _between(self, name: str, size: int) -> Buffer:
         """A buffer of so many bytes at least, which is kept for the next time."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from ...atoms import Floats
 from ...common.errors import DeviceMemoryError, InputError
 from ...opencl.interface import N_TERMS, ROW, ROW_BLOCK
 from ..result import PASS_TERMS
-from .copies import Copies, Pending
+from .copies import WORD, Copies, Pending
 from .launching import Alone, Tables
 from .store import Store
 from .system import System
@@ -70,6 +71,7 @@ class ResidentRows:
 
     systems : of each row; None where a molecule cannot be computed, whose row is empty
     fine : the type of energies, float64 where the device has it
+    distinct : the molecules, each once; numbers : of each row's among them
     store : what they have and share; own : first byte of each row there
     """
 
@@ -78,6 +80,9 @@ class ResidentRows:
         self.queue, self.systems = queue, systems
         there = [k for k, system in enumerate(systems) if system is not None]
         self.there = np.array(there, np.int64)
+        numbers = {system: number for number, system in enumerate(dict.fromkeys(systems))}
+        self.distinct = list(numbers)
+        self.numbers = np.array([numbers[system] for system in systems], np.int64)
         self.n_atoms = np.array([0 if system is None else len(system.energy.atoms) for system in systems], np.int64)
         self.first_atoms = np.cumsum([0, *self.n_atoms])
         encodings = {system.passes.encoding.dtype for system in systems if system is not None}
@@ -99,7 +104,10 @@ class ResidentRows:
 
     def _lay_out(self) -> None:
         """Place what molecules share, then the rows in their order."""
-        distinct = list(dict.fromkeys(system.recorder for system in self.systems if system is not None))
+        systems = dict.fromkeys(system for system in self.systems if system is not None)
+        for system in systems:
+            _ = system.launches  # which bring the last of the arrays
+        distinct = [system.recorder for system in systems]
         own = [self.system(k).recorder.own.size for k in self.there.tolist()]
         size, device = max(sum(recorder.shared.size for recorder in distinct) + sum(own), ROW_BLOCK), self.queue.device
         if size > device.largest_buffer:
@@ -247,9 +255,22 @@ class ResidentRows:
         """Read what rows of one molecule keep in a buffer of their passes, (n_rows, size), once all before is done."""
         return self._copies.gather(self.bytes_on_device, *self.places(rows, name), dtype)
 
+    def read_part(self, rows: Sequence[int], name: str, first: int, count: int) -> Floats:
+        """Read `count` reals from number `first` on of such a buffer, (n_rows, count), as float64."""
+        places, _ = self.places(rows, name)
+        each = self.queue.dtype.itemsize
+        before = first * each % WORD // each  # pieces begin at whole words
+        begin = places + np.uint64((first - before) * each)
+        size, real = (count + before) * each, self.queue.dtype
+        return self._copies.gather(self.bytes_on_device, begin, size, real, np.float64)[:, before:]
+
     def write(self, rows: Sequence[int], name: str, values: NDArray[Any]) -> None:
         """Write (n_rows, size) to a buffer of the passes of rows of one molecule, after all that was launched."""
         self._copies.scatter(self.bytes_on_device, [(self.places(rows, name)[0], values)])
+
+    def pinned(self, shape: tuple[int, int], dtype: DTypeLike) -> AbstractContextManager[NDArray[Any]]:
+        """Lend an array that is to be filled and then written."""
+        return self._copies.pinned(shape, dtype)
 
     def places(self, rows: Sequence[int], name: str) -> tuple[NDArray[np.uint64], int]:
         """Give the first bytes of a buffer of the passes of rows of one molecule, and the bytes of each."""
