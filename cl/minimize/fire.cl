@@ -31,9 +31,9 @@ void step_fire(METHOD_ARGUMENTS(restrict)) {
     local Memory memory;
     local fine keep, scale;
     local int action;
-    const int item = get_local_id(0), structure = get_global_id(2), begin = get_group_id(0) * moved;
+    const int structure = get_global_id(2);
     take(&memory, structure, METHOD_PASSED);
-    if (item == 0) {
+    if (get_local_id(0) == 0) {
         local fine *state = memory.state;
         local const fine4 *all = memory.sums;
         const bool first = state[EVALUATIONS] == 0;
@@ -48,18 +48,5 @@ void step_fire(METHOD_ARGUMENTS(restrict)) {
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     keep_state(&memory, structure, METHOD_PASSED);
-    if (action == STAY) return;
-    const Results own = results_of((global real *)results, structure, n_results, n_energies, n_atoms);
-    for (int atom = begin + item; atom < min(n_atoms, begin + moved); atom += GROUP) {
-        const size_t k = 3 * (size_t)atom, at = (size_t)structure * 3 * n_atoms + k;
-        real move[3];
-        for (int axis = 0; axis < 3; ++axis) {
-            const real g = free[atom] * bounded(own.gradient[k + axis]);
-            const real s = (real)coordinate_difference(positions[at + axis], base[at + axis], step);
-            move[axis] = (real)keep * s - (real)scale * g;
-            base[at + axis] = positions[at + axis];
-            base_gradient[at + axis] = g;
-        }
-        if (action == ACCEPT) move_by(positions + at, move, METHOD_PASSED);
-    }
+    if (action != STAY) go_on(structure, action, keep, scale, METHOD_PASSED);
 }

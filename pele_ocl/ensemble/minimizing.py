@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from ..opencl.device import Device
 
 MOST_RECIPES = 256  # molecules with options that are kept prepared
+Named = tuple[tuple[str, str], ...]  # options by name, as a key
+
 MOST_KEPT = 1 << 25  # bytes beside the rows that are kept from call to call
 
 
@@ -33,7 +35,8 @@ class RowMinimizer:
     """
 
     def __init__(self) -> None:
-        self._recipes: dict[tuple[System, tuple[object, ...]], Recipe | str] = {}
+        self._recipes: dict[tuple[System, Named], Recipe | str] = {}
+        self._checked: set[Named] = set()  # options that there are
         self._driver: Driver | None = None
         self._stack = ExitStack()
         weakref.finalize(self, self._stack.close).atexit = False
@@ -43,12 +46,16 @@ class RowMinimizer:
 
         options : of Minimizer. Raises InputError for options that do not exist, or are the ensemble's.
         """
-        begin, own = time.perf_counter(), state.energy_options
-        if twice := [name for name in options if name in own or name in ("frozen", "device")]:
-            raise InputError(f"{twice[0]} is the ensemble's own; leave it out")
-        check_options(options)
+        begin = time.perf_counter()
+        named = tuple(sorted((name, repr(value)) for name, value in options.items()))
+        if named not in self._checked:
+            own = state.energy_options
+            if twice := [name for name in options if name in own or name in ("frozen", "device")]:
+                raise InputError(f"{twice[0]} is the ensemble's own; leave it out")
+            check_options(options)
+            self._checked.add(named)
         found: dict[int, MinimizeResult | str] = {}
-        jobs = self._jobs(state, np.unique(np.array(rows, np.int64)), options, found)
+        jobs = self._jobs(state, np.unique(np.array(rows, np.int64)), options, named, found)
         if jobs:
             try:
                 self._run(state, jobs, options.get("max_seconds"))
@@ -70,13 +77,13 @@ class RowMinimizer:
 
     def _jobs(
         self, state: State, rows: np.ndarray[Any, np.dtype[np.int64]], options: Mapping[str, Any],
-        found: dict[int, MinimizeResult | str],
+        named: Named, found: dict[int, MinimizeResult | str],
     ) -> list[Job]:  # fmt: skip
-        """Give the structures of rows. found : gets why others are none"""
+        """Give the structures of rows. named : the options as a key; found : gets why others are none"""
         jobs: list[Job] = []
         for there, system in state.by_system(rows):
             own_rows = rows[there]
-            recipe = self._recipe(system, options)
+            recipe = self._recipe(system, options, named)
             if isinstance(recipe, str):
                 found |= dict.fromkeys(own_rows.tolist(), recipe)
                 continue
@@ -88,9 +95,9 @@ class RowMinimizer:
             jobs += own
         return jobs
 
-    def _recipe(self, system: System, options: Mapping[str, Any]) -> Recipe | str:
+    def _recipe(self, system: System, options: Mapping[str, Any], named: Named) -> Recipe | str:
         """Prepare a molecule for some options, once; give it, or why it cannot be."""
-        key = system, tuple(sorted((name, repr(value)) for name, value in options.items()))
+        key = system, named
         if key not in self._recipes:
             if len(self._recipes) >= MOST_RECIPES:
                 self._forget()

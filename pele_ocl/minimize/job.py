@@ -109,13 +109,15 @@ class Recipe:
         sites = self.protocol.atoms.is_site
         masks = [moves & ~sites for moves in ([self.protocol.free] * len(given) if free is None else free)]
         starts, errors = self.protocol.starts(given, masks)
-        begin, begin_offsets, far = self.system.encoded(starts)
-        errors = {**{k: InputError(reason) for k, reason in far.items()}, **errors}
+        far: dict[int, str] = {}
         if encoded is None or offsets is None:
-            encoded = self.system.encoded(given)[0]
-        else:  # what is not moved keeps its bits
-            same = (starts == given).all(axis=(1, 2))
-            begin[same], begin_offsets[same] = encoded[same], offsets[same]
+            encoded, offsets, far = self.system.encoded(given)
+        begin, begin_offsets = encoded, offsets
+        if len(moved := np.flatnonzero((starts != given).any(axis=(1, 2)))):  # all others keep their bits
+            begin, begin_offsets = encoded.copy(), offsets.copy()
+            begin[moved], begin_offsets[moved], reasons = self.system.encoded(starts[moved])
+            far |= {int(moved[k]): reason for k, reason in reasons.items()}
+        errors = {**{k: InputError(reason) for k, reason in far.items()}, **errors}
         found = [
             Job(
                 numbers[k], self, given[k], masks[k], encoded[k], begin[k], begin_offsets[k],
@@ -173,7 +175,7 @@ class Job:
     @property
     def is_moved(self) -> bool:
         """Tell if it does not begin where it was given: its bonds are restored, or held at their lengths."""
-        return not np.array_equal(self.origin, self.start)
+        return self.origin is not self.start and not np.array_equal(self.origin, self.start)
 
     def place(self, piece: BufferPiece) -> int:
         """Give the byte of its store at which it keeps something."""

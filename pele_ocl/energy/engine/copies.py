@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -15,30 +14,17 @@ from ...opencl.staging import borrowed
 from ...opencl.threads import by_rows
 
 if TYPE_CHECKING:
+    from ...opencl.launch import BoundLaunch
     from ...opencl.memory import Buffer
     from ...opencl.queue import Queue
-    from ...opencl.timing import Event
 
 WORD = 8  # bytes
-MOST_PIECES = 65_535  # of a launch, which CUDA's devices take in the second dimension
+MOST_PIECES = 65_535  # of a launch, which CUDA's devices take in the third dimension
 MOST_ITEMS = 4096  # work-items of a piece
+ITEMS = 64  # of a group
 LARGE = 1 << 22  # bytes that go by way of memory of the host that the device reads and fills by itself
 
 Places = NDArray[np.uint64]  # bytes, whole words
-
-
-class Pending:
-    """Writes that may be under way; an event that is dropped before it has come makes the host wait."""
-
-    def __init__(self, queue: Queue) -> None:
-        self._queue = queue
-        self._events: deque[Event] = deque()
-
-    def keep(self, event: Event) -> None:
-        """Keep an event, and drop events that have come."""
-        while self._events and self._queue.has_come(self._events[0]):
-            self._events.popleft()
-        self._events.append(event)
 
 
 class Copies:
@@ -48,8 +34,9 @@ class Copies:
     """
 
     def __init__(self, queue: Queue) -> None:
-        self._queue, self._pending = queue, Pending(queue)
+        self._queue = queue
         self._buffers: dict[str, Buffer] = {}
+        self._bound: dict[tuple[object, ...], BoundLaunch] = {}  # by kernel and buffers
 
     def move(self, source: Buffer, target: Buffer, begin: Places, end: Places, sizes: NDArray[np.int64]) -> None:
         """Start the copy of pieces from bytes `begin` of a buffer to bytes `end` of another one.
@@ -76,7 +63,7 @@ class Copies:
         if len(there) == 1 and widths[0] == there[0][1][0].nbytes:
             (begin, values), width = there[0], widths[0]
             between = self._between("values", values.nbytes)
-            self._pending.keep(self._queue.start_write(between, values))
+            self._queue.post(between, values)
             starts = np.arange(len(begin), dtype=np.uint64) * np.uint64(width)
             self.move(between, target, starts, begin, np.full(len(begin), width))
             return
@@ -86,7 +73,7 @@ class Copies:
             rows = staged[first : first + len(begin) * width].reshape(len(begin), width)
             rows[:, : values[0].nbytes] = values.view(np.uint8).reshape(len(begin), -1)
         between = self._between("values", staged.nbytes)
-        self._pending.keep(self._queue.start_write(between, staged))
+        self._queue.post(between, staged)
         sizes = np.concatenate([np.full(len(begin), width) for (begin, _), width in zip(there, widths, strict=True)])
         starts = np.append(0, np.cumsum(sizes[:-1])).astype(np.uint64)
         self.move(between, target, starts, np.concatenate([begin for begin, _ in there]), sizes)
@@ -134,6 +121,7 @@ class Copies:
         """A buffer of so many bytes at least, which is kept for the next time."""
         if name not in self._buffers or self._buffers[name].size < size:
             self._buffers.pop(name, None)
+            self._bound.clear()  # which would keep the smaller one
             self._buffers[name] = self._queue.empty(size, np.uint8)
         return self._buffers[name]
 
@@ -142,15 +130,21 @@ class Copies:
     ) -> None:
         if not len(sizes):
             return
-        queue, n, words = self._queue, len(sizes), -(-sizes // WORD)
-        places = np.concatenate([begin // np.uint64(WORD), end // np.uint64(WORD), words.astype(np.uint64)])
+        queue, places = self._queue, np.empty((len(sizes), 3), np.uint64)
+        places[:, 0], places[:, 1], places[:, 2] = begin // np.uint64(WORD), end // np.uint64(WORD), -(-sizes // WORD)
         there = self._between("places", places.nbytes)
-        self._pending.keep(queue.start_write(there, places))
-        arguments = {"n": n, "places": there, **buffers}
-        kernel, most = queue.kernel("engine/copy.cl", name), max(1, int(words.max()))
-        for first in range(0, n, MOST_PIECES):
-            shape = min(MOST_ITEMS, most), min(MOST_PIECES, n - first)
-            queue.launch(kernel, shape, (min(64, most), 1), arguments, offset=(0, first))
+        queue.post(there, places)
+        key = name, *map(id, buffers.values())
+        if key not in self._bound:
+            items = min(ITEMS, queue.device.largest_group)
+            self._bound[key] = queue.bind(
+                "engine/copy.cl", name, (items, 1), (items, 1), {"places": there, **buffers}
+            )  # fmt: skip
+        bound = self._bound[key]
+        items = bound.group[0]
+        bound.shape = -(-min(MOST_ITEMS, max(1, int(places[:, 2].max()))) // items) * items, 1
+        for first in range(0, len(sizes), MOST_PIECES):
+            queue.launch_bound([bound], min(MOST_PIECES, len(sizes) - first), first=first)
 
 
 def _whole(size: int) -> int:

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from .copies import Pending
-
 if TYPE_CHECKING:
     from ...opencl.launch import BoundLaunch
     from ...opencl.queue import Queue
@@ -46,7 +44,6 @@ class Tables:
         self._table = queue.empty(self._values.size, np.uint8)
         self._list = queue.empty(capacity, np.int32)
         self._changed = [0, 0]  # slots between which the device's table is old
-        self._pending = Pending(queue)
         self._bound: list[BoundLaunch] = []
         self._numbers = {id(launch): k for k, launch in enumerate(launches)}
         for k, launch in enumerate(launches):
@@ -75,12 +72,12 @@ class Tables:
         first, end = self._changed
         listed = slots.astype(np.int32)
         if len(listed):
-            self._pending.keep(self._queue.start_write(self._list, listed))
+            self._queue.post(self._list, listed)
             for kept, (x, y) in zip(self._bound, self._shapes[:, listed].max(axis=1).tolist(), strict=True):
                 kept.shape = x, y
         if end > first:
             part = self._values[first:end].ravel().copy()
-            self._pending.keep(self._queue.start_write(self._table, part, first * self._row_bytes))
+            self._queue.post(self._table, part, first * self._row_bytes)
         self._changed = [0, 0]
 
     def bound(self, launches: Sequence[RecordedLaunch | BoundLaunch]) -> list[BoundLaunch]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ...atoms import Floats
 from ...common.errors import DeviceMemoryError, InputError
 from ...opencl.interface import N_TERMS, ROW, ROW_BLOCK
 from ..result import PASS_TERMS
-from .copies import WORD, Copies, Pending
+from .copies import WORD, Copies
 from .launching import Alone, Tables
 from .store import Store
 from .system import System
@@ -98,7 +99,7 @@ class ResidentRows:
         self.rows_on_device, self.steps_on_device, self._further = self._describe()
         self._listed = queue.empty(max(1, len(systems)), np.int32)
         self._list: Rows = np.zeros(0, np.int64)
-        self._pending, self._copies = Pending(queue), Copies(queue)
+        self._copies = Copies(queue)
         self.energies_on_device = queue.zeros(len(systems), self.fine)
         self.numbers_on_device = queue.zeros(len(systems), np.int32)
 
@@ -215,17 +216,31 @@ class ResidentRows:
 
     def add_up(self, rows: Rows) -> None:
         """Start the sums of energies."""
-        queue = self.queue
-        items = ITEMS if queue.device.kind == "GPU" else 1
-        has_radii = any(self.system(k).passes.contents.has_gb for k in self.there.tolist())
-        kernel = queue.kernel("engine/energies.cl", "row_energies", GROUP=items, **self.macros)
         self.list(rows)
-        arguments = dict(
+        for first, count in self.parts(len(rows)):
+            if first:
+                kernel, items = self._adding.kernel, self._adding.group[0]
+                self.queue.launch(kernel, (items, count), (items, 1), self._adding_arguments, offset=(0, first))
+            else:
+                self._adding.shape = self._adding.shape[0], count
+                self.queue.launch_bound([self._adding], 1)
+
+    @cached_property
+    def _adding(self) -> BoundLaunch:
+        """Launch that adds up the energies of rows that are listed, a group each."""
+        items = ITEMS if self.queue.device.kind == "GPU" else 1
+        return self.queue.bind(
+            "engine/energies.cl", "row_energies", (items, 1), (items, 1), self._adding_arguments, GROUP=items,
+            **self.macros,
+        )  # fmt: skip
+
+    @property
+    def _adding_arguments(self) -> Arguments:
+        has_radii = any(self.system(k).passes.contents.has_gb for k in self.there.tolist())
+        return dict(
             further=self._further, has_radii=has_radii, energies=self.energies_on_device,
             are_numbers=self.numbers_on_device, **self.arguments,
         )  # fmt: skip
-        for first, count in self.parts(len(rows)):
-            queue.launch(kernel, (items, count), (items, 1), arguments, offset=(0, first))
 
     @property
     def macros(self) -> dict[str, int]:
@@ -242,7 +257,7 @@ class ResidentRows:
     def list(self, rows: Rows) -> None:
         """Have kernels of drivers be launched for these rows."""
         if not np.array_equal(rows, self._list):
-            self._pending.keep(self.queue.start_write(self._listed, rows.astype(np.int32)))
+            self.queue.post(self._listed, rows.astype(np.int32))
             self._list = rows.copy()
 
     def forget_lists(self) -> None:
