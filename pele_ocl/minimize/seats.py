@@ -105,7 +105,13 @@ class Seats:
     def start_look(self) -> None:
         """Have the states read once all that was started until now is done."""
         n = len(self.jobs)
-        self._seen = self._queue.start_read(self._looked[:n], self._states()) if n else None
+        if n == 1:
+            name = ("state", "next_state")[self.count % 2]
+            place = self.jobs[0].place(self.jobs[0].recipe.piece(name))
+            state = self._looked[0].view(np.uint8)[: self._state_bytes]
+            self._seen = self._queue.start_read(state, self._stores[-1].buffer, place)
+        else:
+            self._seen = self._queue.start_read(self._looked[:n], self._states()) if n else None
 
     def _states(self) -> Buffer:
         """Give a buffer with the states as they are now, in the order of the seats."""

@@ -28,7 +28,7 @@ Places = NDArray[np.uint64]  # bytes, whole words
 
 
 class Copies:
-    """Copies of many pieces in one queue.
+    """Copies of many pieces in one queue, by one launch; a single piece has no need of one.
 
     Pieces begin at whole words of 8 bytes, and have room for whole words.
     """
@@ -43,6 +43,10 @@ class Copies:
 
         Within one buffer, pieces may go where other pieces were.
         """
+        if len(sizes) == 1:
+            if source is not target or begin[0] != end[0]:
+                self._queue.copy_bytes(source, int(begin[0]), target, int(end[0]), _whole(int(sizes[0])))
+            return
         if source is target and np.isin(begin, end).any():
             between = self._between("moved", int(sizes.sum()))
             places = np.append(0, np.cumsum(sizes[:-1])).astype(np.uint64)
@@ -52,6 +56,10 @@ class Copies:
 
     def clear(self, target: Buffer, begin: Places, sizes: NDArray[np.int64]) -> None:
         """Start to fill pieces with zeros."""
+        if len(sizes) == 1:
+            if sizes[0]:
+                self._queue.clear(target, int(begin[0]), int(sizes[0]))
+            return
         self._launch("clear_pieces", begin, begin, sizes, {"target": target})
 
     def scatter(self, target: Buffer, pieces: Sequence[tuple[Places, NDArray[Any]]]) -> None:
@@ -62,6 +70,9 @@ class Copies:
         widths = [_whole(values[0].nbytes) for _, values in there]
         if len(there) == 1 and widths[0] == there[0][1][0].nbytes:
             (begin, values), width = there[0], widths[0]
+            if len(begin) == 1:
+                self._queue.post(target, values.view(np.uint8), int(begin[0]))
+                return
             between = self._between("values", values.nbytes)
             self._queue.post(between, values)
             starts = np.arange(len(begin), dtype=np.uint64) * np.uint64(width)
@@ -99,6 +110,10 @@ class Copies:
         shape = len(begin), width
         if not math.prod(shape):
             return np.empty((len(begin), size // kind.itemsize), to)
+        if len(begin) == 1:
+            single = np.empty((1, size // kind.itemsize), kind)
+            self._queue.read(single.view(np.uint8), source, int(begin[0]))
+            return single.astype(to, copy=False)
         between = self._between("read", math.prod(shape))
         places = np.arange(len(begin), dtype=np.uint64) * np.uint64(width)
         self.move(source, between, begin, places, np.full(len(begin), width))
