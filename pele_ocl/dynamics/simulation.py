@@ -236,7 +236,7 @@ class Simulation(Suggests):
         for body, own in rows_of.items():
             assert body.constraints is not None
             state = self.ensemble.state
-            state.place(own, list(body.constraints.placed(np.stack(state.read_positions(own)))))
+            state.place(own, list(body.constraints.placed(np.asarray(state.read_positions(own)))))
 
     @property
     def _rows(self) -> Rows:
