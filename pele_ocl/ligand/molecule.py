@@ -25,6 +25,7 @@ from ..common.textfiles import plain_bytes, quoted
 from ..formats.molecules import SdfRecord, sdf_records
 from ..formats.structures import read_topology
 from . import antechamber, cache
+from .mol2 import mol_of_mol2
 from .settings import ATOM_TYPES, CHARGES, HYDROGENS
 
 if TYPE_CHECKING:
@@ -38,7 +39,6 @@ _PURPOSE = "a molecule without parameters"
 # Lengths of bonds as parts of the sum of the covalent radii, outside which positions are a drawing or wrong.
 _SHORTEST, _LONGEST = 0.6, 1.35
 _RADII = "openmm-obc"  # GB radii where nobody chose, as of the built-in force field
-_AS_SDF = "give the molecule as an SDF file, which has formal charges"
 _NAME = re.compile(r"[A-Za-z0-9]{1,3}")
 
 
@@ -354,6 +354,10 @@ def _of_mol2(file: InputFile) -> Iterator[tuple[int, Callable[[str], Mol | Ligan
         yield a + 1, partial(_mol_of_mol2, "\n".join([*lines[a:b], ""]))
 
 
+def _mol_of_mol2(block: str, _: str) -> Mol:
+    return mol_of_mol2(block)
+
+
 def _of_smiles(file: InputFile) -> Iterator[tuple[int, Callable[[str], Mol | Ligand]]]:
     for k, line in enumerate(plain_bytes(file).decode("utf-8", "replace").splitlines(), 1):
         words = line.split(None, 1)
@@ -404,40 +408,6 @@ def _mol_of(record: SdfRecord, _: str) -> Mol:
     found: Mol = made.GetMol()
     found.SetProp("_Name", molecule.name)
     return found
-
-
-def _mol_of_mol2(block: str, _: str) -> Mol:
-    chem: Any = extra("rdkit.Chem", "a file of small molecules")
-    found: Mol | None = chem.MolFromMol2Block(block, removeHs=False, sanitize=False)
-    if found is None or not found.GetNumAtoms():
-        raise FormatError("RDKit cannot read it as Tripos' mol2")
-    _check_charge(found)
-    return found
-
-
-def _check_charge(molecule: Mol) -> None:
-    """Raise FormatError where the formal charges that RDKit gives Tripos' types and bonds cannot be right.
-
-    A mol2 file has no formal charges. Its partial ones tell their sum; without these, the types of oxygens and
-    nitrogens must have the double bonds that they name.
-    """
-    atoms = list(molecule.GetAtoms())
-    total = sum(atom.GetFormalCharge() for atom in atoms)
-    partial = [
-        float(atom.GetProp("_TriposPartialCharge") or 0) for atom in atoms if atom.HasProp("_TriposPartialCharge")
-    ]
-    if any(partial):
-        if abs(sum(partial) - total) > 0.5:
-            raise FormatError(
-                f"its partial charges add up to {sum(partial):+.2f} e, and its types and bonds to {total:+d}; {_AS_SDF}"
-            )
-        return
-    for atom in atoms:
-        kind = atom.GetProp("_TriposAtomType") if atom.HasProp("_TriposAtomType") else ""
-        if kind in ("O.2", "N.2") and all(bond.GetBondTypeAsDouble() == 1 for bond in atom.GetBonds()):
-            raise FormatError(f"atom {atom.GetIdx() + 1} is of the type {kind} and has no double bond; {_AS_SDF}")
-        if kind in ("N.2", "C.2") and sum(bond.GetBondTypeAsDouble() == 2 for bond in atom.GetBonds()) > 1:
-            raise FormatError(f"atom {atom.GetIdx() + 1} is of the type {kind} and has two double bonds; {_AS_SDF}")
 
 
 def _of_file(molecule: Mol, where: str, number: int, hydrogens: Hydrogens, residue_name: str) -> Ligand:
