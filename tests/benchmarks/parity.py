@@ -54,7 +54,7 @@ CAUSES = {  # of differences that were looked into, by complex and term
 
 
 OF_PB = ("tyk2_cl", "ptp1b_p", "znf_dna")
-CAUSES_OF = "ptp1b_p"  # case whose difference is followed through pbsa's settings
+CAUSES_OF = ("ptp1b_p", "znf_dna")  # charged ones, whose differences are followed through pbsa's settings
 SPACINGS = (0.5, 0.25)  # A, of pbsa and of ours
 PARTS = {"complex": "com", "receptor": "rec", "ligand": "lig"}
 SHIFTS = ((0, 0, 0), (0.13, 0.31, 0.42), (0.4, 0.05, 0.33))  # A, of complexes
@@ -97,7 +97,7 @@ class PBRow(NamedTuple):
 
     areas : ENPOLAR of the numerical area of the spheres that pbsa has, by PBModel's probe
     n_radii : atoms whose radius differs from pbsa's by more than its last digit
-    istrng, accept : of pbsa, mmol/L and its residual
+    istrng, accept : of pbsa, mmol/L and its residual; charge : net, e
     """
 
     case: str
@@ -111,6 +111,7 @@ class PBRow(NamedTuple):
     n_radii: int
     istrng: float = SALT
     accept: float = ACCEPT
+    charge: float = 0.0
 
 
 class Refused(NamedTuple):
@@ -227,7 +228,7 @@ def pbsa(name: str, folder: Path, peers: str | None, kept: bool) -> Iterator[PBR
                 continue
             raise RuntimeError(f"pbsa refuses what ours computes: {said[0]}")
         yield from _with_settings(name, folder, radiopt, SALT, ACCEPT, peers, kept)
-    if name == CAUSES_OF:
+    if name in CAUSES_OF:
         for istrng in (SALT, 0.0):
             yield from _with_settings(name, folder, 0, istrng, TIGHT, peers, kept)
 
@@ -245,17 +246,18 @@ def _with_settings(
             radii[system] = _radii_of(text)
         theirs.append(_with_delta(energies))
         ours_.append(_ours_of_pb(folder, radiopt, space, istrng, kept))
-    areas, differing = {}, {}
+    areas, differing, charges = {}, {}, {}
     for system, file in PARTS.items():
         atoms = read(folder / f"{file}.parm7", coordinates=folder / f"{file}.rst7")
         spheres = tan_luo_radii(atoms) if radiopt else np.asarray(atoms.gb_radii)
         differing[system] = int((np.abs(spheres - radii[system]) > 1e-3).sum())
-        areas[system] = TENSION * area(atoms.positions, spheres)
+        areas[system], charges[system] = TENSION * area(atoms.positions, spheres), float(atoms.charges.sum())
     surfaces, areas = _with_delta(surfaces), _with_delta(areas)
     for system in (*PARTS, "delta"):
         yield PBRow(
             name, radiopt, system, tuple(of[system] for of in theirs), tuple(of[system, "EPB"] for of in ours_),
             surfaces[system], ours_[0][system, "ENPOLAR"], areas[system], differing.get(system, 0), istrng, accept,
+            charges.get(system, 0.0),
         )  # fmt: skip
 
 
@@ -403,34 +405,41 @@ def pb_section(found: list[PBRow | Refused], shifts: dict[str, list[float]]) -> 
 
 def _causes(rows: list[PBRow]) -> list[str]:
     """Lines about what is left in the limit of fine grids, by pbsa's residual and its salt."""
-    rows = [row for row in rows if (row.case, row.radiopt) == (CAUSES_OF, 0)]
+    rows = [row for row in rows if row.case in CAUSES_OF and row.radiopt == 0]
     if not rows:
         return []
-    settings = sorted({(row.accept, row.istrng) for row in rows}, reverse=True)
-    left = {each: {row.system: limit(row.ours) - limit(row.theirs) for row in rows
-                   if (row.accept, row.istrng) == each} for each in settings}  # fmt: skip
 
-    def ions(of: Callable[[PBRow], tuple[float, ...]]) -> list[float]:
-        tight = {(row.system, row.istrng): limit(of(row)) for row in rows if row.accept == TIGHT}
-        return [tight[system, SALT] - tight[system, 0.0] for system in PARTS]
+    def ions(case: str, of: Callable[[PBRow], tuple[float, ...]]) -> str:
+        tight = {(row.system, row.istrng): limit(of(row)) for row in rows if row.accept == TIGHT and row.case == case}
+        return ", ".join(f"{tight[system, SALT] - tight[system, 0.0]:.2f}" for system in PARTS)
 
-    theirs, own = ([f"{value:.2f}" for value in ions(of)] for of in (lambda row: row.theirs, lambda row: row.ours))
+    def charges(case: str) -> str:
+        settings = case, TIGHT, 0.0
+        found = [row for row in rows if (row.case, row.accept, row.istrng) == settings and row.system in PARTS]
+        return ", ".join(f"{row.charge:+.0f}" for row in found)
+
+    said = "; ".join(
+        f"of {case}, with {charges(case)} e, by {ions(case, lambda row: row.theirs)} there and "
+        f"{ions(case, lambda row: row.ours)} here" for case in CAUSES_OF
+    )  # fmt: skip
+    left = max(
+        abs(limit(row.ours) - limit(row.theirs)) for row in rows
+        if (row.accept, row.istrng, row.system) == (TIGHT, 0.0, "delta")
+    )  # fmt: skip
+    ordered = sorted(rows, key=lambda row: (row.case, -row.accept, -row.istrng))
     return [
-        f"- **What is left of {CAUSES_OF}, radiopt 0**: pbsa's residual and its ions. `accept = 0.001` ends its solver "
-        "early, and `eneopt = 2`, MMPBSA.py's, is the energy in the potential of the charges that are induced at the "
-        "surface, without that of the ions themselves. They matter where the charge is large: complex, receptor and "
-        f"ligand have -9, -6 and -3 e. Salt of 0.1 mol/L changes EPB by {', '.join(theirs)} there, and by "
-        f"{', '.join(own)} here. With a residual of {TIGHT:g} and without salt the limits of the difference are "
-        f"{abs(left[TIGHT, 0.0]['delta']):.2f} apart.",
+        "- **What is left with radiopt 0**: pbsa's residual and its ions. `accept = 0.001` ends its solver early, and "
+        "`eneopt = 2`, MMPBSA.py's, is the energy in the potential of the charges that are induced at the surface, "
+        "without that of the ions themselves, which counts where the net charge is large. Salt of 0.1 mol/L changes EPB "
+        f"of complex, receptor and ligand {said}. With a residual of {TIGHT:g} and without salt the limits of the "
+        f"differences are up to {left:.2f} apart.",
         "",
-        "| system | accept | istrng, mmol/L | EPB at 0.5 A, pbsa and ours | at 0.25 A | limit | difference of limits |",
-        "|---|---|---|---|---|---|---|",
-        *(
-            f"| {row.system} | {row.accept:g} | {row.istrng:g} | {_energies(row)} |"
-            for each in settings for row in rows if (row.accept, row.istrng) == each
-        ),
+        "| complex | system | accept | istrng, mmol/L | EPB at 0.5 A, pbsa and ours | at 0.25 A | limit | difference of "
+        "limits |",
+        "|---|---|---|---|---|---|---|---|",
+        *(f"| {row.case} | {row.system} | {row.accept:g} | {row.istrng:g} | {_energies(row)} |" for row in ordered),
         "",
-    ]  # fmt: skip
+    ]
 
 
 def digits(row: Row) -> str:
