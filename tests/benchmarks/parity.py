@@ -430,12 +430,12 @@ def _causes(rows: list[PBRow]) -> list[str]:
     return [
         "- **What is left with radiopt 0**: pbsa's residual and its ions. `accept = 0.001` ends its solver early, and "
         "`eneopt = 2`, MMPBSA.py's, is the energy in the potential of the charges that are induced at the surface, "
-        "without that of the ions themselves, which counts where the net charge is large. Salt of 0.1 mol/L changes EPB "
-        f"of complex, receptor and ligand {said}. With a residual of {TIGHT:g} and without salt the limits of the "
+        "without that of the ions themselves, which counts where the net charge is large. Salt of 0.1 mol/L changes "
+        f"EPB of complex, receptor and ligand {said}. With a residual of {TIGHT:g} and without salt the limits of the "
         f"differences are up to {left:.2f} apart.",
         "",
-        "| complex | system | accept | istrng, mmol/L | EPB at 0.5 A, pbsa and ours | at 0.25 A | limit | difference of "
-        "limits |",
+        "| complex | system | accept | istrng, mmol/L | EPB at 0.5 A, pbsa and ours | at 0.25 A | limit | difference "
+        "of limits |",
         "|---|---|---|---|---|---|---|---|",
         *(f"| {row.case} | {row.system} | {row.accept:g} | {row.istrng:g} | {_energies(row)} |" for row in ordered),
         "",
