@@ -12,10 +12,11 @@ from .molecule import (
     read_ligands,
 )
 from .parametrisers import Parametriser, check_choice, parametriser_of
-from .residues import LigandTemplate, LigandTemplates
+from .residues import ADDED_HYDROGENS, LigandTemplate, LigandTemplates
 from .settings import ATOM_TYPES, CHARGES, HYDROGENS
 
 __all__ = [
+    "ADDED_HYDROGENS",
     "ATOM_TYPES",
     "CHARGES",
     "ELEMENTS",
