@@ -132,6 +132,11 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .rescore import RescoreResult as RescoreResult
     from .rescore import rescore as rescore
     from .sampling import sample as sample
+    from .screen import Scored as Scored
+    from .screen import Screener as Screener
+    from .screen import ScreenResult as ScreenResult
+    from .screen import screen as screen
+    from .screen.spec import ScreenSpec as ScreenSpec
     from .solvent import Solvent as Solvent
     from .solvent import SolventBatch as SolventBatch
     from .solvent import SolventResult as SolventResult
@@ -192,6 +197,8 @@ _HOMES = {
     "reading": ("read",),
     "relax": ("RelaxBatch", "RelaxResult", "Relaxer"),
     "sampling": ("sample",),
+    "screen": ("Scored", "Screener", "ScreenResult"),
+    "screen.spec": ("ScreenSpec",),
     "solvent": ("Solvent", "SolventBatch", "SolventResult"),
     "painting": ("draw_surface", "write_page"),
     "trajectories": ("batches_over", "energy_over", "read_conformations", "trajectory"),
@@ -211,6 +218,7 @@ _CALLED = (
     "potmap",
     "relax",
     "rescore",
+    "screen",
     "solvent",
     "view",
 )  # packages that are functions, too

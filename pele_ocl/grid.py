@@ -6,6 +6,7 @@ A value belongs to its point, not to a cell around it: `origin` is the place of 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from .atoms import Atoms, Floats, require_atoms
 from .common import arguments
-from .common.errors import InputError
+from .common.errors import InputError, Suggests
+from .common.modules import public
 from .common.readonly import ReadOnlyArrays, own_array
 from .units import potential_factor
 
@@ -128,7 +130,7 @@ def _beside(indices: Floats, close: Floats) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Map:
+class Map(Suggests):
     """Values at the points of a grid.
 
     grid : Grid
@@ -189,6 +191,14 @@ class Map:
         """Unit as people write it, `kT/e at 298.15 K`."""
         known = self.unit == "kT/e" and self.temperature is not None
         return f"{self.unit} at {self.temperature:.10g} K" if known else self.unit
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a map file, whose suffix says the format, as `write_map` does.
+
+        >>> grid = Grid(origin=(0, 0, 0), spacing=1.0, shape=(2, 2, 2))
+        >>> Map(grid, np.ones((2, 2, 2)), "kT/e").save("ones.dx")
+        """
+        public("write_map")(path, self)
 
     def in_unit(self, unit: str, temperature: float | None = None) -> Map:
         """Convert the potential to another unit.

@@ -7,14 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from os import PathLike
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .common.errors import InputError
+from .common.errors import InputError, Suggests
 from .common.notes import one_line
-from .formats.tables import write_table
 
 __all__ = ["Column", "Report", "Reported", "text_table"]
 
@@ -94,6 +93,8 @@ class Report:
 
         Raises FormatError for an unknown suffix or a file that cannot be written.
         """
+        from .formats.tables import write_table
+
         write_table(path, self._arrays, self._units, self.facts, inputs)
 
     @property
@@ -170,6 +171,9 @@ class Reported(Protocol):
 
     def _repr_html_(self) -> str:
         return self.table()._repr_html_()
+
+    if not TYPE_CHECKING:
+        __getattr__ = Suggests.__getattr__
 
 
 def text_table(heads: Sequence[str], rows: Sequence[Sequence[str]], align: Sequence[str]) -> str:

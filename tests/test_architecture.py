@@ -45,7 +45,7 @@ FLOORS = [
     "minimize",
     "bench binding ensemble relax",
     "dynamics explore",
-    "rescore",
+    "rescore screen",
     "__init__",
     "cli",
     "__main__",

@@ -26,7 +26,7 @@ BOXES: dict[str, tuple[float, float, str, str]] = {
     "trajectories": (0, 0.9, "trajectories", "frames in pieces, records"),
     "energy": (0, 0.9, "energy", "all terms and the gradient"),
     "ase": (2, 0.9, "ase jax torch", "ASE, JAX, torch"),
-    "rescore": (0, 0.9, "rescore", "poses of PELE's runs"),
+    "rescore": (0, 0.9, "rescore screen", "runs of PELE; screens"),
     "explore": (0, 0.9, "explore", "moves; poses ranked"),
     "relax": (0, 0.9, "relax", "predicted models"),
     "ensemble": (2, 0.9, "ensemble", "rows that live on a device"),

@@ -4,27 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..common import arguments
-from ..common.errors import InputError, ParameterError
-from ..common.modules import present
+from ..common.errors import InputError, ParameterError, Suggests
+from ..common.modules import present, public
 from ..common.notes import Note
 from ..common.readonly import ReadOnlyArrays, read_only
 from .bonded import Bonded
 from .close_pairs import close_pair
 from .combining import RULES, Combining
 from .default_radii import DefaultRadii
-from .indexing import chosen_indices
-from .joining import joined
 from .labels import Floats, Ints, Labels, Strings, labels_of
 from .radii import PDB2PQR_SETS, RADII_SETS, elements_of, no_scales_note, radii_set, tidy_set
-from .selection import SelectableAtoms, Selection
-from .sites import VirtualSites
-from .undone import UndonePairs
 
 if TYPE_CHECKING:
     from MDAnalysis import AtomGroup, Universe
@@ -32,11 +28,15 @@ if TYPE_CHECKING:
     from openmm.app import Topology
     from parmed import Structure as ParmedStructure
 
+    from .selection import SelectableAtoms
+    from .sites import VirtualSites
+    from .undone import UndonePairs
+
 _PARAMETERS = ("lj_sigma", "lj_epsilon", "gb_radii", "gb_scales")
 
 
 @dataclass(frozen=True, eq=False)
-class Atoms(ReadOnlyArrays):
+class Atoms(ReadOnlyArrays, Suggests):
     """n atoms with everything the energy functions need.
 
     positions : (n, 3) A
@@ -118,6 +118,8 @@ class Atoms(ReadOnlyArrays):
         if self.sgb is not None:
             object.__setattr__(self, "sgb", self._checked_sgb())
         if self.virtual_sites is not None:
+            from .sites import VirtualSites
+
             arguments.instance("virtual_sites", self.virtual_sites, VirtualSites, "VirtualSites")
         object.__setattr__(self, "rigid_pairs", self._checked_pairs("rigid_pairs"))
         arguments.text("gb_radii_set", self.gb_radii_set)
@@ -163,6 +165,8 @@ class Atoms(ReadOnlyArrays):
         The other bonds are left out, and residues numbered anew; a note tells how many atoms were taken. Raises
         InputError for other shapes, indices of no atom and atoms that are taken twice.
         """
+        from .joining import chosen_indices  # which most calls do without
+
         indices = chosen_indices(len(self), which)
         places = np.full(len(self), -1, np.int32)
         places[indices] = np.arange(len(indices))
@@ -193,9 +197,19 @@ class Atoms(ReadOnlyArrays):
         """
         if not isinstance(other, Atoms):
             return NotImplemented
+        from .joining import joined
+
         first, second, notes = _of_one_set(self, other)
         together = Atoms(**joined(first, second))
         return noted(together, (*together.notes, *notes)) if notes else together
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the structure: .pdb, .cif, .pqr, or another format of `write_conformations`; the suffix says which.
+
+        Raises FormatError for another suffix, and for a file that cannot be written.
+        """
+        is_pqr = str(path).lower().endswith(".pqr")
+        (public("formats").write_pqr if is_pqr else public("write_conformations"))(path, self)
 
     def selected(self, text: str) -> NDArray[np.bool_]:
         """Mark the atoms that a text chooses, (n,) True for each: `atoms.selected("within 5 of resname NAP")`.
@@ -452,6 +466,8 @@ def selection(atoms: Atoms | Labels, text: str, positions: ArrayLike | None = No
     Raises InputError for a text that is no selection, with the place of the wrong word, or chooses no atom. If it names
     labels, types or positions that the atoms lack, InputError says so.
     """
+    from .selection import Selection
+
     return Selection(text).mask(selectable(atoms, positions))
 
 
@@ -462,6 +478,8 @@ def selectable(atoms: Atoms | Labels, positions: ArrayLike | None = None) -> Sel
 
     Raises InputError for positions of other atoms.
     """
+    from .selection import SelectableAtoms
+
     if not isinstance(atoms, Labels):
         arguments.instance("atoms", atoms, Atoms, "Atoms, or Labels,")
     there = None if positions is None else arguments.positions_of(positions)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..common.arguments import choice, flag, text, whole_number
+from ..common.arguments import checked, choice, flag, text, whole_number
 from ..common.errors import DeviceError, InputError
 from ..opencl import Device, get_device
 from ..opencl.refusals import is_of_a_run
@@ -88,6 +88,7 @@ def _launch(request: dict[str, Any], quantity: Quantity, asked: tuple[int, ...] 
     return Launch(quantity.launches[name], tuple(request["group"] or asked or group), points)
 
 
+@checked
 def check_kernel(
     source: str, quantity: str, *, kernel: str | None = None, launch: str | None = None,
     group: Sequence[int] | None = None, points_per_item: int | None = None, device: str | int | None = None,

@@ -10,18 +10,17 @@ from typing import Any
 import click
 
 from .. import parametrize as library
+from ..jobs.texts import counted, duration
 from ..ligand import ATOM_TYPES, CHARGES, HYDROGENS
 from ..parametrize import FORMATS
 from ..report import text_table
-from .clock import elapsed
-from .cluster import cluster_options
+from .call import Call
 from .command import EachOnce
 from .groups import keywords, option, options
-from .options import debug_option, json_option, resume_option, words_of
+from .options import cluster_options, debug_option, json_option, resume_option, words_of
 from .progress import ProgressLine
-from .report import call_facts, counted, duration
 from .structures import TARGET, Row, add_reasons, exit_for_failed, rows_of, show
-from .terminal import one_line
+from .terminal import elapsed, one_line
 
 _SHOWN = 60  # molecules in the table
 
@@ -70,7 +69,7 @@ class Making:
 @debug_option
 @words_of
 def ligand(
-    what: tuple[str, ...], output: Path, making: Making, as_json: bool, words: dict[str, Any], **more: Any
+    what: tuple[str, ...], output: Path, making: Making, as_json: bool, words: dict[str, Any], call: Call, **more: Any
 ) -> None:
     """Give small molecules parameters, and write them for OpenMM, AMBER's programs and PELE.
 
@@ -82,7 +81,7 @@ def ligand(
     with ProgressLine("Molecules") as progress:
         found = library(
             what, **keywords(making), **more, **words, output=output, errors="record", progress=progress,
-            call=call_facts(),
+            call=call.facts(),
         )  # fmt: skip
     rows = rows_of(found.records)
     show(rows, found.records, as_json, lambda: _as_text(rows, output))

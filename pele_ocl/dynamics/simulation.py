@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats
 from ..common.arguments import callback, choice, file_path, flag, numbers, texts, whole_number
-from ..common.errors import InputError, PeleError
+from ..common.errors import InputError, PeleError, Suggests
 from ..energy.engine.rows import Rows
 from ..ensemble import Column, Ensemble
 from ..ensemble.columns import WritableValues
@@ -45,7 +45,7 @@ _WHY = {
 }
 
 
-class Simulation:
+class Simulation(Suggests):
     """Implicit-solvent dynamics of many replicas on one device; docs/theory/dynamics.md.
 
     Nothing is read between steps. A replica depends on its molecule, its number and the seed alone. So it has the same

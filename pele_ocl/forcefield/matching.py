@@ -217,7 +217,7 @@ def without_hydrogens(source: str) -> str:
     name = re.sub(r"(\.(pdb|ent|cif|mmcif))?(\.gz)?$", "", source, flags=re.IGNORECASE)
     return (
         f"{source} has no hydrogen atoms, and the charges need them; "
-        f"add them: `pele-ocl prepare {source} -o {name}-ready.pdb`"
+        f"add them: `pele-ocl prepare {source} -o {name}-ready.pdb`, in Python pele_ocl.prepare"
     )
 
 

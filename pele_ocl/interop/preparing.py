@@ -58,6 +58,7 @@ _ORGANIC = frozenset("CNOPS")
 _NAME = 3  # letters of a residue's name in a PDB file
 
 
+@arguments.checked
 def prepare(
     path: str | PathLike[str],
     output: str | PathLike[str] | None = None,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import gemmi
 import numpy as np
@@ -30,14 +30,14 @@ from . import antechamber, cache, docked
 from .completion import ADDED, completed, graph_of, match, parents_of, parsed_smiles, template_of
 from .parametrisers import Parametriser, check_choice, parametriser_of
 from .protonation import at_ph
-from .settings import CHARGES, HYDROGENS
+from .settings import CHARGES, HYDROGENS, Hydrogens
 
 if TYPE_CHECKING:
     from rdkit.Chem import Mol
 
 ELEMENTS = ("H", "C", "N", "O", "F", "P", "S", "Cl", "Br", "I")  # which GAFF has parameters for
-SUFFIXES = (".sdf", ".mol", ".mol2", ".smi", ".pdbqt", ".dlg", ".pdb", ".ent", ".cif", ".mmcif")
-Hydrogens = Literal["given", "add"]
+MOLECULES = (".sdf", ".mol", ".mol2", ".smi", ".pdbqt", ".dlg")  # suffixes of files of molecules
+SUFFIXES = (*MOLECULES, ".pdb", ".ent", ".cif", ".mmcif")  # and of structures, with a template
 _SYMBOLS = {gemmi.Element(k).name for k in range(1, 119)}
 _PURPOSE = "a molecule without parameters"
 # Lengths of bonds as parts of the sum of the covalent radii, outside which positions are a drawing or wrong.
@@ -382,6 +382,7 @@ class Ways:
             arguments.text("template", self.template)
 
 
+@arguments.checked
 def read_ligands(
     path: str | PathLike[str], *, hydrogens: Hydrogens = "given", residue_name: str = "",
     failed: dict[int, str] | None = None, template: str | None = None, ph: float | None = None,

@@ -23,8 +23,7 @@ from ..common.errors import InputError, ParameterError
 from ..common.notes import Note
 from ..forcefield import ForceField
 from .hydrogens import inserted, lacking, with_hydrogens
-
-ADDED_HYDROGENS = "ligand_hydrogens_added"  # code of the note about them
+from .settings import ADDED_HYDROGENS
 
 _SURELY = 1.4  # of the sum of two covalent radii, up to which two atoms are bonded as the ligand's are
 _WAY = (

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..atoms import Atoms, Floats
 from ..atoms.close_pairs import close_pair
 from ..common.arguments import array, callback, flag, former_keywords
-from ..common.errors import InputError
+from ..common.errors import InputError, Suggests
 from ..common.variant import Progress
 from ..energy import Energy, EnergyBatch, Term
 from ..energy.engine.system import encoded
@@ -42,7 +42,7 @@ LEAST_APART = 1e-4  # A; the forces of closer atoms have no direction, and round
 NONE_MOVES = "all atoms are frozen; leave some free to move"
 
 
-class Minimizer:
+class Minimizer(Suggests):
     """Minimisation of one molecule, prepared once; parameters as in `minimize`.
 
     energy : the plan that computes energies and gradients

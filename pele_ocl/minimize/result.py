@@ -119,6 +119,16 @@ class MinimizeResult(Reported):
         return self.atoms.positions
 
     @property
+    def energies(self) -> Floats:
+        """Energies after it, (n_terms,) kcal/mol, in the order of `energy_after.names`."""
+        return self.energy_after.values
+
+    @property
+    def energy(self) -> dict[str, float]:
+        """Terms after it by name and, last, their "total", kcal/mol."""
+        return {name: float(value) for name, value in self.energy_after.columns().items()}
+
+    @property
     def total(self) -> float:
         """Sum of all terms after it, kcal/mol."""
         return float(self.energy_after.total) if self.energy_after.names else float("nan")

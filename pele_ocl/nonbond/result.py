@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,6 +22,8 @@ class NonbondResult(HasFindings, TermResult):
     seconds : "prepare", once for a list; "total", with everything around, first builds of kernels included. If times of
         kernels were asked for also "kernel", of the kernels over pairs
     """
+
+    _room = "nonbond"
 
     n_pairs: int
     gradient: Floats | None
@@ -47,11 +48,11 @@ class NonbondBatch(TermBatch[NonbondResult]):
     errors : why conformations failed, by their number from 0; their results are NaN
     """
 
+    _room = "nonbond"
+
     n_pairs: int
-    positions: Floats
     gradients: Floats | None
     exact: bool
-    errors: Mapping[int, str] = field(default_factory=dict)
 
     def _member(self, i: int) -> NonbondResult:
         return NonbondResult(
@@ -64,4 +65,5 @@ class NonbondBatch(TermBatch[NonbondResult]):
             variant=self.variant,
             precision=self.precision,
             seconds=self.seconds,
+            how=self.how,
         )

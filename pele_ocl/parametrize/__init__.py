@@ -15,8 +15,7 @@ from ..common.variant import Progress
 from ..formats import require_table_suffix
 from ..jobs.journal import Journal
 from ..jobs.running import run_with
-from ..jobs.shards import Shard
-from ..jobs.sharing import Place
+from ..jobs.shards import Place, Shard
 from ..ligand import Hydrogens, Ligand
 from .items import MoleculeItem, items_of
 from .result import ParametrizeResult

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ..atoms import Floats
 from ..contract import HasFindings
@@ -34,6 +33,8 @@ class SolventResult(HasFindings, TermResult):
         float64. A member of a batch has the batch's
     """
 
+    _room = "solvent"
+
     model: SolventModel
     born_radii: Floats
     psi: Floats
@@ -60,11 +61,11 @@ class SolventBatch(TermBatch[SolventResult]):
     accuracy, error : as SolventResult has them, the error of the first conformation that did not fail
     """
 
+    _room = "solvent"
+
     model: SolventModel
-    positions: Floats
     born_radii: Floats
     psi: Floats
-    errors: Mapping[int, str] = field(default_factory=dict)
     accuracy: float | None = None
     error: RadiusError | None = None
 
@@ -82,4 +83,5 @@ class SolventBatch(TermBatch[SolventResult]):
             seconds=self.seconds,
             accuracy=self.accuracy,
             error=self.error,
+            how=self.how,
         )
