@@ -4,6 +4,9 @@ python tests/benchmarks/ligands_sander.py [-o TABLE.md]
 
 Drugs, charged molecules, S, P and halogens, a macrocycle and peptides, from SMILES, with Gasteiger charges; igb 1, 2,
 5, 7 and 8. sander prints four digits. Positions are the embedded ones, and these shaken by 0.05 A.
+
+Two differences are sander's own, and are left out: it takes angles beyond 177.4 degrees (cos = -0.999) as 177.4, as of
+alkynes and nitriles; and igb 8 has phosphorus of nucleic acids in other molecules, too (docs/theory/gb-models.md).
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 import pele_ocl
-from pele_ocl import Energy, Ligand, SolventModel, read
+from pele_ocl import Atoms, Energy, Ligand, SolventModel, read
 from pele_ocl.formats.amber.writing import rst7_text
 from pele_ocl.ligand import antechamber
 
@@ -64,6 +67,17 @@ MODELS = {1: "hct", 2: "obc1", 5: "obc2", 7: "gbn", 8: "gbn2"}
 SETS = {1: "mbondi", 2: "mbondi2", 5: "mbondi2", 7: "bondi", 8: "mbondi3"}
 
 
+def clamped(atoms: Atoms) -> float:
+    """Energy that sander's limit of cosines adds to angles, kcal/mol."""
+    assert atoms.bonded is not None
+    table = atoms.bonded.angles
+    i, j, k = (atoms.positions[of] for of in table.atoms.T)
+    cosine = ((i - j) * (k - j)).sum(axis=1) / np.linalg.norm(i - j, axis=1) / np.linalg.norm(k - j, axis=1)
+    constant, angle = table.parameters.T
+    energy = [constant * (np.arccos(np.clip(cosine, -most, most)) - angle) ** 2 for most in (0.999, 1.0)]
+    return float((energy[0] - energy[1]).sum())
+
+
 def theirs(folder: Path, igb: int) -> dict[str, float]:
     """Energies of l.prmtop and l.rst7 in a folder by sander, under its own names."""
     (folder / "in").write_text(f"one\n &cntrl imin=1, maxcyc=1, ntb=0, cut=999., igb={igb}, ntpr=1, gbsa=0 /\n")
@@ -97,7 +111,13 @@ def main() -> None:
                     model = SolventModel.like("amber", gb=gb)
                     ours = Energy(own, model=model, precision="float64").evaluate(own.positions).energy
                     found = theirs(folder, igb)
-                    gaps = {at: abs(sum(ours[of] for of in terms) - found[at]) for at, terms in TERMS.items()}
+                    found["ANGLE"] -= clamped(own)
+                    skipped = ("EGB",) if igb == 8 and "P" in ligand.elements else ()
+                    gaps = {
+                        at: abs(sum(ours.get(of, 0.0) for of in terms) - found[at])
+                        for at, terms in TERMS.items()
+                        if at not in skipped
+                    }
                     largest = max(largest, *gaps.values())
         worst = max(worst, largest)
         lines.append(f"| {name} | {len(atoms)} | {ligand.charge:+d} | {largest:.1e} |")
