@@ -12,6 +12,7 @@ pytest.importorskip("rdkit")
 
 from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
 
+import pele_ocl
 from pele_ocl import (
     Energy,
     EnergySpec,
@@ -451,13 +452,71 @@ def test_two_residues_of_one_molecule_and_another_that_is_added(parametrized, tm
 @needs_programs
 def test_a_residue_that_is_another_molecule_says_why(parametrized, tmp_path):
     path = tmp_path / "complex.pdb"
-    whole = complex_with(parametrized, path)
+    complex_with(parametrized, path)
     with pytest.raises(ParameterError, match=r"LIG1:.*it is not the molecule of the ligand that was given: it has .*C"):
         read(path, ligands=[Ligand.from_smiles(ETHANOL).parametrize()])
-    heavy = whole.selected("not resname LIG") | (whole.labels.elements != "H")
-    write_conformations(path, whole[heavy])
-    with pytest.raises(ParameterError, match="hydrogens are missing: it has 9 of the 18 atoms"):
-        read(path, ligands=[parametrized])
+
+
+CHIRAL = "C[C@H]([NH3+])C(=O)Nc1ccc(O)cc1CCl"
+
+
+@needs_programs
+@pytest.mark.parametrize("kept", ["none", "polar", "all but one"])
+def test_hydrogens_that_a_residue_lacks_are_placed(kept, tmp_path):
+    """By the geometry of the molecule, also where the residue has another conformation and another order."""
+    from rdkit.Chem import rdMolTransforms
+
+    ligand, path = Ligand.from_smiles(CHIRAL), tmp_path / "complex.pdb"
+    bent = ligand.moved(ligand.positions)
+    rdMolTransforms.SetDihedralDeg(bent.molecule.GetConformer(), 3, 5, 6, 7, 70.0)
+    atoms = ligand.parametrize()
+    there = bent.positions + 30
+    whole = read(HEXAPEPTIDE) + atoms.moved(there)
+    n, own = len(whole) - len(atoms), np.arange(len(atoms))
+    is_hydrogen = np.array(ligand.elements) == "H"
+    is_polar = np.array([
+        is_hydrogen[k] and ligand.elements[int(ligand.bonds[(ligand.bonds == k).any(axis=1)][0].min())] in "NO"
+        for k in own
+    ])  # fmt: skip
+    left_out = {"none": is_hydrogen, "polar": is_hydrogen & ~is_polar, "all but one": own == own[-1]}[kept]
+    order = [*range(n), *(n + k for k in own[::-1] if not left_out[k])]
+    write_conformations(path, whole[order])
+    found = read(path, ligands=[ligand])
+    assert len(found) == len(whole)
+    assert found.labels.residue_index.tolist() == sorted(found.labels.residue_index.tolist())
+    note = next(note for note in found.notes if "hydrogens were added" in note)
+    assert f"{left_out.sum()} hydrogens were added" in note
+    assert found.charges[n:].sum() == pytest.approx(1, abs=1e-3)
+    names = found.labels.names[n:].tolist()
+    assert len(set(names)) == len(names)
+    strain = Energy(found[n:]).evaluate(found.positions[n:]).energy
+    expected = Energy(atoms).evaluate(there).energy
+    assert strain["bond"] == pytest.approx(expected["bond"], abs=2)
+    assert strain["angle"] == pytest.approx(expected["angle"], abs=4)
+    with pytest.raises(InputError, match="its ligands lack hydrogens, which are added to one model at a time"):
+        pele_ocl.energy(path, ligands=[ligand], models="all")
+
+
+@needs_programs
+@pytest.mark.parametrize("with_hydrogens", [True, False])
+def test_a_smiles_is_the_template_of_a_residue(with_hydrogens, tmp_path):
+    ligand, path = Ligand.from_smiles(CHIRAL), tmp_path / "complex.pdb"
+    whole = read(HEXAPEPTIDE) + ligand.moved(ligand.positions + 30).parametrize()
+    keep = (whole.labels.elements != "H") | (whole.labels.residue_names != "LIG")
+    write_conformations(path, whole if with_hydrogens else whole[keep])
+    found = read(path, ligand_template=CHIRAL)
+    assert len(found) == len(whole)
+    assert found.charges.sum() == pytest.approx(whole.charges.sum(), abs=1e-3)
+    record = json.loads(run("energy", path, "--ligand-template", CHIRAL, "--json").stdout)
+    assert record["energy"]["total"] == pytest.approx(Energy(found).evaluate(found.positions).total, rel=1e-9)
+    neutral = read(path, ligand_template="C[C@H](N)C(=O)Nc1ccc(O)cc1CCl", ligand_ph=7.4)
+    assert neutral.charges.sum() == pytest.approx(found.charges.sum(), abs=1e-3)
+    with pytest.raises(ParameterError, match="it is not the molecule of the template CCO: it has"):
+        read(path, ligand_template="CCO")
+    with pytest.raises(ParameterError, match="has no residue that is the molecule of the template CCO"):
+        read(HEXAPEPTIDE, ligand_template="CCO")
+    with pytest.raises(InputError, match="is neither a SMILES nor a code"):
+        read(path, ligand_template="@")
 
 
 @needs_programs

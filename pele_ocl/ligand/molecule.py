@@ -139,6 +139,21 @@ class Ligand:
             raise InputError(f"{source}: has {whole.GetNumAtoms():,} atoms; a ligand has {MOST_ATOMS} at most")
         return cls(embedded(molecule, source), name, residue_name or "LIG", source, tuple(notes))
 
+    @classmethod
+    def from_template(cls, template: str, source: InputFile | None = None, *, ph: float | None = None) -> Ligand:
+        """Make the molecule of a SMILES or a code of the PDB's components (`ccd:BEN`), with positions as of a SMILES.
+
+        source : an mmCIF file that may describe the component; ph : as of `read`
+
+        Raises InputError for a text that is neither.
+        """
+        molecule, notes = template_of(template, source), list[str]()
+        named = f"the template {template}"
+        if ph is not None:
+            molecule, notes = _protonated(molecule, ph, named)
+        _check_graph(extra("rdkit.Chem", _PURPOSE).AddHs(molecule), named)
+        return cls(embedded(molecule, named), "", "LIG", named, tuple(notes))
+
     def __len__(self) -> int:
         return int(self.molecule.GetNumAtoms())
 
@@ -641,7 +656,7 @@ def _of_file(molecule: Mol, where: str, number: int, ways: Ways) -> Ligand:
         if lacking and ways.hydrogens == "given" and ways.ph is None:
             raise InputError(
                 f"{source}: lacks {lacking:,} hydrogens; give the molecule with all of them and its formal charges, or "
-                "have them added, if these charges are right (`ligand_hydrogens='add'`)"
+                "have them added, if these charges are right (`hydrogens='add'`; beside a structure `ligand_hydrogens='add'`)"
             )
         if lacking and ways.ph is None:
             _check_lengths(molecule, source)
