@@ -35,15 +35,12 @@ class Screening:
     """How molecules are refined and scored."""
 
     moving_radius: float = option(
-        "Move residues with an atom within this distance of the ligand, Angstrom.", like=library, type=_LENGTH
+        "Distance from the ligand, Angstrom, within which residues are minimised with it.", like=library, type=_LENGTH
     )
     restraint: float = option(
-        "Force constant that holds the ligand's heavy atoms and the backbone, kcal/mol/A^2.", like=library,
-        type=_LENGTH,
-    )  # fmt: skip
-    free_radius: float = option(
-        "Distance atoms may drift before the restraint acts, Angstrom.", like=library, type=_LENGTH
+        "Force constant for heavy atoms of the ligand and the backbone, kcal/mol/A^2.", like=library, type=_LENGTH
     )
+    free_radius: float = option("Distance that these atoms are free to move, Angstrom.", like=library, type=_LENGTH)
     tolerance: float = option(
         "Rms gradient at which a complex is done, kcal/mol/A.", like=library,
         type=click.FloatRange(min=0, min_open=True),

@@ -46,7 +46,8 @@ class ScreenResult(Reported):
     reference : measured values, None without; shares : residues' shares of the best, by number
     provenance : facts that the table names; heard : notes that were told
 
-    Arrays have NaN, or 0, for molecules that failed.
+    `measured` and `correlations` compare with the reference, `residues` is a table of the shares, `complex` and
+    `ligand` are positions of one molecule. Arrays have NaN, or 0, for molecules that failed.
     """
 
     records: Sequence[Record]

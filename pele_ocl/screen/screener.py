@@ -14,7 +14,7 @@ from ..atoms import Atoms, Floats
 from ..atoms.chemistry import is_polymer
 from ..binding import Binding, PBSolvent
 from ..binding.energies import aligned, needs_float64
-from ..common.arguments import callback, number, whole_number
+from ..common.arguments import callback, described, instance, number, whole_number
 from ..common.errors import InputError, PeleError
 from ..common.variant import Progress
 from ..dynamics import Simulation
@@ -121,9 +121,12 @@ class Screener:
         device: Device | int | str | None = None,
     ) -> None:  # fmt: skip
         number("moving_radius", moving_radius, "a number of Angstrom, 0 or more,", least=0)
-        number("restraint", restraint, "a number of kcal/mol/A^2, 0 or more,", least=0)
+        number("restraint", restraint, "a number of kcal/mol/A^2, 0 to 1e6,", least=0, most=1e6)
         number("free_radius", free_radius, "a number of Angstrom, 0 or more,", least=0)
         number("inside", inside, "a permittivity", above=0)
+        instance("receptor", receptor, Atoms, "Atoms")
+        if pb is not None:
+            instance("pb", pb, PBSolvent, "a PBSolvent")
         self.model = SolventModel.or_default(model)
         self.receptor = self.model.choose_radii(receptor)
         if self.receptor.labels is None:
@@ -157,6 +160,10 @@ class Screener:
         A ligand that cannot be scored has the error in its place. progress : called with the share that is done
         """
         callback("progress", progress)
+        if not isinstance(ligands, Sequence):
+            raise InputError(f"ligands are {described(ligands)}; a list of Atoms is needed")
+        for each in ligands:
+            instance("ligands", each, Atoms, "a list of Atoms")
         found: list[Scored | PeleError | None] = [None] * len(ligands)
         for first in range(0, len(ligands), self.together):
             part = range(first, min(first + self.together, len(ligands)))
@@ -168,6 +175,8 @@ class Screener:
 
     def score(self, complexes: Sequence[tuple[Atoms, int]]) -> list[Scored | PeleError]:
         """Score complexes as they are, each with the number of its last atoms, which are the ligand's."""
+        if not isinstance(complexes, list | tuple) or not all(_is_complex(each) for each in complexes):
+            raise InputError("complexes are needed as pairs of Atoms and the number of the ligand's atoms")
         found = list[Scored | PeleError]()
         for first in range(0, len(complexes), self.together):
             part = complexes[first : first + self.together]
@@ -335,7 +344,9 @@ class Screener:
         return found, failed
 
     def binding_of(self, atoms: Atoms, n_ligand: int, **options: Any) -> Binding:
-        """Binding of a complex whose last atoms are the ligand."""
+        """Make the Binding of a complex whose last atoms are the ligand; options : further ones of Binding"""
+        if not _is_complex((atoms, n_ligand)):
+            raise InputError("a complex is needed, Atoms and the number of the ligand's atoms among them")
         ligand = np.arange(len(atoms) - n_ligand, len(atoms))
         receptor = np.arange(len(atoms) - n_ligand)
         return Binding(atoms, ligand, receptor, model=self.scoring, pb=self.pb, **self._options, **options)
@@ -395,6 +406,14 @@ class _Bare:
 @dataclass(frozen=True, eq=False)
 class _Elements:
     elements: NDArray[np.str_]
+
+
+def _is_complex(given: object) -> bool:
+    """Tell if this is a complex with the number of its ligand's atoms."""
+    if not isinstance(given, tuple) or len(given) != 2 or not isinstance(given[0], Atoms):
+        return False
+    n = given[1]
+    return isinstance(n, int | np.integer) and not isinstance(n, bool) and bool(0 < n < len(given[0]))
 
 
 def _near(receptor: Floats, ligand: Floats, radius: float) -> Mask:

@@ -13,7 +13,7 @@ import numpy as np
 from ..atoms import Atoms
 from ..binding import PBSolvent
 from ..binding.decomposition import GROUPS
-from ..common.arguments import callback, checked, choice, described, file_path, flag, whole_number
+from ..common.arguments import callback, checked, choice, described, file_path, flag, text, whole_number
 from ..common.errors import FormatError, InputError, KeywordError
 from ..common.notes import heard_notes, note
 from ..common.variant import Progress
@@ -120,8 +120,12 @@ def screen(
     """
     choice("errors", errors, ("raise", "record"))
     callback("progress", progress)
-    flag("pb", pb)
+    for name, given in (("pb", pb), ("add_strain", add_strain), ("keep_water", keep_water), ("resume", resume)):
+        flag(name, given)
+    flag("strict", strict)
     whole_number("residues", residues)
+    if reference_column is not None:
+        text("reference_column", reference_column)
     solvent, reads = described_by("screen", words, model, reading, receptor)
     folder = None if output is None else file_path(output, "output")
     part = Shard.of(shard) if isinstance(shard, str) else shard
