@@ -110,6 +110,8 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .pairs import read_pairs as read_pairs
     from .pairs import without_bonded as without_bonded
     from .pairs import write_pairs as write_pairs
+    from .parametrize import ParametrizeResult as ParametrizeResult
+    from .parametrize import parametrize as parametrize
     from .pb import PBIon as PBIon
     from .pb import PBLevelResult as PBLevelResult
     from .pb import PBModel as PBModel
@@ -189,6 +191,7 @@ _HOMES = {
         "AllPairs", "PairList", "all_pairs", "internal_dielectrics", "pairs_split", "pairs_within", "read_pairs",
         "without_bonded", "write_pairs",
     ),
+    "parametrize": ("ParametrizeResult",),
     "pb": ("PBIon", "PBLevelResult", "PBModel", "PBResult", "PoissonBoltzmann"),
     "potmap": ("Potmap", "PotmapResult", "potentials_over", "potmap_over"),
     "reading": ("read",),
@@ -210,6 +213,7 @@ _CALLED = (
     "mapmath",
     "minimize",
     "nonbond",
+    "parametrize",
     "pb",
     "potmap",
     "relax",

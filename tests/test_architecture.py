@@ -37,7 +37,7 @@ FLOORS = [
     "ligand painting pairs results",
     "reading",
     "jobs",
-    "interop mapmath pb solvent",
+    "interop mapmath parametrize pb solvent",
     "energy nonbond reference",
     "trajectories",
     "potmap",

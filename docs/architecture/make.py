@@ -42,7 +42,10 @@ BOXES: dict[str, tuple[float, float, str, str]] = {
     "painting": (2, 0.9, "painting", "surfaces, pages, scenes"),
     "reference": (3, 0.9, "reference", "the definitions, in NumPy"),
     "opencl": (0, 0.9, "opencl", "devices, kernels, launches"),
-    "files and jobs": (2.35, 1.9, "formats forcefield interop ligand mapmath pairs reading jobs report results", ""),
+    "files and jobs": (
+        2.35, 1.9,
+        "formats forcefield interop ligand mapmath pairs parametrize reading jobs report results", "",
+    ),
     "molecules and models": (
         2.15, 2.7,
         "atoms contract grid sampling gb_models potential_model pb_model units", "",

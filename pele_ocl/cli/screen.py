@@ -9,12 +9,11 @@ from typing import Any
 import click
 
 from ..screen.screening import screen as library
-from .clock import elapsed
-from .cluster import cluster_options
+from .call import Call, CommandProvenance
 from .command import INPUT, EachOnce
 from .groups import keywords, option, options
-from .json_lines import exit_for_failed, failing_as_record, say_records, timed
 from .options import (
+    cluster_options,
     report_options,
     resume_option,
     run_options,
@@ -24,8 +23,9 @@ from .options import (
     words_of,
 )
 from .progress import ProgressLine
-from .structures import TARGET, CommandProvenance, files
-from .terminal import say
+from .showing import exit_for_failed, failing_as_record, say_records, timed
+from .structures import TARGET, files
+from .terminal import elapsed, say
 
 _LENGTH = click.FloatRange(min=0)
 
@@ -91,7 +91,7 @@ class Screening:
 @words_of
 def screen(
     path: Path, ligands: tuple[Path, ...], screening: Screening, output: Path, as_json: bool, verbose: bool,
-    words: dict[str, Any], **more: Any,
+    words: dict[str, Any], call: Call, **more: Any,
 ) -> None:  # fmt: skip
     """Refine molecules in a receptor, score each by MM/GBSA, and rank them.
 
@@ -103,7 +103,7 @@ def screen(
     with failing_as_record(path, as_json), ProgressLine("Screening") as progress:
         found = library(
             path, ligands, **keywords(screening), **more, **words, output=output, errors="record",
-            progress=progress, provenance=CommandProvenance.now(),
+            progress=progress, provenance=CommandProvenance(call),
         )  # fmt: skip
     if as_json:
         record = found.record

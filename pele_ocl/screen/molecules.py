@@ -21,7 +21,7 @@ from ..common.inputfile import read_file
 from ..formats import brings_parameters, is_structure
 from ..formats.structures import is_topology
 from ..ligand import Ligand, read_ligands
-from ..ligand.molecule import SUFFIXES
+from ..ligand.molecule import MOLECULES
 from ..reading import Reading, read
 
 Given = Path | Ligand | Atoms
@@ -100,7 +100,7 @@ def graph_of(atoms: Atoms) -> Graph:
 
 
 def _is_taken(path: Path) -> bool:
-    if _suffix(path) in SUFFIXES or is_topology(path):
+    if _suffix(path) in MOLECULES or is_topology(path):
         return True
     beside = path.parent.glob(f"{glob.escape(_bare(path).stem)}.*")  # topologies whose positions it has
     return _is_structure(path) and not any(map(is_topology, beside))
@@ -108,7 +108,7 @@ def _is_taken(path: Path) -> bool:
 
 def _is_structure(path: Path) -> bool:
     """Tell if a file needs a force field, as PDB files of peptides do."""
-    known = is_structure(path) and _suffix(path) not in SUFFIXES
+    known = is_structure(path) and _suffix(path) not in MOLECULES
     return known and not brings_parameters(path)
 
 
@@ -135,7 +135,7 @@ def _molecules(given: Sequence[Given], reading: Reading) -> Iterator[tuple[str, 
         elif each.is_dir():
             files = files_in(each)
             if not files:
-                raise FormatError(f"{each}: holds no file of molecules ({', '.join(SUFFIXES)}, .prmtop with .rst7)")
+                raise FormatError(f"{each}: holds no file of molecules ({', '.join(MOLECULES)}, .prmtop with .rst7)")
             for path in files:
                 yield from _of_file(path, reading)
         else:

@@ -45,6 +45,7 @@ class ScreenResult(Reported):
     spec : how they were screened; kept : complexes that were not written, by number
     reference : measured values, None without; shares : residues' shares of the best, by number
     provenance : facts that the table names; heard : notes that were told
+    measured : values of the reference, (m,); correlations : of columns with it, by name
 
     `measured` and `correlations` compare with the reference, `residues` is a table of the shares, `complex` and
     `ligand` are positions of one molecule. Arrays have NaN, or 0, for molecules that failed.

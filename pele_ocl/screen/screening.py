@@ -23,8 +23,7 @@ from ..jobs.outputs import expanded
 from ..jobs.provenance import Provenance
 from ..jobs.records import Record
 from ..jobs.running import run_with
-from ..jobs.shards import Shard
-from ..jobs.sharing import Place
+from ..jobs.shards import Place, Shard
 from ..jobs.texts import counted
 from ..ligand import Ligand
 from ..minimize.result import UNIT
