@@ -297,4 +297,4 @@ def test_results_have_one_form(folder, tmp_path, monkeypatch, name):
 def test_every_public_function_of_a_command_is_called():
     """A new command has a call above; those that write nothing but text have none."""
     called = {words[0] for _, words in CALLS.values()}
-    assert called == COMMANDS.keys() - OF_THE_PROGRAM - {"devices"}
+    assert called == commands().keys() - OF_THE_PROGRAM - {"devices"}
