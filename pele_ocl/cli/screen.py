@@ -46,8 +46,8 @@ class Screening:
         type=click.FloatRange(min=0, min_open=True),
     )  # fmt: skip
     max_iterations: int = option("Largest number of steps of a round.", like=library, type=click.IntRange(min=1))
-    inside: float = option(
-        "Relative permittivity inside the molecules, for the score alone.", like=library,
+    inside: float | None = option(
+        "Relative permittivity inside the molecules, by default 2; as --solute-dielectric.", like=library,
         type=click.FloatRange(min=0, min_open=True),
     )  # fmt: skip
     pb: bool = option("Score by the Poisson-Boltzmann equation (MM/PBSA).", like=library)
@@ -95,10 +95,10 @@ def screen(
 ) -> None:  # fmt: skip
     """Refine molecules in a receptor, score each by MM/GBSA, and rank them.
 
-    LIGANDS are files of molecules in the frame of RECEPTOR, as docking programs write them: .sdf or .mol2 with any
-    number of molecules or poses, AMBER topologies with .rst7 files beside them, or folders of such files. Each gets
-    parameters, and is minimised with the residues near it. The score is the energy of the minimised complex less those
-    of receptor and ligand. A molecule that fails is a row with the reason, and the exit code is 1.
+    LIGANDS are files of molecules in the frame of RECEPTOR, as docking programs write them: .sdf, .mol2, .pdbqt or .dlg
+    with any number of molecules or poses, AMBER topologies with .rst7 files beside them, peptides as .pdb, or folders
+    of such files. Each gets parameters, and is minimised with the residues near it. The score is the energy of the
+    minimised complex less those of receptor and ligand, by default in GBn2 with permittivity 2 inside. A molecule that fails is a row with the reason, and the exit code is 1.
     """
     with failing_as_record(path, as_json), ProgressLine("Screening") as progress:
         found = library(
