@@ -98,7 +98,8 @@ def screen(
     LIGANDS are files of molecules in the frame of RECEPTOR, as docking programs write them: .sdf, .mol2, .pdbqt or .dlg
     with any number of molecules or poses, AMBER topologies with .rst7 files beside them, peptides as .pdb, or folders
     of such files. Each gets parameters, and is minimised with the residues near it. The score is the energy of the
-    minimised complex less those of receptor and ligand, by default in GBn2 with permittivity 2 inside. A molecule that fails is a row with the reason, and the exit code is 1.
+    minimised complex less those of receptor and ligand, by default in GBn2 with permittivity 2 inside. A molecule that
+    fails is a row with the reason, and the exit code is 1.
     """
     with failing_as_record(path, as_json), ProgressLine("Screening") as progress:
         found = library(
