@@ -120,6 +120,10 @@ class SolventModel:
         letters of AMBER's types: it takes chlorine, bromine and iodine for carbon, and gives ions no area
 
     Raises InputError for values outside these bounds, and for constants of a solvent beside gb="none".
+
+    >>> model = pele_ocl.SolventModel(gb="gbn2", ionic_strength=0.15)
+    >>> model.gb, round(model.kappa, 4)
+    ('gbn2', 0.0921)
     """
 
     solute_dielectric: float = 1.0
@@ -250,6 +254,10 @@ class SolventModel:
         changes : fields of SolventModel, which win
 
         Raises InputError for another program, or fields that do not exist.
+
+        >>> model = pele_ocl.SolventModel.like("amber", gb="gbn2")
+        >>> model.solvent_dielectric, model.surface
+        (78.5, 'none')
         """
         choice("program", program, tuple(PRESETS))
         if "rgb_max" in changes:

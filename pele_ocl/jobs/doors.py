@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ..common.arguments import described, file_path, instance
+from ..common.arguments import described, file_path, instance, is_among
 from ..common.errors import InputError, KeywordError, UnexpectedKeywordError, refuse_for_atoms
 from ..common.inputfile import read_file
 from ..common.modules import public
@@ -143,7 +143,7 @@ def solvent_of(words: Mapping[str, Any], vacuum: str = "gb='none'") -> SolventMo
     """
     given = {word: of for word, of in words.items() if word != "like"}
     like = words.get("like")
-    if given.get("gb") == "none":
+    if is_among(given.get("gb"), ("none",)):
         idle = [word for word, of in given.items() if word not in (*IN_VACUUM, "gb") and of != _SAYS_NONE.get(word)]
         if idle:
             names = ", ".join(f"`{word}`" for word in idle)
