@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from operator import index
 from os import PathLike
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +16,9 @@ from .atoms import Atoms, Floats, Labels, Residue
 from .common.errors import InputError, meant
 from .common.modules import public
 from .common.readonly import ReadOnlyArrays
-from .report import Column, Report
+
+if TYPE_CHECKING:
+    from .report import Report
 
 __all__ = ["Residue", "ResidueTerms", "TermBatch", "TermResult", "Terms"]
 
@@ -246,6 +248,8 @@ class TermResult(_Computed):
 
     def table(self) -> Report:
         """Return the energies by term, kcal/mol."""
+        from .report import Column, Report
+
         energy = self.energy if self.terms.names else {}
         values = Column(list(energy.values()), "kcal/mol")
         columns: dict[str, Column | ArrayLike] = {"term": np.array(list(energy), str), "energy": values}
@@ -314,6 +318,8 @@ class TermBatch(_Computed, Generic[Result]):
 
     def table(self) -> Report:
         """Return a row for each conformation: its energies, kcal/mol."""
+        from .report import Column, Report
+
         columns: dict[str, Any] = {"conformation": np.arange(len(self))}
         if self.terms.names:
             columns |= {name: Column(of, "kcal/mol") for name, of in self.terms.columns().items()}

@@ -23,7 +23,7 @@ from trajectory_helpers import moving, write_trajectory
 import pele_ocl
 from pele_ocl import Grid, Map, read, write_map
 from pele_ocl.atoms.selection.parser import KNOWN
-from pele_ocl.cli import COMMANDS
+from pele_ocl.cli import commands
 from pele_ocl.common.installation import shipped
 from pele_ocl.energy import VARIANTS as ENERGY_VARIANTS
 from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
@@ -190,13 +190,13 @@ def test_selection_page_names_every_word():
     assert not [word for word in KNOWN if not re.search(rf"`{word}\b", text)]
 
 
-@pytest.mark.skipif("prepare" not in COMMANDS, reason="not all commands of these pages are there")
+@pytest.mark.skipif("prepare" not in commands(), reason="not all commands of these pages are there")
 @pytest.mark.parametrize("program", ["openmm", "amber", "pele"])
 def test_pages_for_other_programs_name_options_that_are_there(program):
     """Every option, and every command that a line or a cell begins with."""
     text = (ROOT / "docs" / f"coming-from-{program}.md").read_text()
     helps = "".join(page.read_text() for page in (ROOT / "docs" / "cli").glob("*.txt"))
-    assert set(re.findall(r"(?:`|^)pele-ocl (\w+)", text, re.MULTILINE)) <= set(COMMANDS)
+    assert set(re.findall(r"(?:`|^)pele-ocl (\w+)", text, re.MULTILINE)) <= set(commands())
     assert set(re.findall(r"--[a-z][a-z-]+", text)) <= set(re.findall(r"--[a-z][a-z-]+", helps))
 
 

@@ -68,7 +68,7 @@ HELD = {
     "cl/solvent/hct_rows.clh": "near_term(",
     "pele_ocl/binding/naming.py": "_NAMES = {",
     "pele_ocl/binding/plan.py": "def evaluate_binding_with(",
-    "pele_ocl/cli/__init__.py": "COMMANDS",
+    "pele_ocl/cli/__init__.py": "commands",
     "pele_ocl/binding/result.py": "def _conformations(",
     "pele_ocl/cli/command.py": "GROUPS = {",
     "pele_ocl/cli/energy.py": "@words_of",

@@ -6,6 +6,8 @@ import ast
 import json
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -19,7 +21,7 @@ from mmpbsa_helpers import write_files
 from test_cli import run
 
 import pele_ocl
-from pele_ocl.cli import COMMANDS
+from pele_ocl.cli import commands
 
 PACKAGE = Path(__file__).parent.parent / "pele_ocl"
 CLI = sorted((PACKAGE / "cli").rglob("*.py"))
@@ -28,7 +30,10 @@ OWN_COMMANDS = {"__main__.py", "checking/simulator.py"}  # how pele-ocl itself i
 FRONT_DOOR = {"__init__.py", "command.py", "terminal.py"}  # which alone ask click what runs
 
 # Public functions of commands, where the name is not the command's own.
-FUNCTIONS = {"convert": "write_map", "mapmath": "combine_maps", "check": "check_kernel", "devices": "list_devices"}
+FUNCTIONS = {
+    "ligand": "parametrize", "convert": "write_map", "mapmath": "combine_maps", "check": "check_kernel",
+    "devices": "list_devices",
+}  # fmt: skip
 # Commands about the program itself, the kernels of the ladders, and files of runs that were divided.
 OF_THE_PROGRAM = {"bench", "kernel", "merge", "tune"}
 # Errors of other libraries have their texts alone.
@@ -56,7 +61,7 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
-@pytest.mark.parametrize("command", sorted(COMMANDS.keys() - OF_THE_PROGRAM))
+@pytest.mark.parametrize("command", sorted(commands().keys() - OF_THE_PROGRAM))
 def test_each_command_has_a_public_function(command):
     assert callable(getattr(pele_ocl, FUNCTIONS.get(command, command)))
 
@@ -101,6 +106,33 @@ def test_no_code_reads_a_sentence():
                 ):
                     faults.append(f"{where(path)}:{node.lineno}: {text}")
     assert not faults, "\n".join(faults)
+
+
+# Modules of ours that a call of the command loads, and libraries that it does without.
+LOADED = [
+    (["energy", "--help"], 80, {"gemmi", "h5py", "orjson", "platformdirs", "pyopencl"}),
+    (["energy", str(PACKAGE.parent / "data" / "structures" / "hexapeptide.pdb")], 160, {"h5py", "orjson", "vesin"}),
+]
+
+
+@pytest.mark.parametrize(("words", "most", "without"), LOADED)
+def test_a_call_loads_what_it_needs(words, most, without):
+    """Whoever raises a number says why; `python -X importtime -m pele_ocl` tells who loads a module."""
+    code = """
+import json, sys
+from pele_ocl.cli import main
+try:
+    main(json.loads(sys.argv[1]), prog_name="pele-ocl")
+except SystemExit:
+    pass
+print(json.dumps(sorted(sys.modules)), file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code, json.dumps(words)], capture_output=True, text=True, check=True)
+    loaded = json.loads(done.stderr.splitlines()[-1])
+    own = [name for name in loaded if name.startswith("pele_ocl")]
+    assert "pele_ocl.cli.energy" in own
+    assert len(own) <= most, "\n".join(own)
+    assert not without & set(loaded)
 
 
 PEPTIDE = PACKAGE.parent / "data" / "structures" / "trialanine.pdb"
@@ -175,6 +207,11 @@ CALLS: dict[str, tuple[Callable[[], Any], list[Any]]] = {
     ),
     "explore": (partial(pele_ocl.explore, "pele.conf", steps=1), ["explore", "pele.conf", "--steps", 1]),
     "rescore": (partial(pele_ocl.rescore, "run"), ["rescore", "run"]),
+    "screen": (
+        partial(pele_ocl.screen, PEPTIDE.with_name("hexapeptide.pdb"), PEPTIDE, output="a", **FEW),
+        ["screen", PEPTIDE.with_name("hexapeptide.pdb"), PEPTIDE, "-o", "c", *QUICK],
+    ),
+    "ligand": (partial(pele_ocl.parametrize, "CCO", output="a"), ["ligand", "CCO", "-o", "c"]),
     "mmpbsa": (
         partial(pele_ocl.mmpbsa, "mmpbsa.in", **MMPBSA),
         ["mmpbsa", "-i", "mmpbsa.in", "-cp", "complex.parm7", "-y", "frames.nc", "-o", "c.dat"],
@@ -195,7 +232,7 @@ CALLS: dict[str, tuple[Callable[[], Any], list[Any]]] = {
 SUFFIX = {"minimize": ".pdb", "relax": ".pdb", "ions": ".pdb", "prepare": ".pdb", "convert": ".dx", "mapmath": ".dx",
           "potmap": ".dx", "pb": ".dx", "view": ".html", "simulate": "", "explore": "", "refine": "",
           "potmap-at": ".csv", "potmap-several": ".csv", "pb-apbs": ".csv", "minimize-several": "",
-          "relax-several": ""}  # fmt: skip
+          "relax-several": "", "screen": "", "ligand": ""}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -260,4 +297,4 @@ def test_results_have_one_form(folder, tmp_path, monkeypatch, name):
 def test_every_public_function_of_a_command_is_called():
     """A new command has a call above; those that write nothing but text have none."""
     called = {words[0] for _, words in CALLS.values()}
-    assert called == COMMANDS.keys() - OF_THE_PROGRAM - {"devices"}
+    assert called == commands().keys() - OF_THE_PROGRAM - {"devices"}

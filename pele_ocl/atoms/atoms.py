@@ -19,19 +19,18 @@ from .bonded import Bonded
 from .close_pairs import close_pair
 from .combining import RULES, Combining
 from .default_radii import DefaultRadii
-from .indexing import chosen_indices
-from .joining import joined
 from .labels import Floats, Ints, Labels, Strings, labels_of
 from .radii import PDB2PQR_SETS, RADII_SETS, elements_of, no_scales_note, radii_set, tidy_set
-from .selection import SelectableAtoms, Selection
-from .sites import VirtualSites
-from .undone import UndonePairs
 
 if TYPE_CHECKING:
     from MDAnalysis import AtomGroup, Universe
     from openmm import System
     from openmm.app import Topology
     from parmed import Structure as ParmedStructure
+
+    from .selection import SelectableAtoms
+    from .sites import VirtualSites
+    from .undone import UndonePairs
 
 _PARAMETERS = ("lj_sigma", "lj_epsilon", "gb_radii", "gb_scales")
 
@@ -123,6 +122,8 @@ class Atoms(ReadOnlyArrays, Suggests):
         if self.sgb is not None:
             object.__setattr__(self, "sgb", self._checked_sgb())
         if self.virtual_sites is not None:
+            from .sites import VirtualSites
+
             arguments.instance("virtual_sites", self.virtual_sites, VirtualSites, "VirtualSites")
         object.__setattr__(self, "rigid_pairs", self._checked_pairs("rigid_pairs"))
         arguments.text("gb_radii_set", self.gb_radii_set)
@@ -168,6 +169,8 @@ class Atoms(ReadOnlyArrays, Suggests):
         The other bonds are left out, and residues numbered anew; a note tells how many atoms were taken. Raises
         InputError for other shapes, indices of no atom and atoms that are taken twice.
         """
+        from .joining import chosen_indices  # which most calls do without
+
         indices = chosen_indices(len(self), which)
         places = np.full(len(self), -1, np.int32)
         places[indices] = np.arange(len(indices))
@@ -198,6 +201,8 @@ class Atoms(ReadOnlyArrays, Suggests):
         """
         if not isinstance(other, Atoms):
             return NotImplemented
+        from .joining import joined
+
         first, second, notes = _of_one_set(self, other)
         together = Atoms(**joined(first, second))
         return noted(together, (*together.notes, *notes)) if notes else together
@@ -497,6 +502,8 @@ def selection(atoms: Atoms | Labels, text: str, positions: ArrayLike | None = No
     >>> pele_ocl.selection(atoms, "backbone and resid 2").nonzero()[0]
     array([12, 14, 20, 21])
     """
+    from .selection import Selection
+
     return Selection(text).mask(selectable(atoms, positions))
 
 
@@ -507,6 +514,8 @@ def selectable(atoms: Atoms | Labels, positions: ArrayLike | None = None) -> Sel
 
     Raises InputError for positions of other atoms.
     """
+    from .selection import SelectableAtoms
+
     if not isinstance(atoms, Labels):
         arguments.instance("atoms", atoms, Atoms, "Atoms, or Labels,")
     there = None if positions is None else arguments.positions_of(positions)

@@ -19,15 +19,16 @@ from ..common.modules import takes, with_words
 from ..common.notes import note
 from ..common.variant import Progress
 from ..contract import of_structure
+from ..energy.options import require_near
 from ..energy.restraints import Held, Texts
+from ..energy.result import terms_listed
 from ..energy.terms import Term
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.checks import Checks
 from ..jobs.doors import Door
 from ..jobs.journal import Journal
 from ..jobs.running import run_with
-from ..jobs.shards import Shard
-from ..jobs.sharing import Place
+from ..jobs.shards import Place, Shard
 from .amounts import notes_of_reports, steps_of
 from .files import TRAJECTORIES, TRAJECTORIES_OF
 from .result import Part, Simulated, SimulateResult
@@ -85,7 +86,7 @@ def simulate(
     fixed_radii: bool = False,
     one_four: Literal["scale", "exclude"] = "scale",
     cutoff: float | None = None,
-    only_terms: Sequence[str] | None = None,
+    only_terms: Sequence[str] | str | None = None,
     variant: str = "auto",
     precision: str = "float32",
     device: Device | int | str | None = None,
@@ -161,6 +162,7 @@ def simulate(
     if replicas_per_device is not None:
         whole_number("replicas_per_device", replicas_per_device, least=1)
     door = Door.of("simulate", words, model, device)
+    require_near(cutoff)
     solvent = door.model
     if temperatures is not None:
         temperatures = list(temperatures_of(temperatures))
@@ -185,7 +187,8 @@ def simulate(
         "integrator": integrator, "constraints": constraints, "hydrogen_mass": hydrogen_mass,
         "exchange_every": exchange_every, "anneal": anneal, "remove_motion": None if is_removed else False,
         "first_replica": first_replica, "frozen": frozen, "terms": terms, "one_four": one_four, "cutoff": cutoff,
-        "only_terms": only_terms, "variant": variant, "precision": precision, "device": device, "model": solvent,
+        "only_terms": terms_listed(only_terms),
+        "variant": variant, "precision": precision, "device": device, "model": solvent,
     }  # fmt: skip
     structures = tuple(of if isinstance(of, Atoms) else Path(file_path(of)) for of in listed)
     files = tuple(of for of in structures if isinstance(of, Path))

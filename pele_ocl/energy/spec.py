@@ -10,10 +10,9 @@ from typing import Any, Literal
 import numpy as np
 
 from ..atoms import Atoms
-from ..common.errors import InputError, KeywordError
+from ..common.errors import KeywordError
 from ..common.inputfile import InputFile
 from ..common.notes import note
-from ..grid import FARTHEST
 from ..jobs.evaluation import Evaluation, EvaluationSpec, Progress, Table
 from ..jobs.facts import (
     accuracy_facts,
@@ -46,9 +45,10 @@ from ..jobs.texts import (
     residue_table,
 )
 from ..results import TermBatch
+from .options import require_near
 from .plan import Energy
-from .result import ALL_TERMS, EnergyBatch, EnergyResult
-from .term_set import GROUPS, has_radii, summary
+from .result import EnergyBatch, EnergyResult, terms_listed
+from .term_set import has_radii, summary
 from .variants import VARIANTS
 
 
@@ -91,13 +91,8 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
     def __post_init__(self) -> None:
         if self.fixed_radii and not self.gradient:
             raise KeywordError("`fixed_radii` is about the gradient, which is left out; leave out one of the two")
-        if self.cutoff is not None and self.cutoff > FARTHEST:
-            raise InputError(f"the cutoff is {self.cutoff:g} A; a distance of at most {FARTHEST:g} A is needed")
-        unknown = next((name for name in self.terms or () if name not in (*ALL_TERMS, *GROUPS)), None)
-        if unknown is not None:
-            raise InputError(
-                f"there is no term {unknown!r}; choose of {', '.join(ALL_TERMS)}; {', '.join(GROUPS)} stand for several"
-            )
+        require_near(self.cutoff)
+        terms_listed(self.terms)
 
     def plan(self, atoms: Atoms, gradient: bool, per_atom: bool) -> Energy:
         """Plan the evaluation of atoms; a gradient holds Born radii that the model has no derivative of."""

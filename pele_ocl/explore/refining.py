@@ -26,7 +26,7 @@ from ..jobs.outputs import expanded
 from ..jobs.provenance import Provenance
 from ..jobs.records import Record
 from ..jobs.running import run_with
-from ..jobs.sharing import Place
+from ..jobs.shards import Place
 from ..jobs.texts import counted, lines_of
 from ..minimize.result import UNIT, masked
 from ..minimize.running import described_by

@@ -8,23 +8,24 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import index
 from os import PathLike
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
 from ..atoms import Atoms, Floats
 from ..common.inputfile import InputFile, NoFile, read_file
 from ..common.notes import with_notes
-from ..formats import require_table_suffix, write_table
 from ..gb_models.solvent_model import SolventModel
 from ..reading import Models, MoleculeRead, Reading, require_lennard_jones
-from ..report import Column, Report
 from ..results import TermBatch, TermResult
 from .checks import Checks
 from .facts import facts_of_plan, notes_of
 from .records import Kind, Record, entries
 from .spec import StructurePath, StructureSpec
 from .texts import UNIT
+
+if TYPE_CHECKING:
+    from ..report import Report
 
 R = TypeVar("R", bound=TermResult)
 Progress = Callable[[float], None]
@@ -94,6 +95,8 @@ class Evaluation(Generic[R]):
 
     def table(self) -> Report:
         """Return a row for each model: its energies, kcal/mol, or why it failed."""
+        from ..report import Column, Report
+
         rows = [(number, of) for number, of in self.rows()] if self.numbers else [(1, self.first)]
         names = list(self.first.energy) if self.first.terms.names else []
         columns: dict[str, Any] = {"model": np.array([number for number, _ in rows])}
@@ -114,6 +117,8 @@ class Evaluation(Generic[R]):
 
         Raises FormatError for another suffix, or a file that cannot be written.
         """
+        from ..formats import require_table_suffix, write_table
+
         require_table_suffix(path)
         write_table(path, *self._spec.table_of(self, call, str(path).lower().endswith(".h5")))
 

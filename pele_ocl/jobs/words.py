@@ -17,8 +17,7 @@ from ..forcefield import ForceField
 from ..gb_models.solvent_model import SolventModel
 from ..ligand import Hydrogens
 from ..reading import LigandGiven, Reading
-from .shards import Shard
-from .structures import Run
+from .shards import Run, Shard
 
 Path_: TypeAlias = str | PathLike[str]
 Paths: TypeAlias = Path_ | Sequence[Path_]

@@ -9,7 +9,8 @@ from ..atoms import Atoms
 from ..common.inputfile import InputFile
 from ..formats.assembly import model_note
 from ..formats.registry import StructureFormat, is_structure, structure_format
-from .molecule import Hydrogens, Ligand, count_molecules
+from .molecule import Ligand, count_molecules
+from .settings import Hydrogens
 
 
 def read_sdf(

@@ -19,8 +19,7 @@ from ..energy import Term
 from ..energy.restraints import Held, Texts
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.provenance import Provenance
-from ..jobs.shards import Shard
-from ..jobs.sharing import Place
+from ..jobs.shards import Place, Shard
 from .many import EachOptions, minimize_all
 from .minimizer import Minimizer, Watch
 from .options import METHODS, tolerance_of
@@ -157,9 +156,10 @@ def minimize(
         >>> result.converged, bool(result.total < result.energy_before.total)
         (True, True)
     """
+    from ..energy.result import terms_listed
     from ..trajectories.given import FrameOptions
     from .conformations import Frames
-    from .running import Run, described_by, terms_listed
+    from .running import Run, described_by
     from .spec import MinimizeSpec
 
     taken: OpensFrames | None = None

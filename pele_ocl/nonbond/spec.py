@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..atoms import Atoms, Floats
+from ..atoms import Atoms, Floats, exclusions
 from ..common.errors import InputError
 from ..common.inputfile import InputFile
 from ..common.notes import note
@@ -37,7 +37,6 @@ from ..jobs.texts import (
 from ..pairs import (
     Pairs,
     all_pairs,
-    exclusions,
     internal_dielectrics,
     pairs_split,
     pairs_within,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from numpy.typing import ArrayLike
 
@@ -113,7 +113,7 @@ def potmap(
     trajectory: Trajectory | Paths | OpensFrames | None = None,
     frames: FrameWords = None,
     topology: Path_ | None = None,
-    image: Image = "auto",
+    image: Image | None = None,
     align: Selection | bool = False,
     at_atoms: Selection | None = None,
     output: Path_ | Sequence[Path_] = (),
@@ -218,13 +218,9 @@ def potmap(
     if isinstance(what, Atoms) and read:
         given_molecule(what, reading, read)  # which refuses it
     reads = reading_of(reading, read)
-    first = (
-        None
-        if isinstance(what, Atoms)
-        else FrameOptions.of_files(
-            trajectory, frames, reads.select, topology, None if arguments.is_among(image, ("auto",)) else image
-        )
-    )
+    first = None
+    if not isinstance(what, Atoms):
+        first = FrameOptions.of_files(trajectory, frames, reads.select, topology, image)
     if first is not None:  # whose first frame has the positions of a topology
         trajectory = first
         reads = replace(reads, trajectory=first, select=None if topology is not None else reads.select)
@@ -233,15 +229,15 @@ def potmap(
         pictures, unit_of_files, call,
     )  # fmt: skip
     over = None
-    if trajectory is None:
+    if trajectory is None or (isinstance(trajectory, list | tuple) and not trajectory):
         given = {"frames": frames, "topology": topology, "at_atoms": at_atoms}
         named = [name for name, value in given.items() if value is not None]
-        named += [] if arguments.is_among(image, ("auto",)) else ["image"]
+        named += ["image"] if image is not None else []
         named += ["align"] if align is not False else []
         if named:
-            raise KeywordError(f"`{named[0]}` is about a trajectory; give one with `trajectory`")
+            raise KeywordError(f"`{named[0]}` is about a trajectory; give one as `trajectory`")
     else:
-        over = _over(trajectory, frames, topology, image, align, at_atoms)
+        over = _over(cast(Any, trajectory), frames, topology, image or "auto", align, at_atoms)
         _check_over(spec, at_atoms is not None)
     if options.field and models == "all":
         raise KeywordError('choose one of `field` and `models="all"`')

@@ -18,7 +18,7 @@ from ..jobs.outputs import expanded
 from ..jobs.provenance import Provenance
 from ..jobs.records import Record
 from ..jobs.running import run_with
-from ..jobs.sharing import HERE
+from ..jobs.shards import HERE
 from ..minimize.result import CONVERGED
 from ..minimize.running import tell_findings
 from ..minimize.targets import OutputTargets, files_of_other_run, refuse_files_of

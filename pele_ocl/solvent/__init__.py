@@ -11,26 +11,25 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from ..atoms import Atoms
 from ..common.arguments import checked
 from ..common.errors import refuse_for_atoms
-from ..common.modules import make_callable, takes
-from ..common.variant import Progress
-from ..gb_models.solvent_model import SolventModel
-from .error import RadiusError
-from .plan import Solvent
-from .result import SolventBatch, SolventResult
-from .variants import VARIANTS, choose_variant
+from ..common.modules import lazy_names, make_callable, takes
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the same names as below, for checkers and editors
     from typing_extensions import Unpack
 
+    from ..common.variant import Progress
+    from ..gb_models.solvent_model import SolventModel
     from ..jobs.words import EvaluationWords, SolventWords
     from ..opencl.device import Device
+    from .error import RadiusError
+    from .plan import Solvent
+    from .result import SolventBatch, SolventResult
+    from .variants import VARIANTS, choose_variant
 
 __all__ = [
     "VARIANTS",
     "RadiusError",
     "Solvent",
     "SolventBatch",
-    "SolventModel",
     "SolventResult",
     "choose_variant",
     "solvent",
@@ -109,6 +108,8 @@ def solvent(
     if isinstance(atoms, Atoms):
         refuse_for_atoms(models=models != "one", per_residue=per_residue, strict=strict)
     if isinstance(atoms, Atoms) and not words and not isinstance(model, int):
+        from .plan import Solvent
+
         start = time.perf_counter()
         plan = Solvent(
             atoms, variant=variant, precision=precision, device=device, model=model, accuracy=accuracy, energy=energy
@@ -122,6 +123,8 @@ def solvent(
     if isinstance(atoms, Atoms):
         door.require_atoms()
         if door.frames:
+            from .plan import Solvent
+
             return door.over(
                 Solvent(atoms, variant=variant, precision=precision, device=device, model=door.model, accuracy=accuracy)
             )
@@ -140,5 +143,16 @@ def solvent(
         spec, atoms, alone=alone
     )
 
+
+if not TYPE_CHECKING:  # names by the file that has them
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "error": "RadiusError",
+            "plan": "Solvent",
+            "result": "SolventBatch SolventResult",
+            "variants": "VARIANTS choose_variant",
+        },
+    )
 
 make_callable(__name__)
