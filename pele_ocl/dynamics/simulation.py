@@ -324,6 +324,13 @@ class Simulation(Suggests):
         """Make so many steps of all replicas, with the exchanges that fall due. Returns the simulation.
 
         What was written before is taken up first. An interrupted run ends after a whole step.
+
+        >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+        >>> simulation = pele_ocl.Simulation(atoms, replicas=2, temperature=300)
+        >>> simulation.run(10)
+        Simulation(2 replicas after 10 steps, on ...)
+        >>> np.asarray(simulation.positions).shape, simulation.steps_made.tolist()
+        ((2, 33, 3), [10, 10])
         """
         whole_number("steps", steps, most=MOST_STEPS - self.steps)
         self._catch_up()

@@ -50,6 +50,10 @@ class Ensemble:
     and `frozen` are Columns. `state` is for other rooms of the package, and not stable.
 
     Raises InputError for options that do not exist, DeviceMemoryError where the device has no room for all rows.
+
+    >>> ensemble = pele_ocl.Ensemble([pele_ocl.read("data/structures/trialanine.pdb")] * 2)
+    >>> ensemble.evaluate().energies.round(1).tolist()
+    [-135.5, -135.5]
     """
 
     def __init__(

@@ -40,6 +40,11 @@ class Minimizer(Suggests):
     protocol : the method, the bounds and the rounds as they were chosen, the atoms that move, and what is held
 
     It pickles by its atoms and options, as plans do.
+
+    >>> minimizer = pele_ocl.Minimizer(pele_ocl.read("data/structures/trialanine.pdb"), max_iterations=5)
+    >>> result = minimizer.minimize()
+    >>> result.converged, bool(result.total < result.energy_before.total)
+    (True, True)
     """
 
     @former_keywords(largest="max_gradient", energy_change="energy_tolerance", restore="bond_repair")

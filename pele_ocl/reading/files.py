@@ -90,6 +90,11 @@ def read(
     Returns Atoms in the order of the file. Raises FormatError if a file cannot be read, and ParameterError if the force
     field lacks a residue or an atom. Raises InputError for a force field that the file cannot take. A selection that
     cannot be read or takes no atom is an InputError, too.
+
+    >>> pele_ocl.read("data/structures/trialanine.pdb")
+    Atoms(33 atoms, 3 residues, 32 bonds, net charge +0.000 e)
+    >>> pele_ocl.read("data/structures/trialanine.pdb", select="resid 2:3", radii="mbondi2").gb_radii_set
+    'mbondi2'
     """
     chosen = select if without is None and only is None else selection_of(select, without, only)
     return read_chosen(
