@@ -45,7 +45,7 @@ class State:
 
     atoms, frozen, offsets : of each row, the last in A from the place that its molecule has on the device
     resident : the rows on the device; device, precision : of all
-    options : of `Energy`, for all rows
+    options : of `Energy`, for all rows; scales : if rows scale parameters
     failed, explained : sentences on rows that cannot be placed, or whose energies are no numbers, by their numbers
     moves : (n_rows,) how often the positions of each were changed; masks : how often frozen atoms were
     has_radii : (n_rows,) if rows have Born radii
@@ -60,7 +60,8 @@ class State:
         """
         from ..opencl.queue import Queue
 
-        self.atoms, self.device, self.options = atoms, device, options
+        self.atoms, self.device, self.scales = atoms, device, bool(options["scales"])
+        self.options = {name: value for name, value in options.items() if name != "scales"}
         self.precision: str = options["precision"]
         self.failed: dict[int, str] = {}
         systems = self._systems(errors)
@@ -85,7 +86,7 @@ class State:
             if id(atoms) not in found:
                 try:
                     energy = Energy(atoms, born="pairs", device=self.device, rebuild_sites=True, **self.options)
-                    found[id(atoms)] = System(energy, is_alone=len(self) == 1)
+                    found[id(atoms)] = System(energy, is_alone=len(self) == 1, is_scaled=self.scales)
                 except PeleError as error:
                     if errors == "raise":
                         raise InputError(f"row {k}: {error}" if len(self) > 1 else str(error)) from error

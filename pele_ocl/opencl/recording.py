@@ -103,9 +103,11 @@ class RecordingQueue(Queue):
     """A queue that keeps what it is given, for one molecule: regions of a large buffer, and rows of tables.
 
     homes : where the regions are on the device
+    owns_parameters : whether each structure has charges, wells and heights of torsions of its own
     """
 
     is_shared: bool = True
+    owns_parameters: bool = False
     pieces: list[BufferPiece] = field(default_factory=list)
     homes: WeakSet[Home] = field(default_factory=WeakSet)
     # By the number of the array, which its piece keeps alive.
@@ -122,6 +124,9 @@ class RecordingQueue(Queue):
     def upload_each(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
         array = np.ascontiguousarray(values, dtype or self.dtype)
         return cast(Buffer, self._piece(BufferPiece(max(array.itemsize, array.nbytes), array.dtype, array)))
+
+    def upload_parameters(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
+        return self.upload_each(values, dtype) if self.owns_parameters else self.upload(values, dtype)
 
     def cached(self, key: Hashable, make: Callable[[], ArrayLike]) -> Buffer:
         return self.upload(make())
