@@ -156,7 +156,10 @@ _HOMES = {
     "dynamics.result": ("SimulateResult",),
     "dynamics.run": ("simulate",),
     "energy": ("Energy", "EnergyBatch", "EnergyResult"),
-    "energy.terms": ("CenterRestraint", "DistanceRestraint", "PositionalRestraint", "TorsionRestraint"),
+    "energy.terms": (
+        "CenterRestraint", "DistanceRestraint", "DistanceVariable", "GridBias", "GyrationVariable", "Metadynamics",
+        "PositionalRestraint", "RMSDVariable", "TorsionRestraint", "TorsionVariable",
+    ),
     "energy.spec": ("EnergySpec",),
     "nonbond.spec": ("NonbondSpec",),
     "solvent.spec": ("SolventSpec",),

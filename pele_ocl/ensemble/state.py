@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..atoms import Atoms, Floats
 from ..common.arguments import described, numbers
 from ..common.errors import InputError, PeleError
-from ..energy import Energy, EnergyBatch
+from ..energy import Energy, EnergyBatch, Term
 from ..energy.engine.rows import ResidentRows, Rows
 from ..energy.engine.system import System
 
@@ -106,6 +106,12 @@ class State:
         if system is None:
             raise InputError(self.failed[k])
         return system
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """Further terms of all rows."""
+        given = self.options["terms"]
+        return (given,) if isinstance(given, Term) else tuple(given)
 
     @property
     def energy_options(self) -> dict[str, Any]:
