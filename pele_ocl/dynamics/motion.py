@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Floats
 from ..energy.engine.rows import RowLaunches, Rows, joined
 from .bodies import MOST_MEMBERS, Body
+from .hamiltonians import Swaps, uninterrupted
 from .integrators import INTEGRATORS
 from .settings import Settings
 
@@ -143,6 +144,7 @@ class Motion:
         queue.write(self._of_ladders["row_of"], self._ladders.astype(np.int32))
         self._first_rows = queue.upload(self._ladders[:, 0], np.int32)
         self._exchange = queue.kernel("dynamics/exchange.cl", "exchange", **self.macros)
+        self._swaps = Swaps(self._ensemble, self._ladders) if self._settings.exchanges_hamiltonians else None
 
     @property
     def macros(self) -> dict[str, int]:
@@ -174,6 +176,9 @@ class Motion:
     def exchange(self, rows: Rows, number: int) -> None:
         """Start an exchange of temperatures; number : of the attempt, from 0"""
         self._resident.add_up(rows)
+        if self._swaps is not None:
+            self._exchange_hamiltonians(self._swaps, rows, number)
+            return
         n_ladders, n_rungs = self._ladders.shape
         arguments = dict(
             n_rungs=n_rungs, n_ladders=n_ladders, stopped=self.buffer("stopped"),
@@ -184,6 +189,33 @@ class Motion:
         )  # fmt: skip
         self._resident.queue.launch(self._exchange, (n_rungs // 2 + 1, n_ladders), (1, 1), arguments)
         self.launch([self.rescale], rows)
+
+    def _exchange_hamiltonians(self, swaps: Swaps, rows: Rows, number: int) -> None:
+        """Start an exchange of all that rows have of their own; forces follow."""
+        resident, queue, (n_ladders, n_rungs) = self._resident, self._resident.queue, self._ladders.shape
+        common: Arguments = dict(
+            n_rungs=n_rungs, n_ladders=n_ladders, number=number, energies=resident.energies_on_device,
+            before=swaps.before, partners=swaps.partners, row_of=self._of_ladders["row_of"],
+            scales=self.buffer("scales"),
+        )  # fmt: skip
+        decided: Arguments = dict(
+            seed=self._settings.seed, replicas=self.buffer("replicas"), first_rows=self._first_rows,
+            rung_of=self.buffer("rung_of"), temperatures=self.buffer("temperatures"), tried=self._of_ladders["tried"],
+            accepted=self._of_ladders["accepted"], attempts=self._attempts,
+        )  # fmt: skip
+
+        def launch(name: str, n_items: int, arguments: Arguments) -> None:
+            kernel = queue.kernel("dynamics/hamiltonians.cl", name, **self.macros)
+            queue.launch(kernel, (n_items, n_ladders), (1, 1), arguments)
+
+        with uninterrupted():
+            launch("pair_up", n_rungs, {**common, "stopped": self.buffer("stopped")})
+            swaps.swap(self.macros)
+            resident.evaluate(rows)
+            launch("decide", n_rungs // 2 + 1, {**common, **decided})
+            swaps.swap(self.macros)
+            self.launch([self.rescale], rows)
+            resident.launch(rows)
 
     @property
     def attempts(self) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,6 +28,7 @@ from . import checkpoint
 from .amounts import steps_of
 from .bodies import Body, masses_of
 from .files import CHECKPOINT, TRAJECTORIES, TRAJECTORIES_OF, SimulationFiles, names_of, require_no_run
+from .hamiltonians import reduced_energies
 from .hills import Hills, free_energy_of, variables_of
 from .integrators import INTEGRATORS
 from .motion import Motion
@@ -71,6 +72,8 @@ class Simulation:
     constraints : "hbonds" holds the bonds to hydrogen at the lengths of the force field
     hydrogen_mass : Da that hydrogens take from their neighbours, so that time steps may be longer
     exchange_every : steps between replica exchanges; successive replicas are a ladder over the temperatures
+    exchange : what replicas exchange: "temperature" alone, or "hamiltonian" for all that rows have of their own too, such
+        as scales, targets of restraints and biases; temperatures may then be equal, and say how many rungs there are
     anneal : points (n, 2) of time in ps and temperature in K, linear between them
     remove_motion : if the centre of mass is kept at rest; by default unless atoms are frozen or terms are added
     frozen : mask (n,) or indices of atoms that stay, in all replicas
@@ -96,6 +99,7 @@ class Simulation:
         constraints: str | None = None,
         hydrogen_mass: float | None = None,
         exchange_every: int | None = None,
+        exchange: Literal["temperature", "hamiltonian"] = "temperature",
         anneal: ArrayLike | None = None,
         remove_motion: bool | None = None,
         frozen: ArrayLike | None = None,
@@ -108,7 +112,7 @@ class Simulation:
             temperature=ROOM if temperature is None else temperature, timestep=timestep, friction=friction, seed=seed,
             integrator=integrator,
             constraints=constraints, hydrogen_mass=hydrogen_mass, exchange_every=exchange_every, anneal=anneal,
-            remove_motion=remove_motion, first_replica=first_replica,
+            exchange=exchange, remove_motion=remove_motion, first_replica=first_replica,
         )  # fmt: skip
         self.settings = Settings.checked(**given)
         self._given = copy.deepcopy(given)
@@ -490,6 +494,22 @@ class Simulation:
         terms = self.term_energies
         found: Floats = terms.values[:, [name in names for name in terms.names]].sum(axis=1)
         return found
+
+    @locked
+    def u_kn(self) -> Floats:
+        """Reduced energies U / (k_B T) of all replicas in the states of all replicas, (n_rows, n_rows), for MBAR.
+
+        A state is a temperature with all that rows have of their own: scales, restraints, biases. States are the first
+        index, in the order of rows, or of the rungs of ladder after ladder where there are exchanges. Infinity stands
+        for energies that are no numbers. Each state costs an evaluation of all rows.
+
+        Raises InputError where replicas are of several molecules, or some failed.
+        """
+        self._catch_up()
+        order = np.arange(len(self))
+        if self.settings.exchange_every is not None:
+            order = self._motion.read("row_of").ravel()
+        return reduced_energies(self.ensemble, np.asarray(self.temperatures), order)
 
     @locked
     def variables(self, name: str) -> Floats:
