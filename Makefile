@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-intel test-all test-devices lint docs site dist plot intel performance clean
+.PHONY: demo test test-intel test-all test-devices lint docs site dist recipe pictures plot intel performance clean
 
 demo: $(VENV)/.installed
 	@printf '\n$$ pele-ocl devices\n'
@@ -62,6 +62,12 @@ dist: $(VENV)/.dist
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation --outdir dist
 	$(BIN)/python -m twine check --strict dist/*
+
+# Version and hash of the sdist in `dist` into the conda recipe, for a release.
+recipe:
+	sdist=$$(ls dist/pele_ocl-*.tar.gz) && version=$${sdist#dist/pele_ocl-} && \
+	hash=$$(sha256sum "$$sdist" | cut -d' ' -f1) && \
+	sed -i -e "s/version: \".*\"/version: \"$${version%.tar.gz}\"/" -e "s/sha256: \".*\"/sha256: \"$$hash\"/" .conda/recipe.yaml
 
 # The tables and charts of docs/performance.md, on this machine's CPU; a quarter of an hour on two cores.
 MACHINE ?= two Zen 4 cores with AVX-512

@@ -110,6 +110,8 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .pairs import read_pairs as read_pairs
     from .pairs import without_bonded as without_bonded
     from .pairs import write_pairs as write_pairs
+    from .parametrize import ParametrizeResult as ParametrizeResult
+    from .parametrize import parametrize as parametrize
     from .pb import PBIon as PBIon
     from .pb import PBLevelResult as PBLevelResult
     from .pb import PBModel as PBModel
@@ -130,6 +132,11 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .rescore import RescoreResult as RescoreResult
     from .rescore import rescore as rescore
     from .sampling import sample as sample
+    from .screen import Scored as Scored
+    from .screen import Screener as Screener
+    from .screen import ScreenResult as ScreenResult
+    from .screen import screen as screen
+    from .screen.spec import ScreenSpec as ScreenSpec
     from .solvent import Solvent as Solvent
     from .solvent import SolventBatch as SolventBatch
     from .solvent import SolventResult as SolventResult
@@ -187,11 +194,14 @@ _HOMES = {
         "AllPairs", "PairList", "all_pairs", "internal_dielectrics", "pairs_split", "pairs_within", "read_pairs",
         "without_bonded", "write_pairs",
     ),
+    "parametrize": ("ParametrizeResult",),
     "pb": ("PBIon", "PBLevelResult", "PBModel", "PBResult", "PoissonBoltzmann"),
     "potmap": ("Potmap", "PotmapResult", "potentials_over", "potmap_over"),
     "reading": ("read",),
     "relax": ("RelaxBatch", "RelaxResult", "Relaxer"),
     "sampling": ("sample",),
+    "screen": ("Scored", "Screener", "ScreenResult"),
+    "screen.spec": ("ScreenSpec",),
     "solvent": ("Solvent", "SolventBatch", "SolventResult"),
     "painting": ("draw_surface", "write_page"),
     "trajectories": ("batches_over", "energy_over", "read_conformations", "trajectory"),
@@ -206,10 +216,12 @@ _CALLED = (
     "mapmath",
     "minimize",
     "nonbond",
+    "parametrize",
     "pb",
     "potmap",
     "relax",
     "rescore",
+    "screen",
     "solvent",
     "view",
 )  # packages that are functions, too

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from .common.errors import InputError
 from .common.notes import one_line
-from .formats.tables import write_table
 
 __all__ = ["Column", "Report", "Reported", "text_table"]
 
@@ -94,6 +93,8 @@ class Report:
 
         Raises FormatError for an unknown suffix or a file that cannot be written.
         """
+        from .formats.tables import write_table
+
         write_table(path, self._arrays, self._units, self.facts, inputs)
 
     @property

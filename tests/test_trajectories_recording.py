@@ -28,13 +28,13 @@ from trajectory_helpers import moving, write_trajectory
 
 import pele_ocl
 from pele_ocl import Energy, FormatError, Nonbond, PairList, PositionalRestraint, energy_over, trajectory
+from pele_ocl.common.rate import Rate
 from pele_ocl.formats import SparseFile
 from pele_ocl.trajectories import streaming
 from pele_ocl.trajectories.energies import recorded
 from pele_ocl.trajectories.fingerprints import sha256_of
 from pele_ocl.trajectories.recording import RECORDERS, text
 from pele_ocl.trajectories.streaming import FrameResults
-from pele_ocl.trajectories.tally import Rate
 
 ROOT = Path(__file__).parent.parent
 SUFFIXES = tuple(RECORDERS)

@@ -303,7 +303,7 @@ OF_THE_PROGRAM = ("check_targets", "launches", "part", "put_targets", "runs_firs
 # Take objects of other libraries, or seconds.
 APART = (
     pele_ocl.from_openmm, pele_ocl.from_parmed, pele_ocl.from_mdanalysis, pele_ocl.from_rdkit, pele_ocl.prepare,
-    pele_ocl.check_kernel, pele_ocl.read_ligands,
+    pele_ocl.check_kernel, pele_ocl.read_ligands, pele_ocl.parametrize,
 )  # fmt: skip
 # Warn, and call the present names.
 FORMER = (pele_ocl.Atoms.from_openmm, pele_ocl.Atoms.from_parmed, pele_ocl.Atoms.from_mdanalysis)

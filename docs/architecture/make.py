@@ -26,7 +26,7 @@ BOXES: dict[str, tuple[float, float, str, str]] = {
     "trajectories": (0, 0.9, "trajectories", "frames in pieces, records"),
     "energy": (0, 0.9, "energy", "all terms and the gradient"),
     "ase": (2, 0.9, "ase jax torch", "ASE, JAX, torch"),
-    "rescore": (0, 0.9, "rescore", "poses of PELE's runs"),
+    "rescore": (0, 0.9, "rescore screen", "runs of PELE; screens"),
     "explore": (0, 0.9, "explore", "moves; poses ranked"),
     "relax": (0, 0.9, "relax", "predicted models"),
     "ensemble": (2, 0.9, "ensemble", "rows that live on a device"),
@@ -42,7 +42,10 @@ BOXES: dict[str, tuple[float, float, str, str]] = {
     "painting": (2, 0.9, "painting", "surfaces, pages, scenes"),
     "reference": (3, 0.9, "reference", "the definitions, in NumPy"),
     "opencl": (0, 0.9, "opencl", "devices, kernels, launches"),
-    "files and jobs": (2.35, 1.9, "formats forcefield interop ligand mapmath pairs reading jobs report results", ""),
+    "files and jobs": (
+        2.35, 1.9,
+        "formats forcefield interop ligand mapmath pairs parametrize reading jobs report results", "",
+    ),
     "molecules and models": (
         2.15, 2.7,
         "atoms contract grid sampling gb_models potential_model pb_model units", "",

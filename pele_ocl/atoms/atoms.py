@@ -18,19 +18,18 @@ from .bonded import Bonded
 from .close_pairs import close_pair
 from .combining import RULES, Combining
 from .default_radii import DefaultRadii
-from .indexing import chosen_indices
-from .joining import joined
 from .labels import Floats, Ints, Labels, Strings, labels_of
 from .radii import PDB2PQR_SETS, RADII_SETS, elements_of, no_scales_note, radii_set, tidy_set
-from .selection import SelectableAtoms, Selection
-from .sites import VirtualSites
-from .undone import UndonePairs
 
 if TYPE_CHECKING:
     from MDAnalysis import AtomGroup, Universe
     from openmm import System
     from openmm.app import Topology
     from parmed import Structure as ParmedStructure
+
+    from .selection import SelectableAtoms
+    from .sites import VirtualSites
+    from .undone import UndonePairs
 
 _PARAMETERS = ("lj_sigma", "lj_epsilon", "gb_radii", "gb_scales")
 
@@ -118,6 +117,8 @@ class Atoms(ReadOnlyArrays):
         if self.sgb is not None:
             object.__setattr__(self, "sgb", self._checked_sgb())
         if self.virtual_sites is not None:
+            from .sites import VirtualSites
+
             arguments.instance("virtual_sites", self.virtual_sites, VirtualSites, "VirtualSites")
         object.__setattr__(self, "rigid_pairs", self._checked_pairs("rigid_pairs"))
         arguments.text("gb_radii_set", self.gb_radii_set)
@@ -163,6 +164,8 @@ class Atoms(ReadOnlyArrays):
         The other bonds are left out, and residues numbered anew; a note tells how many atoms were taken. Raises
         InputError for other shapes, indices of no atom and atoms that are taken twice.
         """
+        from .joining import chosen_indices  # which most calls do without
+
         indices = chosen_indices(len(self), which)
         places = np.full(len(self), -1, np.int32)
         places[indices] = np.arange(len(indices))
@@ -193,6 +196,8 @@ class Atoms(ReadOnlyArrays):
         """
         if not isinstance(other, Atoms):
             return NotImplemented
+        from .joining import joined
+
         first, second, notes = _of_one_set(self, other)
         together = Atoms(**joined(first, second))
         return noted(together, (*together.notes, *notes)) if notes else together
@@ -452,6 +457,8 @@ def selection(atoms: Atoms | Labels, text: str, positions: ArrayLike | None = No
     Raises InputError for a text that is no selection, with the place of the wrong word, or chooses no atom. If it names
     labels, types or positions that the atoms lack, InputError says so.
     """
+    from .selection import Selection
+
     return Selection(text).mask(selectable(atoms, positions))
 
 
@@ -462,6 +469,8 @@ def selectable(atoms: Atoms | Labels, positions: ArrayLike | None = None) -> Sel
 
     Raises InputError for positions of other atoms.
     """
+    from .selection import SelectableAtoms
+
     if not isinstance(atoms, Labels):
         arguments.instance("atoms", atoms, Atoms, "Atoms, or Labels,")
     there = None if positions is None else arguments.positions_of(positions)

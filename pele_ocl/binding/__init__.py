@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..atoms import Atoms
 from ..common.arguments import array, checked, file_path, file_paths, flag
 from ..common.errors import InputError, KeywordError
-from ..common.inputfile import InputFile, read_file
-from ..common.modules import lazy_names, make_callable
+from ..common.inputfile import NoFile, read_file
+from ..common.modules import lazy_names, make_callable, takes
 from ..common.notes import heard_notes
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.doors import Door, paths_of
@@ -30,6 +30,9 @@ from .spec import BindingFiles, BindingSpec
 from .statistics import Spread, spread_of
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ..jobs.words import ProgressWords
     from ..opencl.device import Device
 
 __all__ = [
@@ -57,6 +60,7 @@ Path_ = str | PathLike[str]
 Paths = Path_ | Sequence[Path_]
 
 
+@takes("object", "reading", "solvent", "trajectory", "run")
 @checked
 def binding(
     complex: Atoms | Path_ | Sequence[Path_],
@@ -91,7 +95,7 @@ def binding(
     device: Device | int | str | None = None,
     model: SolventModel | int | None = None,
     strict: bool = False,
-    **words: Any,
+    **words: Unpack[ProgressWords],
 ) -> Any:
     """Binding energy of a complex: its energy less the energies of its receptor and its ligand.
 
@@ -174,7 +178,7 @@ def binding(
         if isinstance(complex, Atoms):
             if about := sorted(door.given & {"reading", *(of.name for of in fields(Reading))} - {"trajectory"}):
                 raise KeywordError(f"Atoms are given; `{about[0]}` is about files, whose path is then needed")
-            molecule = MoleculeRead(InputFile(Path("Atoms"), b""), door.model.choose_radii(complex))
+            molecule = MoleculeRead(NoFile(), door.model.choose_radii(complex))
         else:
             molecule = spec.molecule(read_file(complex))  # type: ignore[arg-type]
         results = spec.evaluate(molecule, run)

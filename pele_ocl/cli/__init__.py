@@ -14,11 +14,18 @@ import click
 
 from ..common.errors import INTERRUPTED, KernelBuildError, PeleError, printable, shortened, worded
 from ..common.installation import installed_version
-from ..common.notes import heard_notes
 from ..common.paths import why_unreadable
-from .clock import process_start
-from .command import DEBUG, HEARD, spelling
-from .terminal import compiling_said_once, note, notes_on_stderr, one_line, open_standard_streams, warnings_as_notes
+from .command import DEBUG, spelling
+from .terminal import (
+    begin,
+    compiling_said_once,
+    note,
+    notes_on_stderr,
+    one_line,
+    open_standard_streams,
+    process_start,
+    warnings_as_notes,
+)
 
 # Each command is loaded when it is called; its module and the command have one name.
 COMMANDS = {
@@ -31,6 +38,7 @@ COMMANDS = {
     "explore": "Explore how a ligand binds as PELE's CONTROL file says: perturb, move, minimise, Metropolis.",
     "ions": "Put ions around the molecule in IN.",
     "kernel": "Print the kernel NAME of a ladder, such as potmap/gather, or list them all.",
+    "ligand": "Give small molecules parameters, and write them for OpenMM, AMBER's programs and PELE.",
     "mapmath": "Add and subtract maps, point by point: A - B, A + B + C.",
     "merge": "Put the results of all shards together.",
     "minimize": "Relax the structures in IN: move their atoms to a minimum of their energy.",
@@ -43,6 +51,7 @@ COMMANDS = {
     "relax": "Relax predicted models as AlphaFold does, and report what was wrong before and after.",
     "rescore": "Compute total and binding energies of all poses of a PELE run, beside PELE's own, and their ranks.",
     "sample": "Interpolate values of MAP at POINTS, linearly.",
+    "screen": "Refine molecules in a receptor, score each by MM/GBSA, and rank them.",
     "simulate": "Simulate many replicas of the structures in IN at once, in implicit solvent.",
     "solvent": "Compute Born radii and implicit-solvent energy of the molecule in IN.",
     "tune": "Measure which variants and tile sizes are best on a device, and remember them for `auto`.",
@@ -56,7 +65,7 @@ class Commands(click.Group):
     def main(self, args: Sequence[str] | None = None, *more: Any, **extra: Any) -> Any:
         if args is None:  # called as a program, not from one
             open_standard_streams()
-        extra.setdefault("obj", process_start() if args is None else time.perf_counter())
+        begin(process_start() if args is None else time.perf_counter())
         return super().main(args, *more, **extra)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -92,8 +101,7 @@ class Commands(click.Group):
 def errors_as_sentences(ctx: click.Context) -> Iterator[None]:
     """Turn what a command raises into one line on stderr and exit code 1, and warnings into notes."""
     try:
-        with notes_on_stderr(spelling(ctx)), warnings_as_notes(), compiling_said_once(), heard_notes() as heard:
-            ctx.meta[HEARD] = heard
+        with notes_on_stderr(spelling(ctx)), warnings_as_notes(), compiling_said_once():
             yield
     except click.ClickException as error:
         vars(error)["message"] = shortened(printable(error.message))

@@ -52,7 +52,11 @@ class CallableModule(ModuleType):
     def __signature__(self) -> inspect.Signature:
         import inspect  # `import pele_ocl` does without it
 
-        return inspect.signature(self._function)
+        return inspect.signature(with_words(self._function))
+
+    @property
+    def __doc__(self) -> str | None:  # type: ignore[override]
+        return with_words(self._function).__doc__  # `help` shows the signature next
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         try:
@@ -64,9 +68,25 @@ class CallableModule(ModuleType):
 
 def make_callable(name: str) -> None:
     """Let a loaded module, given by its full name, be called as its function and described by its text."""
-    module = sys.modules[name]
-    module.__class__ = CallableModule
-    module.__doc__ = vars(module)[name.rpartition(".")[2]].__doc__  # with which help(module) opens
+    sys.modules[name].__class__ = CallableModule
+
+
+def takes(*groups: str) -> Callable[[T], T]:
+    """Say which groups of keywords a function takes as `**words`: keys of jobs.words."""
+
+    def mark(function: T) -> T:
+        vars(function)["_groups"] = groups
+        return function
+
+    return mark
+
+
+def with_words(function: T) -> T:
+    """Give a function that takes groups of keywords its whole signature, once it is asked for; return it."""
+    own = vars(function)
+    if "_groups" in own and "__signature__" not in own:
+        own["__signature__"] = public("jobs.words").signature_of(function, own["_groups"])
+    return function
 
 
 _public: list[Callable[[str], Any]] = []

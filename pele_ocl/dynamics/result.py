@@ -169,10 +169,10 @@ class SimulateResult(Reported):
             }
             yield Record(of.source or of.name, of.sha256, result)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the record of the structure; of several an object with a list of them, `structures`."""
+    def to_json(self) -> Any:
+        """Return the record of the structure; of several a list, which the command prints one a line."""
         records = [record.to_dict() for record in self.records()]
-        return records[0] if len(records) == 1 else {"schema": records[0]["schema"], "structures": records}
+        return records[0] if len(records) == 1 else records
 
     def save(self, path: str | PathLike[str]) -> None:
         """Copy all files of the run to another folder, which must not be there yet.

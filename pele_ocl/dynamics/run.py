@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from numpy.typing import ArrayLike
 
@@ -15,18 +15,20 @@ from ..atoms import Atoms
 from ..common.arguments import callback, checked, choice, described, file_path, flag, whole_number
 from ..common.errors import InputError, KeywordError, PeleError
 from ..common.inputfile import InputFile
+from ..common.modules import takes, with_words
 from ..common.notes import note
 from ..common.variant import Progress
 from ..contract import of_structure
+from ..energy.options import require_near
 from ..energy.restraints import Held, Texts
+from ..energy.result import terms_listed
 from ..energy.terms import Term
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.checks import Checks
 from ..jobs.doors import Door
 from ..jobs.journal import Journal
 from ..jobs.running import run_with
-from ..jobs.shards import Shard
-from ..jobs.sharing import Place
+from ..jobs.shards import Place, Shard
 from .amounts import notes_of_reports, steps_of
 from .files import TRAJECTORIES, TRAJECTORIES_OF
 from .result import Part, Simulated, SimulateResult
@@ -35,12 +37,16 @@ from .simulation import Simulation
 from .spec import SimulateSpec
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ..jobs.words import StructureWords
     from ..opencl.device import Device
 
 Structure = Atoms | str | PathLike[str]
 Watch = Callable[[Simulation], None]
 
 
+@takes("object", "reading", "solvent")
 @checked
 def simulate(
     what: Structure | Sequence[Structure],
@@ -80,7 +86,7 @@ def simulate(
     fixed_radii: bool = False,
     one_four: Literal["scale", "exclude"] = "scale",
     cutoff: float | None = None,
-    only_terms: Sequence[str] | None = None,
+    only_terms: Sequence[str] | str | None = None,
     variant: str = "auto",
     precision: str = "float32",
     device: Device | int | str | None = None,
@@ -88,7 +94,7 @@ def simulate(
     strict: bool = False,
     progress: Progress | None = None,
     watch: Watch | None = None,
-    **words: Any,
+    **words: Unpack[StructureWords],
 ) -> SimulateResult:
     """Simulate many replicas of structures at once in implicit solvent, and write them to a folder.
 
@@ -158,6 +164,7 @@ def simulate(
     door = Door.of("simulate", words, model, device)
     if unknown := {*door.frames, *(door.given & _NOT_HERE)}:
         raise KeywordError(f"`{min(unknown)}` is no keyword of simulate; leave it out")
+    require_near(cutoff)
     solvent = door.model
     if temperatures is not None:
         temperatures = list(temperatures_of(temperatures))
@@ -182,7 +189,8 @@ def simulate(
         "integrator": integrator, "constraints": constraints, "hydrogen_mass": hydrogen_mass,
         "exchange_every": exchange_every, "anneal": anneal, "remove_motion": None if is_removed else False,
         "first_replica": first_replica, "frozen": frozen, "terms": terms, "one_four": one_four, "cutoff": cutoff,
-        "only_terms": only_terms, "variant": variant, "precision": precision, "device": device, "model": solvent,
+        "only_terms": terms_listed(only_terms),
+        "variant": variant, "precision": precision, "device": device, "model": solvent,
     }  # fmt: skip
     structures = tuple(of if isinstance(of, Atoms) else Path(file_path(of)) for of in listed)
     files = tuple(of for of in structures if isinstance(of, Path))
@@ -199,6 +207,7 @@ def simulate(
     return _Run(spec, place, progress, watch).result()
 
 
+with_words(simulate)
 _NOT_HERE = frozenset(("output", "call", "keep"))  # words of other functions
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -22,13 +23,11 @@ from ..plan.plan import Plan
 from ..plan.selection import Automatic, check_plan_options
 from ..results import Terms
 from ..solvent.checks import born_radius_error, check_radii
-from ..solvent.error import RadiusCheck
 from ..tiles import Tiles
 from ..tiles.surface import check_surface, crowding
 from .born import check_born, chosen_born
 from .frozen import Frozen, check_in_place, frozen_atoms
 from .options import Options
-from .passes import AnyPasses
 from .result import EnergyBatch, EnergyResult
 from .sites import check_sites
 from .term_set import TermSet
@@ -38,6 +37,8 @@ from .variants import VARIANTS, choose_variant
 if TYPE_CHECKING:
     from ..opencl.device import Device
     from ..opencl.queue import Queue
+    from ..solvent.error import RadiusCheck
+    from .passes import AnyPasses
 
 
 class Energy(Plan[EnergyResult, EnergyBatch]):
@@ -100,7 +101,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         self.options = replace(options, chain=options.chain and self._contents.has_gb)
         self.model = model
         super().__init__(atoms, precision=precision, variant=variant, device=device, size=len(atoms), per_atom=per_atom)
-        passes = VARIANTS[self.variant].run
+        passes = VARIANTS[self.variant].run()
         machine = Machine.of(self.device, precision)
         self.layout = self._choice.applied(self.variant, passes.layout_for(machine, len(atoms)))
         self.frozen = frozen_atoms(atoms, frozen)
@@ -123,9 +124,14 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
                 "there are no energies of single atoms where some are frozen; leave out per_atom or frozen"
             )
         self._tiles = Tiles.of(atoms.positions, self.layout.tile, self.frozen).aligned(passes.row_tiles(self.layout))
-        self._check = RadiusCheck(atoms, self.model, self.device)
         self._frozen_part: Frozen | None = None
         self._encoding = Encoding.of(float(np.ptp(atoms.positions, axis=0).max()), self.device.has_float64)
+
+    @cached_property
+    def _check(self) -> RadiusCheck:
+        from ..solvent.error import RadiusCheck  # which radii that approximate alone need
+
+        return RadiusCheck(self.atoms, self.model, self.device)
 
     @property
     def holds_radii(self) -> bool:
@@ -158,7 +164,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
 
     def _make_passes(self, queue: Queue, m: int) -> AnyPasses:
         """Make the passes for up to m conformations, which leave out what frozen atoms give each other."""
-        tiles, kind = self._tiles, VARIANTS[self.variant].run
+        tiles, kind = self._tiles, VARIANTS[self.variant].run()
         leaves_out = kind.leaves_out and self.model.gb_model.is_pairwise
         if not (leaves_out and tiles.first_frozen < len(tiles)):
             return self._make_passes_of(queue, m, self._contents, None, self._encoding)
@@ -185,7 +191,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
     def _make_passes_of(
         self, queue: Queue, m: int, contents: TermSet, frozen: Frozen | None, encoding: Encoding
     ) -> AnyPasses:
-        passes = VARIANTS[self.variant].run(
+        passes = VARIANTS[self.variant].run()(
             queue, self.atoms, self._tiles, self.layout, self.options, self.model, encoding, contents, frozen,
             self.accuracy,
         )  # fmt: skip
@@ -256,6 +262,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
             born=self.born,
             accuracy=self.accuracy,
             error=error,
+            how=self._how,
         )
 
     def _batch(
@@ -280,4 +287,5 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
             born=self.born,
             accuracy=self.accuracy,
             error=error,
+            how=self._how,
         )

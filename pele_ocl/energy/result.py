@@ -2,20 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..atoms import Floats
+from ..common.arguments import texts
 from ..common.errors import InputError
 from ..contract import HasFindings
 from ..gb_models.solvent_model import SolventModel, surface_area
-from ..results import TermBatch, TermResult
-from ..solvent.error import RadiusError
+from ..results import Recorder, TermBatch, TermResult
+
+if TYPE_CHECKING:
+    from ..solvent.error import RadiusError
 
 PASS_TERMS = ("lennard_jones", "coulomb", "gb_pair", "gb_self", "nonpolar")  # those of the passes over pairs
 TERMS = ("lennard_jones", "lennard_jones_14", "coulomb", "coulomb_14", "gb_pair", "gb_self", "nonpolar")
 BONDED_TERMS = ("bond", "angle", "torsion", "improper", "urey_bradley", "cmap")
 ALL_TERMS = (*BONDED_TERMS, *TERMS)  # in the order of results
+# Names that stand for several terms.
+GROUPS = {"bonded": BONDED_TERMS, "nonbonded": TERMS[:4], "gb": ("gb_pair", "gb_self")}
+
+
+def terms_listed(terms: str | Sequence[str] | None) -> list[str] | None:
+    """List names of terms, given one by one or with commas, in which blanks may replace underscores.
+
+    Raises InputError, before any file is read, for a name that no atoms have a term of.
+    """
+    if terms is None:
+        return None
+    given = terms.split(",") if isinstance(terms, str) else texts("only_terms", terms)
+    names = ["_".join(name.split()) for name in given]
+    unknown = next((name for name in names if name not in (*ALL_TERMS, *GROUPS)), None)
+    if unknown is not None:
+        raise InputError(
+            f"there is no term {unknown!r}; choose of {', '.join(ALL_TERMS)}; {', '.join(GROUPS)} stand for several"
+        )
+    return names
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -39,6 +62,11 @@ class EnergyResult(HasFindings, TermResult):
     born: str
     accuracy: float | None = None
     error: RadiusError | None = None
+
+    def _spec(self) -> Recorder:
+        from .spec import EnergyOfPlan
+
+        return EnergyOfPlan.of(self)
 
     @property
     def surface_area(self) -> float:
@@ -64,13 +92,16 @@ class EnergyBatch(TermBatch[EnergyResult]):
     """
 
     model: SolventModel
-    positions: Floats
     gradients: Floats | None
     born_radii: Floats
     born: str
-    errors: Mapping[int, str] = field(default_factory=dict)
     accuracy: float | None = None
     error: RadiusError | None = None
+
+    def _spec(self) -> Recorder:
+        from .spec import EnergyOfPlan
+
+        return EnergyOfPlan.of(self)
 
     def _member(self, i: int) -> EnergyResult:
         return EnergyResult(
@@ -87,4 +118,5 @@ class EnergyBatch(TermBatch[EnergyResult]):
             born=self.born,
             accuracy=self.accuracy,
             error=self.error,
+            how=self.how,
         )

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Floats
 from ..common.arguments import callback, checked, choice, file_path, former_keywords, numbers
 from ..common.errors import FormatError, KeywordError
+from ..common.modules import takes, with_words
 from ..common.notes import heard_notes, note, with_notes
 from ..common.variant import Progress
 from ..formats import read_conformations
@@ -25,7 +26,7 @@ from ..jobs.outputs import expanded
 from ..jobs.provenance import Provenance
 from ..jobs.records import Record
 from ..jobs.running import run_with
-from ..jobs.sharing import Place
+from ..jobs.shards import Place
 from ..jobs.texts import counted, lines_of
 from ..minimize.result import UNIT, masked
 from ..minimize.running import described_by
@@ -37,6 +38,9 @@ from .poses import ranks_of
 from .refine_spec import REFINED, RefineSpec
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ..jobs.words import MoleculeWords
     from ..opencl.device import Device
 
 JOURNAL, TABLE, PAGE = "refine.jsonl", "refine.csv", "index.html"
@@ -207,6 +211,7 @@ class RefineBatch(Reported):
         )  # fmt: skip
 
 
+@takes("reading", "solvent")
 @former_keywords(near="moving_radius", hold="restraint", free="free_radius")
 @checked
 def refine(
@@ -233,7 +238,7 @@ def refine(
     progress: Progress | None = None,
     reading: Reading | None = None,
     provenance: Provenance | None = None,
-    **words: Any,
+    **words: Unpack[MoleculeWords],
 ) -> RefineBatch:
     """Relax poses of a ligand, and the receptor near them, and rank them by binding energy and strain.
 
@@ -316,6 +321,9 @@ def refine(
                 "fell below the tolerance"
             )
     return replace(found, heard=tuple(heard))
+
+
+with_words(refine)
 
 
 def _refined(

@@ -9,14 +9,14 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..atoms import Atoms, require_atoms
 from ..common import arguments
 from ..common.errors import InputError, KeywordError
-from ..common.modules import make_callable
+from ..common.modules import make_callable, takes
 from ..common.notes import heard_notes, note
 from ..common.variant import PRECISIONS, Progress
 from ..common.writing import replacing
@@ -36,6 +36,9 @@ from .result import IonsResult, require_pdb
 from .species import SPECIES, Species
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ..jobs.words import ReadingOptions
     from ..opencl.device import Device
 
 __all__ = ["SPECIES", "IonsResult", "Requests", "Species", "ions", "place_ions"]
@@ -47,6 +50,7 @@ DEFAULT_IONS: Requests = {"NA": "auto", "CL": "auto"}
 CLOSE = 1e-3  # A; points closer to an atom get the potential of this distance
 
 
+@takes("reading")
 @arguments.checked
 def ions(
     what: Atoms | str | PathLike[str],
@@ -70,7 +74,7 @@ def ions(
     progress: Progress | None = None,
     reading: Reading | None = None,
     call: Call | None = None,
-    **read: Any,
+    **read: Unpack[ReadingOptions],
 ) -> IonsResult:
     """Put ions around a molecule, one by one at the lowest energy in the potential of all before it.
 

@@ -8,30 +8,28 @@ from dataclasses import dataclass, fields, replace
 from inspect import signature
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..common.arguments import described, file_path, instance
 from ..common.errors import InputError, KeywordError, UnexpectedKeywordError, refuse_for_atoms
 from ..common.inputfile import read_file
 from ..common.modules import public
 from ..common.notes import heard_notes
-from ..formats import require_table_suffix
-from ..gb_models.solvent_model import IN_VACUUM, SolventModel
+from ..gb_models.solvent_model import OF_SOLVENT, SolventModel, solvent_of
 from ..reading import Reading
-from .evaluation import EvaluationSpec
-from .shards import Shard
-from .structures import Run, structures_by
+from .shards import Run, Shard
+
+if TYPE_CHECKING:
+    from .evaluation import EvaluationSpec
 
 PathGiven: TypeAlias = str | PathLike[str]
 Given: TypeAlias = PathGiven | Sequence[PathGiven]
 
-_OF_SOLVENT = ("like", *(of.name for of in fields(SolventModel)))
 _OF_READING = tuple(
     of.name for of in fields(Reading) if of.name not in ("model", "solvent", "structures", "trajectory")
 )
 _OF_RUN = ("output", "resume", "workers", "scheduler", "shard", "progress", "call", "keep")
 _OF_FRAMES = ("trajectory", "frames", "topology", "image")
-_SAYS_NONE = {"surface": "none", "ionic_strength": 0.0}  # values that say the same as `gb='none'`
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,7 @@ class Door:
 
         Raises TypeError for a keyword that there is none of, and InputError for those that do not go together.
         """
-        known = (*_OF_SOLVENT, *_OF_READING, *_OF_RUN, *_OF_FRAMES, "reading")
+        known = (*OF_SOLVENT, *_OF_READING, *_OF_RUN, *_OF_FRAMES, "reading")
         reading = words.get("reading")
         for word in words:
             if word not in known:
@@ -72,7 +70,7 @@ class Door:
         if reading is not None:
             instance("reading", reading, Reading, "a pele_ocl.jobs.Reading")
         number = None if isinstance(model, SolventModel | None) else model
-        of_solvent = {word: words[word] for word in _OF_SOLVENT if word in words}
+        of_solvent = {word: words[word] for word in OF_SOLVENT if word in words}
         of_reading = {word: words[word] for word in _OF_READING if word in words}
         solvent = model if isinstance(model, SolventModel) else None
         if solvent is not None and of_solvent:
@@ -95,7 +93,7 @@ class Door:
 
     def require_atoms(self) -> None:
         """Raise InputError for keywords about files, where Atoms are given."""
-        refuse_for_atoms(**dict.fromkeys(sorted(self.given - set(_OF_SOLVENT) - {"progress"}), True))
+        refuse_for_atoms(**dict.fromkeys(sorted(self.given - set(OF_SOLVENT) - {"progress"}), True))
 
     def evaluated(self, spec: EvaluationSpec[Any], given: Given, *, alone: Mapping[str, object]) -> Any:
         """Evaluate a file, its models, a trajectory or several files by a job.
@@ -113,6 +111,8 @@ class Door:
             raise KeywordError("`resume` is about a trajectory or several structures; leave it out")
         run.refuse_sharing("one structure is computed at once")
         if run.output is not None:
+            from ..formats import require_table_suffix
+
             require_table_suffix(run.output)
         start = time.perf_counter()
         with heard_notes() as heard:
@@ -126,24 +126,10 @@ class Door:
     def _several(self, spec: EvaluationSpec[Any], paths: Sequence[PathGiven], run: Run) -> Any:
         if self.frames:
             raise KeywordError("a trajectory is of one structure; give one, or leave out `trajectory`")
+        from .structures import structures_by
+
         every = tuple(map(Path, paths))
         return structures_by(replace(spec, reading=replace(spec.reading, structures=every)), every, run)
-
-
-def solvent_of(words: Mapping[str, Any], vacuum: str = "gb='none'") -> SolventModel:
-    """Make the SolventModel of keywords: `like`, and its fields; vacuum : what leaves the solvent out, for messages
-
-    Raises InputError for constants of a solvent beside `gb="none"`.
-    """
-    given = {word: of for word, of in words.items() if word != "like"}
-    like = words.get("like")
-    if given.get("gb") == "none":
-        idle = [word for word, of in given.items() if word not in (*IN_VACUUM, "gb") and of != _SAYS_NONE.get(word)]
-        if idle:
-            names = ", ".join(f"`{word}`" for word in idle)
-            raise KeywordError(f"`{vacuum}` has no solvent; leave out {names}, which would play no part")
-        given = {word: of for word, of in given.items() if word in IN_VACUUM} | {"gb": "none"}
-    return SolventModel(**given) if like is None else SolventModel.like(like, **given)
 
 
 def paths_of(given: Given) -> PathGiven | None:

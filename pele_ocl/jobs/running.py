@@ -13,8 +13,8 @@ from ..common.arguments import file_path
 from ..common.errors import InputError
 from .journal import Journal, Notes, add_note, notes_in
 from .records import Record
-from .shards import Shard
-from .sharing import Facts, Place, shared
+from .shards import Place, Shard
+from .sharing import Facts, shared
 from .spec import Spec
 from .tasks import WorkersDiedError
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, cast, overload
@@ -21,8 +20,7 @@ from .facts import numbers_in
 from .journal import Journal
 from .records import Record
 from .running import run_with
-from .shards import Shard
-from .sharing import Place
+from .shards import Run
 from .spec import StructurePath, StructureSpec
 from .texts import UNIT, counted, duration, lines_of, software
 
@@ -248,39 +246,6 @@ def table_of(records: Sequence[Record], call: Mapping[str, object]) -> Report:
 def journal_of(output: Path) -> Path:
     """Name the file that records are kept in until the table of this name has them all."""
     return output.with_name(f"{output.name}{JOURNAL_SUFFIX}")
-
-
-@dataclass(frozen=True)
-class Run:
-    """How a computation runs, and what it writes.
-
-    output : file of the results; resume : True to go on with what an interrupted run left
-    workers : processes of this machine; scheduler : of a Dask cluster; shard : "K/N", the part of the work to do
-    device : of a process that computes; progress : called with the share done, 0 to 1
-    call : facts of the program and the call, for files; by default the program and its version
-    keep : False for a trajectory's statistics alone
-    """
-
-    output: Path | None = None
-    resume: bool = False
-    workers: int | None = None
-    scheduler: str | None = None
-    shard: Shard | None = None
-    device: str | None = None
-    progress: Callable[[float], None] | None = None
-    call: Mapping[str, object] | None = None
-    keep: bool = True
-
-    @property
-    def place(self) -> Place:
-        """Place of the computation."""
-        return Place(self.workers, self.scheduler, self.device)
-
-    def refuse_sharing(self, reason: str) -> None:
-        """Raise InputError if the work is to be shared; reason : why there is none to share"""
-        for name in ("workers", "scheduler", "shard"):
-            if getattr(self, name) is not None:
-                raise KeywordError(f"`{name}` shares the work on several structures, or on frames; {reason}")
 
 
 def structures_by(spec: StructureSpec, paths: Sequence[str | PathLike[str]], run: Run) -> Structures:

@@ -2,4 +2,9 @@
 
 ATOM_TYPES = ("gaff2", "gaff")
 HYDROGENS = ("given", "add")
-CHARGES = {"gas": "Gasteiger's charges", "bcc": "AM1-BCC charges", "abcg2": "ABCG2 charges"}
+CHARGES = {
+    "gas": "Gasteiger's charges",
+    "bcc": "AM1-BCC charges",
+    "abcg2": "ABCG2 charges",
+    "file": "charges of the file",
+}

@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from numpy.typing import ArrayLike
 
 from ..atoms import Atoms
 from ..common.arguments import checked, described, file_path, former_keywords
 from ..common.errors import InputError, KeywordError
-from ..common.modules import make_callable
+from ..common.modules import make_callable, takes
 from ..common.variant import Progress
 from ..contract import Image
 from ..energy import Term
 from ..energy.restraints import Held, Texts
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.provenance import Provenance
-from ..jobs.shards import Shard
-from ..jobs.sharing import Place
+from ..jobs.shards import Place, Shard
 from .many import EachOptions, minimize_all
 from .minimizer import Minimizer, Watch
 from .options import METHODS, tolerance_of
@@ -50,6 +49,7 @@ def minimize(what: What, *, models: Literal["all"], **options: Any) -> MinimizeB
 def minimize(what: What, *, trajectory: Trajectory | Paths, **options: Any) -> MinimizeBatch: ...
 @overload
 def minimize(what: Sequence[What], **options: Any) -> MinimizeBatch: ...
+@takes("reading", "solvent")
 @former_keywords(largest="max_gradient", energy_change="energy_tolerance", restore="bond_repair")
 @checked
 def minimize(
@@ -156,17 +156,16 @@ def minimize(
         >>> result.converged, bool(result.total < result.energy_before.total)
         (True, True)
     """
+    from ..energy.result import terms_listed
     from ..trajectories.given import FrameOptions
     from .conformations import Frames
-    from .running import Run, described_by, terms_listed
+    from .running import Run, described_by
     from .spec import MinimizeSpec
 
     taken: OpensFrames | None = None
-    first: FrameOptions | None = None
-    if (files := _files_of(trajectory)) is not None:
-        select = words.get("select") if reading is None else None
-        own = None if topology is None else Path(topology)
-        taken = first = FrameOptions(files, cast(Any, frames), select, own, image=image)
+    first = FrameOptions.of_files(trajectory, frames, words.get("select") if reading is None else None, topology, image)
+    if first is not None:
+        taken = first
         words = words if topology is None else {name: value for name, value in words.items() if name != "select"}
     elif trajectory is not None:
         given_frames: Any = trajectory
@@ -206,14 +205,6 @@ def minimize(
         Shard.of(shard) if isinstance(shard, str) else shard, errors, tell if watch is None else watch,
     )  # fmt: skip
     return run.minimized(what)
-
-
-def _files_of(trajectory: Any) -> tuple[Path, ...] | None:
-    """List the files of a trajectory; None of frames in memory, and of what is opened already."""
-    if isinstance(trajectory, str | PathLike):
-        return (Path(trajectory),)
-    are_paths = isinstance(trajectory, list | tuple) and all(isinstance(each, str | PathLike) for each in trajectory)
-    return tuple(map(Path, trajectory)) if are_paths and trajectory else None
 
 
 def minimize_many(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -15,8 +15,8 @@ from ..atoms import Atoms, Floats
 from ..common.arguments import callback, flag, is_among
 from ..common.errors import InputError
 from ..common.variant import Progress
-from ..gb_models.solvent_model import SolventModel
-from ..pairs import PairList, Pairs
+from ..gb_models.solvent_model import IN_VACUUM, SolventModel
+from ..pairs import AllPairs, PairList, Pairs, pairs_split, pairs_within
 from ..plan.conformations import TooWideError
 from ..plan.evaluator import Evaluator, Failures
 from ..plan.outputs import Outputs
@@ -95,6 +95,15 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
             pairs=self.pairs, solvent="gb" if self.gb else "vacuum", gradient=self.gradient, variant=self.variant,
             precision=self.precision, device=self.device, model=self.model, internal_dielectrics=self.dielectrics,
         )  # fmt: skip
+
+    @cached_property
+    def _how(self) -> Mapping[str, Any]:
+        """Options that results carry: how the list was made, not the list itself."""
+        model = self.model
+        if not self.gb and not model.gb_model.vacuum:
+            model = SolventModel(**{**{name: getattr(model, name) for name in IN_VACUUM}, "gb": "none"})
+        solvent, varies = "gb" if self.gb else "vacuum", bool(np.ptp(self.dielectrics))
+        return {"model": model, "solvent": solvent, "variable_dielectric": varies, **_origin_of(self.pairs)}
 
     def _over_pairs(self, atoms: Atoms, pairs: Pairs) -> Nonbond:
         """Make the same plan of the atoms at other positions, over another list."""
@@ -235,6 +244,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
             variant=self.variant,
             precision=self.precision,
             seconds=seconds,
+            how=self._how,
         )
 
     def _batch(
@@ -252,4 +262,17 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
             variant=self.variant,
             precision=self.precision,
             seconds=seconds,
+            how=self._how,
         )
+
+
+def _origin_of(pairs: Pairs) -> dict[str, Any]:
+    """Say how a list was made, in the words of NonbondSpec."""
+    if isinstance(pairs, AllPairs):
+        return {"pairs": "all", "one_four": "scale" if len(pairs.one_four) else "exclude"}
+    for kind, function in ("cutoff", pairs_within), ("split", pairs_split):
+        rule = getattr(pairs, "rule", None)
+        if isinstance(rule, partial) and rule.func is function:
+            words = rule.keywords
+            return {"pairs": kind, "cutoff": words.get("cutoff"), "one_four": words["one_four"]}
+    return {"pairs": "list"}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..atoms import Floats
 from ..contract import HasFindings
-from ..results import TermBatch, TermResult
+from ..results import Recorder, TermBatch, TermResult
 
 TERMS = ("lennard_jones", "coulomb", "gb_pair")
 
@@ -31,6 +30,11 @@ class NonbondResult(HasFindings, TermResult):
     def __repr__(self) -> str:
         return self._about(f"{len(self.atoms):,} atoms, {self.n_pairs:,} pairs", f"total {self.total:.3f} kcal/mol")
 
+    def _spec(self) -> Recorder:
+        from .spec import NonbondSpec
+
+        return NonbondSpec.of_plan(self)
+
     @property
     def net_force(self) -> float:
         """Length of the sum of all forces, kcal/mol/A: 0 but for rounding."""
@@ -48,10 +52,13 @@ class NonbondBatch(TermBatch[NonbondResult]):
     """
 
     n_pairs: int
-    positions: Floats
     gradients: Floats | None
     exact: bool
-    errors: Mapping[int, str] = field(default_factory=dict)
+
+    def _spec(self) -> Recorder:
+        from .spec import NonbondSpec
+
+        return NonbondSpec.of_plan(self)
 
     def _member(self, i: int) -> NonbondResult:
         return NonbondResult(
@@ -64,4 +71,5 @@ class NonbondBatch(TermBatch[NonbondResult]):
             variant=self.variant,
             precision=self.precision,
             seconds=self.seconds,
+            how=self.how,
         )

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats, Ints, require_atoms
+from ..atoms.bond_paths import exclusions
 from ..common import arguments
 from ..common.errors import InputError
 from .allpairs import AllPairs
-from .bonded import exclusions
 from .nonbonded import has_scaled_pairs
 from .pairlist import Codes, PairList, pair_codes, pairs_of, require_pairs, unchecked
 

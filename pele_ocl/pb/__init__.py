@@ -15,7 +15,7 @@ from ..atoms import Atoms
 from ..common import arguments
 from ..common.errors import FormatError, KeywordError
 from ..common.inputfile import read_file
-from ..common.modules import make_callable
+from ..common.modules import make_callable, takes
 from ..common.notes import heard_notes
 from ..common.variant import Progress
 from ..common.writing import refuse_target
@@ -76,6 +76,7 @@ _MODEL_FIELDS = {  # fields of PBModel by the keywords of `pb`
 def pb(what: Atoms, model: PBModel | None = None, **options: Any) -> PBResult: ...
 @overload
 def pb(what: Path_, model: PBModel | int | None = None, **options: Any) -> Any: ...
+@takes("reading")
 @arguments.checked
 def pb(
     what: Atoms | Path_, model: PBModel | int | None = None, *, grids: Grid | Sequence[Grid] | None = None,

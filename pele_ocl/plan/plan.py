@@ -6,7 +6,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
@@ -100,6 +100,11 @@ class Plan(ABC, Generic[R, B]):
     @abstractmethod
     def _described(self) -> dict[str, Any]:
         """Give the options of the constructor that make this plan."""
+
+    @cached_property
+    def _how(self) -> Mapping[str, Any]:
+        """Options that results carry, with the device's title in its place."""
+        return {**self._described(), "device": self._title}
 
     def evaluate(
         self, positions: ArrayLike | None = None, *, profile: bool = False, progress: Progress | None = None

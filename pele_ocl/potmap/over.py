@@ -24,6 +24,7 @@ from ..grid import Grid
 from ..jobs.facts import composition_as_json, notes_of
 from ..jobs.provenance import Call, provenance, record_head
 from ..jobs.records import entries
+from ..report import Column, Report, Reported
 from ..trajectories.frames import FrameWords
 from ..trajectories.reading import Paths, Piece, Trajectory, opened
 from ..trajectories.recording.recorder import numbers_of
@@ -117,7 +118,7 @@ def each_frame(over: Trajectory, superpose: Superposition | None) -> Iterator[tu
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FramePotentials:
+class FramePotentials(Reported):
     """Potential at atoms, of all charges but the atom's own, in frames.
 
     frames : (m,) their numbers, from 0 across all files; atoms : (k,) indices in the molecule
@@ -162,6 +163,14 @@ class FramePotentials:
             return [(np.nan,) * len(STATISTICS)] * len(self.atoms)
         columns = (values.mean(axis=0), values.std(axis=0), values.min(axis=0), values.max(axis=0))
         return list(zip(*(column.tolist() for column in columns), strict=True))
+
+    def table(self) -> Report:
+        """Return a row for each atom: mean, standard deviation, minimum and maximum over the frames that count."""
+        values = zip(*self.statistics(), strict=True)
+        columns: dict[str, Any] = {"atom": np.array(self.names)}
+        columns |= {name: Column(of, self.unit) for name, of in zip(STATISTICS, values, strict=True)}
+        frames = f"{len(self.frames):,} frame{'' if len(self.frames) == 1 else 's'}"
+        return Report(f"Potential at atoms in {frames}", columns, {"device": self.device, **self.settings})
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a table, .csv, .h5 or .json: a row for each frame, in CSV with a column for each atom."""

@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from os import PathLike
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from ..atoms import Atoms, Floats, Structure, Taken, labels_of, selectable
+from ..atoms import Atoms, Floats, Structure, labels_of, selectable
 from ..atoms.radii import PDB2PQR_SETS, RADII_SETS, goes_by_names, tidy_set
-from ..atoms.selection import Selection
 from ..common import arguments
 from ..common.errors import InputError
 from ..common.inputfile import read_file
 from ..common.notes import Note
-from ..forcefield import ForceField
-from ..formats import brings_parameters, read_structure_or_atoms, structure_format
-from ..ligand import (
-    ATOM_TYPES,
-    CHARGES,
-    HYDROGENS,
-    Hydrogens,
-    Ligand,
-    LigandTemplate,
-    LigandTemplates,
-    count_molecules,
-    is_ligand_file,
-    read_sdf,
-)
+from ..formats import brings_parameters, read_structure_or_atoms, structure_format, structure_suffix
+from ..ligand.parametrisers import check_choice
+from ..ligand.settings import HYDROGENS
 from .choosing import selection_of
 
-LigandGiven: TypeAlias = str | PathLike[str] | Ligand | Atoms
+if TYPE_CHECKING:
+    from ..atoms import Taken
+    from ..atoms.selection import Selection
+    from ..forcefield import ForceField
+    from ..ligand import Hydrogens, Ligand, LigandTemplate
+
+LigandGiven: TypeAlias = "str | PathLike[str] | Ligand | Atoms"
 Ligands: TypeAlias = Iterable[LigandGiven]
 # The file of the positions of a topology, or the positions themselves.
 Coordinates: TypeAlias = str | PathLike[str] | Floats | None
@@ -111,10 +105,9 @@ def read_chosen(
     ligand_hydrogens: Hydrogens = "given",
 ) -> tuple[Atoms, Taken | None]:
     """Read as `read` does, and tell which atoms were taken, None if all were. Ligands are taken whole."""
-    if isinstance(ligands, str | PathLike | Ligand | Atoms) or not isinstance(ligands, Iterable):
+    if isinstance(ligands, str | PathLike | Atoms) or not isinstance(ligands, Iterable):
         raise InputError(f"ligands are {arguments.described(ligands)}; a list of them is needed")
-    arguments.choice("ligand_forcefield", ligand_forcefield, ATOM_TYPES)
-    arguments.choice("ligand_charges", ligand_charges, CHARGES)
+    check_choice(ligand_forcefield, ligand_charges, "ligand_")
     arguments.choice("ligand_hydrogens", ligand_hydrogens, HYDROGENS)
     kind = ligand_forcefield, ligand_charges, ligand_hydrogens
     added = [_ligand_of(each, kind, radii) for each in ligands]
@@ -127,11 +120,13 @@ def read_chosen(
     return found, taken
 
 
-_Kind = tuple[str, str, Hydrogens]  # of ligands: force field, charges, and whether hydrogens are added
+_Kind: TypeAlias = "tuple[str, str, Hydrogens]"  # of ligands: force field, charges, and whether hydrogens are added
 
 
 def _ligand_of(given: LigandGiven, kind: _Kind, radii: str | None) -> LigandTemplate:
     """Give a ligand parameters, if it has none."""
+    from ..ligand import Ligand, LigandTemplate, count_molecules
+
     forcefield, charges, hydrogens = kind
     if not isinstance(given, Atoms | Ligand):
         given = read_file(arguments.file_path(given, "ligands"))
@@ -161,28 +156,31 @@ def _read_file(
         arguments.choice("the set of GB radii", tidy_set(arguments.text("radii", radii)), sets)
     arguments.file_path(path)
     require_model(model)
+    from ..forcefield import ForceField
+
     if not isinstance(forcefield, ForceField | str | None):
         raise InputError(f"forcefield is {arguments.described(forcefield)}; a ForceField or the name of one is needed")
     if forcefield is not None and brings_parameters(path):
         kind = structure_format(path).kind
         raise InputError(f"{path}: {kind} brings its own charges and radii; give no force field with it")
-    selection = select if isinstance(select, Selection | None) else Selection(select)
+    selection = selection_of(select) if isinstance(select, str) else select
     if not isinstance(coordinates, np.ndarray | None):
         arguments.file_path(coordinates, "coordinates")
     files = arguments.file_paths("parameters", parameters)
     found: Structure | Atoms
-    if coordinates is None and not files and is_ligand_file(path):
+    if coordinates is None and not files and structure_suffix(path) == ".sdf":
+        from ..ligand import read_sdf
+
         found = read_sdf(read_file(path), model, *ligand)
     else:
         found = read_structure_or_atoms(path, model, coordinates, files)
     named, known = None if radii == FILE else radii, frozenset[int]()
     if isinstance(found, Structure):
         by_names = named if goes_by_names(named) else None
-        templates = LigandTemplates.of(found, _field_of(forcefield, None if by_names else named), ligands)
-        known = templates.used
+        assign, known = _assigning(found, _field_of(forcefield, None if by_names else named), ligands)
         if selection is not None and not selection.needs_types:
-            return *_chosen_first(found, templates, selection, radii), known
-        found = templates.assign(found)
+            return *_chosen_first(found, assign, selection, radii), known
+        found = assign(found)
         found = found if by_names is None else found.with_radii(by_names)
     else:
         found = found if named is None else found.with_radii(named)
@@ -192,14 +190,30 @@ def _read_file(
     if selection is None:
         return found, None, known
     mask, unknown = selection.mask_and_unknown(selectable(found))
+    from ..atoms import Taken
+
     return *_noted(found[mask], found, Taken(mask, found.labels), unknown), known
 
 
 def _field_of(forcefield: ForceField | str | None, radii: str | None) -> ForceField:
     """Load a force field that gives GB radii of a set; None for its own."""
+    from ..forcefield import ForceField
+
     if not isinstance(forcefield, ForceField):
         return ForceField.load(forcefield, radii)
     return forcefield if radii is None else forcefield._with_radii(radii)
+
+
+def _assigning(
+    structure: Structure, field: ForceField, ligands: Sequence[LigandTemplate]
+) -> tuple[Callable[[Structure], Atoms], frozenset[int]]:
+    """Make the function that gives a structure its parameters, and tell which of the ligands are its residues."""
+    if not ligands:
+        return field._assign_known, frozenset()
+    from ..ligand import LigandTemplates
+
+    templates = LigandTemplates.of(structure, field, ligands)
+    return templates.assign, templates.used
 
 
 def _brings_radii(atoms: Atoms, with_parameters: bool) -> bool:
@@ -210,16 +224,18 @@ def _brings_radii(atoms: Atoms, with_parameters: bool) -> bool:
 
 
 def _chosen_first(
-    structure: Structure, templates: LigandTemplates, selection: Selection, radii: str | None
+    structure: Structure, assign: Callable[[Structure], Atoms], selection: Selection, radii: str | None
 ) -> tuple[Atoms, Taken | None]:
     """Assign parameters to the residues with a chosen atom, and leave out their other atoms afterwards."""
     mask, unknown = selection.mask_and_unknown(selectable(structure.labels, structure.positions))
     whole = selection.whole_residues(structure.labels, mask)
-    atoms = templates.assign(structure.of_residues(whole))
+    atoms = assign(structure.of_residues(whole))
     if radii is not None and goes_by_names(radii):
         atoms = atoms.with_radii(radii)
     if radii == FILE and not _brings_radii(atoms, False):
         raise InputError(_NO_RADII.format(structure.source))
+    from ..atoms import Taken
+
     taken = Taken(mask, structure.labels)
     return _noted(atoms if mask.sum() == whole.sum() else atoms[mask[whole]], atoms, taken, unknown)
 

@@ -7,19 +7,18 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from ..atoms import Atoms, Floats, Taken, selectable
+from ..atoms import Atoms, Floats, selectable
 from ..atoms.lcpo import lcpo_notes
 from ..atoms.radii import goes_by_names
-from ..atoms.selection import Composition, Selection
+from ..atoms.selection import Composition
 from ..common import arguments
 from ..common.errors import InputError, KeywordError
 from ..common.inputfile import InputFile, read_file
 from ..common.notes import note
-from ..forcefield import ForceField
 from ..formats import (
     brings_parameters,
     is_structure,
@@ -30,13 +29,17 @@ from ..formats import (
     structure_format,
     structure_suffix,
 )
-from ..formats.amber import is_netcdf
 from ..gb_models.solvent_model import SolventModel
-from ..ligand import Hydrogens
 from .choosing import selection_of
 from .files import FILE, Coordinates, LigandGiven, read_chosen
 
-Chosen: TypeAlias = tuple[Atoms, Taken | None]
+if TYPE_CHECKING:
+    from ..atoms import Taken
+    from ..atoms.selection import Selection
+    from ..forcefield import ForceField
+    from ..ligand import Hydrogens
+
+Chosen: TypeAlias = "tuple[Atoms, Taken | None]"
 Models = Literal["one", "all"]
 Files: TypeAlias = str | PathLike[str] | tuple[str | PathLike[str], ...] | list[str | PathLike[str]] | None
 
@@ -77,6 +80,8 @@ class MoleculeRead:
     @property
     def taken(self) -> Taken:
         """Atoms of the file that were taken, also where all were."""
+        from ..atoms import Taken
+
         return self.chosen or Taken(np.ones(len(self.atoms), np.bool_), self.atoms.labels)
 
     def models(self) -> Iterator[tuple[int, Atoms]]:
@@ -274,6 +279,8 @@ class Reading:
     @cached_property
     def loaded_forcefield(self) -> ForceField:
         """Force field of files that bring no parameters."""
+        from ..forcefield import ForceField
+
         radii = None if self.radii == FILE or goes_by_names(self.radii) else self.radii
         if isinstance(self.forcefield, ForceField):
             return self.forcefield if radii is None else self.forcefield._with_radii(radii)
@@ -365,4 +372,6 @@ def _paths(name: str, given: Files) -> tuple[Path, ...]:
 
 def _opened(path: Path) -> InputFile | Path:
     """A file of positions, which is read once, but for a long trajectory's."""
+    from ..formats.amber import is_netcdf
+
     return path if is_netcdf(path) and path.stat().st_size > LARGE_FILE else read_file(path)

@@ -164,6 +164,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
             seconds=seconds,
             accuracy=self.accuracy,
             error=error,
+            how=self._how,
         )
 
     def _batch(
@@ -188,6 +189,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
             seconds=seconds,
             accuracy=self.accuracy,
             error=error,
+            how=self._how,
         )
 
     def _measured(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ..atoms import Floats
 from ..contract import HasFindings
 from ..gb_models.solvent_model import SolventModel, surface_area
-from ..results import TermBatch, TermResult
+from ..results import Recorder, TermBatch, TermResult
 from .error import RadiusError
 
 TERMS = ("gb_self", "gb_pair", "nonpolar")
@@ -40,6 +39,11 @@ class SolventResult(HasFindings, TermResult):
     accuracy: float | None = None
     error: RadiusError | None = None
 
+    def _spec(self) -> Recorder:
+        from .spec import SolventSpec
+
+        return SolventSpec.of_plan(self)
+
     @property
     def surface_area(self) -> float:
         """Surface area, A^2, of the model surface="lcpo"; for an atom its nonpolar energy over the tension.
@@ -61,12 +65,15 @@ class SolventBatch(TermBatch[SolventResult]):
     """
 
     model: SolventModel
-    positions: Floats
     born_radii: Floats
     psi: Floats
-    errors: Mapping[int, str] = field(default_factory=dict)
     accuracy: float | None = None
     error: RadiusError | None = None
+
+    def _spec(self) -> Recorder:
+        from .spec import SolventSpec
+
+        return SolventSpec.of_plan(self)
 
     def _member(self, i: int) -> SolventResult:
         return SolventResult(
@@ -82,4 +89,5 @@ class SolventBatch(TermBatch[SolventResult]):
             seconds=self.seconds,
             accuracy=self.accuracy,
             error=self.error,
+            how=self.how,
         )

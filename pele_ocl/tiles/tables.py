@@ -21,6 +21,7 @@ from .tiles import Tiles
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
     from ..opencl.queue import Queue
+    from .necks import NeckTables
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +64,11 @@ class SphereTables:
         spheres = model.spheres(atoms)
         by_slot = tiles.by_slot(spheres.scaled)
         coefficients = series_coefficients(by_slot, model.series_first)
-        constants, necks = spheres.constants, spheres.necks
+        constants, necks = spheres.constants, None
+        if spheres.necks is not None:
+            from .necks import NeckTables
+
+            necks = NeckTables.of(queue, spheres.necks, tiles.order, tiles.used, width)
         return cls(
             packed_reaches(queue, spheres, model),
             queue.upload(tiles.order, np.int32),
@@ -76,7 +81,7 @@ class SphereTables:
             queue.upload(tiles.largest(np.abs(spheres.scaled))),
             queue.upload(spheres.radii[tiles.order]),
             None if constants is None else queue.upload(constants[tiles.order]),
-            None if necks is None else NeckTables.of(queue, necks, tiles.order, tiles.used, width),
+            necks,
         )
 
 

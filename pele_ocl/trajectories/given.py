@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +36,19 @@ class FrameOptions:
     topology: Path | None
     resume: bool = False
     image: Image | None = None
+
+    @classmethod
+    def of_files(
+        cls, trajectory: object, frames: Any, select: str | None, topology: str | PathLike[str] | None,
+        image: Image | None,
+    ) -> FrameOptions | None:  # fmt: skip
+        """Describe a trajectory of one file or several; None of frames in memory, and of what is opened already."""
+        several = [trajectory] if isinstance(trajectory, str | PathLike) else trajectory
+        if not isinstance(several, list | tuple) or not several:
+            return None
+        if not all(isinstance(each, str | PathLike) for each in several):
+            return None
+        return cls(tuple(map(Path, several)), frames, select, None if topology is None else Path(topology), image=image)
 
     @property
     def imaging(self) -> Image:

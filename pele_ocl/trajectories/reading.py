@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Correspondence, Floats, Labels, Taken, correspondence, selectable
-from ..atoms.correspondence import OTHER_ATOMS
+from ..atoms.corresponding import OTHER_ATOMS
 from ..atoms.labels import labels_of
 from ..atoms.selection import SelectableAtoms
 from ..atoms.selection import Selection as Words
@@ -249,7 +249,7 @@ class Trajectory:
             names = described_atoms(atoms)
         elif isinstance(select, Taken) and select.labels is not None and len(select) == n:
             names = selectable(select.labels)
-        elif self._labels[0] is not None:
+        elif self._labels[0] is not None and (self._labels[0].names != self._labels[0].elements).any():
             names, source = selectable(self._labels[0]), str(self.paths[0])
         self.labels = None if names is None else names.names
         each = [

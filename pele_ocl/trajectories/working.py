@@ -18,7 +18,7 @@ from ..jobs import Place, Record, Shard
 from ..jobs.checks import Checks
 from ..jobs.evaluation import EvaluationSpec
 from ..jobs.facts import facts_of_plan, names_of_residues
-from ..jobs.structures import Run
+from ..jobs.shards import Run
 from ..jobs.texts import accuracy_text, counted, headline, lines_of, software
 from ..nonbond import Nonbond
 from ..reading import MoleculeRead

@@ -14,7 +14,7 @@ from ..atoms import Atoms
 from ..common import arguments
 from ..common.errors import InputError, KeywordError
 from ..common.inputfile import InputFile, read_file
-from ..common.modules import make_callable
+from ..common.modules import make_callable, takes
 from ..common.notes import heard_notes, one_line, with_notes
 from ..common.variant import Progress
 from ..formats import read_map, require_map_suffix
@@ -46,6 +46,9 @@ from ..reading import Reading
 from ..report import Column, Report
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ..jobs.words import ReadingOptions
     from ..opencl.device import Device
 
 __all__ = ["METHODS", "View", "draw_surface", "view", "write_page"]
@@ -145,6 +148,7 @@ class View:
             self.shown.save_page(path, every)
 
 
+@takes("reading")
 @arguments.checked
 def view(
     what: Atoms | Path_,
@@ -159,7 +163,7 @@ def view(
     device: Device | int | str | None = None,
     progress: Progress | None = None,
     reading: Reading | None = None,
-    **read: Any,
+    **read: Unpack[ReadingOptions],
 ) -> View:
     """Show a molecule as a page or a picture: its surface coloured by a potential, another map or by residues.
 
@@ -206,7 +210,9 @@ def view(
             require_page(path)
     if map is not None and not isinstance(map, Map):
         require_map_suffix(arguments.file_path(map, "map"))
-    reads = reading_of(reading, {} if isinstance(what, Atoms) else read)
+    reads = reading_of(reading, read)
+    if isinstance(what, Atoms) and read:
+        given_molecule(what, reading, read)  # which refuses it
     with heard_notes() as heard:
         if map is not None:
             shown, inputs = _of_map(_unparameterised(what, reads), map, from_unit, color_max)

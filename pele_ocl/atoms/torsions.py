@@ -8,8 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
-from ..atoms import Atoms, Ints
 from ..common.errors import InputError
+from .atoms import Atoms
+from .labels import Ints
 
 # A, the shortest length of a single bond of two elements; shorter ones are double, aromatic, or an amide's.
 SINGLE = {("C", "C"): 1.42, ("C", "N"): 1.36, ("N", "N"): 1.30, ("N", "O"): 1.30, ("C", "S"): 1.68}
