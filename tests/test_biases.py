@@ -6,10 +6,12 @@ import pickle
 
 import numpy as np
 import pytest
-from conftest import require
-from test_minimize import PEPTIDE
+from conftest import labels_of_elements, require
+from test_minimize import PEPTIDE, VACUUM
 
 from pele_ocl import (
+    MBAR,
+    Atoms,
     DistanceVariable,
     Energy,
     Ensemble,
@@ -18,11 +20,17 @@ from pele_ocl import (
     InputError,
     Metadynamics,
     RMSDVariable,
+    SimulatedTempering,
     Simulation,
+    StateSamples,
     TorsionVariable,
+    free_energy,
+    rest2,
+    umbrella,
 )
 from pele_ocl.energy.terms.grid_bias import hill, interpolated
 from pele_ocl.opencl import Device
+from pele_ocl.units import BOLTZMANN_KCAL
 
 ATOMS = PEPTIDE[:30]
 PHI, PSI = TorsionVariable([4, 6, 8, 14]), TorsionVariable([6, 8, 14, 16])
@@ -205,3 +213,153 @@ def test_an_interrupt_neither_loses_nor_doubles_hills(device):
         del resident.queue_up
         simulation.run(12 - simulation.steps)
         np.testing.assert_array_equal(simulation.positions[:], plain.positions[:])
+
+
+# Two atoms that see each other by a double well of their distance alone, of a known population.
+PAIR = Atoms(
+    [[0, 0, 0], [3.0, 0, 0]], np.zeros(2), lj_sigma=np.ones(2), lj_epsilon=np.zeros(2),
+    labels=labels_of_elements(["C", "O"]),
+)  # fmt: skip
+R = DistanceVariable(0, 1)
+SPAN = 1.5, 6.5
+EDGES = np.linspace(2.6, 5.4, 15)
+
+
+def well(r: np.ndarray, height: float = 1.5) -> tuple[np.ndarray, np.ndarray]:
+    """Energies and slopes of the well, kcal/mol and kcal/mol/A."""
+    x = r - 4.0
+    return height * (x**2 - 1) ** 2 + 0.3 * x, 4 * height * x * (x**2 - 1) + 0.3
+
+
+def well_grid(height: float = 1.5) -> np.ndarray:
+    nodes = np.linspace(*SPAN, 101)
+    energies, slopes = well(nodes, height)
+    return np.stack([energies, slopes * (nodes[1] - nodes[0])], axis=1)
+
+
+WELL = GridBias(R, well_grid(), [SPAN], "well")
+OPTIONS = dict(model=VACUUM, timestep=4.0, friction=5.0, seed=1)
+
+
+def theory(temperature: float = 300.0) -> np.ndarray:
+    """Free energies of the bins, kcal/mol, 0 in the lowest."""
+    r = np.linspace(EDGES[0], EDGES[-1], 14 * 200 + 1)
+    r = (r[1:] + r[:-1]) / 2
+    kt = BOLTZMANN_KCAL * temperature
+    found = -kt * np.log((r**2 * np.exp(-well(r)[0] / kt)).reshape(14, 200).mean(axis=1))
+    return found - found.min()
+
+
+def close_to_theory(energies: np.ndarray, bound: float, temperature: float = 300.0) -> None:
+    """Hold a surface to theory, where that is below 3 kcal/mol; both less their means there."""
+    expected = theory(temperature)
+    low = expected < 3.0
+    away = energies[low] - expected[low]
+    assert np.abs(away - away.mean()).max() < bound
+
+
+def test_umbrella_windows_give_the_free_energy_of_a_double_well(device):
+    run = umbrella(
+        PAIR, R, np.linspace(2.8, 5.2, 13), 6.0, steps=6000, sample_every=20, equilibrate=500, terms=[WELL],
+        device=device, **OPTIONS,
+    )  # fmt: skip
+    assert run.u_kn.shape == (13, 13 * 300)
+    surface = run.free_energy([EDGES])
+    close_to_theory(surface.energies, 0.25)
+    assert (surface.errors[theory() < 3.0] < 0.25).all()
+    assert len(surface.table()) == 14
+    own = run.simulation.bias_energies("umbrella")
+    by_hand = run.u_kn[np.arange(13), np.arange(-13, 0)] * BOLTZMANN_KCAL * 300
+    np.testing.assert_allclose(own, by_hand, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_metadynamics_gives_the_free_energy_of_a_double_well(device, shared):
+    rows, height, pace = (32, 0.02, 50) if shared else (24, 0.15, 25)
+    term = Metadynamics(R, 0.15, height, pace, bias_factor=6.0, bounds=[SPAN], shared=shared)
+    simulation = Simulation(PAIR, rows, terms=[WELL, term], device=device, **OPTIONS).run(8000)
+    found = np.mean(
+        [simulation.metadynamics_surface("metadynamics", k)[1] for k in range(1 if shared else rows)], axis=0
+    )
+    nodes = simulation.metadynamics_surface("metadynamics")[0][0]
+    middles = (EDGES[1:] + EDGES[:-1]) / 2
+    close_to_theory(np.interp(middles, nodes, found), 0.3)
+
+
+def test_hamiltonians_are_exchanged_in_balance(device):
+    """All begin in the upper well; rungs with lower barriers bring them over, and MBAR puts all rungs together."""
+    heights = [1.5, 1.0, 0.5]
+    simulation = Simulation(
+        PAIR.moved([[0, 0, 0], [5.0, 0, 0]]), 24, temperature=[300.0] * 3, exchange_every=20, exchange="hamiltonian",
+        terms=[WELL], device=device, **OPTIONS,
+    )  # fmt: skip
+    simulation.ensemble.values("well", "grid")[:] = [well_grid(h) for h in heights * 8]
+    samples, r = StateSamples(["well"]), []
+    simulation.run(2000)
+
+    def look(of: Simulation) -> None:
+        r.append(of.variables("well")[of.rungs == 0, 0])
+
+    simulation.run(6000, every=20, call=look)
+    simulation.run(400, every=200, call=samples)
+    tried, accepted = simulation.exchanges
+    assert (accepted > 0.3 * tried).all()
+    close_to_theory(free_energy(np.concatenate(r), [EDGES], 300.0).energies, 0.3)
+    assert samples.u_kn.shape == (24, 48)
+    found = [0.5 * well(samples.variables[:, 0], h)[0] for h in heights]  # kt is 0.596 kcal/mol
+    of_rungs = samples.u_kn.reshape(8, 3, 48)[0] * BOLTZMANN_KCAL * 300 * 0.5
+    np.testing.assert_allclose(of_rungs, found, rtol=1e-3, atol=1e-3)
+    np.testing.assert_array_equal(np.bincount(samples.states), np.full(24, 2))
+
+
+def test_simulated_tempering_is_balanced_at_each_temperature(device):
+    ladder = np.array([300.0, 400.0, 530.0])
+    kt, r = BOLTZMANN_KCAL * ladder[:, None], np.linspace(*SPAN, 4001)
+    weights = -np.log((r**2 * np.exp(-well(r)[0] / kt)).sum(axis=1))
+    tempering = SimulatedTempering(ladder, weights - weights[0])
+    simulation = Simulation(PAIR, 32, temperature=300.0, terms=[WELL], device=device, **OPTIONS)
+    found: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def step(of: Simulation) -> None:
+        found.append((tempering.rungs_of(of), of.variables("well")[:, 0]))
+        tempering(of)
+
+    simulation.run(8000, every=20, call=step)
+    rungs, places = np.concatenate([of[0] for of in found[50:]]), np.concatenate([of[1] for of in found[50:]])
+    np.testing.assert_allclose(np.bincount(rungs) / len(rungs), 1 / 3, atol=0.05)
+    for rung, temperature in enumerate(ladder):
+        close_to_theory(free_energy(places[rungs == rung], [EDGES], temperature).energies, 0.3, temperature)
+    assert SimulatedTempering(ladder).increment == 1.0
+
+
+def test_solute_tempering_goes_on_with_the_same_bits(device, tmp_path):
+    """Scales go with the rungs; a checkpoint and a pickle have them."""
+    options = dict(exchange_every=10, ladders=2, seed=3, timestep=1.0, device=device)
+    ladder = [300, 350, 400]
+    whole = rest2(ATOMS, ladder, hot=range(20), **options).run(65)
+    lam = 300 / np.array(ladder)[whole.rungs]
+    np.testing.assert_allclose(whole.ensemble.scales["torsions"][:][:, 5], lam)
+    np.testing.assert_allclose(whole.ensemble.scales["charges"][:][:, 5], np.sqrt(lam))
+    assert (whole.ensemble.scales["charges"][:][:, 25] == 1).all()
+    assert 0 < whole.exchanges[1].sum() < whole.exchanges[0].sum()
+    half = rest2(ATOMS, ladder, hot=range(20), **options).run(40)
+    half.save(tmp_path / "half.npz")
+    again = rest2(ATOMS, ladder, hot=range(20), **options).restore(tmp_path / "half.npz").run(25)
+    for other in (again, pickle.loads(pickle.dumps(half)).run(25)):
+        np.testing.assert_array_equal(other.positions[:], whole.positions[:])
+        np.testing.assert_array_equal(other.rungs, whole.rungs)
+    own = whole.potential_energies / (BOLTZMANN_KCAL * 300)
+    np.testing.assert_allclose(whole.u_kn()[whole.states, np.arange(6)], own, rtol=1e-6)
+    np.testing.assert_array_equal(whole.potential_energies, again.potential_energies)
+
+
+def test_mbar_of_harmonic_wells_is_what_theory_has():
+    rng, stiff = np.random.default_rng(0), np.array([1.0, 2.0, 8.0])
+    centers, n = np.array([0.0, 0.5, 1.0]), 3000
+    x = np.concatenate([rng.normal(c, 1 / np.sqrt(k), n) for c, k in zip(centers, stiff, strict=True)])
+    found = MBAR(stiff[:, None] / 2 * (x - centers[:, None]) ** 2, np.repeat([0, 1, 2], n))
+    np.testing.assert_allclose(found.f_k, 0.5 * np.log(stiff), atol=0.04)
+    assert found.mean(x) == pytest.approx(0.0, abs=0.05)
+    assert np.exp(found.log_weights()).sum() == pytest.approx(1.0)
+    alone = MBAR(np.stack([x**2 / 2, x**2 / 2 + 3.0]), np.zeros(3 * n, int))
+    np.testing.assert_allclose(alone.f_k, [0, 3], atol=1e-9)

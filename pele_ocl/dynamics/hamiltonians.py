@@ -109,4 +109,3 @@ def uninterrupted() -> Iterator[None]:
             signal.signal(signal.SIGINT, former)
     if came and callable(former):
         former(came[0], None)
-

@@ -54,7 +54,9 @@ class FreeEnergySurface(Reported):
     def to_json(self) -> dict[str, Any]:
         """Return the table's columns as lists."""
         table = self.table()
-        return {"temperature": self.temperature} | {name: np.ma.filled(table[name], np.nan).tolist() for name in table.keys()}
+        return {"temperature": self.temperature} | {
+            name: np.ma.filled(table[name], np.nan).tolist() for name in table.keys()
+        }
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the table to a file: CSV, JSON or HDF5 by its suffix."""
@@ -157,7 +159,7 @@ def free_energy(
         >>> x = np.random.default_rng(0).normal(0, 1, 20000)
         >>> surface = free_energy(x, [np.linspace(-1.5, 1.5, 4)], 300.0)
         >>> surface.energies.round(1), surface.errors.shape
-        (array([0.3, 0. , 0.3]), (3,))
+        (array([0.3, 0. , 0.2]), (3,))
     """
     given = numbers("values", values)
     weights = np.zeros(len(given)) if log_weights is None else numbers("log_weights", log_weights)
@@ -174,7 +176,9 @@ def _surface(
     whole_number("blocks", blocks, least=2)
     of = values[:, None] if values.ndim == 1 else values
     if of.ndim != 2 or len(of) < blocks or not np.isfinite(of).all():
-        raise InputError(f"values have shape {values.shape}; finite numbers (n_samples, d) are needed, {blocks} or more")
+        raise InputError(
+            f"values have shape {values.shape}; finite numbers (n_samples, d) are needed, {blocks} or more"
+        )
     edges = _edges(of, bins)
     kt = BOLTZMANN_KCAL * temperature
 
@@ -233,7 +237,9 @@ def _solved(u_kn: Floats, n_k: Ints) -> Floats:
         change, f = np.abs(after - f).max(), after
         if change < CLOSE:
             return f
-    raise InputError(f"free energies of states do not converge in {MOST_ITERATIONS:,} iterations; states hardly overlap")
+    raise InputError(
+        f"free energies of states do not converge in {MOST_ITERATIONS:,} iterations; states hardly overlap"
+    )
 
 
 def _closer(u_kn: Floats, n_k: Ints, there: NDArray[np.intp], f: Floats, by_turns: Any) -> Floats:
@@ -248,5 +254,3 @@ def _closer(u_kn: Floats, n_k: Ints, there: NDArray[np.intp], f: Floats, by_turn
     moved = by_turns(moved)
     before, after = (np.abs(by_turns(of) - of).max() for of in (f, moved))
     return moved if np.isfinite(after) and after < before else f
-
-

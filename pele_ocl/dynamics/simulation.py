@@ -506,10 +506,16 @@ class Simulation:
         Raises InputError where replicas are of several molecules, or some failed.
         """
         self._catch_up()
-        order = np.arange(len(self))
-        if self.settings.exchange_every is not None:
-            order = self._motion.read("row_of").ravel()
+        order = np.argsort(self.states)
         return reduced_energies(self.ensemble, np.asarray(self.temperatures), order)
+
+    @property
+    @locked
+    def states(self) -> NDArray[np.int64]:
+        """State that each row has now, as `u_kn` counts them, (n_rows,): its own number, or its rung and ladder."""
+        if self.settings.exchange_every is None:
+            return np.arange(len(self))
+        return np.argsort(self._motion.read("row_of").ravel())
 
     @locked
     def variables(self, name: str) -> Floats:
@@ -518,13 +524,13 @@ class Simulation:
         name : of a term on collective variables, such as Metadynamics
         """
         self._catch_up()
-        return variables_of(self.ensemble, self._bias(name))[0]
+        return variables_of(self.ensemble, self.bias_term(name))[0]
 
     @locked
     def bias_energies(self, name: str) -> Floats:
         """Energies of a bias on collective variables at the positions of rows, (n_rows,) kcal/mol. name : of the term"""
         self._catch_up()
-        return variables_of(self.ensemble, self._bias(name))[1]
+        return variables_of(self.ensemble, self.bias_term(name))[1]
 
     @locked
     def hills(self, name: str) -> Floats:
@@ -542,14 +548,17 @@ class Simulation:
         grid = self.ensemble.values(name, "grid")[row]
         return tuple(axis.nodes for axis in term.axes), free_energy_of(grid, term)
 
-    def _bias(self, name: str) -> Interpolated:
+    def bias_term(self, name: str) -> Interpolated:
+        """Give the bias on collective variables of this name. Raises InputError if there is none."""
         found = {term.name: term for term in self.ensemble.state.terms if isinstance(term, Interpolated)}
         if name not in found:
-            raise InputError(f"no bias on collective variables is named {name!r}; there are: {', '.join(found) or 'none'}")
+            raise InputError(
+                f"no bias on collective variables is named {name!r}; there are: {', '.join(found) or 'none'}"
+            )
         return found[name]
 
     def _metadynamics(self, name: str) -> Metadynamics:
-        term = self._bias(name)
+        term = self.bias_term(name)
         if not isinstance(term, Metadynamics):
             raise InputError(f"{name} gets no hills; it is a {type(term).__name__}")
         return term
@@ -596,6 +605,16 @@ class Simulation:
     @temperatures.setter
     def temperatures(self, values: ArrayLike) -> None:
         self.temperatures[:] = values
+
+    @locked
+    def change_temperatures(self, temperatures: ArrayLike) -> None:
+        """Write temperatures of heat baths, (n_rows,) K, and scale velocities to them at once."""
+        before = np.asarray(self.temperatures)
+        self.temperatures[:] = temperatures
+        factors = np.sqrt(np.divide(self.temperatures, before, out=np.ones(len(self)), where=before > 0))
+        self._catch_up()
+        self._motion.write("scales", factors)
+        self._motion.launch([self._motion.rescale], self._rows)
 
     @locked
     def _write_temperatures(self, values: Floats) -> None:

@@ -342,6 +342,7 @@ HEADERS = {header: struct.in_c() for header, struct in STRUCTS.items()} | {
     "descent": _listed(Descent),
     "halt": "\n".join(f"#define HALT_{reason.name} {reason.value}" for reason in Halt),
     "variables": "\n".join(f"#define VARIABLE_{of.name} {of.value}" for of in VariableKind)
-    + "\n" + _defined({"VARIABLE_REALS": VARIABLE_REALS}),
+    + "\n"
+    + _defined({"VARIABLE_REALS": VARIABLE_REALS}),
     "one_four": f"#define ONE_FOUR {ONE_FOUR:#x}u",
 }
