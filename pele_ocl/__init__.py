@@ -41,9 +41,17 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .common.errors import ParameterError as ParameterError
     from .common.errors import PeleError as PeleError
     from .dynamics import Simulation as Simulation
+    from .dynamics.mbar import MBAR as MBAR
+    from .dynamics.mbar import FreeEnergyResult as FreeEnergyResult
+    from .dynamics.mbar import free_energy as free_energy
     from .dynamics.result import SimulateResult as SimulateResult
     from .dynamics.run import simulate as simulate
     from .dynamics.spec import SimulateSpec as SimulateSpec
+    from .dynamics.tempering import SimulatedTempering as SimulatedTempering
+    from .dynamics.tempering import StateSamples as StateSamples
+    from .dynamics.tempering import rest2 as rest2
+    from .dynamics.umbrella import UmbrellaResult as UmbrellaResult
+    from .dynamics.umbrella import umbrella as umbrella
     from .energy import Energy as Energy
     from .energy import EnergyBatch as EnergyBatch
     from .energy import EnergyResult as EnergyResult
@@ -51,8 +59,14 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .energy.spec import EnergySpec as EnergySpec
     from .energy.terms import CenterRestraint as CenterRestraint
     from .energy.terms import DistanceRestraint as DistanceRestraint
+    from .energy.terms import DistanceVariable as DistanceVariable
+    from .energy.terms import GridBias as GridBias
+    from .energy.terms import GyrationVariable as GyrationVariable
+    from .energy.terms import Metadynamics as Metadynamics
     from .energy.terms import PositionalRestraint as PositionalRestraint
+    from .energy.terms import RMSDVariable as RMSDVariable
     from .energy.terms import TorsionRestraint as TorsionRestraint
+    from .energy.terms import TorsionVariable as TorsionVariable
     from .ensemble import Ensemble as Ensemble
     from .explore import Explorer as Explorer
     from .explore import ExploreResult as ExploreResult
@@ -160,9 +174,9 @@ _HOMES = {
     "rescore": ("RescoreResult",),
     "checking": ("CheckResult", "check_kernel"),
     "dynamics": ("Simulation",),
-    "dynamics.mbar": ("FreeEnergySurface", "MBAR", "free_energy"),
+    "dynamics.mbar": ("FreeEnergyResult", "MBAR", "free_energy"),
     "dynamics.tempering": ("SimulatedTempering", "StateSamples", "rest2"),
-    "dynamics.umbrella": ("Umbrella", "umbrella"),
+    "dynamics.umbrella": ("UmbrellaResult", "umbrella"),
     "dynamics.result": ("SimulateResult",),
     "dynamics.run": ("simulate",),
     "energy": ("Energy", "EnergyBatch", "EnergyResult"),

@@ -89,7 +89,7 @@ def test_rows_have_grids_of_their_own(device):
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("name", ["two", "gyration"])
 def test_metadynamics_adds_the_hills_of_a_model(device, tmp_path, shared, name):
-    """Heights, the grid and energies after each hill; and the same bits after a checkpoint, between hills and at one."""
+    """Heights, the grid and energies after each hill; the same bits after a checkpoint, between hills and at one."""
     variables, bounds = BIASES[name]
     widths = [0.35, 0.3][: len(variables)] if name == "two" else [0.2]
     term = Metadynamics(variables, widths, 0.5, 5, bias_factor=4.0, bounds=bounds, shared=shared)
@@ -335,7 +335,7 @@ def test_simulated_tempering_is_balanced_at_each_temperature(device):
 def test_solute_tempering_goes_on_with_the_same_bits(device, tmp_path):
     """Scales go with the rungs; a checkpoint and a pickle have them."""
     options = dict(exchange_every=10, ladders=2, seed=3, timestep=1.0, device=device)
-    ladder = [300, 350, 400]
+    ladder = [300, 700, 1800]
     whole = rest2(ATOMS, ladder, hot=range(20), **options).run(65)
     lam = 300 / np.array(ladder)[whole.rungs]
     np.testing.assert_allclose(whole.ensemble.scales["torsions"][:][:, 5], lam)

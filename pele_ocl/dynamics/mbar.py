@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from os import PathLike
 from typing import Any
 
@@ -19,11 +20,12 @@ from ..units import BOLTZMANN_KCAL
 
 CLOSE = 1e-10  # that free energies of states change by at most when they are found
 MOST_ITERATIONS = 10_000
+MOST_BINS, MOST_VALUE = 100_000, 1e15
 BY_TURNS = 20  # self-consistent iterations before Newton's
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FreeEnergySurface(Reported):
+class FreeEnergyResult(Reported):
     """Free energy of collective variables over bins, with errors by blocks.
 
     edges : of the bins of each variable, (n + 1,)
@@ -52,11 +54,8 @@ class FreeEnergySurface(Reported):
         return Report("Free energy surface", columns, {"temperature": self.temperature})
 
     def to_json(self) -> dict[str, Any]:
-        """Return the table's columns as lists."""
-        table = self.table()
-        return {"temperature": self.temperature} | {
-            name: np.ma.filled(table[name], np.nan).tolist() for name in table.keys()
-        }
+        """Return the table as JSON has it."""
+        return self.table().to_json()
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the table to a file: CSV, JSON or HDF5 by its suffix."""
@@ -99,7 +98,7 @@ class MBAR:
     @property
     def n_k(self) -> Ints:
         """Samples of each state, (n_states,)."""
-        return np.bincount(self.states, minlength=len(self.u_kn))
+        return np.bincount(self.states, minlength=len(self.u_kn)).astype(np.int32)
 
     @cached_property
     def f_k(self) -> Floats:
@@ -117,24 +116,30 @@ class MBAR:
         target = self.u_kn[0] if u_n is None else numbers("u_n", u_n)
         if target.shape != self.states.shape:
             raise InputError(f"u_n has shape {target.shape}; {self.states.shape} is needed")
-        found = -target - _log_mixture(self.u_kn, self.n_k, self.f_k)
-        return found - _log_sum(found)
+        found: Floats = -target - _log_mixture(self.u_kn, self.n_k, self.f_k)
+        found -= _log_sum(found)
+        return found
 
     def mean(self, values: ArrayLike, u_n: ArrayLike | None = None) -> Floats:
         """Mean of values (n_samples, ...) in a state. u_n : as of log_weights"""
-        found: Floats = np.tensordot(np.exp(self.log_weights(u_n)), numbers("values", values), axes=1)
+        given = numbers("values", values)
+        if given.shape[:1] != self.states.shape:
+            raise InputError(f"values have shape {given.shape}; ({len(self.states)}, ...) is needed")
+        found: Floats = np.tensordot(np.exp(self.log_weights(u_n)), given, axes=1)
         return found
 
     def free_energy(
         self, values: ArrayLike, bins: int | Sequence[ArrayLike], temperature: float, *, u_n: ArrayLike | None = None,
         blocks: int = 5,
-    ) -> FreeEnergySurface:  # fmt: skip
+    ) -> FreeEnergyResult:  # fmt: skip
         """Free energy of variables in a state, with errors: each block of samples is solved by itself.
 
         values : (n_samples, d), or (n_samples,); bins, blocks : as of `free_energy`
         u_n : as of log_weights; temperature : of that state, K
         """
         target = self.u_kn[0] if u_n is None else numbers("u_n", u_n)
+        if target.shape != self.states.shape:
+            raise InputError(f"u_n has shape {target.shape}; {self.states.shape} is needed")
 
         def weights(part: slice) -> Floats:
             return MBAR(self.u_kn[:, part], self.states[part]).log_weights(target[part])
@@ -145,7 +150,7 @@ class MBAR:
 def free_energy(
     values: ArrayLike, bins: int | Sequence[ArrayLike], temperature: float, *, log_weights: ArrayLike | None = None,
     blocks: int = 5,
-) -> FreeEnergySurface:  # fmt: skip
+) -> FreeEnergyResult:  # fmt: skip
     """Free energy of variables from samples, -k_B T ln of their weights in bins, with errors by blocks.
 
     values : (n_samples, d) or (n_samples,), in the order of time
@@ -161,7 +166,7 @@ def free_energy(
         >>> surface.energies.round(1), surface.errors.shape
         (array([0.3, 0. , 0.2]), (3,))
     """
-    given = numbers("values", values)
+    given = np.atleast_1d(numbers("values", values))
     weights = np.zeros(len(given)) if log_weights is None else numbers("log_weights", log_weights)
     if weights.shape != given.shape[:1]:
         raise InputError(f"log_weights have shape {weights.shape}; {given.shape[:1]} is needed")
@@ -170,11 +175,12 @@ def free_energy(
 
 def _surface(
     values: Floats, bins: int | Sequence[ArrayLike], temperature: float, weights: Any, blocks: int
-) -> FreeEnergySurface:
+) -> FreeEnergyResult:
     """Make a surface. weights : gives logarithms of the weights of a part of the samples"""
     number("temperature", temperature, "a temperature above 0 K", above=0.0)
     whole_number("blocks", blocks, least=2)
-    of = values[:, None] if values.ndim == 1 else values
+    of = np.atleast_1d(values)
+    of = of[:, None] if of.ndim == 1 else of
     if of.ndim != 2 or len(of) < blocks or not np.isfinite(of).all():
         raise InputError(
             f"values have shape {values.shape}; finite numbers (n_samples, d) are needed, {blocks} or more"
@@ -191,19 +197,22 @@ def _surface(
 
     whole = energies(slice(0, len(of)))
     ends = np.linspace(0, len(of), blocks + 1).astype(int)
-    parts = np.stack([energies(slice(a, b)) for a, b in zip(ends[:-1], ends[1:], strict=True)])
+    parts = np.stack([energies(slice(a, b)) for a, b in pairwise(ends)])
     there = np.isfinite(parts).all(axis=0)
     errors = np.full(whole.shape, np.nan)
     errors[there] = parts[:, there].std(axis=0, ddof=1) / np.sqrt(blocks)
-    return FreeEnergySurface(tuple(edges), whole - whole.min(), errors, temperature)
+    return FreeEnergyResult(tuple(edges), whole - whole.min(), errors, temperature)
 
 
 def _edges(values: Floats, bins: int | Sequence[ArrayLike]) -> list[Floats]:
     d = values.shape[1]
-    if isinstance(bins, int):
-        whole_number("bins", bins, least=1)
+    if not isinstance(bins, list | tuple):
+        whole_number("bins", bins, least=1, most=MOST_BINS)
+        most = np.abs(values).max()
+        if not most < MOST_VALUE:
+            raise InputError(f"values up to {most:g} have no bins; give edges")
         return [np.histogram_bin_edges(of, bins) for of in values.T]
-    edges = [np.asarray(of, np.float64) for of in bins]
+    edges = [numbers("bins", of) for of in bins]
     if len(edges) != d or any(of.ndim != 1 or len(of) < 2 or (np.diff(of) <= 0).any() for of in edges):
         raise InputError(f"bins must be a number, or rising edges of each of {d} variables")
     return edges
@@ -228,7 +237,8 @@ def _solved(u_kn: Floats, n_k: Ints) -> Floats:
 
     def by_turns(f: Floats) -> Floats:
         found: Floats = -_log_sum(-u_kn - _log_mixture(u_kn, n_k, f), axis=1)
-        return found - found[0]
+        found -= found[0]
+        return found
 
     for iteration in range(MOST_ITERATIONS):
         after = by_turns(f)
@@ -237,9 +247,7 @@ def _solved(u_kn: Floats, n_k: Ints) -> Floats:
         change, f = np.abs(after - f).max(), after
         if change < CLOSE:
             return f
-    raise InputError(
-        f"free energies of states do not converge in {MOST_ITERATIONS:,} iterations; states hardly overlap"
-    )
+    raise InputError(f"free energies of states do not converge in {MOST_ITERATIONS:,} iterations; they hardly overlap")
 
 
 def _closer(u_kn: Floats, n_k: Ints, there: NDArray[np.intp], f: Floats, by_turns: Any) -> Floats:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats
-from ..common.arguments import callback, choice, file_path, flag, numbers, texts, whole_number
+from ..common.arguments import callback, choice, file_path, flag, numbers, text, texts, whole_number
 from ..common.errors import InputError, PeleError
 from ..energy.engine.rows import Rows
 from ..energy.terms import Interpolated, Metadynamics
@@ -72,8 +72,8 @@ class Simulation:
     constraints : "hbonds" holds the bonds to hydrogen at the lengths of the force field
     hydrogen_mass : Da that hydrogens take from their neighbours, so that time steps may be longer
     exchange_every : steps between replica exchanges; successive replicas are a ladder over the temperatures
-    exchange : what replicas exchange: "temperature" alone, or "hamiltonian" for all that rows have of their own too, such
-        as scales, targets of restraints and biases; temperatures may then be equal, and say how many rungs there are
+    exchange : what replicas exchange: "temperature" alone, or "hamiltonian" for all that rows have of their own too,
+        such as scales, restraints and biases; temperatures may then be equal, and say how many rungs there are
     anneal : points (n, 2) of time in ps and temperature in K, linear between them
     remove_motion : if the centre of mass is kept at rest; by default unless atoms are frozen or terms are added
     frozen : mask (n,) or indices of atoms that stay, in all replicas
@@ -528,7 +528,7 @@ class Simulation:
 
     @locked
     def bias_energies(self, name: str) -> Floats:
-        """Energies of a bias on collective variables at the positions of rows, (n_rows,) kcal/mol. name : of the term"""
+        """Energies of a bias on collective variables where rows are, (n_rows,) kcal/mol. name : of the term"""
         self._catch_up()
         return variables_of(self.ensemble, self.bias_term(name))[1]
 
@@ -545,11 +545,14 @@ class Simulation:
         Returns the nodes along each variable, (n_1,), ..., and the energies, (n_1, ...) kcal/mol, 0 where least.
         """
         term = self._metadynamics(name)
-        grid = self.ensemble.values(name, "grid")[row]
+        n = len(self)
+        whole_number("row", row, least=-n, most=n - 1)
+        grid = self.ensemble.values(name, "grid")[row % n]
         return tuple(axis.nodes for axis in term.axes), free_energy_of(grid, term)
 
     def bias_term(self, name: str) -> Interpolated:
         """Give the bias on collective variables of this name. Raises InputError if there is none."""
+        text("name", name)
         found = {term.name: term for term in self.ensemble.state.terms if isinstance(term, Interpolated)}
         if name not in found:
             raise InputError(
@@ -610,7 +613,7 @@ class Simulation:
     def change_temperatures(self, temperatures: ArrayLike) -> None:
         """Write temperatures of heat baths, (n_rows,) K, and scale velocities to them at once."""
         before = np.asarray(self.temperatures)
-        self.temperatures[:] = temperatures
+        self.temperatures[:] = numbers("temperatures", temperatures)
         factors = np.sqrt(np.divide(self.temperatures, before, out=np.ones(len(self)), where=before > 0))
         self._catch_up()
         self._motion.write("scales", factors)

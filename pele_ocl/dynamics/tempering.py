@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..atoms import Atoms, Floats, Ints
-from ..common.arguments import numbers, whole_number
+from ..atoms import Atoms, Floats, Ints, require_atoms
+from ..common.arguments import described, numbers, texts, whole_number
 from ..common.errors import InputError
 from ..units import BOLTZMANN_KCAL
 from .mbar import MBAR
@@ -44,6 +44,7 @@ def rest2(
         >>> simulation.temperatures.tolist(), sorted(simulation.rungs.tolist())
         ([300.0, 300.0, 300.0], [0, 1, 2])
     """
+    require_atoms(atoms)
     of_rungs = np.array(temperatures_of(temperatures))
     if len(of_rungs) < 2 or of_rungs[0] <= 0 or (np.diff(of_rungs) <= 0).any():
         raise InputError("temperatures of a ladder are two or more that rise from above 0 K")
@@ -81,7 +82,7 @@ class StateSamples:
     """
 
     def __init__(self, names: Sequence[str] = ()) -> None:
-        self._names = tuple(names)
+        self._names = texts("names", names)
         self._u: list[Floats] = []
         self._states: list[Ints] = []
         self._variables: list[Floats] = []
@@ -99,11 +100,13 @@ class StateSamples:
     @property
     def u_kn(self) -> Floats:
         """Reduced energies, (n_states, n_times n_rows), as of Simulation.u_kn; samples by time, then by row."""
+        self._require_samples()
         return np.concatenate(self._u, axis=1)
 
     @property
     def states(self) -> Ints:
         """State of each sample, (n_times n_rows,)."""
+        self._require_samples()
         return np.concatenate(self._states)
 
     @property
@@ -112,8 +115,12 @@ class StateSamples:
         return np.concatenate(self._variables)
 
     def mbar(self) -> MBAR:
-        """Put all states together."""
+        """Put all states together. Raises InputError if there are no samples."""
         return MBAR(self.u_kn, self.states)
+
+    def _require_samples(self) -> None:
+        if not self._u:
+            raise InputError("there are no samples yet; give this as `call` to `Simulation.run`")
 
 
 class SimulatedTempering:
@@ -141,6 +148,8 @@ class SimulatedTempering:
 
     def rungs_of(self, simulation: Simulation) -> Ints:
         """Rungs that replicas are on, (n_rows,)."""
+        if not isinstance(simulation, Simulation):
+            raise InputError(f"the simulation is {described(simulation)}; a Simulation is needed")
         apart = np.abs(np.asarray(simulation.temperatures)[:, None] - self.temperatures)
         return np.asarray(apart.argmin(axis=1), np.int64)
 

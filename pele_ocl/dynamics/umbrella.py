@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..atoms import Atoms, Floats
-from ..common.arguments import numbers, whole_number
+from ..atoms import Atoms, Floats, require_atoms
+from ..common.arguments import number, numbers, whole_number
 from ..common.errors import InputError
 from ..energy.terms import GridBias, Variable
 from ..energy.terms.grid_bias import Axis
 from ..energy.terms.variables import checked_variables
 from ..units import BOLTZMANN_KCAL
-from .mbar import MBAR, FreeEnergySurface
+from .mbar import MBAR, FreeEnergyResult
 from .settings import ROOM
 from .simulation import Simulation
 
@@ -24,12 +24,13 @@ if TYPE_CHECKING:
     from ..atoms import Ints
 
 NAME = "umbrella"
+MOST = 1e6  # of force constants
 NODES = 120  # around a torsion
 FARTHEST = 100.0  # A beyond the last centre, where the bias ends
 
 
 @dataclass(frozen=True, eq=False)
-class Umbrella:
+class UmbrellaResult:
     """Samples of windows of umbrella sampling.
 
     simulation : whose replicas are the windows, where they came to
@@ -62,7 +63,7 @@ class Umbrella:
         """Put the windows together."""
         return MBAR(self.u_kn, self.states)
 
-    def free_energy(self, bins: int | Sequence[ArrayLike], *, blocks: int = 5) -> FreeEnergySurface:
+    def free_energy(self, bins: int | Sequence[ArrayLike], *, blocks: int = 5) -> FreeEnergyResult:
         """Free energy of the variables without bias. bins, blocks : as of `pele_ocl.free_energy`"""
         samples = self.variables.reshape(-1, self.variables.shape[2])
         return self.mbar().free_energy(samples, bins, self.temperature, u_n=np.zeros(len(samples)), blocks=blocks)
@@ -79,7 +80,7 @@ class Umbrella:
 
     def __repr__(self) -> str:
         n_times, n_windows, d = self.variables.shape
-        return f"Umbrella({n_windows:,} windows on {d} variables, {n_times:,} samples each)"
+        return f"UmbrellaResult({n_windows:,} windows on {d} variables, {n_times:,} samples each)"
 
 
 def umbrella(
@@ -95,7 +96,7 @@ def umbrella(
     positions: ArrayLike | None = None,
     temperature: float = ROOM,
     **options: Any,
-) -> Umbrella:
+) -> UmbrellaResult:
     """Sample windows of harmonic biases, k (s - s0)^2 summed over the variables, in one simulation.
 
     variables : one to three collective variables
@@ -113,17 +114,23 @@ def umbrella(
         >>> phi = pele_ocl.TorsionVariable([4, 6, 8, 14])
         >>> run = pele_ocl.umbrella(atoms, phi, np.radians([-120, -60]), 10.0, steps=40, sample_every=10, timestep=1.0)
         >>> run, run.u_kn.shape
-        (Umbrella(2 windows on 1 variables, 4 samples each), (2, 8))
+        (UmbrellaResult(2 windows on 1 variables, 4 samples each), (2, 8))
     """
+    require_atoms(atoms)
     members = checked_variables(variables)
+    number("temperature", temperature, "a temperature above 0 K", above=0.0)
     at = numbers("centers", centers)
     at = at[:, None] if at.ndim == 1 else at
-    if at.ndim != 2 or at.shape[1] != len(members) or not np.isfinite(at).all():
+    if at.ndim != 2 or not len(at) or at.shape[1] != len(members) or not np.isfinite(at).all():
         raise InputError(f"centers have shape {np.shape(centers)}; (n_windows, {len(members)}) is needed")
     given = numbers("force_constants", force_constants)
     given = given[:, None] if given.shape == at.shape[:1] else given
-    if given.shape not in ((), at.shape, (len(at), 1)) or not np.isfinite(given).all() or (given < 0).any():
-        raise InputError(f"force_constants have shape {given.shape}; one or {at.shape} numbers, 0 or more, are needed")
+    if (
+        given.shape not in ((), at.shape, (len(at), 1))
+        or not np.isfinite(given).all()
+        or (not 0 <= given.min() <= given.max() < MOST)
+    ):
+        raise InputError(f"force_constants have shape {given.shape}; one or {at.shape} numbers, 0 to 1e6, are needed")
     stiff = np.broadcast_to(given, at.shape).copy()
     whole_number("sample_every", sample_every, least=1)
     whole_number("steps", steps, least=sample_every)
@@ -137,7 +144,7 @@ def umbrella(
     simulation.ensemble.values(NAME, "grid")[:] = grids
     if positions is not None:
         simulation.positions[:] = positions
-    if minimize:
+    if whole_number("minimize", minimize):
         simulation.minimize(max_iterations=minimize)
     simulation.run(equilibrate)
     found: list[Floats] = []
@@ -147,11 +154,11 @@ def umbrella(
         found.append(simulation.variables(NAME))
     for k, why in simulation.errors.items():
         raise InputError(f"window {k}: {why}")
-    return Umbrella(simulation, at, stiff, np.stack(found), float(temperature))
+    return UmbrellaResult(simulation, at, stiff, np.stack(found), float(temperature))
 
 
 def harmonic_grid(axes: Sequence[Axis], center: Floats, force_constants: Floats) -> Floats:
-    """A grid of GridBias with a harmonic well, which cubic polynomials follow but where a torsion is half a turn away."""
+    """Make a grid of a harmonic well, which cubic polynomials follow but where a torsion is half a turn away."""
     d = len(axes)
     grid = np.zeros((*(axis.n for axis in axes), 1 << d))
     for k, (axis, at, stiff) in enumerate(zip(axes, center, force_constants, strict=True)):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...atoms import Atoms, Floats, require_atoms
-from ...common.arguments import flag, number, numbers, whole_number
+from ...common.arguments import described, flag, number, numbers, whole_number
 from ...common.errors import InputError
 from ...common.readonly import read_only
 from ...opencl.interface import VARIABLE_REALS
@@ -101,6 +101,7 @@ class Interpolated(Term):
             variable.traits(atoms)
 
     def energies(self, atoms: Atoms) -> tuple[Floats, Floats]:
+        self.check(atoms)
         found = [variable.value(atoms.positions, atoms) for variable in self.members]
         energy, slopes = interpolated(self.first_grid, self.axes, [value for value, _ in found])
         energies, gradient = np.zeros(len(atoms)), np.zeros((len(atoms), 3))
@@ -225,7 +226,7 @@ class Metadynamics(Interpolated):
         whole_number("pace", self.pace, least=1)
         if self.bias_factor is not None:
             number("bias_factor", self.bias_factor, "a number above 1", above=1.0)
-        number("spacing", self.spacing, "a number above 0, and 0.5 or less,", above=0.0, most=0.5)
+        number("spacing", self.spacing, "a number of 0.001 to 0.5", least=0.001, most=0.5)
         flag("shared", self.shared)
         n_nodes = np.prod([axis.n for axis in self.axes])
         if n_nodes > MOST_NODES:
@@ -245,18 +246,29 @@ class Metadynamics(Interpolated):
 
     def heights(self, energies: Floats, temperatures: Floats) -> Floats:
         """Heights of hills where the bias has these energies, kcal/mol, at temperatures in K."""
+        energies, temperatures = numbers("energies", energies), numbers("temperatures", temperatures)
         if self.bias_factor is None:
             return np.full(np.shape(energies), float(self.height))
-        found: Floats = self.height * np.exp(-energies / (BOLTZMANN_KCAL * temperatures * (self.bias_factor - 1)))
+        with np.errstate(all="ignore"):
+            found: Floats = self.height * np.exp(-energies / (BOLTZMANN_KCAL * temperatures * (self.bias_factor - 1)))
         return found
 
 
 def bounds_of(variables: Sequence[Variable], given: Sequence[Range | None] | None) -> Sequence[Range | None]:
     """Give the bounds of each variable. Raises InputError for another number of them."""
-    bounds = [None] * len(variables) if given is None else list(given)
-    if len(bounds) != len(variables):
-        raise InputError(f"bounds are of {len(bounds)} variables; {len(variables)} are needed")
-    return bounds
+    if given is None:
+        return [None] * len(variables)
+    if not isinstance(given, list | tuple) or len(given) != len(variables):
+        raise InputError(
+            f"bounds are {described(given)}; {len(variables)} pairs of numbers or None are needed, in a list"
+        )
+    found: list[Range | None] = []
+    for of in given:
+        pair = np.array([np.nan, np.nan]) if of is None else numbers("bounds", of)
+        if pair.shape != (2,):
+            raise InputError(f"bounds are {described(of)}; two rising numbers are needed")
+        found.append(None if of is None else (float(pair[0]), float(pair[1])))
+    return found
 
 
 def interpolated(grid: Floats, axes: Sequence[Axis], values: Sequence[float]) -> tuple[float, Floats]:

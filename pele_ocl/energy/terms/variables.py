@@ -91,7 +91,7 @@ class DistanceVariable(Variable):
 
     def __post_init__(self) -> None:
         for name in ("first", "second"):
-            chosen = atoms_chosen(name, np.atleast_1d(np.asarray(getattr(self, name))))
+            chosen = np.atleast_1d(atoms_chosen(name, getattr(self, name)))
             object.__setattr__(self, name, read_only(chosen, chosen.dtype))
 
     def groups(self, atoms: Atoms) -> list[Ints]:
@@ -195,7 +195,7 @@ def _chosen(given: ArrayLike, atoms: Atoms) -> Ints:
 
 def checked_variables(given: Variable | Sequence[Variable]) -> tuple[Variable, ...]:
     """Raise InputError unless there are one to three collective variables."""
-    found = (given,) if isinstance(given, Variable) else tuple(given)
+    found = (given,) if isinstance(given, Variable) else tuple(given) if isinstance(given, list | tuple) else ()
     if not 1 <= len(found) <= 3 or not all(isinstance(of, Variable) for of in found):
         raise InputError("a bias acts on one to three collective variables, such as TorsionVariable([4, 6, 8, 14])")
     return found
