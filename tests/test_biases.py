@@ -161,7 +161,7 @@ def test_hills_are_those_of_openmm(device):
     [
         (lambda: TorsionVariable([0, 1, 2]), "four different indices are needed"),
         (lambda: Metadynamics([], 0.3, 1.0, 10), "one to three collective variables"),
-        (lambda: Metadynamics(PHI, [0.3, 0.3], 1.0, 10), "1 positive numbers are needed, one a variable"),
+        (lambda: Metadynamics(PHI, [0.3, 0.3], 1.0, 10), "1 numbers of 0.0001 or more are needed, one a variable"),
         (lambda: Metadynamics(PHI, 0.3, 1.0, 10, bias_factor=1.0), "bias_factor"),
         (lambda: Metadynamics(SIZE, 0.3, 1.0, 10), "bounds of a GyrationVariable are None"),
         (lambda: Metadynamics(PHI, 0.3, 1.0, 10, bounds=[(0.0, 1.0)]), "a torsion has its period, and no bounds"),

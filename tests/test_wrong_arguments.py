@@ -325,7 +325,7 @@ EXAMPLES: dict[type, Callable[[], Any]] = {
     pele_ocl.GyrationVariable: lambda: pele_ocl.GyrationVariable([0, 1, 2]),
     pele_ocl.RMSDVariable: lambda: pele_ocl.RMSDVariable([0, 1, 2]),
     pele_ocl.MBAR: lambda: pele_ocl.MBAR(np.zeros((2, 12)), np.arange(12) % 2),
-    pele_ocl.StateSamples: pele_ocl.StateSamples,
+    pele_ocl.StateSamples: lambda: samples(),
     pele_ocl.SimulatedTempering: lambda: pele_ocl.SimulatedTempering([300.0, 400.0]),
     pele_ocl.Minimizer: lambda: pele_ocl.Minimizer(ATOMS, device=DEVICE, variant="rows", max_iterations=1),
     pele_ocl.PBIon: lambda: pele_ocl.PBIon(1, 0.1),
@@ -339,6 +339,12 @@ EXAMPLES: dict[type, Callable[[], Any]] = {
 }
 
 
+def samples() -> Any:
+    found = pele_ocl.StateSamples()
+    found(SIMULATION)
+    return found
+
+
 @cache
 def example(owner: type) -> Any:
     return EXAMPLES[owner]()
@@ -349,17 +355,9 @@ RESULTS = ("Result", "Batch", "Energies", "Preparation", "Refined", "Poses", "Sp
 MADE = pele_ocl.ForceField, pele_ocl.Samples, pele_ocl.View  # by functions
 # Called by the program alone.
 OF_THE_PROGRAM = (
-    "groups",
-    "traits",
+    "check_targets", "groups", "launches", "part", "put_targets", "runs_first", "sizes", "targets_of", "traits",
     "value",
-    "check_targets",
-    "launches",
-    "part",
-    "put_targets",
-    "runs_first",
-    "sizes",
-    "targets_of",
-)
+)  # fmt: skip
 # Take objects of other libraries, or seconds.
 APART = (
     pele_ocl.from_openmm, pele_ocl.from_parmed, pele_ocl.from_mdanalysis, pele_ocl.from_rdkit, pele_ocl.prepare,

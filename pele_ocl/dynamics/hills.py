@@ -144,4 +144,5 @@ def free_energy_of(grid: NDArray[np.floating[Any]], term: Metadynamics) -> Float
     """Estimate the free energy by a bias V, -V bias_factor / (bias_factor - 1), (n_1, ...) kcal/mol, 0 at its least."""
     factor = 1.0 if term.bias_factor is None else term.bias_factor / (term.bias_factor - 1)
     found: Floats = -factor * np.asarray(grid, np.float64)[..., 0]
-    return found - found.min()
+    found -= found.min()
+    return found

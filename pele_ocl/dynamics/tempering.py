@@ -90,7 +90,7 @@ class StateSamples:
     def __call__(self, simulation: Simulation) -> None:
         """Take a sample of all replicas."""
         self._u.append(simulation.u_kn())
-        self._states.append(simulation.states)
+        self._states.append(simulation.states.astype(np.int32))
         if self._names:
             self._variables.append(np.concatenate([simulation.variables(name) for name in self._names], axis=1))
 

@@ -67,9 +67,11 @@ class Axis:
 
     def away(self, values: Floats | float, center: float) -> Floats:
         """Give how far values are from a centre, the shorter way round."""
-        d: Floats = np.asarray(values - center)
+        d: Floats = np.asarray(values - center, np.float64)
         period = self.n * self.spacing
-        return d - period * np.round(d / period) if self.is_periodic else d
+        if self.is_periodic:
+            d = d - period * np.round(d / period)
+        return d
 
 
 class Interpolated(Term):
@@ -219,8 +221,10 @@ class Metadynamics(Interpolated):
         found = checked_variables(self.variables)
         object.__setattr__(self, "variables", found)
         widths = np.atleast_1d(numbers("widths", self.widths))
-        if widths.shape != (len(found),) or not (np.isfinite(widths) & (widths > 0)).all():
-            raise InputError(f"widths are {widths.tolist()}; {len(found)} positive numbers are needed, one a variable")
+        if widths.shape != (len(found),) or not (np.isfinite(widths) & (widths >= 1e-4)).all():
+            raise InputError(
+                f"widths are {widths.tolist()}; {len(found)} numbers of 0.0001 or more are needed, one a variable"
+            )
         object.__setattr__(self, "widths", read_only(widths, np.float64))
         number("height", self.height, "a number of kcal/mol, 0 or more,", least=0)
         whole_number("pace", self.pace, least=1)
@@ -247,6 +251,8 @@ class Metadynamics(Interpolated):
     def heights(self, energies: Floats, temperatures: Floats) -> Floats:
         """Heights of hills where the bias has these energies, kcal/mol, at temperatures in K."""
         energies, temperatures = numbers("energies", energies), numbers("temperatures", temperatures)
+        if temperatures.shape not in ((), energies.shape):
+            raise InputError(f"energies have shape {energies.shape} and temperatures {temperatures.shape}")
         if self.bias_factor is None:
             return np.full(np.shape(energies), float(self.height))
         with np.errstate(all="ignore"):
@@ -259,9 +265,8 @@ def bounds_of(variables: Sequence[Variable], given: Sequence[Range | None] | Non
     if given is None:
         return [None] * len(variables)
     if not isinstance(given, list | tuple) or len(given) != len(variables):
-        raise InputError(
-            f"bounds are {described(given)}; {len(variables)} pairs of numbers or None are needed, in a list"
-        )
+        n = len(variables)
+        raise InputError(f"bounds are {described(given)}; a list of {n} pairs of numbers, or None, is needed")
     found: list[Range | None] = []
     for of in given:
         pair = np.array([np.nan, np.nan]) if of is None else numbers("bounds", of)
@@ -274,13 +279,15 @@ def bounds_of(variables: Sequence[Variable], given: Sequence[Range | None] | Non
 def interpolated(grid: Floats, axes: Sequence[Axis], values: Sequence[float]) -> tuple[float, Floats]:
     """Energy of a grid at values of the variables, and its slopes by them, (d,)."""
     d = len(axes)
-    cells, basis, slope_basis = [], np.zeros((d, 2, 2)), np.zeros((d, 2, 2))
+    cells: list[tuple[int, int]] = []
+    basis, slope_basis = np.zeros((d, 2, 2)), np.zeros((d, 2, 2))
     for k, (axis, value) in enumerate(zip(axes, values, strict=True)):
         place = (value - axis.first) / axis.spacing
         n = axis.n_cells
         within = place % n if axis.is_periodic else min(max(place, 0.0), float(n))
         cell = min(int(within), n - 1)
-        t, cells = within - cell, [*cells, (cell, (cell + 1) % axis.n)]
+        t = within - cell
+        cells.append((cell, (cell + 1) % axis.n))
         u, moves = 1 - t, (axis.is_periodic or 0 <= place <= n) / axis.spacing
         basis[k] = [u * u * (1 + 2 * t), t * u * u], [t * t * (1 + 2 * u), -t * t * u]
         slope_basis[k] = [-6 * t * u * moves, u * (u - 2 * t) * moves], [6 * t * u * moves, t * (t - 2 * u) * moves]
