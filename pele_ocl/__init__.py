@@ -174,6 +174,7 @@ _HOMES = {
     "rescore": ("RescoreResult",),
     "checking": ("CheckResult", "check_kernel"),
     "dynamics": ("Simulation",),
+    "dynamics.bias_words": ("ColvarFiles",),
     "dynamics.mbar": ("FreeEnergyResult", "MBAR", "free_energy"),
     "dynamics.tempering": ("SimulatedTempering", "StateSamples", "rest2"),
     "dynamics.umbrella": ("UmbrellaResult", "umbrella"),

@@ -15,6 +15,7 @@ from pele_ocl import (
     DistanceVariable,
     Energy,
     Ensemble,
+    FormatError,
     GridBias,
     GyrationVariable,
     InputError,
@@ -26,6 +27,7 @@ from pele_ocl import (
     TorsionVariable,
     free_energy,
     rest2,
+    simulate,
     umbrella,
 )
 from pele_ocl.energy.terms.grid_bias import hill, interpolated
@@ -363,3 +365,67 @@ def test_mbar_of_harmonic_wells_is_what_theory_has():
     assert np.exp(found.log_weights()).sum() == pytest.approx(1.0)
     alone = MBAR(np.stack([x**2 / 2, x**2 / 2 + 3.0]), np.zeros(3 * n, int))
     np.testing.assert_allclose(alone.f_k, [0, 3], atol=1e-9)
+
+
+WORDS = {
+    "phi": {"kind": "TORSION", "atoms": [5, 7, 9, 15]},
+    "d": {"kind": "DISTANCE", "atoms": ["resid 1", "resid 2"]},
+    "hold": {"kind": "RESTRAINT", "arg": "d", "at": [[5.0], [6.0]], "kappa": [10.0]},
+    "metad": {"kind": "METAD", "arg": ["phi"], "sigma": [0.35], "height": 0.3, "pace": 10, "biasfactor": 10},
+}
+FILE = "\n".join(
+    f"[{name}]\n" + "\n".join(f"{word} = {value!r}" for word, value in words.items()) for name, words in WORDS.items()
+)
+
+
+def test_a_run_takes_biases_of_a_file(device, tmp_path):
+    """Targets by turns, columns of tables, COLVAR files; and the same files after an interrupt."""
+    (tmp_path / "bias.toml").write_text(FILE)
+    options = dict(
+        replicas=3, report_every=10, minimize=0, timestep=1.0, trajectory_format="none", seed=3, device=device
+    )  # fmt: skip
+    whole = simulate(ATOMS, tmp_path / "whole", steps=40, bias=WORDS, **options)
+    simulate(ATOMS, tmp_path / "parts", steps=20, bias=str(tmp_path / "bias.toml"), **options)
+    simulate(ATOMS, tmp_path / "parts", steps=40, bias=tmp_path / "bias.toml", resume=True, **options)
+    simulate(ATOMS, tmp_path / "shared", steps=40, bias=WORDS, replicas_per_device=2, **options)
+    for name in ("COLVAR.0", "COLVAR.2", "energies.csv"):
+        assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+        assert (tmp_path / "shared" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    head, *lines = (tmp_path / "whole" / "COLVAR.1").read_text().splitlines()
+    assert head == "#! FIELDS time d hold.bias phi metad.bias"
+    found = np.array([line.split() for line in lines], float)
+    np.testing.assert_allclose(found[:, 0], [0, 0.01, 0.02, 0.03, 0.04])
+    np.testing.assert_allclose(found[:, 2], 5 * (found[:, 1] - 6.0) ** 2, rtol=1e-4, atol=1e-5)
+    assert (np.diff(found[:, 4]) > 0).all()
+    table = whole.table()
+    np.testing.assert_allclose(table["d"][table["replica"] == 1], found[:, 1], atol=1e-6)
+    np.testing.assert_allclose(
+        table["hold_kcal_mol"] + table["metad_kcal_mol"], table["restraints_kcal_mol"], atol=1e-5
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"phi": {"kind": "ANGLE", "atoms": [1, 2, 3]}}, "phi has the kind 'ANGLE'; choose one of TORSION, DISTANCE"),
+        ({"phi": {"kind": "TORSION"}}, "phi, TORSION, lacks `atoms`"),
+        ({"phi": {**WORDS["phi"], "at": 1}}, "phi, TORSION, has no word `at`; there are: atoms"),
+        ({"phi": {"kind": "TORSION", "atoms": [0, 2, 3, 4]}}, "variable phi: atoms are 0; numbers of 1 to 30"),
+        ({"phi": {"kind": "TORSION", "atoms": [1, 2]}}, "variable phi: TORSION has 4 atoms or groups of them; 2 are"),
+        ({"hold": {**WORDS["hold"], "arg": "x"}}, "bias hold: 'x' is no variable; there are: phi, d"),
+        ({"hold": {**WORDS["hold"], "kappa": [-1.0]}}, "bias hold: `kappa` is"),
+        ({"hold": {**WORDS["hold"], "at": [1.0, 2.0]}}, "bias hold: `at` has"),
+        ({"metad": {**WORDS["metad"], "arg": "d"}}, r"bias metad: bounds of a DistanceVariable are \(nan, nan\)"),
+        ({"step": WORDS["phi"]}, "bias: 'step' is no name of a variable or bias"),
+    ],
+)
+def test_words_of_biases_that_are_wrong(tmp_path, changes, message):
+    with pytest.raises(InputError, match=message):
+        simulate(ATOMS, tmp_path / "out", steps=1, bias={**WORDS, **changes})
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_that_is_no_toml_is_refused(tmp_path):
+    (tmp_path / "bias.toml").write_text("phi = [1")
+    with pytest.raises(FormatError, match=r"bias.toml: is no TOML file: "):
+        simulate(ATOMS, tmp_path / "out", steps=1, bias=tmp_path / "bias.toml")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import random
 import shutil
+import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -170,6 +171,8 @@ RIGHT: dict[str, Any] = {
     "temperatures": [300.0, 400.0],
     "SimulatedTempering.rungs_of.simulation": SIMULATION,
     "StateSamples.simulation": SIMULATION,
+    "ColvarFiles.folder": ".",
+    "simulate.bias": None,
     "Simulation.change_temperatures.temperatures": 300.0,
     "Simulation.variables.name": "metadynamics",
     "Simulation.bias_energies.name": "metadynamics",
@@ -326,6 +329,7 @@ EXAMPLES: dict[type, Callable[[], Any]] = {
     pele_ocl.RMSDVariable: lambda: pele_ocl.RMSDVariable([0, 1, 2]),
     pele_ocl.MBAR: lambda: pele_ocl.MBAR(np.zeros((2, 12)), np.arange(12) % 2),
     pele_ocl.StateSamples: lambda: samples(),
+    pele_ocl.ColvarFiles: lambda: pele_ocl.ColvarFiles(tempfile.gettempdir()),
     pele_ocl.SimulatedTempering: lambda: pele_ocl.SimulatedTempering([300.0, 400.0]),
     pele_ocl.Minimizer: lambda: pele_ocl.Minimizer(ATOMS, device=DEVICE, variant="rows", max_iterations=1),
     pele_ocl.PBIon: lambda: pele_ocl.PBIon(1, 0.1),

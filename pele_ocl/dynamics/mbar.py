@@ -207,11 +207,11 @@ def _surface(
 def _edges(values: Floats, bins: int | Sequence[ArrayLike]) -> list[Floats]:
     d = values.shape[1]
     if not isinstance(bins, list | tuple):
-        whole_number("bins", bins, least=1, most=MOST_BINS)
+        count = whole_number("bins", bins, least=1, most=MOST_BINS)
         most = np.abs(values).max()
         if not most < MOST_VALUE:
             raise InputError(f"values up to {most:g} have no bins; give edges")
-        return [np.histogram_bin_edges(of, bins) for of in values.T]
+        return [np.histogram_bin_edges(of, count) for of in values.T]
     edges = [numbers("bins", of) for of in bins]
     if len(edges) != d or any(of.ndim != 1 or len(of) < 2 or (np.diff(of) <= 0).any() for of in edges):
         raise InputError(f"bins must be a number, or rising edges of each of {d} variables")

@@ -13,7 +13,7 @@ from ..atoms import Atoms, Floats, require_atoms
 from ..common.arguments import number, numbers, whole_number
 from ..common.errors import InputError
 from ..energy.terms import GridBias, Variable
-from ..energy.terms.grid_bias import Axis
+from ..energy.terms.grid_bias import Axis, Range
 from ..energy.terms.variables import checked_variables
 from ..units import BOLTZMANN_KCAL
 from .mbar import MBAR, FreeEnergyResult
@@ -134,9 +134,7 @@ def umbrella(
     stiff = np.broadcast_to(given, at.shape).copy()
     whole_number("sample_every", sample_every, least=1)
     whole_number("steps", steps, least=sample_every)
-    bounds = [None if of.period else (min(0.0, float(x.min())), float(x.max()) + FARTHEST)
-              for of, x in zip(members, at.T, strict=True)]  # fmt: skip
-    axes = [Axis.of(of, span, n=NODES if of.period else 2) for of, span in zip(members, bounds, strict=True)]
+    axes, bounds = harmonic_axes(members, at)
     grids = [harmonic_grid(axes, center, k) for center, k in zip(at, stiff, strict=True)]
     term = GridBias(members, grids[0], bounds, NAME)
     options["terms"] = (*options.get("terms", ()), term)
@@ -155,6 +153,15 @@ def umbrella(
     for k, why in simulation.errors.items():
         raise InputError(f"window {k}: {why}")
     return UmbrellaResult(simulation, at, stiff, np.stack(found), float(temperature))
+
+
+def harmonic_axes(variables: Sequence[Variable], centers: Floats) -> tuple[list[Axis], list[Range | None]]:
+    """Choose nodes, and their bounds, for harmonic wells at centers (n, d)."""
+    bounds: list[Range | None] = []
+    for of, at in zip(variables, centers.T, strict=True):
+        bounds.append(None if of.period else (min(0.0, float(at.min())), float(at.max()) + FARTHEST))
+    axes = [Axis.of(of, span, n=NODES if of.period else 2) for of, span in zip(variables, bounds, strict=True)]
+    return axes, bounds
 
 
 def harmonic_grid(axes: Sequence[Axis], center: Floats, force_constants: Floats) -> Floats:

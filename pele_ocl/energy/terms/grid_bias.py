@@ -58,7 +58,8 @@ class Axis:
     @property
     def nodes(self) -> Floats:
         """Values of the variable at the nodes, (n,)."""
-        return self.first + self.spacing * np.arange(self.n)
+        found: Floats = self.first + self.spacing * np.arange(self.n, dtype=np.float64)
+        return found
 
     @property
     def n_cells(self) -> int:
@@ -67,10 +68,10 @@ class Axis:
 
     def away(self, values: Floats | float, center: float) -> Floats:
         """Give how far values are from a centre, the shorter way round."""
-        d: Floats = np.asarray(values - center, np.float64)
+        d: Floats = np.array(values - center, np.float64)
         period = self.n * self.spacing
         if self.is_periodic:
-            d = d - period * np.round(d / period)
+            d -= period * np.round(d / period)
         return d
 
 
