@@ -21,7 +21,7 @@ from mmpbsa_helpers import write_files
 from test_cli import run
 
 import pele_ocl
-from pele_ocl.cli import COMMANDS
+from pele_ocl.cli import commands
 
 PACKAGE = Path(__file__).parent.parent / "pele_ocl"
 CLI = sorted((PACKAGE / "cli").rglob("*.py"))
@@ -61,7 +61,7 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
-@pytest.mark.parametrize("command", sorted(COMMANDS.keys() - OF_THE_PROGRAM))
+@pytest.mark.parametrize("command", sorted(commands().keys() - OF_THE_PROGRAM))
 def test_each_command_has_a_public_function(command):
     assert callable(getattr(pele_ocl, FUNCTIONS.get(command, command)))
 
@@ -297,4 +297,4 @@ def test_results_have_one_form(folder, tmp_path, monkeypatch, name):
 def test_every_public_function_of_a_command_is_called():
     """A new command has a call above; those that write nothing but text have none."""
     called = {words[0] for _, words in CALLS.values()}
-    assert called == COMMANDS.keys() - OF_THE_PROGRAM - {"devices"}
+    assert called == commands().keys() - OF_THE_PROGRAM - {"devices"}

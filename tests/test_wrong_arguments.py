@@ -105,6 +105,14 @@ RIGHT: dict[str, Any] = {
     "refine.what": PAIR,
     "refine.ligand": "index 12:17",
     "relax.what": FILE,
+    "screen.receptor": PAIR[:12],
+    "screen.ligands": [PAIR[12:]],
+    "Screener.receptor": PAIR[:12],
+    "Screener.screen.ligands": [PAIR[12:]],
+    "screen.reference": None,
+    "Screener.score.complexes": [(PAIR, 6)],
+    "Screener.binding_of.atoms": PAIR,
+    "Screener.binding_of.n_ligand": 6,
     "binding.complex": PAIR,
     "binding.ligand": "index 12:17",
     "view.output": (),
@@ -123,6 +131,9 @@ RIGHT: dict[str, Any] = {
     "convert.unit": "kT/e",
     "Samples.save.path": "out.csv",
     "View.save.path": "out.png",
+    "Atoms.save.path": "out.pdb",
+    "Map.save.path": "out.dx",
+    "nonbond.cutoff": None,
     "mmpbsa.index": None,
     "mmpbsa.structure": None,
     "mmpbsa.reference": None,
@@ -339,6 +350,7 @@ EXAMPLES: dict[type, Callable[[], Any]] = {
     pele_ocl.Relaxer: lambda: pele_ocl.Relaxer(device=DEVICE),
     pele_ocl.Explorer: lambda: pele_ocl.Explorer(ATOMS, [0, 1, 2], [], device=DEVICE),
     pele_ocl.Binding: lambda: pele_ocl.Binding(ATOMS, "index 6:11", device=DEVICE),
+    pele_ocl.Screener: lambda: pele_ocl.Screener(PAIR[:12], max_iterations=1, device=DEVICE),
     pele_ocl.Refiner: lambda: pele_ocl.Refiner(ATOMS, "index 6:11", max_iterations=1, device=DEVICE),
 }
 
@@ -355,7 +367,7 @@ def example(owner: type) -> Any:
 
 
 # Made by the program alone.
-RESULTS = ("Result", "Batch", "Energies", "Preparation", "Refined", "Poses", "Spec")
+RESULTS = ("Result", "Batch", "Energies", "Preparation", "Refined", "Scored", "Poses", "Spec")
 MADE = pele_ocl.ForceField, pele_ocl.Samples, pele_ocl.View  # by functions
 # Called by the program alone.
 OF_THE_PROGRAM = (

@@ -37,7 +37,9 @@ FRAMES = "frames"
 @json_option()
 @debug_option
 def merge(shards: tuple[Path, ...], output: Path, as_json: bool, call: Call) -> None:
-    """Put the results of all shards together: OUT becomes, byte for byte, what one run without --shard writes.
+    """Put the results of all shards together.
+
+    OUT becomes, byte for byte, what one run without --shard writes.
 
     SHARD... are the files that runs with --shard wrote, in any order. They are of frames (energies.1of10.h5, ...), of
     structures (energies.1of10.csv.part, ...), of a PELE run's poses (poses.1of10.csv.part, ...) or of minimised

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats
 from ..common.arguments import callback, choice, file_path, flag, numbers, text, texts, whole_number
-from ..common.errors import InputError, PeleError
+from ..common.errors import InputError, PeleError, Suggests
 from ..energy.engine.rows import Rows
 from ..energy.terms import Interpolated, Metadynamics
 from ..ensemble import Column, Ensemble
@@ -48,7 +48,7 @@ _WHY = {
 }
 
 
-class Simulation:
+class Simulation(Suggests):
     """Implicit-solvent dynamics of many replicas on one device; docs/theory/dynamics.md.
 
     Nothing is read between steps. A replica depends on its molecule, its number and the seed alone. So it has the same
@@ -246,7 +246,7 @@ class Simulation:
         for body, own in rows_of.items():
             assert body.constraints is not None
             state = self.ensemble.state
-            state.place(own, list(body.constraints.placed(np.stack(state.read_positions(own)))))
+            state.place(own, list(body.constraints.placed(np.asarray(state.read_positions(own)))))
 
     @property
     def _rows(self) -> Rows:

@@ -21,7 +21,7 @@ from ..common.inputfile import read_file
 from ..formats import brings_parameters, is_structure
 from ..formats.structures import is_topology
 from ..ligand import Ligand, read_ligands
-from ..ligand.molecule import SUFFIXES
+from ..ligand.molecule import MOLECULES
 from ..reading import Reading, read
 
 Given = Path | Ligand | Atoms
@@ -64,8 +64,11 @@ class Entry:
         """Facts of the molecule that a row has."""
         graph = graph_of(atoms)
         formula = self.given.formula if isinstance(self.given, Ligand) else _formula(graph.elements)
+        properties = self.given.properties if isinstance(self.given, Ligand) else {}
+        numbers = {name: value for name, text in properties.items() if (value := _number(text)) is not None}
         return {
-            "title": self.title, "formula": formula, "n_atoms": len(atoms), "n_heavy": len(graph.heavy),
+            "title": self.title, **({"properties": numbers} if numbers else {}), "formula": formula,
+            "n_atoms": len(atoms), "n_heavy": len(graph.heavy),
             "charge": round(float(atoms.charges.sum())),
         }  # fmt: skip
 
@@ -100,7 +103,7 @@ def graph_of(atoms: Atoms) -> Graph:
 
 
 def _is_taken(path: Path) -> bool:
-    if _suffix(path) in SUFFIXES or is_topology(path):
+    if _suffix(path) in MOLECULES or is_topology(path):
         return True
     beside = path.parent.glob(f"{glob.escape(_bare(path).stem)}.*")  # topologies whose positions it has
     return _is_structure(path) and not any(map(is_topology, beside))
@@ -108,7 +111,7 @@ def _is_taken(path: Path) -> bool:
 
 def _is_structure(path: Path) -> bool:
     """Tell if a file needs a force field, as PDB files of peptides do."""
-    known = is_structure(path) and _suffix(path) not in SUFFIXES
+    known = is_structure(path) and _suffix(path) not in MOLECULES
     return known and not brings_parameters(path)
 
 
@@ -135,7 +138,7 @@ def _molecules(given: Sequence[Given], reading: Reading) -> Iterator[tuple[str, 
         elif each.is_dir():
             files = files_in(each)
             if not files:
-                raise FormatError(f"{each}: holds no file of molecules ({', '.join(SUFFIXES)}, .prmtop with .rst7)")
+                raise FormatError(f"{each}: holds no file of molecules ({', '.join(MOLECULES)}, .prmtop with .rst7)")
             for path in files:
                 yield from _of_file(path, reading)
         else:
@@ -177,6 +180,15 @@ def _with_positions(path: Path) -> Atoms:
             if beside.is_file():
                 return read(path, coordinates=beside)
     raise FormatError(f"{path}: has no positions; put them beside it, as {stem.with_suffix('.rst7').name}")
+
+
+def _number(text: str) -> float | None:
+    """Read a number, None where a text is none."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if np.isfinite(value) else None
 
 
 def _formula(elements: Sequence[str]) -> str:
