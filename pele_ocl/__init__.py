@@ -42,9 +42,18 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .common.errors import ParameterError as ParameterError
     from .common.errors import PeleError as PeleError
     from .dynamics import Simulation as Simulation
+    from .dynamics.bias_words import ColvarFiles as ColvarFiles
+    from .dynamics.mbar import MBAR as MBAR
+    from .dynamics.mbar import FreeEnergyResult as FreeEnergyResult
+    from .dynamics.mbar import free_energy as free_energy
     from .dynamics.result import SimulateResult as SimulateResult
     from .dynamics.run import simulate as simulate
     from .dynamics.spec import SimulateSpec as SimulateSpec
+    from .dynamics.tempering import SimulatedTempering as SimulatedTempering
+    from .dynamics.tempering import StateSamples as StateSamples
+    from .dynamics.tempering import rest2 as rest2
+    from .dynamics.umbrella import UmbrellaResult as UmbrellaResult
+    from .dynamics.umbrella import umbrella as umbrella
     from .energy import Energy as Energy
     from .energy import EnergyBatch as EnergyBatch
     from .energy import EnergyResult as EnergyResult
@@ -53,8 +62,14 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .energy.spec import EnergySpec as EnergySpec
     from .energy.terms import CenterRestraint as CenterRestraint
     from .energy.terms import DistanceRestraint as DistanceRestraint
+    from .energy.terms import DistanceVariable as DistanceVariable
+    from .energy.terms import GridBias as GridBias
+    from .energy.terms import GyrationVariable as GyrationVariable
+    from .energy.terms import Metadynamics as Metadynamics
     from .energy.terms import PositionalRestraint as PositionalRestraint
+    from .energy.terms import RMSDVariable as RMSDVariable
     from .energy.terms import TorsionRestraint as TorsionRestraint
+    from .energy.terms import TorsionVariable as TorsionVariable
     from .ensemble import Ensemble as Ensemble
     from .explore import Explorer as Explorer
     from .explore import ExploreResult as ExploreResult
@@ -161,11 +176,18 @@ _HOMES = {
     "rescore": ("RescoreResult",),
     "checking": ("CheckResult", "check_kernel"),
     "dynamics": ("Simulation",),
+    "dynamics.bias_words": ("ColvarFiles",),
+    "dynamics.mbar": ("FreeEnergyResult", "MBAR", "free_energy"),
+    "dynamics.tempering": ("SimulatedTempering", "StateSamples", "rest2"),
+    "dynamics.umbrella": ("UmbrellaResult", "umbrella"),
     "dynamics.result": ("SimulateResult",),
     "dynamics.run": ("simulate",),
     "energy": ("Energy", "EnergyBatch", "EnergyResult"),
-    "energy.terms": ("CenterRestraint", "DistanceRestraint", "PositionalRestraint", "TorsionRestraint"),
     "energy.over": ("energy_over",),
+    "energy.terms": (
+        "CenterRestraint", "DistanceRestraint", "DistanceVariable", "GridBias", "GyrationVariable", "Metadynamics",
+        "PositionalRestraint", "RMSDVariable", "TorsionRestraint", "TorsionVariable",
+    ),
     "energy.spec": ("EnergySpec",),
     "nonbond.spec": ("NonbondSpec",),
     "solvent.spec": ("SolventSpec",),

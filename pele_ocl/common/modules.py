@@ -102,21 +102,17 @@ _public: list[Callable[[str], Any]] = []
 
 
 def find_public_names_by(find: Callable[[str], Any]) -> None:
-    """Register the function that returns the object of a public name, for lower rooms: `public`, `present`."""
+    """Register the function that returns the object of a public name, or a room, for `present` and `public`."""
     _public[:] = [find]
 
 
 def public(name: str) -> Any:
-    """Return the object of a public name, or a room, for a method `save` or `to_json` of an object of a lower room.
+    """Return the object of a public name, or a room, for a method of a lower room that hands its object to it: `save`.
 
-    name : without "pele_ocl."; tests/test_architecture.py lists who asks for which
+    name : without "pele_ocl."
     """
-    (find,) = _public or [_of_package]
+    (find,) = _public
     return find(name)
-
-
-def _of_package(name: str) -> Any:
-    return getattr(import_module(__package__.partition(".")[0]), name)
 
 
 def accept_former(cls: type[T], **names: str) -> type[T]:

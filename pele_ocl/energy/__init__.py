@@ -145,6 +145,8 @@ def energy(
     if isinstance(atoms, Atoms):
         door.require_atoms()
         if door.frames:
+            from .plan import Energy
+
             plan = Energy(
                 atoms, gradient=False, one_four=one_four, cutoff=cutoff, terms=terms, only_terms=_names(only_terms),
                 precision=precision, variant=variant, born=born, accuracy=accuracy, device=device, model=door.model,

@@ -42,6 +42,11 @@ def energy_over(
 
     A frame that fails, such as one with torn bonds, has NaN in its terms and the reason in `errors`. Raises FormatError
     and InputError as `trajectory` does. Raises FormatError for an output of other settings, or one that is also read.
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> found = pele_ocl.energy_over(atoms, np.stack([atoms.positions, atoms.positions + 1.0]))
+    >>> found.frames.tolist(), found.total.round(1).tolist()
+    ([0, 1], [-135.5, -135.5])
     """
     plan = Energy(atoms, gradient=False) if isinstance(atoms, Atoms) else atoms
     output = None if output is None else file_path(output, "output")

@@ -40,6 +40,11 @@ class Structures(Sequence[Record]):
 
     records : of the structures; call : facts of the program and the call, for files; seconds : that all took
     units : of numbers in the records that are no energies, by name
+
+    >>> found = pele_ocl.energy(["data/structures/trialanine.pdb", "gone.pdb"])
+    >>> found.total.round(1).tolist(), found.errors
+    ([-135.5, nan], {1: 'gone.pdb: no such file'})
+    >>> found.save("energies.csv")
     """
 
     def __init__(

@@ -123,6 +123,8 @@ def solvent(
     if isinstance(atoms, Atoms):
         door.require_atoms()
         if door.frames:
+            from .plan import Solvent
+
             return door.over(
                 Solvent(atoms, variant=variant, precision=precision, device=device, model=door.model, accuracy=accuracy)
             )

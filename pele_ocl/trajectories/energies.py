@@ -200,6 +200,11 @@ def batches_over(
 
     A Nonbond has one pair list for all frames here. Frames that fail are in the batch's `errors`. Raises FormatError
     and InputError as `trajectory` does.
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> plan = pele_ocl.Energy(atoms, gradient=False)
+    >>> [(frames, len(batch)) for frames, batch in pele_ocl.batches_over(plan, np.stack([atoms.positions] * 3))]
+    [(range(0, 3), 3)]
     """
     callback("progress", progress)
     over = trajectory_for(plan, trajectory)
