@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABCMeta
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -10,18 +11,28 @@ import numpy as np
 from .errors import InputError
 
 
-class _Settling(ABCMeta):
-    def __call__(cls, *args: Any, **keywords: Any) -> Any:
-        made = super().__call__(*args, **keywords)
-        made.__dict__["_is_settled"] = True
-        return made
+def _settling(init: Callable[..., None]) -> Callable[..., None]:
+    """An __init__ after which an object of its own class is settled."""
+
+    @wraps(init)
+    def made(self: Any, *args: Any, **keywords: Any) -> None:
+        init(self, *args, **keywords)
+        if type(self).__init__ is made:
+            self.__dict__["_is_settled"] = True
+
+    return made
 
 
-class Settled(metaclass=_Settling):
+class Settled:
     """Base of plans, ensembles and simulations: to write a public attribute once it is made raises InputError.
 
     Properties that can be written take what is written, and columns of rows their items.
     """
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if "__init__" in cls.__dict__:
+            cls.__init__ = _settling(cls.__init__)  # type: ignore[method-assign]
 
     def __setattr__(self, name: str, value: object) -> None:
         if name[0] != "_" and "_is_settled" in self.__dict__:

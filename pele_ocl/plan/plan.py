@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from types import TracebackType
@@ -52,7 +52,7 @@ class Loan:
             self._give_back(self._evaluator)
 
 
-class Plan(Suggests, Settled, Generic[R, B]):
+class Plan(Suggests, Settled, ABC, Generic[R, B]):
     """Common part of `Solvent`, `Nonbond` and `Energy`: construction, checks, evaluation, batches.
 
     Several threads may use a plan at once, and so may progress callbacks of its own evaluations. Each evaluation
