@@ -106,6 +106,10 @@ class Terms(ReadOnlyArrays):
         """Return the terms by name and, last, their "total"; (...,) kcal/mol each.
 
         Raises InputError if there are none.
+
+        >>> columns = pele_ocl.energy("data/structures/trialanine.pdb").terms.columns()
+        >>> list(columns)[-1], round(float(columns["total"]), 1)
+        ('total', -135.5)
         """
         return {**{name: getattr(self, name) for name in self.names}, "total": self.total}
 

@@ -86,13 +86,21 @@ class Labels(ReadOnlyArrays):
         return tuple(map(Residue, *(column[self.residue_starts].tolist() for column in columns)))
 
     def residue(self, i: int) -> str:
-        """Name the residue of atom i as people write it: `A:ALA5`, with the insertion code if it has one."""
+        """Name the residue of atom i as people write it: `A:ALA5`, with the insertion code if it has one.
+
+        >>> pele_ocl.read("data/structures/trialanine.pdb").labels.residue(4)
+        'A:ALA1'
+        """
         i = self._index(i)
         number = int(self.residue_numbers[i])
         return str(Residue(str(self.chains[i]), str(self.residue_names[i]), number, str(self.insertion_codes[i])))
 
     def atom(self, i: int) -> str:
-        """Atom i as people write it: `A:ALA5:CA`."""
+        """Atom i as people write it: `A:ALA5:CA`.
+
+        >>> pele_ocl.read("data/structures/trialanine.pdb").labels.atom(4)
+        'A:ALA1:CA'
+        """
         return f"{self.residue(i)}:{self.names[i]}"
 
     def _index(self, i: int) -> int:

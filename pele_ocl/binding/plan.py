@@ -171,6 +171,10 @@ class Binding:
         """Compute the energies at conformations (m, n, 3) A; shape (m,).
 
         progress, errors : as in Energy.evaluate_batch
+
+        >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+        >>> pele_ocl.Binding(atoms, "resid 3").evaluate_batch([atoms.positions] * 2).delta.total.round().tolist()
+        [-2.0, -2.0]
         """
         given = as_conformations(conformations, self.n_atoms)
         return self._of_positions(self.parts.of_complex(given), progress, errors)
@@ -187,6 +191,10 @@ class Binding:
 
         Parameters and errors as in `energy_over`; the frames are of all atoms that were given. A frame that fails has
         NaN, and `errors` says why, by its place among the frames.
+
+        >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+        >>> pele_ocl.Binding(atoms, "resid 3").over(np.stack([atoms.positions] * 3)).delta.total.shape
+        (3,)
         """
         return energies_over(
             self, trajectory, frames=frames, select=select, topology=topology, output=output, resume=resume,

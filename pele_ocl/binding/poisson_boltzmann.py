@@ -45,6 +45,9 @@ class PBSolvent:
     solver, tolerance : of PoissonBoltzmann
 
     Raises InputError for other values.
+
+    >>> pele_ocl.PBSolvent(spacing=1.0, padding=6.0).equation
+    'linear'
     """
 
     equation: str = "linear"

@@ -46,7 +46,11 @@ _ELSEWHERE = {
 
 
 def meant(word: str, known: Iterable[str]) -> str:
-    """Suggest the known name that other programs call so, or that is nearest, as the end of a sentence; "" for none."""
+    """Suggest the known name that other programs call so, or that is nearest, as the end of a sentence; "" for none.
+
+    >>> meant("salt", ["ionic_strength", "select"])
+    "; did you mean 'ionic_strength'?"
+    """
     from difflib import get_close_matches  # `import pele_ocl` does without it
 
     names = set(known)
@@ -108,7 +112,11 @@ def worded(text: str, spell: Callable[[str, str | None], str | None]) -> str:
 
 
 def described(value: object) -> str:
-    """A value for messages: a number or a short text as it is, the type of anything else; of results how to go on."""
+    """A value for messages: a number or a short text as it is, the type of anything else; of results how to go on.
+
+    >>> described(3.0), described("a"), described([1])
+    ('3', "'a'", 'of type list')
+    """
     if isinstance(value, bool) or type(value).__name__ == "bool_":  # NumPy's, which is not imported here
         return str(value)
     if isinstance(value, Real):

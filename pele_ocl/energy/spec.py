@@ -71,6 +71,11 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
     mentioned : which of "surface" and "gb" the user named, to be told if they play no part
 
     accuracy, born, cutoff, device, fixed_radii, one_four, variant : options of pele_ocl.Energy
+
+    >>> spec = pele_ocl.EnergySpec(gradient=False)
+    >>> record = next(pele_ocl.jobs.run(spec, ["data/structures/trialanine.pdb"]))
+    >>> round(record["energy"]["total"], 1)
+    -135.5
     """
 
     gradient: bool = True

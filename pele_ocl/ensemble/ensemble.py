@@ -288,6 +288,10 @@ class Ensemble:
         """Minimise rows from where they are and leave them at their minima; give what `minimize_many` gives.
 
         Atoms that are frozen in a row stay there. options : as of Minimizer, such as tolerance and max_iterations
+
+        >>> ensemble = pele_ocl.Ensemble([pele_ocl.read("data/structures/trialanine.pdb")] * 2)
+        >>> ensemble.minimize(max_iterations=2).iterations.tolist()
+        [2, 2]
         """
         from .minimizing import RowMinimizer
 

@@ -292,6 +292,10 @@ class SolventModel:
         model was not made with them. Without a solvent all stays as it is.
 
         Raises ParameterError if a set lacks atoms, InputError for atoms whose bonds do not tell their radii.
+
+        >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+        >>> pele_ocl.SolventModel(gb="gbn2").choose_radii(atoms).gb_radii_set
+        'mbondi3'
         """
         require_atoms(atoms)
         if self.gb_model.vacuum:

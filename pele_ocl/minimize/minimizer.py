@@ -150,6 +150,11 @@ class Minimizer(Suggests):
         progress : called with the share of the structures done, 0 to 1
         watch : called at each look with the structures done, with all, and with the largest rms gradient of the
             others, kcal/mol/A
+
+        >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+        >>> minimizer = pele_ocl.Minimizer(atoms, max_iterations=2)
+        >>> minimizer.minimize_batch([atoms.positions, atoms.positions * 1.01]).total.shape
+        (2,)
         """
         callback("progress", progress)
         callback("watch", watch)

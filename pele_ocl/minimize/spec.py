@@ -52,6 +52,10 @@ class MinimizeSpec(Spec[StructurePath]):
     provenance : facts that files name
     watch, tell, keep : of this process alone; watch is called with progress, as pele_ocl.minimize_many does; tell is
         called with the number of structures that were begun before; keep with each structure and its result
+
+    >>> spec = pele_ocl.MinimizeSpec(output="{name}-min.pdb", options={"max_iterations": 2})
+    >>> next(pele_ocl.jobs.run(spec, ["data/structures/trialanine.pdb"]))["iterations"]
+    2
     """
 
     output: str

@@ -72,6 +72,10 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
     strict : True to refuse what is noted otherwise
 
     device, gradient, one_four, variant : options of pele_ocl.Nonbond and pele_ocl.pairs_within
+
+    >>> spec = pele_ocl.NonbondSpec(pairs="all", gradient=False)
+    >>> next(pele_ocl.jobs.run(spec, ["data/structures/trialanine.pdb"]))["n_pairs"]
+    365
     """
 
     pairs: Literal["cutoff", "all", "split", "list"] | Path = "cutoff"

@@ -140,6 +140,11 @@ class PoissonBoltzmann:
 
         Returns a PBResult. Memory about 32 bytes a node, 40 of the nonlinear equation, time linear in the nodes. Raises
         InputError for positions that do not fit, PeleError if the solver stops early, DeviceError if memory is short.
+
+        >>> ion = pele_ocl.Atoms(positions=[[0, 0, 0]], charges=[1.0], gb_radii=[2.0])
+        >>> plan = pele_ocl.PoissonBoltzmann(ion, spacing=0.5, padding=4)
+        >>> plan.solve(keep_map=True).map.grid.shape == plan.solve().levels[-1].grid.shape
+        True
         """
         start = time.perf_counter()
         keep_map, extrapolate = arguments.flag("keep_map", keep_map), arguments.flag("extrapolate", extrapolate)

@@ -116,6 +116,11 @@ class Plan(Suggests, ABC, Generic[R, B]):
 
         Raises InputError for positions that do not fit or span more than 500,000 A, and for results that overflow. On
         devices without float64 a molecule may become twice as wide as it was and 128 A more.
+
+        >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+        >>> plan = pele_ocl.Energy(atoms, gradient=False)
+        >>> round(plan.evaluate(atoms.positions + 5.0).total, 1)
+        -135.5
         """
         start = time.perf_counter()
         if profile is not False or progress is not None:
@@ -179,6 +184,12 @@ class Plan(Suggests, ABC, Generic[R, B]):
         profile : as in `evaluate`
         errors : "raise" for an InputError that names the first conformation that fails, or "record" to go on. Its
             results are NaN then, and `errors` of the batch says why
+
+        >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+        >>> nowhere = np.full((33, 3), np.nan)
+        >>> batch = pele_ocl.Energy(atoms).evaluate_batch([atoms.positions, nowhere], errors="record")
+        >>> batch.total.round(1).tolist(), list(batch.errors)
+        ([-135.5, nan], [1])
         """
         start = time.perf_counter()
         flag("profile", profile)

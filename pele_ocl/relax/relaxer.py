@@ -56,6 +56,9 @@ class Relaxer:
         """Relax the first model of a .pdb or .cif file; errors as of `relax`.
 
         watch : called as by `Minimizer.minimize_batch`, with the rms gradient of the round under way
+
+        >>> pele_ocl.Relaxer("colabfold", max_iterations=2).relax("data/structures/trialanine.pdb").is_clean
+        True
         """
         callback("watch", watch)
         begin = time.perf_counter()

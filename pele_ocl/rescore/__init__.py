@@ -80,6 +80,11 @@ def rescore(
 
     Returns a RescoreResult; poses that failed have NaN and a reason in `poses.errors`. Raises FormatError for a folder
     that holds no run and files that cannot be read, and InputError for a control file that names no ligand.
+
+    >>> result = pele_ocl.rescore("explored")
+    >>> result.poses.binding.shape == result.poses.pele_binding.shape
+    True
+    >>> result.save("poses.csv")
     """
     run = find_run(file_path(folder, "folder"), control)
     if plot is not None:

@@ -45,6 +45,11 @@ class SolventSpec(EvaluationSpec[SolventResult]):
     device : one or several; strict : True to refuse what is noted otherwise
 
     accuracy, variant : options of pele_ocl.Solvent
+
+    >>> spec = pele_ocl.SolventSpec(energy=False)
+    >>> record = next(pele_ocl.jobs.run(spec, ["data/structures/trialanine.pdb"]))
+    >>> round(record["born_radius"]["max"], 2)
+    2.82
     """
 
     energy: bool = True

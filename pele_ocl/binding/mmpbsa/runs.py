@@ -88,6 +88,13 @@ def mmpbsa(
 
     Returns an MmpbsaResult. Raises FormatError for files that cannot be read, and InputError, with the name, for what
     the input file asks for and is not done here, and for files that do not belong together.
+
+    >>> result = pele_ocl.mmpbsa(
+    ...     "mmpbsa.in", complex_topology="complex.parm7", trajectory="frames.nc", output="results.dat", overwrite=True
+    ... )
+    >>> result.table()["method"][0].item(), result.table()["term"][-1].item()
+    ('gb', 'TOTAL')
+    >>> result.save_frames("frames.csv")
     """
     if complex_topology is None:
         raise KeywordError(

@@ -27,6 +27,12 @@ class PositionalRestraint(Term):
     atoms : restrained atoms, a mask (n,) or indices; by default all
     flat : A, >= 0; so far from x0 there is no energy
     name : of the term in results
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> held = pele_ocl.PositionalRestraint(10.0, reference=atoms.positions)
+    >>> result = pele_ocl.energy(atoms.moved(atoms.positions + 0.1), terms=[held])
+    >>> round(result.restraint, 2)  # 10 * 33 * 0.03
+    9.9
     """
 
     movable: ClassVar[bool] = False

@@ -26,6 +26,11 @@ class TorsionRestraint(InternalRestraint):
     force_constant : k, (m,) or one for all, kcal/mol/rad^2, >= 0; the whole factor of the square, as Amber has it
     flat : (m,) or one for all, rad, >= 0; so far from phi0 there is no energy
     name : of the term in results
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> held = pele_ocl.TorsionRestraint([[0, 4, 10, 12]], target=0.0, force_constant=1.0)
+    >>> "torsion_restraint" in pele_ocl.energy(atoms, terms=[held]).terms.names
+    True
     """
 
     members: ClassVar[int] = 4
