@@ -219,7 +219,7 @@ class _Computed:
         return self.per_atom.by_residue(self.atoms.labels)
 
     def _facts(self) -> dict[str, Any]:
-        """Return size, device, variant and precision, as JSON has them."""
+        """Return size, device, variant and precision, in JSON form."""
         return {
             "n_atoms": len(self.atoms),
             "device": self.device,
@@ -260,7 +260,7 @@ class TermResult(_Computed):
         return Report(f"Energy of {len(self.atoms):,} atoms", columns, self._facts())
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
-        """Describe the result for people; verbose : with constants and steps; total : seconds of all, to be told"""
+        """Describe the result for people; verbose : with constants and steps; total : total seconds to report"""
         return str(self.table()) if self.made is None else self.made.text(verbose, total)
 
     def _repr_html_(self) -> str:

@@ -1,4 +1,4 @@
-"""Names: what a structure file calls its atoms and residues, and the structure as the file has it."""
+"""Names: what a structure file calls its atoms and residues, and the structure as in the file."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Labels(ReadOnlyArrays):
 
 
 def labels_of(labels: Labels, indices: NDArray[np.intp]) -> Labels:
-    """Return the labels of some atoms, (k,) indices, in that order; their residues are numbered anew, from 0."""
+    """Return the labels of some atoms, (k,) indices, in that order; their residues are renumbered, from 0."""
     columns = {f.name: getattr(labels, f.name)[indices] for f in fields(labels)}
     columns["residue_index"] = np.unique(columns["residue_index"], return_inverse=True)[1].reshape(-1)
     return Labels(**columns)

@@ -172,7 +172,7 @@ def binding(
         every = tuple(map(Path, complex))  # type: ignore[arg-type]
         return structures_by(replace(spec, reading=replace(reading, structures=every)), every, run)
     if not trajectory.paths:
-        run.refuse_sharing("one structure is computed at once")
+        run.refuse_sharing("one structure is computed by one process")
         trajectory.require_alone()
     with heard_notes() as heard:
         if isinstance(complex, Atoms):

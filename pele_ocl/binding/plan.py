@@ -93,7 +93,7 @@ class Binding:
             the ligand's, water and what is stripped
         strip : atoms that are in neither part beside water, chosen alike; "none" for no others; by default the ions
             that the program of `strip_like`, or else of `like`, strips: "mmpbsa.py", "sander" and "gmx" have some
-        model : SolventModel; like : or the name of a program whose constants are wanted, as SolventModel.like has it
+        model : SolventModel; like : or the name of a program whose constants are wanted, as in SolventModel.like
         one_four, cutoff, precision, variant, device : as in `energy`
         idecomp : to have results with a `decomposition`, as sander numbers them: 1 and 2 by residue; 3 and 4 by pairs
             of residues, too. 1-4 pairs are internal with 1 and 3, else van der Waals and electrostatic
@@ -146,7 +146,7 @@ class Binding:
         return f"Binding({counts}, {self.variant}, {self.precision}, on {self.device})"
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
-        """Pickle by atoms, options and the device's title: a pickle makes the plans anew on a device like it."""
+        """Pickle by atoms, options and the device's title: a pickle makes the plans again on a device like it."""
         options = {**self._choices, "variant": self.variant, "device": self.device}
         return (
             partial(type(self), model=self.model, idecomp=self.idecomp, pb=self.pb, **self._chosen, **options),
@@ -307,7 +307,7 @@ def grid_errors(binding: Binding, energies: BindingEnergies | None = None) -> di
     """Measure how twice the spacing changes Poisson-Boltzmann energies, kcal/mol, of all systems and "delta".
 
     An upper estimate of each system's error of the grid, with "edges" and "smol" at up to 0.5 A. Else three times as
-    much is, as PBErrors has it. In "delta" most of it cancels, and the change is of the size of the error left.
+    much is, as in PBErrors. In "delta" most of it cancels, and the change is of the size of the error left.
 
     energies : of `Binding.evaluate` at these positions, if they are there already
 

@@ -179,7 +179,7 @@ class BindingSpec(StructureSpec):
                 raise KeywordError(f"`{name}` needs receptor and ligand from the frames of the complex")
 
     def compute(self, item: StructurePath) -> dict[str, Any]:
-        """Compute the binding energies of a file, as JSON has them."""
+        """Compute the binding energies of a file, in JSON form."""
         found = self.evaluate(self.molecule(read_file(item)))
         return dict(found[0].facts()) if len(found) == 1 else {"ligands": [of.facts() for of in found]}
 

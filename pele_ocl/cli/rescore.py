@@ -51,12 +51,12 @@ class PeleCommand(EachOnce):
 @click.option("-o", "--output", type=OUTPUT, metavar="OUT", help="Write a row for each pose: .h5, .csv or .json.")
 @click.option(
     "--reports", type=Folder(), metavar="DIR",
-    help="Write the reports anew into this folder, with the columns oclTotalEnergy and oclBindingEnergy.",
+    help="Write the reports again into this folder, with the columns oclTotalEnergy and oclBindingEnergy.",
 )  # fmt: skip
 @click.option("--plot", type=OUTPUT, metavar="FILE", help="Draw our energies over PELE's: .png or .svg (matplotlib).")
 @click.option(
     "--group-cutoffs/--no-group-cutoffs", default=None,
-    help="Let nonbonded energies end at PELE's long cutoffs, or at none; by default as --like pele has it.",
+    help="Let nonbonded energies end at PELE's long cutoffs, or at none; by default as in --like pele.",
 )  # fmt: skip
 @resume_option("reports")
 @cluster_options

@@ -12,7 +12,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 MOST_NEAR = 0.6  # share of equal characters from which a name is suggested for another
-INTERRUPTED = 130  # the exit code after Ctrl-C, as shells have it
+INTERRUPTED = 130  # the exit code after Ctrl-C, as in shells
 _LONGEST = 4_000  # characters of a sentence
 _LONGEST_VALUE = 80  # of a value in a sentence
 
@@ -226,4 +226,4 @@ class DeviceWarning(UserWarning):
 
 
 class CacheWarning(UserWarning):
-    """Compiled kernels cannot be kept on disk, or were found damaged: they are built anew, and results are the same."""
+    """Compiled kernels cannot be kept on disk, or were found damaged: they are rebuilt, and results are the same."""

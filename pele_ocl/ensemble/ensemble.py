@@ -145,7 +145,7 @@ class Ensemble:
         """Compute energies and gradients of rows on the device, by default of all. Returns the ensemble.
 
         rows : a number, a slice, numbers, or a mask (n_rows,); failed rows are passed over
-        keep_radii : at the Born radii that rows have from the evaluation before, which are not computed anew; with
+        keep_radii : at the Born radii that rows have from the evaluation before, which are not recomputed; with
             `fixed_radii` alone, and for rows that were evaluated
 
         Raises InputError if radii are to be kept and the ensemble has none.
@@ -376,7 +376,7 @@ class Ensemble:
 
         Nothing else can be asked of the ensemble in the block, and the arrays must not be used after it.
 
-        moves : whether the block writes positions, whose rows are then to be evaluated anew
+        moves : whether the block writes positions, whose rows are then to be evaluated again
 
         Raises InputError for a device that is no CPU, or one without float64.
         """

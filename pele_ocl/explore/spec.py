@@ -252,7 +252,7 @@ class Exploration:
         self.notes = tuple(dict.fromkeys([*self.notes, *filter(None, told)]))
 
     def _ends(self) -> list[dict[str, Any]]:
-        """Give what became of each explorer, as JSON has it, in the order of their numbers."""
+        """Give what became of each explorer, in JSON form, in the order of their numbers."""
         found = [
             {
                 "explorer": number, "steps": int(steps.tried[k]), "accepted": int(steps.accepted[k]),

@@ -370,7 +370,7 @@ class SolventModel:
 
     @property
     def settings(self) -> dict[str, float | str | None]:
-        """Every constant by name, kappa (1/A) among them; None for each that plays no part.
+        """Every constant by name, kappa (1/A) among them; None for each that has no effect.
 
         Without a limit born_cutoff is None. Without solvent only the constants of the Coulomb energy are set.
         """
@@ -426,6 +426,6 @@ def solvent_of(words: Mapping[str, Any], vacuum: str = "gb='none'") -> SolventMo
         idle = [word for word, of in given.items() if word not in (*IN_VACUUM, "gb") and of != _SAYS_NONE.get(word)]
         if idle:
             names = ", ".join(f"`{word}`" for word in idle)
-            raise KeywordError(f"`{vacuum}` has no solvent; leave out {names}, which would play no part")
+            raise KeywordError(f"`{vacuum}` has no solvent; leave out {names}, which would have no effect")
         given = {word: of for word, of in given.items() if word in IN_VACUUM} | {"gb": "none"}
     return SolventModel(**given) if like is None else SolventModel.like(like, **given)

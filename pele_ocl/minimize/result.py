@@ -46,7 +46,7 @@ _NUMBERS = {
     "rounding_gradient": f"{UNIT}/angstrom", "iterations": "", "evaluations": "", "restored": "",
     "rms_displacement": "angstrom", "seconds": "s",
 }  # fmt: skip
-Row = Mapping[str, Any]  # a record as JSON has it
+Row = Mapping[str, Any]  # a record in JSON form
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +145,7 @@ class MinimizeResult(Reported):
 
     @property
     def record(self) -> Record:
-        """Record of the structure, as files and journals have it."""
+        """Record of the structure, as in files and journals."""
         if self.origin is not None and self.origin.record is not None:
             return self.origin.record
         return record_of_atoms(self)
@@ -160,7 +160,7 @@ class MinimizeResult(Reported):
         return MinimizeBatch([self], {}, self.seconds, [self.record]).table()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record as JSON has it (docs/records.md)."""
+        """Return the record in JSON form (docs/records.md)."""
         return self.record.to_dict()
 
     def _repr_html_(self) -> str:
@@ -315,7 +315,7 @@ class MinimizeBatch(Sequence[MinimizeResult], Reported):
 
     @cached_property
     def records(self) -> Sequence[Record]:
-        """A Record of each structure, as files and journals have it."""
+        """A Record of each structure, as in files and journals."""
         if self.given:
             return self.given
         return [
@@ -324,7 +324,7 @@ class MinimizeBatch(Sequence[MinimizeResult], Reported):
         ]
 
     def to_json(self) -> Any:
-        """Return the records as JSON has them (docs/records.md): a list, of conformations one object."""
+        """Return the records in JSON form (docs/records.md): a list, of conformations one object."""
         return [record.to_dict() for record in self.records] if self.whole is None else self.whole.to_dict()
 
     def table(self) -> Report:

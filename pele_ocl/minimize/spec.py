@@ -197,7 +197,7 @@ def _fields_of(reading: Reading) -> dict[str, object]:
 
 
 def setting_text(name: str, value: object) -> str:
-    """Write the value of a keyword as a journal has it: files and folders by what they hold, wherever they are."""
+    """Write the value of a keyword as in a journal: files and folders by what they hold, wherever they are."""
     if name == "forcefield":  # names of force fields, and of files
         value = tuple(map(Path, str(value).split(",")))
     if isinstance(value, Selection):

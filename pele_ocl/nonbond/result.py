@@ -46,7 +46,7 @@ class NonbondResult(HasFindings, TermResult):
 class NonbondBatch(TermBatch[NonbondResult]):
     """Nonbonded energies of m conformations of n atoms; `batch[i]` is the NonbondResult of one.
 
-    atoms : the molecule as the plan has it; positions : (m, n, 3) A as they were given, not copied
+    atoms : the molecule as in the plan; positions : (m, n, 3) A as they were given, not copied
     gradients : (m, n, 3) kcal/mol/A, None where not asked for
     exact : False where the variant loses updates of the gradients to races (`naive`)
     errors : why conformations failed, by their number from 0; their results are NaN

@@ -63,7 +63,7 @@ class PoissonBoltzmann:
     radii : (n,) A of the atoms' spheres; by default atoms.gb_radii, the fifth column of a PQR file. A text is a
         set of `Atoms.with_radii`, such as "pdb2pqr-parse"
     reaction : True for the solvent's reaction alone, without the charges' own potential. One solve gives the energy of
-        solvation from a medium of the solute's dielectric. False for all of the potential, as APBS has it. Energies
+        solvation from a medium of the solute's dielectric. False for all of the potential, as in APBS. Energies
         then contain self energies of charges on a grid, and only differences on the same grid mean anything
     solver : key of SOLVERS
     tolerance : relative residual at which the solver stops, by norm, computed in float64

@@ -46,8 +46,8 @@ class PBLevelResult:
     """Grid of focusing, with the energy that is known once it is solved.
 
     energy_kt : kT, with what the grids before it have outside of it
-    iterations : of the linear solver; corrections : how often they were begun anew
-    residual : relative, by norm, of the potential, computed anew in wide numbers
+    iterations : of the linear solver; corrections : how often they were restarted
+    residual : relative, by norm, of the potential, recomputed in wide numbers
     atoms_off : atoms that do not lie inside the grid, which have no charge there
     parts : of the energy; None if they were not asked for
     """
@@ -279,7 +279,7 @@ class PBResult:
 
 
 def model_facts(model: PBModel) -> dict[str, Any]:
-    """Constants of a model by name, as JSON has them."""
+    """Constants of a model by name, in JSON form."""
     return {**vars(model), "ions": [vars(ion) for ion in model.ions]}
 
 

@@ -1,4 +1,4 @@
-"""A molecule prepared once for a device and evaluated in as many conformations as one likes."""
+"""A molecule prepared once for a device and evaluated in any number of conformations."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ class Plan(Suggests, ABC, Generic[R, B]):
 
     atoms : the molecule; precision : "float32" or "float64"
     device : Device that computes; variant : key of `variants`, never "auto"
-    quantity : name of what is computed, as results and tunings have it
+    quantity : name of what is computed, as in results and tunings
 
-    A plan pickles by its atoms and options, and is made anew on a device of the same title.
+    A plan pickles by its atoms and options, and is made again on a device of the same title.
     """
 
     quantity: ClassVar[str]
@@ -95,7 +95,7 @@ class Plan(Suggests, ABC, Generic[R, B]):
         return f"{type(self).__name__}({size}, {self.variant}, {self.precision}, on {self.device})"
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
-        """Pickle by atoms, options and the device's title: reading makes the plan anew on a device like it."""
+        """Pickle by atoms, options and the device's title: reading makes the plan again on a device like it."""
         return partial(type(self), **self._described()), (self.atoms,)
 
     @abstractmethod

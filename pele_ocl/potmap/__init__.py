@@ -255,7 +255,7 @@ def potmap(
     for name, value in (("workers", workers), ("scheduler", scheduler), ("shard", shard)):
         if value is not None:
             raise KeywordError(
-                f"`{name}` shares the work on several structures; one map is computed at once, by all devices of "
+                f"`{name}` shares the work on several structures; one map is computed by one process, on all devices of "
                 "`device`"
             )
     source = None if isinstance(what, Atoms) else arguments.file_path(what, "the structure")
@@ -287,7 +287,7 @@ def _over(
 
 
 def _check_over(spec: MapSpec, at_atoms: bool) -> None:
-    """Raise InputError for what trajectories leave no room for."""
+    """Raise InputError for what cannot be combined with a trajectory."""
     if spec.models == "all":
         raise KeywordError('choose one of `models="all"` and `trajectory`')
     if spec.options.field:

@@ -24,7 +24,7 @@ class Relaxer:
     protocol : "alphafold", "colabfold", or a Protocol
     close_gaps : whether residues that follow each other are bonded however far apart they are; by default there is
         a gap if C is more than 4 A from the next N, and a note
-    max_iterations : of a model, in all its rounds; by default as the protocol has it
+    max_iterations : of a model, in all its rounds; by default as in the protocol
     precision, device : as in `minimize`
 
     Raises InputError for values that do not exist.

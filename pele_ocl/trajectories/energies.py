@@ -126,7 +126,7 @@ class FrameEnergies(Suggests):
         return {"schema": SCHEMA, **entries("frame", found), **as_json(self.notes)}
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
-        """Describe the energies for people: molecule, physics and statistics; total : seconds of all, to be told"""
+        """Describe the energies for people: molecule, physics and statistics; total : total seconds to report"""
         return str(self.table()) if self.made is None else self.made.text(total)
 
     @property

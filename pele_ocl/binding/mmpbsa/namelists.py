@@ -384,7 +384,7 @@ def _pb_method(pb: _Values, of_gromacs: bool, notes: list[str]) -> PBMethod:
     notes.append(
         f"EPB is solved as pele-ocl pb does, on a grid that ends {solvent.padding:g} A from the complex, or on a "
         "part of it that ends as far from a small part of the complex; "
-        "pbsa's own settings of grid, surface and solver play no part"
+        "pbsa's own settings of grid, surface and solver have no effect"
     )
     if inp:
         notes.append("ENPOLAR is of LCPO areas, where pbsa takes its own")

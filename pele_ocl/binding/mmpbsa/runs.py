@@ -1,4 +1,4 @@
-"""Run of an mmpbsa.in: the wild type and its mutants, over their frames, here or by workers."""
+"""Run of an mmpbsa.in: the wild type and its mutants, over their frames, in this process or by workers."""
 
 from __future__ import annotations
 

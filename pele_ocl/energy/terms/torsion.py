@@ -23,7 +23,7 @@ class TorsionRestraint(InternalRestraint):
 
     atoms : (m, 4) atoms of each torsion in order, from 0
     target : phi0, (m,) or one for all, rad, -2 pi to 2 pi; 0 for cis, pi for trans
-    force_constant : k, (m,) or one for all, kcal/mol/rad^2, >= 0; the whole factor of the square, as Amber has it
+    force_constant : k, (m,) or one for all, kcal/mol/rad^2, >= 0; the whole factor of the square, as in Amber
     flat : (m,) or one for all, rad, >= 0; so far from phi0 there is no energy
     name : of the term in results
 
