@@ -255,7 +255,7 @@ def potmap(
     for name, value in (("workers", workers), ("scheduler", scheduler), ("shard", shard)):
         if value is not None:
             raise KeywordError(
-                f"`{name}` shares the work on several structures; one map is computed by one process, on all devices of "
+                f"`{name}` shares the work on several structures; one map is computed by one process, on all of "
                 "`device`"
             )
     source = None if isinstance(what, Atoms) else arguments.file_path(what, "the structure")
