@@ -36,7 +36,7 @@ class Door:
     """Keywords of a public function, sorted by what they are about.
 
     name : of the function; model : SolventModel; reading : how files are read
-    given : names of the keywords that were given, beside the function's own
+    given : names of the keywords that were given, besides the function's own
     frames : of the trajectory; run : how the computation runs
     """
 

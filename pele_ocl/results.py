@@ -93,7 +93,7 @@ class Terms(ReadOnlyArrays):
     def require(self) -> None:
         """Raise InputError where there are none."""
         if not self.names:
-            raise InputError("there are no energies; they were not asked for")
+            raise InputError("there are no energies; they were not requested")
 
     @property
     def total(self) -> Floats:
@@ -151,9 +151,9 @@ class _Computed:
     """Common part of the results of one and of many conformations.
 
     atoms : Atoms that were computed
-    per_atom : Terms of each atom, a pair shared equally by its two; None where they were not asked for
+    per_atom : Terms of each atom, a pair shared equally by its two; None if not requested
     device, variant, precision : with which they were computed
-    seconds : by step; "total" has everything around
+    seconds : by step; "total" includes overhead
     made : what it came from, if it was computed from a file; None of Atoms
     how : options of the plan that computed it, by name
     """

@@ -91,7 +91,7 @@ class Binding:
         atoms : Atoms of the complex; others among them, such as water, may be left out by the choice of the parts
         ligand, receptor : a selection (docs/selection.md), a mask or indices; the receptor is by default all atoms but
             the ligand's, water and what is stripped
-        strip : atoms that are in neither part beside water, chosen alike; "none" for no others; by default the ions
+        strip : atoms that are in neither part besides water, chosen alike; "none" for no others; by default the ions
             that the program of `strip_like`, or else of `like`, strips: "mmpbsa.py", "sander" and "gmx" have some
         model : SolventModel; like : or the name of a program whose constants are wanted, as in SolventModel.like
         one_four, cutoff, precision, variant, device : as in `energy`
@@ -187,7 +187,7 @@ class Binding:
         """Compute the energies of all frames of a trajectory, read in pieces while the device computes; shape (m,).
 
         Frames with a unit cell are imaged first, unless image is "none" (docs/binding.md). The molecules of the complex
-        are made whole and put beside the largest molecule of the receptor.
+        are made whole and placed next to the largest molecule of the receptor.
 
         Parameters and errors as in `energy_over`; the frames are of all atoms that were given. A frame that fails has
         NaN, and `errors` says why, by its place among the frames.

@@ -254,7 +254,7 @@ class BindingResult(Reported):
         return "\n".join([*lines, "", how])
 
     def _terms_text(self) -> list[str]:
-        """Describe means, and all that was asked for beside them."""
+        """Describe means, and all that was asked for besides them."""
         energies, total = self.energies, self.energies.statistics()[DELTA]["total"]
         lines = energy_lines(self.statistics, total.n)
         if self.grid_errors is not None:

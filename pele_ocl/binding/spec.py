@@ -230,7 +230,7 @@ class BindingSpec(StructureSpec):
         )  # fmt: skip
 
     def _stripped(self, ligand: Chosen, atoms: Atoms) -> Chosen | None:
-        """Find the atoms that are in no part beside water; of one of several ligands the others, too."""
+        """Find the atoms that are in no part besides water; of one of several ligands the others, too."""
         if self.receptor is not None or len(self.ligands) == 1:
             return self.strip
         mask = np.zeros(len(atoms), bool)

@@ -1,4 +1,4 @@
-"""`pele-ocl rescore`: the energies of a PELE run's poses, beside PELE's own."""
+"""`pele-ocl rescore`: the energies of a PELE run's poses, compared with PELE's own."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def rescore(
     folder: Path, path: Path | None, as_json: bool, verbose: bool, words: dict[str, Any], call: Call,
     control: Path | None = None, **given: Any,
 ) -> None:  # fmt: skip
-    """Compute total and binding energies of all poses of a PELE run, beside PELE's own, and their ranks.
+    """Compute total and binding energies of all poses of a PELE run, compared with PELE's own, and their ranks.
 
     FOLDER holds pele.conf, report_* and trajectory_*, or epochs that do. Force field, solvent and ligand come from
     pele.conf and DataLocal; other options win. Each row of a report is the model of that number in its trajectory.

@@ -97,7 +97,7 @@ class HasFindings:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences to read beside the energy: about the atoms and their parameters, and the findings."""
+        """Sentences to read with the energy: about the atoms and their parameters, and the findings."""
         return (*self.atoms.notes, *(finding.text for finding in self.findings))
 
 

@@ -89,7 +89,7 @@ def energy(
     >>> print(f"{result.total:.1f} kcal/mol")
     -135.5 kcal/mol
 
-    atoms : Atoms with charges, lj_sigma, lj_epsilon, gb_radii and gb_scales, as far as the terms take them; n >= 1. Or
+    atoms : Atoms with charges, lj_sigma, lj_epsilon, gb_radii and gb_scales, as far as the terms need them; n >= 1. Or
         the path of a file, which is read and checked as the command does; or several paths
     gradient : False for energies alone
     fixed_radii : True for the gradient at Born radii that stay as they are, as in PELE

@@ -48,7 +48,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
     born : key of BORN, never "auto"; accuracy : of the Born radii, where they are approximate; else None
     rebuild_sites : whether virtual sites are placed where their parents say before each evaluation, and their gradients
         passed on to these; by default they are taken where they are given
-    frozen : (n,) True for atoms that never move; further_terms : the Terms beside the force field's
+    frozen : (n,) True for atoms that never move; further_terms : the Terms in addition to the force field's
     options : of the kernels; layout : the shape of their work
     model : SolventModel; names : of the terms, in the order of results
 

@@ -49,7 +49,7 @@ Path_ = str | PathLike[str]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RefineBatch(Reported):
-    """Poses that were refined, in the order in which they were given.
+    """Poses that were refined, in the order given.
 
     records : of each pose, in JSON form; facts : that all poses share
     spec : how they were refined; kept : (n, 3) A of complexes that were not written, by number

@@ -60,7 +60,7 @@ _ENDED = "ended before this step, because a condition to exit holds"
 
 @dataclass(frozen=True)
 class ForceFieldFiles:
-    """Files that structures are read with beside the control file's, as of ForceField.load."""
+    """Files that structures are read with in addition to the control file's, as of ForceField.load."""
 
     templates: tuple[Path, ...] = ()
     obc: tuple[Path, ...] = ()

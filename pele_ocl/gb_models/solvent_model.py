@@ -418,7 +418,7 @@ _SAYS_NONE = {"surface": "none", "ionic_strength": 0.0}  # values that say the s
 def solvent_of(words: Mapping[str, Any], vacuum: str = "gb='none'") -> SolventModel:
     """Make the SolventModel of keywords: `like`, and its fields; vacuum : what leaves the solvent out, for messages
 
-    Raises InputError for constants of a solvent beside `gb="none"`.
+    Raises InputError for constants of a solvent together with `gb="none"`.
     """
     given = {word: of for word, of in words.items() if word != "like"}
     like = words.get("like")

@@ -62,7 +62,7 @@ def connected(workers: int | None, scheduler: str | None, device: str | None) ->
 def _local(workers: int) -> Iterator[dict[str, object]]:
     """Workers of this machine, which share its cores; a worker that dies is restarted.
 
-    Who reaches a port of Dask may have it run any code. So all its ports ask for a certificate that this call makes
+    Whoever reaches a port of Dask may have it run any code. So all its ports ask for a certificate that this call makes
     and keeps in memory, and the servers of its status pages have no pages.
     """
     import dask

@@ -53,7 +53,7 @@ Row = Mapping[str, Any]  # a record in JSON form
 class Origin:
     """Where a result comes from.
 
-    content : what files have beside the positions, of the structure before it was minimised; None if it failed
+    content : what files hold besides the positions, of the structure before it was minimised; None if it failed
     record : None to make it of the result when it is asked for; options : of the Minimizer, for that
     """
 
@@ -77,7 +77,7 @@ class MinimizeResult(Reported):
     iterations : steps taken; evaluations : of energy and gradient
     stopped_by : of REASONS, by what it ended: "stuck" where no step lowered the energy any more, as rounding decides
     rms_displacement : of the atoms from where they began, without superposition, A
-    seconds : from the begin of its batch until the structure was done, beside others if any were
+    seconds : from the begin of its batch until the structure was done, including others computed with it
     origin : of results of `pele_ocl.minimize`, its file and record
     error : why the structure failed, "" if it did not; energies of a failed one are NaN, and it has no atoms
 

@@ -90,7 +90,7 @@ class PBResult:
     reaction : whether the charges' own potential was left out
     potentials : (n,) kT/e at the atoms, of the reaction field or if `reaction` is False of all; NaN off the grid
     per_atom : (n,) kcal/mol, half of each charge times its potential; they add up to the energy of the linear equation
-    map : potential at the nodes of the finest grid, kT/e; None where it was not asked for
+    map : potential at the nodes of the finest grid, kT/e; None if not requested
     levels : of each grid, the coarsest first
     errors : of the energy
     seconds : "surface", "equation", "solver", "errors", "total"

@@ -168,7 +168,7 @@ def potmap(
         at_atoms
     png, surface_png : pictures to draw: the three central slices, and the molecular surface in colours of the map,
         from -color_max to color_max, by default a round number that fits the values
-    scene : programs, "pymol", "chimerax" or "vmd", for which a script beside the map shows it on the surface
+    scene : programs, "pymol", "chimerax" or "vmd", for which a script next to the map shows it on the surface
     for_surface : True for the settings of surface pictures, where no others are given: kT/e, dielectric 78.54, 0.15
         mol/L of salt, colours from -2 to 2, of pb from -5 to 5
     workers, scheduler : of several structures, so many processes of this machine that compute, or the address of a Dask

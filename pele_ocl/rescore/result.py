@@ -1,4 +1,4 @@
-"""Poses of a PELE run as one table: our energies beside PELE's, how far they agree, and the poses' ranks."""
+"""Poses of a PELE run as one table: our energies compared with PELE's, how far they agree, and the poses' ranks."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ _SIGN = {"n_heavy": -1.0}  # by size the larger binds the stronger
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScreenResult(Reported):
-    """Molecules that were screened, in the order in which they were given.
+    """Molecules that were screened, in the order given.
 
     records : of each molecule, in JSON form; facts : that all share
     spec : how they were screened; kept : complexes that were not written, by number

@@ -295,7 +295,7 @@ def trajectory_for(
     plan: AnyPlan, trajectory: Trajectory | Paths, frames: FrameWords = None, select: Selection | None = None,
     topology: str | PathLike[str] | None = None, image: Image = "auto",
 ) -> Trajectory:  # fmt: skip
-    """A Trajectory of a plan's atoms. Raises InputError where one has other atoms, or options beside it."""
+    """A Trajectory of a plan's atoms. Raises InputError where one has other atoms, or options given with it."""
     if not isinstance(plan, Plan):
         raise InputError(f"the plan is {described(plan)}; Atoms, an Energy, a Solvent or a Nonbond are needed")
     return opened(plan.atoms, trajectory, frames, select, topology, image)

@@ -125,7 +125,7 @@ class MmpbsaInput:
     text : its lines; frames : of the trajectory, in the words of `trajectory`; verbose : 0 to 2, which tables
     model : SolventModel; surface_offset : kcal/mol that are added to each surface energy
     gb_radii : of gmx_MMPBSA's topologies; strip_mask, masks : of MMPBSA.py, masks None where not given
-    decomp, alanine, entropies : None where not asked for; keeps_files : whether intermediate files stay
+    decomp, alanine, entropies : None if not requested; keeps_files : whether intermediate files stay
     notes : sentences about what is left out
     pb : solvent of &pb where model is its; None of &gb; further : &pb beside &gb, which is done after it
     """

@@ -148,7 +148,7 @@ def mmpbsa(
         runs = run.computed(wanted, progress)
         notes = [*wanted.notes]
         if n_imaged := sum(of.n_imaged for of in runs):
-            notes.append(f"{n_imaged:,} frames were imaged: molecules made whole and put beside the receptor")
+            notes.append(f"{n_imaged:,} frames were imaged: molecules made whole and placed next to the receptor")
         for sentence in notes:
             note(f"Note: {sentence}")
     result = MmpbsaResult(file, wanted, systems, runs, tuple(notes), of_gromacs, topologies["complex"], paths,
