@@ -154,6 +154,11 @@ class PBResult:
         return self.energy_kt * self.model.kcal_per_kt
 
     @property
+    def total(self) -> float:
+        """The energy, kcal/mol."""
+        return self.energy
+
+    @property
     def solvation(self) -> float:
         """Energy of solvation from a medium of the solute's dielectric, kcal/mol; without `alone` the energy."""
         return self.energy if self.alone is None else self.energy - self.alone.energy
