@@ -180,7 +180,7 @@ class BindingSpec(StructureSpec):
                 raise KeywordError(f"`{name}` needs receptor and ligand from the frames of the complex")
 
     def compute(self, item: StructurePath) -> dict[str, Any]:
-        """Compute the binding energies of a file, as JSON has them."""
+        """Compute the binding energies of a file, in JSON form."""
         found = self.evaluate(self.molecule(read_file(item)))
         return dict(found[0].facts()) if len(found) == 1 else {"ligands": [of.facts() for of in found]}
 
@@ -231,7 +231,7 @@ class BindingSpec(StructureSpec):
         )  # fmt: skip
 
     def _stripped(self, ligand: Chosen, atoms: Atoms) -> Chosen | None:
-        """Find the atoms that are in no part beside water; of one of several ligands the others, too."""
+        """Find the atoms that are in no part besides water; of one of several ligands the others, too."""
         if self.receptor is not None or len(self.ligands) == 1:
             return self.strip
         mask = np.zeros(len(atoms), bool)

@@ -314,7 +314,7 @@ class SimulationFiles:
         for name, size in zip(TABLES, self._table_sizes, strict=True):
             table = self.own / name
             if not table.is_file() or table.stat().st_size < size:
-                raise FormatError(f"{table}: is not what the interrupted run left; start anew in another folder")
+                raise FormatError(f"{table}: is not what the interrupted run left; start again in another folder")
             with appending(table), open(table, "r+b") as stream:
                 stream.truncate(size)
 

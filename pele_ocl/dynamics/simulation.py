@@ -57,7 +57,7 @@ class Simulation(Suggests, Settled):
 
     Positions, velocities, temperatures, frozen atoms and restraints of rows can be written between runs, here or in
     the ensemble. All that is read afterwards is of the new state: bonds that are held get their lengths, forces are
-    computed, and a replica that had stopped begins again where it was placed, with velocities drawn anew. Threads may
+    computed, and a replica that had stopped begins again where it was placed, with velocities drawn again. Threads may
     share a simulation; its calls are then made one after the other.
 
     molecules : an Atoms, a list of them, or an Ensemble whose rows are the replicas
@@ -298,12 +298,12 @@ class Simulation(Suggests, Settled):
         if self.settings.anneal:
             motion.write("temperatures", self.temperatures)
         motion.launch([motion.draw], rows)
-        self._begin(rows, anew=True)
+        self._begin(rows, again=True)
 
-    def _begin(self, rows: Rows, *, anew: bool = False) -> None:
-        """Let rows go on with the velocities on the device. anew : whether these are of the positions, and not late"""
+    def _begin(self, rows: Rows, *, again: bool = False) -> None:
+        """Let rows go on with the velocities on the device. again : whether these are of the positions, and not late"""
         motion = self._motion
-        if anew:
+        if again:
             if self._lost[rows].any():
                 for name in ("stopped", "culprits"):
                     values = motion.read(name)
@@ -323,7 +323,7 @@ class Simulation(Suggests, Settled):
 
     @locked
     def minimize(self, **options: object) -> MinimizeBatch:
-        """Minimise all replicas from where they are, and draw velocities anew. options : as of Ensemble.minimize"""
+        """Minimise all replicas from where they are, and draw velocities again. options : as of Ensemble.minimize"""
         self._catch_up()
         batch = self.ensemble.minimize(self._rows, **{"constraints": self.settings.constraints, **options})
         self._catch_up()
@@ -760,7 +760,7 @@ class Simulation(Suggests, Settled):
         for k, values in zip(rows, given, strict=True):
             values[state.frozen[k]] = 0
             array.write(values, k)
-        self._begin(np.array(rows, np.int64), anew=True)
+        self._begin(np.array(rows, np.int64), again=True)
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         """Give all that further steps depend on."""

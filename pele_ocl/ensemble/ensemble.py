@@ -146,7 +146,7 @@ class Ensemble(Settled):
         """Compute energies and gradients of rows on the device, by default of all. Returns the ensemble.
 
         rows : a number, a slice, numbers, or a mask (n_rows,); failed rows are passed over
-        keep_radii : at the Born radii that rows have from the evaluation before, which are not computed anew; with
+        keep_radii : at the Born radii that rows have from the evaluation before, which are not recomputed; with
             `fixed_radii` alone, and for rows that were evaluated
 
         Raises InputError if radii are to be kept and the ensemble has none.
@@ -321,6 +321,10 @@ class Ensemble(Settled):
         """Minimise rows from where they are and leave them at their minima; give what `minimize_many` gives.
 
         Atoms that are frozen in a row stay there. options : as of Minimizer, such as tolerance and max_iterations
+
+        >>> ensemble = pele_ocl.Ensemble([pele_ocl.read("data/structures/trialanine.pdb")] * 2)
+        >>> ensemble.minimize(max_iterations=2).iterations.tolist()
+        [2, 2]
         """
         from .minimizing import RowMinimizer
 
@@ -373,7 +377,7 @@ class Ensemble(Settled):
 
         Nothing else can be asked of the ensemble in the block, and the arrays must not be used after it.
 
-        moves : whether the block writes positions, whose rows are then to be evaluated anew
+        moves : whether the block writes positions, whose rows are then to be evaluated again
 
         Raises InputError for a device that is no CPU, or one without float64.
         """

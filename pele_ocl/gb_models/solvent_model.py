@@ -297,6 +297,10 @@ class SolventModel:
         model was not made with them. Without a solvent all stays as it is.
 
         Raises ParameterError if a set lacks atoms, InputError for atoms whose bonds do not tell their radii.
+
+        >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+        >>> pele_ocl.SolventModel(gb="gbn2").choose_radii(atoms).gb_radii_set
+        'mbondi3'
         """
         require_atoms(atoms)
         if self.gb_model.vacuum:
@@ -378,7 +382,7 @@ class SolventModel:
 
     @property
     def settings(self) -> dict[str, float | str | None]:
-        """Every constant by name, kappa (1/A) among them; None for each that plays no part.
+        """Every constant by name, kappa (1/A) among them; None for each that has no effect.
 
         Without a limit born_cutoff is None. Without solvent only the constants of the Coulomb energy are set.
         """
@@ -426,7 +430,7 @@ _SAYS_NONE = {"surface": "none", "ionic_strength": 0.0}  # values that say the s
 def solvent_of(words: Mapping[str, Any], vacuum: str = "gb='none'") -> SolventModel:
     """Make the SolventModel of keywords: `like`, and its fields; vacuum : what leaves the solvent out, for messages
 
-    Raises InputError for constants of a solvent beside `gb="none"`.
+    Raises InputError for constants of a solvent together with `gb="none"`.
     """
     given = {word: of for word, of in words.items() if word != "like"}
     like = words.get("like")
@@ -434,6 +438,6 @@ def solvent_of(words: Mapping[str, Any], vacuum: str = "gb='none'") -> SolventMo
         idle = [word for word, of in given.items() if word not in (*IN_VACUUM, "gb") and of != _SAYS_NONE.get(word)]
         if idle:
             names = ", ".join(f"`{word}`" for word in idle)
-            raise KeywordError(f"`{vacuum}` has no solvent; leave out {names}, which would play no part")
+            raise KeywordError(f"`{vacuum}` has no solvent; leave out {names}, which would have no effect")
         given = {word: of for word, of in given.items() if word in IN_VACUUM} | {"gb": "none"}
     return SolventModel(**given) if like is None else SolventModel.like(like, **given)
