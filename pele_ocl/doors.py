@@ -36,7 +36,7 @@ class Door:
     """Keywords of a public function, sorted by what they are about.
 
     name : of the function; model : SolventModel; reading : how files are read
-    given : names of the keywords that were given, beside the function's own
+    given : names of the keywords that were given, besides the function's own
     frames : of the trajectory; run : how the computation runs
     own : further fields of the function's job
     """
@@ -84,7 +84,7 @@ class Door:
         if reading is not None and (of_reading or number is not None):
             raise KeywordError(f"choose one of `reading` and `{next(iter(of_reading), 'model')}`")
         if solvent.gb_model.vacuum and "radii" in of_reading and of_solvent:
-            raise KeywordError(f"`{vacuum}` has no solvent; leave out `radii`, which would play no part")
+            raise KeywordError(f"`{vacuum}` has no solvent; leave out `radii`, which would have no effect")
         read = Reading(**of_reading, model=number) if reading is None else reading
         own = {word: of for word, of in words.items() if word in further and word not in known}
         frames = {word: words[word] for word in _OF_FRAMES if words.get(word) is not None}
@@ -112,7 +112,7 @@ class Door:
     def evaluated(self, spec: EvaluationSpec[Any], given: Given, *, alone: Mapping[str, object]) -> Any:
         """Evaluate a file, its models, a trajectory or several files by a job.
 
-        alone : by name, values of keywords that a trajectory leaves no room for
+        alone : by name, values of keywords that cannot be combined with a trajectory
 
         Returns the result of one structure, an Evaluation of its models, FrameEnergies, or Structures.
         """
@@ -125,7 +125,7 @@ class Door:
             return frames_by(spec, paths, self.frames, run, alone)
         if run.resume:
             raise KeywordError("`resume` is about a trajectory or several structures; leave it out")
-        run.refuse_sharing("one structure is computed at once")
+        run.refuse_sharing("one structure is computed by one process")
         if run.output is not None:
             from .formats import require_table_suffix
 

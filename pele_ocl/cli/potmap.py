@@ -115,7 +115,7 @@ _SHOWN = 20  # atoms in a table on screen
 @click.option("--surface-png", type=OUTPUT, metavar="FILE", help="Draw the molecular surface, coloured by the map.")
 @click.option(
     "--scene", type=click.Choice(list(PROGRAMS)), multiple=True,
-    help="Write a script beside the map for a program that shows it on the surface. Can be given several times.",
+    help="Write a script next to the map for a program that shows it on the surface. Can be given several times.",
 )  # fmt: skip
 @color_option()
 @structure_options

@@ -78,7 +78,7 @@ class Dynamics:
     time: str | None = option("Time to simulate, with its unit: 500ps, 10ns.", metavar="T")
     temperatures: str | None = option(
         "Temperatures of the heat bath, K: one for all, one for each replica of all structures in their order, or "
-        "fewer, which replicas take by turns. By default --temperature if given, else 300.",
+        "fewer, which replicas take in turn. By default --temperature if given, else 300.",
         metavar="T[,T...]", callback=_temperatures,
     )  # fmt: skip
     timestep: float = option("Time step, fs.", like=simulated)

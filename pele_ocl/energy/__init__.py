@@ -89,10 +89,10 @@ def energy(
     >>> print(f"{result.total:.1f} kcal/mol")
     -135.5 kcal/mol
 
-    atoms : Atoms with charges, lj_sigma, lj_epsilon, gb_radii and gb_scales, as far as the terms take them; n >= 1. Or
+    atoms : Atoms with charges, lj_sigma, lj_epsilon, gb_radii and gb_scales, as far as the terms need them; n >= 1. Or
         the path of a file, which is read and checked as the command does; or several paths
     gradient : False for energies alone
-    fixed_radii : True for the gradient at Born radii that stay as they are, as PELE has it
+    fixed_radii : True for the gradient at Born radii that stay as they are, as in PELE
     one_four : "scale" 1-4 pairs of Lennard-Jones and Coulomb by atoms.one_four, or "exclude" them; pairs one or two
         bonds apart are always excluded, and GB takes all pairs
     cutoff : A; pairs beyond do not count in Lennard-Jones, Coulomb and GB, but in the Born radii; None for all pairs

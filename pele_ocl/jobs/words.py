@@ -111,7 +111,7 @@ class StructureWords(MoleculeWords, total=False):
 
 
 class EvaluationWords(StructureWords, TrajectoryWords, RunWords, total=False):
-    """Of functions that evaluate structures, models or frames, here or by workers."""
+    """Of functions that evaluate structures, models or frames, in this process or by workers."""
 
 
 class RunningWords(StructureWords, RunWords, total=False):

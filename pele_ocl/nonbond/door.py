@@ -91,9 +91,9 @@ def _in_vacuum(words: Mapping[str, Any], solvent: str | None) -> Mapping[str, An
     """Keywords of the solvent, where `solvent="vacuum"` leaves it out."""
     choice("solvent", "gb" if solvent is None else solvent, ("gb", "vacuum"))
     if words.get("gb") == "none" and solvent == "gb":
-        raise KeywordError("`gb='none'` has no solvent; leave out `solvent`, which would play no part")
+        raise KeywordError("`gb='none'` has no solvent; leave out `solvent`, which would have no effect")
     if words.get("gb") == "none" or solvent != "vacuum":
         return words
     if "gb" in words:
-        raise KeywordError("`solvent='vacuum'` has no solvent; leave out `gb`, which would play no part")
+        raise KeywordError("`solvent='vacuum'` has no solvent; leave out `gb`, which would have no effect")
     return {**words, "gb": "none"}

@@ -72,6 +72,10 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
     strict : True to refuse what is noted otherwise
 
     device, gradient, one_four, variant : options of pele_ocl.Nonbond and pele_ocl.pairs_within
+
+    >>> spec = pele_ocl.NonbondSpec(pairs="all", gradient=False)
+    >>> next(pele_ocl.jobs.run(spec, ["data/structures/trialanine.pdb"]))["n_pairs"]
+    365
     """
 
     pairs: Literal["cutoff", "all", "split", "list"] | Path = "cutoff"
@@ -139,7 +143,7 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
         return {"settings": self.settings_of(of.atoms)}
 
     def settings_of(self, atoms: Atoms) -> dict[str, Any]:
-        """Give the constants that count, the pairs, and what the total lacks; surfaces play no part."""
+        """Give the constants that count, the pairs, and what the total lacks; surfaces have no effect."""
         pairs = "file" if isinstance(self.pairs, Path) else self.pairs
         reach = (DEFAULT_CUTOFF if self.cutoff is None else self.cutoff) if pairs == "cutoff" else None
         model = replace(self.model, surface="none", surface_tension=0.0)

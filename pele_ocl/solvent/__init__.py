@@ -81,13 +81,13 @@ def solvent(
     variant : key of VARIANTS, or "auto": how the Born radii are computed
     precision : "float32" or "float64"
     device : a Device, an index of `pele-ocl devices`, or part of a name; by default PELE_OCL_DEVICE or the best. A
-        sequence of several, which are alike, shares the work of "tree"
+        sequence of several identical devices shares the work of "tree"
     model : GB model, constants, ions, nonpolar term; by default SolventModel(). Of a file also the number of the model
         to read
     progress : called with the share done, 0 to 1, of the step at work
     accuracy : worst relative error of a Born radius that "tree" may make, 1e-6 to 1e-4; by default 1e-5. "auto" takes
         "tree" for large molecules in float32, in float64 where an accuracy is given
-    energy : False for Born radii alone; what energies would give away, atoms of a later conformation at the same place,
+    energy : False for Born radii alone; coincident atoms of a later conformation, which energies would reveal,
         may then pass unnoticed
     models : "all" to take all models of a PDB file as conformations of one molecule
     per_residue : True for energies of residues in the record
