@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-intel test-all test-devices lint docs site dist plot intel performance clean
+.PHONY: demo test test-intel test-all test-devices lint docs site dist recipe pictures plot intel performance clean
 
 demo: $(VENV)/.installed
 	@printf '\n$$ pele-ocl devices\n'
@@ -52,6 +52,10 @@ docs: $(VENV)/.installed
 	$(BIN)/python docs/kernels/make.py
 	$(BIN)/python docs/theory/necks.py
 
+# Pictures of README.md and of pages, drawn anew where the code behind them has changed; needs chromium.
+pictures: $(VENV)/.tested
+	$(BIN)/python docs/figures/make.py
+
 # A site of docs/ with search, in build/site; it runs the notebooks of docs/gallery and docs/course.
 site: $(VENV)/.site
 	$(BIN)/python -m sphinx -n -W --keep-going -b html docs build/site
@@ -63,18 +67,23 @@ dist: $(VENV)/.dist
 	$(BIN)/python -m build --no-isolation --outdir dist
 	$(BIN)/python -m twine check --strict dist/*
 
-# The tables and charts of docs/performance.md, on this machine's CPU; a quarter of an hour on two cores.
+# Version and hash of the sdist in `dist` into the conda recipe, for a release.
+recipe:
+	sdist=$$(ls dist/pele_ocl-*.tar.gz) && version=$${sdist#dist/pele_ocl-} && \
+	hash=$$(sha256sum "$$sdist" | cut -d' ' -f1) && \
+	sed -i -e "s/version: \".*\"/version: \"$${version%.tar.gz}\"/" -e "s/sha256: \".*\"/sha256: \"$$hash\"/" .conda/recipe.yaml
+
+# The tables and charts of tests/benchmarks/tables, on this machine's CPU; a quarter of an hour on two cores.
 MACHINE ?= two Zen 4 cores with AVX-512
 MOST_SECONDS ?= 20
 BENCHMARKS := tests/benchmarks
-TABLES := docs/performance
+TABLES := $(BENCHMARKS)/tables
 CHARTS := docs/figures
 performance: $(VENV)/.peers
 	$(BIN)/python $(BENCHMARKS)/peers.py --device intel --device 3.0-rc2 --machine "$(MACHINE)" -o $(TABLES)/cpu-peers.md
 	$(BIN)/python $(BENCHMARKS)/scaling.py --device intel --most-seconds $(MOST_SECONDS) --machine "$(MACHINE)" -o $(TABLES)/cpu-scaling.md -o $(CHARTS)/cpu-scaling.png
 	$(BIN)/python $(BENCHMARKS)/parts.py intel 3.0-rc2 > $(TABLES)/cpu-parts.md
 	$(BIN)/python $(BENCHMARKS)/peers_charts.py
-	$(BIN)/python $(BENCHMARKS)/fill_page.py
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import index
 from os import PathLike
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .atoms import Atoms, Floats, Labels, Residue
-from .common.errors import InputError
+from .common.errors import InputError, meant
+from .common.modules import public
 from .common.readonly import ReadOnlyArrays
-from .report import Column, Report
+
+if TYPE_CHECKING:
+    from .report import Report
 
 __all__ = ["Residue", "ResidueTerms", "TermBatch", "TermResult", "Terms"]
 
@@ -32,6 +35,10 @@ class Terms(ReadOnlyArrays):
 
     `terms[index]` takes an index of the leading axes, as NumPy does, and gives their Terms. `numpy.asarray(terms)` is
     `terms.values`, which is read-only and not copied. Raises InputError where names and values do not fit.
+
+    >>> terms = pele_ocl.energy("data/structures/trialanine.pdb").terms
+    >>> terms.names[:3], round(float(terms.bond), 2)
+    (('bond', 'angle', 'torsion'), 1.27)
     """
 
     names: tuple[str, ...]
@@ -126,7 +133,7 @@ class ResidueTerms(Terms):
 
 
 class Made(Protocol):
-    """Origin of a result: the file, its job and what was found on the way."""
+    """Origin of a result: its file, if there is one, its job and what was found on the way."""
 
     def to_json(self) -> dict[str, Any]: ...
 
@@ -144,6 +151,7 @@ class _Computed:
     device, variant, precision : with which they were computed
     seconds : by step; "total" has everything around
     made : what it came from, if it was computed from a file; None of Atoms
+    how : options of the plan that computed it, by name
     """
 
     atoms: Atoms
@@ -154,6 +162,7 @@ class _Computed:
     precision: str
     seconds: Mapping[str, float]
     made: Made | None = None
+    how: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def _unchecked(cls: type[C], **fields: object) -> C:
@@ -162,8 +171,26 @@ class _Computed:
         It takes half of the constructor's time, as frozen dataclasses set each field by a call.
         """
         computed = object.__new__(cls)
-        computed.__dict__.update({"made": None, **fields})
+        computed.__dict__.update({"made": None, "how": {}, **fields})
         return computed
+
+    _room: ClassVar[str]  # whose `spec` makes records and files of results
+
+    @property
+    def _origin(self) -> Made:
+        found: Made = public(f"{self._room}.spec").recorded(self) if self.made is None else self.made
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record, which the command prints as JSON; of Atoms without a file's name (docs/records.md)."""
+        return self._origin.to_json()
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write what the command writes, as .h5, .csv or .json: a row for each atom, or for each conformation.
+
+        Raises FormatError for another suffix, or a file that cannot be written.
+        """
+        self._origin.save(path)
 
     @property
     def energies(self) -> Floats:
@@ -174,6 +201,11 @@ class _Computed:
         """Sum the terms by residue, with the residues' names.
 
         Raises InputError where the atoms have no labels or energies by atom were not asked for.
+
+        >>> result = pele_ocl.energy(pele_ocl.read("data/structures/trialanine.pdb"), per_atom=True)
+        >>> shares = result.per_residue()
+        >>> len(shares.residues), round(float(shares.total.sum() - result.total), 3)
+        (3, 0.0)
         """
         if self.atoms.labels is None:
             raise InputError("energies per residue need atoms with labels; these have none")
@@ -181,6 +213,16 @@ class _Computed:
         if self.per_atom is None:
             raise InputError("energies per residue need those of atoms; ask for them with per_atom=True")
         return self.per_atom.by_residue(self.atoms.labels)
+
+    def _facts(self) -> dict[str, Any]:
+        """Return size, device, variant and precision, as JSON has them."""
+        return {
+            "n_atoms": len(self.atoms),
+            "device": self.device,
+            "variant": self.variant,
+            "precision": self.precision,
+            "forcefield": self.atoms.forcefield,
+        }
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self.terms.names})
@@ -206,34 +248,12 @@ class TermResult(_Computed):
 
     def table(self) -> Report:
         """Return the energies by term, kcal/mol."""
+        from .report import Column, Report
+
         energy = self.energy if self.terms.names else {}
         values = Column(list(energy.values()), "kcal/mol")
         columns: dict[str, Column | ArrayLike] = {"term": np.array(list(energy), str), "energy": values}
         return Report(f"Energy of {len(self.atoms):,} atoms", columns, self._facts())
-
-    def _facts(self) -> dict[str, Any]:
-        """Return size, device, variant and precision, as JSON has them."""
-        return {
-            "n_atoms": len(self.atoms),
-            "device": self.device,
-            "variant": self.variant,
-            "precision": self.precision,
-            "forcefield": self.atoms.forcefield,
-        }
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the record of the result (docs/records.md); of Atoms, which have no file, its energies and facts."""
-        if self.made is not None:
-            return self.made.to_json()
-        energy = {"energy": self.energy} if self.terms.names else {}
-        return {**self._facts(), **energy, "seconds": dict(self.seconds), "notes": list(self.atoms.notes)}
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the result as .h5, .csv or .json: of a file what the command writes, of Atoms the energies by term.
-
-        Raises FormatError for another suffix, or a file that cannot be written.
-        """
-        (self.table() if self.made is None else self.made).save(path)
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
         """Describe the result for people; verbose : with constants and steps; total : seconds of all, to be told"""
@@ -241,6 +261,11 @@ class TermResult(_Computed):
 
     def _repr_html_(self) -> str:
         return self.table()._repr_html_()
+
+    @property
+    def positions(self) -> Floats:
+        """Positions of the atoms, (n, 3) A."""
+        return self.atoms.positions
 
     @property
     def total(self) -> float:
@@ -262,7 +287,11 @@ class TermBatch(_Computed, Generic[Result]):
 
     terms : Terms of shape (m, n_terms); `batch.coulomb` is the term of that name, (m,) kcal/mol
     per_atom : Terms of shape (m, n, n_terms)
+    positions : (m, n, 3) A as they were given, not copied; errors : why conformations failed, by number from 0
     """
+
+    positions: Floats
+    errors: Mapping[int, str] = field(default_factory=dict)
 
     def __getattr__(self, name: str) -> Floats:
         return _term(self, name)
@@ -289,9 +318,14 @@ class TermBatch(_Computed, Generic[Result]):
 
     def table(self) -> Report:
         """Return a row for each conformation: its energies, kcal/mol."""
+        from .report import Column, Report
+
         columns: dict[str, Any] = {"conformation": np.arange(len(self))}
-        columns |= {name: Column(of, "kcal/mol") for name, of in self.terms.columns().items()} if len(self) else {}
-        return Report(f"Energy of {len(self):,} conformations", columns)
+        if self.terms.names:
+            columns |= {name: Column(of, "kcal/mol") for name, of in self.terms.columns().items()}
+        if self.errors:
+            columns["error"] = np.array([self.errors.get(k, "") for k in range(len(self))])
+        return Report(f"Energy of {len(self):,} conformations", columns, self._facts())
 
     def _repr_html_(self) -> str:
         return self.table()._repr_html_()
@@ -310,6 +344,7 @@ def _term(result: object, name: str) -> Floats:
     """A term by its name, or AttributeError; works while a pickle is read, when nothing is there yet."""
     terms = vars(result).get("terms")
     if terms is None or name not in terms.names:
-        raise AttributeError(f"{type(result).__name__} has no {name!r}")
+        known = () if name.startswith("_") else {*dir(type(result)), *vars(result)}
+        raise AttributeError(f"{type(result).__name__} has no {name!r}{meant(name, known)}")
     term: Floats = getattr(terms, name)
     return term

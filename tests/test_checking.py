@@ -286,7 +286,7 @@ def test_a_wrong_kernel_ends_with_exit_code_1(monkeypatch):
     assert not answer["is_right"]
     assert [each["kind"] for each in answer["findings"]] == ["factor"]
     assert "the 4 of Lennard-Jones is left out" in answer["findings"][0]["sentence"]
-    assert json.loads(json.dumps(CheckResult.from_dict(answer).as_dict())) == answer
+    assert json.loads(json.dumps(CheckResult.from_dict(answer).to_json())) == answer
 
 
 @pytest.mark.parametrize(
@@ -368,7 +368,7 @@ def test_writes_of_one_value_are_a_note():
     assert not list(same_values(lines, findings_of(TWO_WRITES, "")))  # other values: a race
     result = CheckResult("sum", "f", "a device", "float32", (), notes=(note,))
     assert result.is_right
-    assert CheckResult.from_dict(json.loads(json.dumps(result.as_dict()))) == result
+    assert CheckResult.from_dict(json.loads(json.dumps(result.to_json()))) == result
 
 
 @needs_simulator

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pele_ocl.cli.report import binary_size, duration
+from pele_ocl.cli.potmap import binary_size
+from pele_ocl.jobs.texts import duration
 
 
 @pytest.mark.parametrize(

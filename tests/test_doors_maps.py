@@ -6,9 +6,11 @@ import doctest
 import json
 from pathlib import Path
 
+import amber_helpers
 import numpy as np
 import pytest
 from test_cli import HEXAPEPTIDE, on_the_chosen_device, run
+from trajectory_helpers import write_trajectory
 
 import pele_ocl
 from pele_ocl import Atoms, FormatError, InputError, PBIon, PBModel, read_map
@@ -111,6 +113,18 @@ def test_models_and_frames_of_both_doors(tmp_path):
     words = ("-t", tmp_path / "two.pdb", "--at-atoms", "name CA", "-o", tmp_path / "b.csv", "--json")
     assert without_seconds(at.to_json()) == without_seconds(json.loads(run("potmap", PEPTIDE, *words).stdout))
     assert content(tmp_path / "a.csv") == content(tmp_path / "b.csv")
+
+
+def test_a_topology_has_the_positions_of_the_first_frame(tmp_path):
+    top = tmp_path / "top.parm7"
+    top.write_text(amber_helpers.rendered(amber_helpers.content()))
+    first = amber_helpers.hexapeptide().positions
+    nc = write_trajectory(tmp_path / "run.nc", np.stack([first, first + 0.5]))
+    found = pele_ocl.potmap(top, trajectory=nc, **SMALL)
+    told = json.loads(run("potmap", top, "-t", nc, *words_of(SMALL), "--json").stdout)
+    assert without_seconds(json.loads(json.dumps(found.to_json()))) == without_seconds(told)
+    at = pele_ocl.potmap(top, trajectory=[nc], at_atoms="name CA", select="resid 1:3")
+    assert at.values.shape == (2, 3)
 
 
 def test_several_structures_of_both_doors(tmp_path):

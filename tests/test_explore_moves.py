@@ -13,6 +13,7 @@ from test_minimize import PEPTIDE
 
 from pele_ocl import FormatError, InputError
 from pele_ocl.atoms import exclusions
+from pele_ocl.atoms.torsions import SideChain, Torsion
 from pele_ocl.explore import (
     Cylinder,
     Perturbation,
@@ -40,7 +41,6 @@ from pele_ocl.explore.rigid import (
     random_frames,
     rotations_of,
 )
-from pele_ocl.explore.torsions import SideChain, Torsion
 from pele_ocl.opencl import Device
 
 N = 20_000

@@ -12,6 +12,7 @@ pytest.importorskip("rdkit")
 
 from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
 
+import pele_ocl
 from pele_ocl import (
     Energy,
     EnergySpec,
@@ -112,8 +113,9 @@ def test_files_that_are_refused(tmp_path):
     )  # fmt: skip
     with pytest.raises(FormatError, match="has no molecule 2; it has 1"):
         Ligand.read(path, 2)
+    (tmp_path / "l.pqr").write_text("")
     with pytest.raises(FormatError, match="is no file of small molecules"):
-        Ligand.read(HEXAPEPTIDE)
+        Ligand.read(tmp_path / "l.pqr")
 
 
 def test_one_bad_molecule_among_several(tmp_path):
@@ -125,6 +127,126 @@ def test_one_bad_molecule_among_several(tmp_path):
     assert list(failed) == [2]
     with pytest.raises(FormatError, match=r"three\.sdf:\d+: molecule 2 cannot be read"):
         read_ligands(path)
+
+
+POSE = "C[C@H](N)C(=O)Nc1ccc(O)cc1CCl"
+
+
+def pdbqt(ligand: Ligand, remarks: bool = True) -> str:
+    """Write a molecule as Meeko writes it: heavy atoms backwards, hydrogens of N and O, the SMILES in remarks."""
+    lines, serials, parents = [], {}, {}
+    atoms = list(ligand.molecule.GetAtoms())
+    polar = [a.GetIdx() for a in atoms if a.GetSymbol() == "H" and a.GetNeighbors()[0].GetSymbol() in "NO"]
+    heavy = [a.GetIdx() for a in atoms if a.GetSymbol() != "H"]
+    for serial, k in enumerate([*heavy[::-1], *polar], 1):
+        symbol = atoms[k].GetSymbol()
+        kind = {"H": "HD", "O": "OA"}.get(symbol, "A" if atoms[k].GetIsAromatic() else symbol)
+        x, y, z = ligand.positions[k]
+        lines.append(
+            f"ATOM  {serial:5d}  {symbol:<3} UNL     1    {x:8.3f}{y:8.3f}{z:8.3f}  1.00  0.00    +0.000 {kind:<2}"
+        )
+        serials[k] = serial
+        if symbol == "H":
+            parents[serial] = atoms[k].GetNeighbors()[0].GetIdx() + 1
+    head = [
+        f"REMARK SMILES {POSE}",
+        "REMARK SMILES IDX " + " ".join(f"{k + 1} {serials[k]}" for k in heavy),
+        "REMARK H PARENT " + " ".join(f"{parent} {serial}" for serial, parent in parents.items()),
+    ]
+    return "\n".join([*(head if remarks else []), "ROOT", *lines, "ENDROOT", "TORSDOF 0"]) + "\n"
+
+
+@pytest.mark.parametrize("kind", ["remarks", "template", "dlg"])
+def test_docked_poses_have_the_bonds_of_their_smiles(tmp_path, kind):
+    made = Ligand.from_smiles(POSE)
+    models = [
+        f"MODEL {k}\nREMARK VINA RESULT:   {-k}.5   0.0   0.0\n{pdbqt(made, kind == 'remarks')}ENDMDL" for k in (1, 2)
+    ]
+    path = tmp_path / f"out.{'dlg' if kind == 'dlg' else 'pdbqt'}"
+    text = "\n".join(models)
+    if kind == "dlg":
+        head = [f"INPUT-LIGAND-PDBQT: {line}" for line in pdbqt(made).splitlines() if line.startswith("REMARK")]
+        text = "\n".join([*head, *(f"DOCKED: {line}" for line in text.splitlines())])
+    path.write_text(text)
+    found = read_ligands(path, template=POSE if kind == "template" else None)
+    assert [each.properties["docking_score"] for each in found] == ["-1.5", "-2.5"]
+    for each in found:
+        assert each.smiles == made.smiles
+        n = made.molecule.GetNumHeavyAtoms()
+        ours, theirs = made.positions[:n], each.positions[:n]
+        assert np.abs(ours[:, None] - theirs).max(axis=2).min(axis=1).max() < 1e-3
+        assert "9 hydrogens were added" in each.notes[0]  # the four of N and O are given
+
+
+def test_a_docked_pose_without_bond_orders_is_refused(tmp_path):
+    path = tmp_path / "p.pdbqt"
+    path.write_text(pdbqt(Ligand.from_smiles(POSE), remarks=False))
+    with pytest.raises(InputError, match="give the SMILES as `template`"):
+        Ligand.read(path)
+    with pytest.raises(InputError, match=r"is not the molecule of the template: it has .* too many"):
+        Ligand.read(path, template="CCO")
+    path.write_text(path.read_text().replace("ATOM      3", "ATOM      x"))
+    with pytest.raises(FormatError, match="its line 4 is no atom of a PDBQT file"):
+        Ligand.read(path, template=POSE)
+
+
+@pytest.mark.parametrize("with_hydrogens", [True, False])
+def test_residues_of_a_structure_take_bond_orders_of_a_template(tmp_path, with_hydrogens):
+    from rdkit import Chem
+
+    made = Ligand.from_smiles(POSE, residue_name="DRG")
+    molecule = made.molecule if with_hydrogens else Chem.RemoveHs(made.molecule)
+    molecule = Chem.RenumberAtoms(molecule, list(range(molecule.GetNumAtoms()))[::-1])
+    path = tmp_path / "complex.pdb"
+    protein = [line for line in HEXAPEPTIDE.read_text().splitlines() if line.startswith(("ATOM", "TER"))]
+    block = Chem.MolToPDBBlock(molecule, flavor=4).replace("UNL", "DRG")
+    path.write_text("\n".join([*protein, block]))
+    found = Ligand.read(path, template=POSE)
+    assert (found.smiles, found.residue_name, found.source) == (made.smiles, "DRG", f"{path}, DRG1")
+    assert found.labels.names.tolist()[:3] == ["CL1", "C1", "C2"]
+    assert Ligand.read(path, template=POSE, ph=7.0).charge == 1
+    with pytest.raises(InputError, match="has no bond orders; give the molecule's SMILES"):
+        Ligand.read(path)
+    with pytest.raises(InputError, match="no residue is the molecule of the template: DRG: it has"):
+        Ligand.read(path, template="CCO")
+
+
+def test_components_of_the_pdb(tmp_path, monkeypatch):
+    (tmp_path / "ETX.cif").write_text(
+        "data_ETX\nloop_\n_chem_comp_atom.comp_id\n_chem_comp_atom.atom_id\n_chem_comp_atom.type_symbol\n"
+        "_chem_comp_atom.charge\nETX C1 C 0\nETX C2 C 0\nETX O O -1\nloop_\n_chem_comp_bond.comp_id\n"
+        "_chem_comp_bond.atom_id_1\n_chem_comp_bond.atom_id_2\n_chem_comp_bond.value_order\n"
+        "ETX C1 C2 SING\nETX C2 O SING\n"
+    )
+    monkeypatch.setenv("PELE_OCL_CCD", str(tmp_path))
+    made = Ligand.from_smiles("CC[O-]")
+    path = tmp_path / "e.pdb"
+    from rdkit import Chem
+
+    path.write_text(Chem.MolToPDBBlock(Chem.RemoveHs(made.molecule)).replace("UNL", "ETX"))
+    assert Ligand.read(path, template="ccd:ETX").smiles == made.smiles
+    with pytest.raises(InputError, match="the component QQQ is not known here; give its SMILES"):
+        Ligand.read(path, template="ccd:QQQ")
+
+
+@pytest.mark.parametrize(
+    ("smiles", "charge"),
+    [
+        ("CC(=O)O", -1), ("NCCN", 1), ("C1CNCCN1", 1), ("NC(=N)c1ccccc1", 1), ("CNC(N)=N", 1), ("c1ccncc1", 0),
+        ("Nc1ccccc1", 0), ("CC(N)=O", 0), ("COP(=O)(O)O", -2), ("CC(=O)NS(C)(=O)=O", -1), ("C[N+](C)(C)C", 1),
+        ("NCC(=O)O", 0), ("c1nn[nH]n1", -1), ("c1c[nH]cn1", 0), ("NC(N)=O", 0), ("CC(=O)[O-]", -1), ("C[NH3+]", 1),
+    ],
+)  # fmt: skip
+def test_protonation_at_a_ph(smiles, charge):
+    ligand = Ligand.from_smiles(smiles, ph=7.4)
+    assert ligand.charge == charge
+    assert "protonated at pH 7.4" in ligand.notes[0]
+
+
+def test_data_of_an_sdf_file(tmp_path):
+    path = tmp_path / "l.sdf"
+    path.write_text(sdf(Ligand.from_smiles(ETHANOL)).replace("$$$$", "> <IC50> (1)\n12 nM\n\n> <x y>\na\nb\n\n$$$$"))
+    assert Ligand.read(path).properties == {"IC50": "12 nM", "x y": "a\nb"}
 
 
 # Parameters
@@ -146,7 +268,7 @@ def test_parameters_do_not_depend_on_the_order_and_are_computed_once(monkeypatch
     assert two.total == pytest.approx(one.total, abs=1e-9)
     assert np.allclose(np.sort(second.charges), np.sort(first.charges), atol=0)
     assert [second.labels.elements[k] for k in range(9)] == [first.labels.elements[i] for i in order]
-    (kept,) = folder.iterdir()
+    (kept,) = folder.glob("*.prmtop")
     whole = kept.read_bytes()
     kept.write_bytes(whole[:1000])  # damaged
     assert np.array_equal(made.parametrize().charges, first.charges)
@@ -330,13 +452,71 @@ def test_two_residues_of_one_molecule_and_another_that_is_added(parametrized, tm
 @needs_programs
 def test_a_residue_that_is_another_molecule_says_why(parametrized, tmp_path):
     path = tmp_path / "complex.pdb"
-    whole = complex_with(parametrized, path)
+    complex_with(parametrized, path)
     with pytest.raises(ParameterError, match=r"LIG1:.*it is not the molecule of the ligand that was given: it has .*C"):
         read(path, ligands=[Ligand.from_smiles(ETHANOL).parametrize()])
-    heavy = whole.selected("not resname LIG") | (whole.labels.elements != "H")
-    write_conformations(path, whole[heavy])
-    with pytest.raises(ParameterError, match="hydrogens are missing: it has 9 of the 18 atoms"):
-        read(path, ligands=[parametrized])
+
+
+CHIRAL = "C[C@H]([NH3+])C(=O)Nc1ccc(O)cc1CCl"
+
+
+@needs_programs
+@pytest.mark.parametrize("kept", ["none", "polar", "all but one"])
+def test_hydrogens_that_a_residue_lacks_are_placed(kept, tmp_path):
+    """By the geometry of the molecule, also where the residue has another conformation and another order."""
+    from rdkit.Chem import rdMolTransforms
+
+    ligand, path = Ligand.from_smiles(CHIRAL), tmp_path / "complex.pdb"
+    bent = ligand.moved(ligand.positions)
+    rdMolTransforms.SetDihedralDeg(bent.molecule.GetConformer(), 3, 5, 6, 7, 70.0)
+    atoms = ligand.parametrize()
+    there = bent.positions + 30
+    whole = read(HEXAPEPTIDE) + atoms.moved(there)
+    n, own = len(whole) - len(atoms), np.arange(len(atoms))
+    is_hydrogen = np.array(ligand.elements) == "H"
+    is_polar = np.array([
+        is_hydrogen[k] and ligand.elements[int(ligand.bonds[(ligand.bonds == k).any(axis=1)][0].min())] in "NO"
+        for k in own
+    ])  # fmt: skip
+    left_out = {"none": is_hydrogen, "polar": is_hydrogen & ~is_polar, "all but one": own == own[-1]}[kept]
+    order = [*range(n), *(n + k for k in own[::-1] if not left_out[k])]
+    write_conformations(path, whole[order])
+    found = read(path, ligands=[ligand])
+    assert len(found) == len(whole)
+    assert found.labels.residue_index.tolist() == sorted(found.labels.residue_index.tolist())
+    note = next(note for note in found.notes if "hydrogens were added" in note)
+    assert f"{left_out.sum()} hydrogens were added" in note
+    assert found.charges[n:].sum() == pytest.approx(1, abs=1e-3)
+    names = found.labels.names[n:].tolist()
+    assert len(set(names)) == len(names)
+    strain = Energy(found[n:]).evaluate(found.positions[n:]).energy
+    expected = Energy(atoms).evaluate(there).energy
+    assert strain["bond"] == pytest.approx(expected["bond"], abs=2)
+    assert strain["angle"] == pytest.approx(expected["angle"], abs=4)
+    with pytest.raises(InputError, match="its ligands lack hydrogens, which are added to one model at a time"):
+        pele_ocl.energy(path, ligands=[ligand], models="all")
+
+
+@needs_programs
+@pytest.mark.parametrize("with_hydrogens", [True, False])
+def test_a_smiles_is_the_template_of_a_residue(with_hydrogens, tmp_path):
+    ligand, path = Ligand.from_smiles(CHIRAL), tmp_path / "complex.pdb"
+    whole = read(HEXAPEPTIDE) + ligand.moved(ligand.positions + 30).parametrize()
+    keep = (whole.labels.elements != "H") | (whole.labels.residue_names != "LIG")
+    write_conformations(path, whole if with_hydrogens else whole[keep])
+    found = read(path, ligand_template=CHIRAL)
+    assert len(found) == len(whole)
+    assert found.charges.sum() == pytest.approx(whole.charges.sum(), abs=1e-3)
+    record = json.loads(run("energy", path, "--ligand-template", CHIRAL, "--json").stdout)
+    assert record["energy"]["total"] == pytest.approx(Energy(found).evaluate(found.positions).total, rel=1e-9)
+    neutral = read(path, ligand_template="C[C@H](N)C(=O)Nc1ccc(O)cc1CCl", ligand_ph=7.4)
+    assert neutral.charges.sum() == pytest.approx(found.charges.sum(), abs=1e-3)
+    with pytest.raises(ParameterError, match="it is not the molecule of the template CCO: it has"):
+        read(path, ligand_template="CCO")
+    with pytest.raises(ParameterError, match="has no residue that is the molecule of the template CCO"):
+        read(HEXAPEPTIDE, ligand_template="CCO")
+    with pytest.raises(InputError, match="is neither a SMILES nor a code"):
+        read(path, ligand_template="@")
 
 
 @needs_programs
@@ -431,23 +611,73 @@ def test_bad_records_leave_the_others(kind, tmp_path):
     assert Ligand.read(path, 3).smiles == ethanol.smiles
 
 
+def mol2_of(smiles: str, types: dict[str, str], order: str = "") -> str:
+    """A mol2 file without a formal charge.
+
+    types : of elements, their symbols by default; order : of all bonds, by default each its own
+    """
+    from rdkit import Chem
+
+    found = Ligand.from_smiles(smiles).molecule
+    Chem.Kekulize(found, clearAromaticFlags=True)
+    n = found.GetNumAtoms()
+    share = [Chem.GetFormalCharge(found) - 0.1, *[0.1 / (n - 1)] * (n - 1)]  # whose sum is the charge
+    rows = [
+        f"{k} {atom.GetSymbol()}{k} {' '.join(f'{x:.4f}' for x in place)} "
+        f"{types.get(atom.GetSymbol(), atom.GetSymbol())} 1 LIG {q:.4f}"
+        for k, (atom, place, q) in enumerate(
+            zip(found.GetAtoms(), found.GetConformer().GetPositions(), share, strict=True), 1
+        )
+    ]
+    bonds = [
+        f"{k} {bond.GetBeginAtomIdx() + 1} {bond.GetEndAtomIdx() + 1} {order or int(bond.GetBondTypeAsDouble())}"
+        for k, bond in enumerate(found.GetBonds(), 1)
+    ]
+    head = ["@<TRIPOS>MOLECULE", "made", f"{len(rows)} {len(bonds)} 1", "SMALL", "USER_CHARGES"]
+    return "\n".join([*head, "@<TRIPOS>ATOM", *rows, "@<TRIPOS>BOND", *bonds, ""])
+
+
+GAFF_TYPES = {"C": "c3", "N": "n3", "O": "o", "H": "h1", "S": "s6", "P": "p5", "Cl": "cl"}
+TRIPOS_TYPES = {"C": "C.3", "N": "N.3", "O": "O.2", "S": "S.o2", "P": "P.3"}
+
+
+@pytest.mark.parametrize("smiles", [
+    "CS(=O)(=O)[N-]C", "CN=[N+]=[N-]", "[O-][Cl+3]([O-])([O-])[O-]", "C[N+](=O)[O-]", "COP(=O)([O-])[O-]",
+    "CC(N)=[NH2+]", "C[N+]#[C-]", "C[P+](C)(C)C", "O=C1[N-]S(=O)(=O)c2ccccc12", "Cc1nn[n-]n1", "[S-]C#N",
+])  # fmt: skip
+@pytest.mark.parametrize("types", [GAFF_TYPES, TRIPOS_TYPES], ids=["gaff", "tripos"])
+@pytest.mark.parametrize("order", ["", "1"], ids=["orders", "single"])
+def test_formal_charges_follow_from_the_partial_ones_of_a_mol2_file(smiles, types, order, tmp_path):
+    """With GAFF's types or Tripos', and bonds that are all single, as antechamber writes some groups."""
+    from rdkit import Chem
+
+    path = tmp_path / "x.mol2"
+    path.write_text(mol2_of(smiles, types, order))
+    ligand, wanted = Ligand.read(path), Ligand.from_smiles(smiles)
+    assert (ligand.charge, ligand.formula) == (wanted.charge, wanted.formula)
+    if not order:  # a mesomeric form may be another where RDKit has to find the orders
+        rings = any(atom.GetIsAromatic() for atom in wanted.molecule.GetAtoms())
+        same = Chem.MolToSmiles(Chem.RemoveHs(ligand.molecule)) == Chem.CanonSmiles(smiles)
+        assert same or rings or smiles in ("COP(=O)([O-])[O-]", "C[N+](=O)[O-]", "CC(N)=[NH2+]", "CN=[N+]=[N-]")
+
+
 def test_charges_that_a_mol2_file_contradicts_are_refused(tmp_path):
     """As antechamber writes nitro groups: both oxygens of the type O.2, with single bonds."""
-    rows = ["C1 0 0 0 C.3", "N1 1.5 0 0 N.pl3", "O1 2.1 1 0 O.2", "O2 2.1 -1 0 O.2", "H1 -.4 1 0 H", "H2 -.4 -.5 .9 H",
-            "H3 -.4 -.5 -.9 H"]  # fmt: skip
-    bonds = [(1, 2), (2, 3), (2, 4), (1, 5), (1, 6), (1, 7)]
     path = tmp_path / "nitro.mol2"
     given = {
-        "atom 3 is of the type O.2 and has no double bond": [0.0] * 7,
-        r"partial charges add up to \+0.00 e, and": [0.0, 0.6, -0.3, -0.3, 0.0, 0.0, 0.0],
+        "atom 3 is of the type O.2 and has no double bond.*give the molecule as an SDF file": None,
+        r"partial charges add up to \+0.50 e, and.*give the molecule as an SDF file": 0.5,
+        r"partial charges add up to \+7.00 e, and.*give the molecule as an SDF file": 7.0,
     }
-    for message, charges in given.items():
-        atoms = [f"{k} {row} 1 LIG {q}" for k, (row, q) in enumerate(zip(rows, charges, strict=True), 1)]
-        pairs = [f"{k} {i} {j} 1" for k, (i, j) in enumerate(bonds, 1)]
-        text = ["@<TRIPOS>MOLECULE", "nitro", "7 6 1", "SMALL", "USER_CHARGES", "@<TRIPOS>ATOM", *atoms,
-                "@<TRIPOS>BOND", *pairs, ""]  # fmt: skip
-        path.write_text("\n".join(text))
-        with pytest.raises(FormatError, match=f"{message}.*give the molecule as an SDF file"):
+    whole = mol2_of("C[N+](=O)[O-]", {**TRIPOS_TYPES, "N": "N.pl3"}, "1")
+    for message, charge in given.items():
+        rows = [
+            " ".join([*line.split()[:-1], str((charge or 0.0) if line.startswith("1 ") else 0.0)])
+            if " LIG " in line else line
+            for line in whole.splitlines()
+        ]  # fmt: skip
+        path.write_text("\n".join(rows))
+        with pytest.raises(FormatError, match=message):
             Ligand.read(path)
 
 

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from amber_helpers import netcdf
 from binding_helpers import frames
-from click.testing import Result
+from click.testing import CliRunner, Result
 from mmpbsa_helpers import GB, call, parts, rows_of, write_files
+
+from pele_ocl.cli import main
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +80,21 @@ def test_frames_of_more_atoms_that_start_too_late(folder: Path) -> None:
 def test_files_that_do_not_fit(folder: Path, words: list[str], sentence: str) -> None:
     names = {path.name for path in folder.iterdir()} | {"none.top"}
     assert sentence in refused(folder, GB, *(str(folder / word) if word in names else word for word in words)).output
+
+
+def test_a_run_without_a_topology_or_with_a_missing_file_ends_before_any_work(folder: Path) -> None:
+    """As gmx_MMPBSA's own command lines without -cp do, which it makes a topology for."""
+    cut = [str(folder / name) for name in ("none.ndx", "frames.nc")]
+    for words, sentence in (
+        (["-cs", "com.tpr", "-ci", "index.ndx", "-cg", "0", "1", "-ct", "run.xtc", "-lm", "lig.mol2"], "by -cp"),
+        (["-cp", str(folder / "frames.nc"), "-ci", cut[0], "-cg", "0", "1", "-ct", cut[1]], "none.ndx: no such file"),
+        (["-cp", str(folder / "complex.parm7"), "-y", str(folder / "none.nc")], "none.nc: no such file"),
+    ):
+        (folder / "mmpbsa.in").write_text(GB)
+        done = CliRunner().invoke(main, ["mmpbsa", "-O", "-i", str(folder / "mmpbsa.in"), *words])
+        assert done.exit_code in (1, 2)
+        assert sentence in done.output
+        assert not (folder / "FINAL_RESULTS_MMPBSA.dat").exists()
 
 
 def masks(receptor: str, ligand: str) -> str:

@@ -5,14 +5,23 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterator
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from conftest import DEVICES
+from explore_run_helpers import write_run
+from mmpbsa_helpers import write_files
+from test_cli import run
 
 import pele_ocl
-from pele_ocl.cli import COMMANDS
+from pele_ocl.cli import commands
 
 PACKAGE = Path(__file__).parent.parent / "pele_ocl"
 CLI = sorted((PACKAGE / "cli").rglob("*.py"))
@@ -21,7 +30,10 @@ OWN_COMMANDS = {"__main__.py", "checking/simulator.py"}  # how pele-ocl itself i
 FRONT_DOOR = {"__init__.py", "command.py", "terminal.py"}  # which alone ask click what runs
 
 # Public functions of commands, where the name is not the command's own.
-FUNCTIONS = {"convert": "write_map", "mapmath": "combine_maps", "check": "check_kernel", "devices": "list_devices"}
+FUNCTIONS = {
+    "ligand": "parametrize", "convert": "write_map", "mapmath": "combine_maps", "check": "check_kernel",
+    "devices": "list_devices",
+}  # fmt: skip
 # Commands about the program itself, the kernels of the ladders, and files of runs that were divided.
 OF_THE_PROGRAM = {"bench", "kernel", "merge", "tune"}
 # Errors of other libraries have their texts alone.
@@ -49,7 +61,7 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
-@pytest.mark.parametrize("command", sorted(COMMANDS.keys() - OF_THE_PROGRAM))
+@pytest.mark.parametrize("command", sorted(commands().keys() - OF_THE_PROGRAM))
 def test_each_command_has_a_public_function(command):
     assert callable(getattr(pele_ocl, FUNCTIONS.get(command, command)))
 
@@ -96,25 +108,193 @@ def test_no_code_reads_a_sentence():
     assert not faults, "\n".join(faults)
 
 
-PEPTIDE = PACKAGE.parent / "data" / "structures" / "hexapeptide.pdb"
-COARSE, FEW = {"spacing": 2.0}, {"max_iterations": 3}
-# Keywords of each function that make a small call.
-SMALL: dict[str, dict[str, Any]] = {
-    "energy": {}, "solvent": {}, "nonbond": {}, "potmap": COARSE, "pb": COARSE, "minimize": FEW, "relax": FEW,
-    "binding": {"ligand": "resid 1"}, "refine": {"ligand": "resid 1", **FEW}, "simulate": {"steps": 4},
-    "view": {}, "ions": {"add": {"NA": 1}, **COARSE}, "prepare": {},
+# Modules of ours that a call of the command loads, and libraries that it does without.
+LOADED = [
+    (["energy", "--help"], 80, {"gemmi", "h5py", "orjson", "platformdirs", "pyopencl"}),
+    (["energy", str(PACKAGE.parent / "data" / "structures" / "hexapeptide.pdb")], 160, {"h5py", "orjson", "vesin"}),
+]
+
+
+@pytest.mark.parametrize(("words", "most", "without"), LOADED)
+def test_a_call_loads_what_it_needs(words, most, without):
+    """Whoever raises a number says why; `python -X importtime -m pele_ocl` tells who loads a module."""
+    code = """
+import json, sys
+from pele_ocl.cli import main
+try:
+    main(json.loads(sys.argv[1]), prog_name="pele-ocl")
+except SystemExit:
+    pass
+print(json.dumps(sorted(sys.modules)), file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code, json.dumps(words)], capture_output=True, text=True, check=True)
+    loaded = json.loads(done.stderr.splitlines()[-1])
+    own = [name for name in loaded if name.startswith("pele_ocl")]
+    assert "pele_ocl.cli.energy" in own
+    assert len(own) <= most, "\n".join(own)
+    assert not without & set(loaded)
+
+
+PEPTIDE = PACKAGE.parent / "data" / "structures" / "trialanine.pdb"
+KERNEL = Path(__file__).parent / "data" / "kernels" / "right" / "sum.cl"
+COARSE, FEW, QUICK = {"spacing": 2.0, "padding": 3.0}, {"max_iterations": 2}, ["--max-iterations", 2]
+WIDE = ["--spacing", 2, "--padding", 3]
+RUN = {"steps": 2, "report_every": 1, "minimize": 0}
+STEPS = ["--steps", 2, "--report-every", 1, "--minimize", 0]
+MMPBSA = {"complex_topology": "complex.parm7", "trajectory": "frames.nc", "output": "a.dat"}
+# Calls of all public functions and of their commands, in a folder that has the files of `folder`.
+CALLS: dict[str, tuple[Callable[[], Any], list[Any]]] = {
+    **{
+        f"{name}-{kind}": (partial(getattr(pele_ocl, name), given, **words), [name, *files, *more])
+        for name in ("energy", "solvent", "nonbond")
+        for kind, given, words, files, more in (
+            ("one", PEPTIDE, {}, [PEPTIDE], []),
+            ("models", "models.pdb", {"models": "all"}, ["models.pdb"], ["--models", "all"]),
+            ("frames", PEPTIDE, {"trajectory": "models.pdb"}, [PEPTIDE], ["-t", "models.pdb"]),
+            ("several", [PEPTIDE, "b.pdb"], {}, [PEPTIDE, "b.pdb"], []),
+        )
+    },
+    "potmap": (partial(pele_ocl.potmap, PEPTIDE, **COARSE), ["potmap", PEPTIDE, *WIDE]),
+    "potmap-models": (
+        partial(pele_ocl.potmap, "models.pdb", models="all", **COARSE),
+        ["potmap", "models.pdb", "--models", "all", *WIDE],
+    ),
+    "potmap-at": (
+        partial(pele_ocl.potmap, PEPTIDE, trajectory="models.pdb", at_atoms="name CA"),
+        ["potmap", PEPTIDE, "-t", "models.pdb", "--at-atoms", "name CA"],
+    ),
+    "potmap-several": (
+        partial(pele_ocl.potmap, [PEPTIDE, "b.pdb"], output="{name}.dx", **COARSE),
+        ["potmap", PEPTIDE, "b.pdb", "-o", "{name}.mrc", *WIDE],
+    ),
+    "pb": (partial(pele_ocl.pb, PEPTIDE, spacing=2.0), ["pb", PEPTIDE, "--spacing", 2]),
+    "pb-apbs": (partial(pele_ocl.pb, "apbs.in"), ["pb", "apbs.in"]),
+    "minimize": (
+        partial(pele_ocl.minimize, PEPTIDE, output="a.pdb", **FEW), ["minimize", PEPTIDE, "-o", "c.pdb", *QUICK],
+    ),
+    "minimize-several": (
+        partial(pele_ocl.minimize, [PEPTIDE, "b.pdb"], output="a/", **FEW),
+        ["minimize", PEPTIDE, "b.pdb", "-o", "c/", *QUICK],
+    ),
+    "minimize-frames": (
+        partial(pele_ocl.minimize, PEPTIDE, trajectory="models.pdb", output="a.pdb", **FEW),
+        ["minimize", PEPTIDE, "-t", "models.pdb", "-o", "c.pdb", *QUICK],
+    ),
+    "relax": (partial(pele_ocl.relax, PEPTIDE, output="a.pdb", **FEW), ["relax", PEPTIDE, "-o", "c.pdb", *QUICK]),
+    "relax-several": (
+        partial(pele_ocl.relax, [PEPTIDE, "b.pdb"], output="a/", **FEW),
+        ["relax", PEPTIDE, "b.pdb", "-o", "c/", *QUICK],
+    ),
+    "binding": (partial(pele_ocl.binding, PEPTIDE, "resid 1"), ["binding", PEPTIDE, "--ligand", "resid 1"]),
+    "binding-frames": (
+        partial(pele_ocl.binding, PEPTIDE, "resid 1", trajectory="models.pdb"),
+        ["binding", PEPTIDE, "--ligand", "resid 1", "-t", "models.pdb"],
+    ),
+    "binding-ligands": (
+        partial(pele_ocl.binding, PEPTIDE, ["resid 1", "resid 3"]),
+        ["binding", PEPTIDE, "--ligand", "resid 1", "--ligand", "resid 3"],
+    ),
+    "binding-several": (
+        partial(pele_ocl.binding, [PEPTIDE, "b.pdb"], "resid 1"), ["binding", PEPTIDE, "b.pdb", "--ligand", "resid 1"],
+    ),
+    "refine": (
+        partial(pele_ocl.refine, PEPTIDE, ligand="resid 1", output="a", **FEW),
+        ["refine", PEPTIDE, "--ligand", "resid 1", "-o", "c", *QUICK],
+    ),
+    "simulate": (partial(pele_ocl.simulate, PEPTIDE, "a", **RUN), ["simulate", PEPTIDE, "-o", "a", *STEPS]),
+    "simulate-several": (
+        partial(pele_ocl.simulate, [PEPTIDE, "b.pdb"], "a", **RUN), ["simulate", PEPTIDE, "b.pdb", "-o", "a", *STEPS],
+    ),
+    "explore": (partial(pele_ocl.explore, "pele.conf", steps=1), ["explore", "pele.conf", "--steps", 1]),
+    "rescore": (partial(pele_ocl.rescore, "run"), ["rescore", "run"]),
+    "screen": (
+        partial(pele_ocl.screen, PEPTIDE.with_name("hexapeptide.pdb"), PEPTIDE, output="a", **FEW),
+        ["screen", PEPTIDE.with_name("hexapeptide.pdb"), PEPTIDE, "-o", "c", *QUICK],
+    ),
+    "ligand": (partial(pele_ocl.parametrize, "CCO", output="a"), ["ligand", "CCO", "-o", "c"]),
+    "mmpbsa": (
+        partial(pele_ocl.mmpbsa, "mmpbsa.in", **MMPBSA),
+        ["mmpbsa", "-i", "mmpbsa.in", "-cp", "complex.parm7", "-y", "frames.nc", "-o", "c.dat"],
+    ),
+    "view": (partial(pele_ocl.view, PEPTIDE, method="screened"),
+             ["view", PEPTIDE, "--method", "screened", "-o", "page.html"]),
+    "ions": (partial(pele_ocl.ions, PEPTIDE, add={"NA": 1}, **COARSE),
+             ["ions", PEPTIDE, "--add", "NA:1", "-o", "ions.pdb", *WIDE]),
+    "prepare": (partial(pele_ocl.prepare, PEPTIDE), ["prepare", PEPTIDE, "-o", "prepared.pdb"]),
+    "convert": (partial(pele_ocl.convert, "map.dx", "a.cube"), ["convert", "map.dx", "c.cube"]),
+    "mapmath": (partial(pele_ocl.mapmath, "map.dx", "-", "map.dx"), ["mapmath", "map.dx", "-", "map.dx"]),
+    "sample": (partial(pele_ocl.sample_map, "map.dx", PEPTIDE), ["sample", "map.dx", PEPTIDE]),
+    "check": (
+        lambda: pele_ocl.check_kernel(KERNEL.read_text(), "sum", timing=False),
+        ["check", KERNEL, "--as", "sum", "--no-timing"],
+    ),
 }  # fmt: skip
+SUFFIX = {"minimize": ".pdb", "relax": ".pdb", "ions": ".pdb", "prepare": ".pdb", "convert": ".dx", "mapmath": ".dx",
+          "potmap": ".dx", "pb": ".dx", "view": ".html", "simulate": "", "explore": "", "refine": "",
+          "potmap-at": ".csv", "potmap-several": ".csv", "pb-apbs": ".csv", "minimize-several": "",
+          "relax-several": "", "screen": "", "ligand": ""}  # fmt: skip
 
 
-@pytest.mark.parametrize("command", SMALL)
-def test_results_have_one_form(tmp_path, command):
-    """Every result prints on a screen, and has a table, a JSON object, HTML for notebooks and `save`."""
-    if command == "prepare":
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Files of the calls: two models, a copy, a control file, an input file of APBS, files of MMPBSA.py, a map."""
+    made = tmp_path_factory.mktemp("calls")
+    lines = [line for line in PEPTIDE.read_text().splitlines() if line.startswith("ATOM")]
+    models = [f"MODEL        {k}\n" + "\n".join(lines) + "\nENDMDL\n" for k in (1, 2)]
+    (made / "models.pdb").write_text("".join([*models, "END\n"]))
+    (made / "b.pdb").write_text(PEPTIDE.read_text())
+    write_run(made)
+    write_files(made)
+    (made / "mmpbsa.in").write_text("&general\n/\n&gb\n/\n")
+    (made / "ion.pqr").write_text("ATOM  1  I  ION  1  0.0 0.0 0.0  1.00 3.00\n")
+    (made / "apbs.in").write_text(
+        "read mol pqr ion.pqr end\nelec mg-manual dime 17 17 17 glen 12 12 12 gcent mol 1 mol 1 lpbe bcfl sdh pdie 2.0 "
+        "sdie 78.54 chgm spl2 srfm smol srad 1.4 swin 0.3 sdens 10.0 temp 298.15 calcenergy total end\nquit\n"
+    )
+    pele_ocl.potmap(pele_ocl.read(PEPTIDE), output=made / "map.dx", **COARSE)
+    (made / "run").mkdir()
+    pele_ocl.explore(made / "pele.conf", output=made / "run", steps=1, complexes=made / "complex.pdb")
+    (made / "run" / "pele.conf").write_text((made / "pele.conf").read_text())
+    return made
+
+
+def untimed(found: Any) -> Any:
+    """The same object without times, paths of files that differ, and numbers that depend on times."""
+    if isinstance(found, dict):
+        noisy = ("second", "output", "files", "per_s", "ns_per_day", "rounding_gradient")
+        return {name: untimed(of) for name, of in found.items() if not any(word in name for word in noisy)}
+    return [untimed(of) for of in found] if isinstance(found, list) else found
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_results_have_one_form(folder, tmp_path, monkeypatch, name):
+    """Each prints on a screen, has a table, HTML for notebooks and `save`; its JSON is what its command prints."""
+    if name == "prepare":
         pytest.importorskip("pdbfixer")
-    more = {"output": tmp_path / "run"} if command == "simulate" else {}
-    result = getattr(pele_ocl, command)(PEPTIDE, **SMALL[command], **more)
+    call, words = CALLS[name]
+    monkeypatch.setenv("PELE_OCL_DEVICE", str(DEVICES[0].index))
+    for path in folder.iterdir():
+        (tmp_path / path.name).symlink_to(path)
+    monkeypatch.chdir(tmp_path)
+    result = call()
     assert repr(result).count("\n") < 40
-    assert str(result.table()) or command == "prepare"
+    assert str(result.table())
     assert "<" in result._repr_html_()
-    assert json.loads(json.dumps(result.to_json(), allow_nan=False))
-    assert callable(result.save)
+    result.save(tmp_path / f"saved{SUFFIX.get(name, SUFFIX.get(words[0], '.csv'))}")
+    assert next(tmp_path.glob("saved*"))
+    for left in [*tmp_path.glob("a"), *tmp_path.glob("out")]:
+        shutil.rmtree(left)
+    told = run(*words, "--json").stdout.splitlines()
+    lines = result.to_json()
+    found = json.loads(json.dumps(lines, allow_nan=False))
+    assert untimed(found if isinstance(lines, list) else [found]) == untimed([json.loads(line) for line in told])
+    errors, total = getattr(result, "errors", {}), getattr(result, "total", None)
+    assert not isinstance(errors, Mapping) or not errors
+    if total is not None:
+        assert isinstance(total, float) or (total.ndim == 1 and total.dtype == np.float64)
+
+
+def test_every_public_function_of_a_command_is_called():
+    """A new command has a call above; those that write nothing but text have none."""
+    called = {words[0] for _, words in CALLS.values()}
+    assert called == commands().keys() - OF_THE_PROGRAM - {"devices"}

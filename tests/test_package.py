@@ -5,18 +5,24 @@ And what stands beside it says the same: citation, conda recipe, workflows.
 
 from __future__ import annotations
 
+import hashlib
+import importlib.util
+import io
 import json
 import os
 import re
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import yaml
 
 ROOT = Path(__file__).parent.parent
+TEXTS = sorted((ROOT / "data" / "licenses").glob("*.txt"))
 
 
 def call(*command: object, **options: object) -> str:
@@ -61,7 +67,8 @@ def test_wheel_states_its_licences(wheel):
     (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
     text = archive.read(metadata).decode()
     assert "License-Expression: MIT AND CC-BY-4.0 AND BSD-3-Clause\n" in text
-    for file in ("LICENSE", "data/licenses/NOTICES.txt", "data/licenses/PDB2PQR.txt"):
+    assert [path.name for path in TEXTS] == ["CC-BY-4.0.txt", "NOTICES.txt", "PDB2PQR.txt"]
+    for file in ("LICENSE", *(f"data/licenses/{path.name}" for path in TEXTS)):
         assert f"License-File: {file}\n" in text
         assert archive.read(f"{metadata.removesuffix('METADATA')}licenses/{file}") == (ROOT / file).read_bytes()
     notices = (ROOT / "data" / "licenses" / "NOTICES.txt").read_text()
@@ -82,11 +89,79 @@ def project(word: str) -> str:
     return re.search(rf"^{word} = (.+?)$(?=\n\S|\n\n)", text, re.DOTALL | re.MULTILINE)[1]
 
 
-def test_versions_are_one():
-    version = project("version").strip('"')
-    assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"] == version
-    assert yaml.safe_load((ROOT / ".conda" / "recipe.yaml").read_text())["context"]["version"] == version
-    assert re.search(rf"^## ({re.escape(version)}|Unreleased)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+@pytest.fixture
+def hook() -> ModuleType:
+    """hatch_build.py, which hatchling runs."""
+    pytest.importorskip("hatchling")
+    specification = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def test_versions_are_one(hook):
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"] == hook.NEXT
+    assert yaml.safe_load((ROOT / ".conda" / "recipe.yaml").read_text())["context"]["version"] == hook.NEXT
+    assert re.search(rf"^## ({re.escape(hook.NEXT)}|Unreleased)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+
+
+def test_the_citation_is_whole():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    zenodo = json.loads((ROOT / ".zenodo.json").read_text())
+    assert set(citation["license"]) == set(re.split(" AND ", project("license").partition('"  #')[0].strip('"')))
+    assert zenodo["title"] == citation["title"]
+    assert zenodo["creators"] == [{"name": author["name"]} for author in citation["authors"]]
+    assert f'Source = "{citation["repository-code"]}"' in (ROOT / "pyproject.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("description", "version"),
+    [
+        ("v0.3.0-0-gabcdef0", "0.3.0"),
+        ("v0.3.0", "0.3.0"),  # of an archive of the tag
+        ("v0.3.1rc1-0-gabcdef0", "0.3.1rc1"),
+        ("v0.2.0-12-gabcdef0", "0.3.0.dev12+gabcdef0"),
+        ("v0.3.0-12-gabcdef0", "0.3.1.dev12+gabcdef0"),
+        ("abcdef0", "0.3.0.dev0+gabcdef0"),  # of a repository without a tag
+        ("", "0.3.0.dev0"),  # a copy without git
+    ],
+)
+def test_the_version_is_that_of_the_tag(hook, monkeypatch, description, version):
+    monkeypatch.setattr(hook, "NEXT", "0.3.0")
+    monkeypatch.setattr(hook, "described", lambda: description)
+    assert hook.version() == version
+
+
+def test_the_version_is_found_with_git_and_without(hook, monkeypatch, tmp_path):
+    """In a repository by its tag, in an archive that git made by what git wrote there, in a mere copy by neither."""
+    monkeypatch.setattr(hook, "ROOT", tmp_path)
+    assert hook.described() == ""
+    for name in (".gitattributes", ".git_archival.txt"):
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    assert hook.described() == ""
+    git = ["git", "-C", tmp_path, "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "first"], ["tag", "v1.2.3"]):
+        call(*git, *words)
+    assert re.fullmatch(r"v1\.2\.3-0-g[0-9a-f]+", hook.described())
+    archive = tmp_path / "archive"
+    archive.mkdir()
+    with tarfile.open(fileobj=io.BytesIO(subprocess.run([*git, "archive", "HEAD"], capture_output=True).stdout)) as tar:
+        tar.extractall(archive, filter="data")
+    monkeypatch.setattr(hook, "ROOT", archive)
+    assert hook.version() == "1.2.3"
+
+
+def test_the_long_description_needs_no_file_beside_it(wheel):
+    """An index shows it alone: every link and picture has a whole address, of a file that is here."""
+    archive = zipfile.ZipFile(wheel)
+    (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+    text = archive.read(metadata).decode()
+    assert "Description-Content-Type: text/markdown" in text
+    links = re.findall(r"\]\(([^)#\s]+)", text.partition("\n\n")[2])
+    ours = [re.fullmatch(r"https://github\.com/pele-ocl/pele-ocl/(?:blob|raw)/[\w.]+/(.+)", link) for link in links]
+    assert sum(found is not None for found in ours) > 10
+    assert all((ROOT / found[1]).exists() for found in ours if found)
+    assert all(link.startswith("https://") for link in links)
 
 
 def test_the_conda_recipe_asks_for_what_the_wheel_asks_for():
@@ -106,8 +181,24 @@ def test_the_conda_recipe_asks_for_what_the_wheel_asks_for():
 
 def test_the_conda_recipe_is_rendered():
     rattler = pytest.importorskip("rattler_build", reason="py-rattler-build is not installed")
-    (rendered,) = rattler.Stage0Recipe.from_file(ROOT / ".conda" / "recipe.yaml").render()
-    assert rendered.recipe.to_dict()["package"] == {"name": "pele-ocl", "version": project("version").strip('"')}
+    recipe = ROOT / ".conda" / "recipe.yaml"
+    (rendered,) = rattler.Stage0Recipe.from_file(recipe).render()
+    version = yaml.safe_load(recipe.read_text())["context"]["version"]
+    assert rendered.recipe.to_dict()["package"] == {"name": "pele-ocl", "version": version}
+
+
+def test_a_release_fills_the_recipe(tmp_path):
+    """`make recipe` writes version and hash of the sdist that was made."""
+    for name in ("Makefile", ".conda/recipe.yaml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    (tmp_path / "dist").mkdir()
+    (tmp_path / "dist" / "pele_ocl-9.8.7.tar.gz").write_bytes(b"an sdist")
+    call("make", "-C", tmp_path, "recipe")
+    recipe = yaml.safe_load((tmp_path / ".conda" / "recipe.yaml").read_text())
+    assert recipe["context"]["version"] == "9.8.7"
+    assert recipe["source"]["sha256"] == hashlib.sha256(b"an sdist").hexdigest()
+    assert set(recipe["about"]["license_file"]) == {"LICENSE", *(f"data/licenses/{path.name}" for path in TEXTS)}
 
 
 def test_workflows_do_what_make_does():

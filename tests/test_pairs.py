@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from forcefield_helpers import SYSTEMS, arrays_of
 
-from pele_ocl.pairs import exclusions
+from pele_ocl.atoms import exclusions
 
 
 def _as_set(pairs) -> set[tuple[int, int]]:

@@ -7,7 +7,8 @@ import pytest
 from forcefield_helpers import SYSTEMS, arrays_of
 
 from pele_ocl import Atoms, InputError
-from pele_ocl.pairs import PairList, all_pairs, exclusions, pairs_within, without_bonded
+from pele_ocl.atoms import exclusions
+from pele_ocl.pairs import PairList, all_pairs, pairs_within, without_bonded
 
 CUTOFFS = (3.0, 5.5, 12.0, 30.0)
 

@@ -9,7 +9,8 @@ import pytest
 from forcefield_helpers import arrays_of, chain, structure_from
 
 from pele_ocl import Atoms, InputError
-from pele_ocl.pairs import LONG_CUTOFFS, SHORT_CUTOFFS, SplitCutoffs, exclusions, pairs_split
+from pele_ocl.atoms import exclusions
+from pele_ocl.pairs import LONG_CUTOFFS, SHORT_CUTOFFS, SplitCutoffs, pairs_split
 
 
 def of_system(name) -> Atoms:

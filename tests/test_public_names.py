@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import pydoc
 import re
+from dataclasses import fields
 from pathlib import Path
 from types import FunctionType
 
@@ -12,9 +13,12 @@ import pytest
 
 import pele_ocl
 from pele_ocl.common.installation import shipped
+from pele_ocl.jobs import Reading, words
+from pele_ocl.jobs.structures import Run
 
 ROOT = Path(__file__).parent.parent
-ATOMS = pele_ocl.read(shipped("data") / "structures" / "hexapeptide.pdb")
+HEXAPEPTIDE = shipped("data") / "structures" / "hexapeptide.pdb"
+ATOMS = pele_ocl.read(HEXAPEPTIDE)
 CLASSES = [getattr(pele_ocl, name) for name in pele_ocl.__all__ if isinstance(getattr(pele_ocl, name), type)]
 PLANS = {
     "Binding": lambda: pele_ocl.Binding(ATOMS, "resid 1"),
@@ -67,7 +71,7 @@ def test_help_of_a_callable_package_opens_with_its_function(name):
         ("Nonbond", "evaluate evaluate_batch repeat"),
         ("Potmap", "evaluate"),
         ("Solvent", "evaluate evaluate_batch radii_seconds repeat"),
-        ("EnergyBatch", "per_residue table"),
+        ("EnergyBatch", "per_residue save table to_json"),
         ("EnergyResult", "per_residue save table text to_json"),
         ("MinimizeBatch", "count index save table to_json"),
     ],
@@ -77,3 +81,37 @@ def test_plans_and_results_have_no_other_methods_than_these(of, names):
     assert {name for name in dir(found) if not name.startswith("_") and callable(getattr(found, name))} == {
         *names.split()
     }
+
+
+DOORS = "energy solvent nonbond potmap pb minimize binding refine screen simulate view ions rescore".split()
+
+
+@pytest.mark.parametrize("name", DOORS)
+def test_signatures_name_every_keyword(name):
+    """Completion and help show them with their defaults; none hides in `**words`."""
+    function = getattr(pele_ocl, name)
+    parameters = inspect.signature(function).parameters
+    assert not [of for of in parameters.values() if of.kind is of.VAR_KEYWORD]
+    assert parameters["forcefield"].default is None
+    if name not in ("potmap", "pb", "view", "ions"):
+        assert parameters["gb"].default == pele_ocl.SolventModel.gb
+    if name == "rescore":  # which reads a folder first
+        return
+    with pytest.raises(TypeError, match="did you mean 'forcefield'"):
+        function(ATOMS, **{"forcefeld": "amber14"}, **NEEDED.get(name, {}))
+
+
+NEEDED = {"binding": {"ligand": "resid 1"}, "screen": {"ligands": "l.sdf"},
+    "refine": {"ligand": "resid 1"}, "simulate": {"output": "o", "steps": 1},
+          "ions": {"add": {"NA": 1}}}  # fmt: skip
+
+
+def test_types_of_keywords_are_those_of_their_dataclasses():
+    """Which they fill: a new field of Reading, SolventModel or Run is a keyword of all functions that take them."""
+    internal = {"model", "solvent", "structures", "trajectory"}
+    assert words.ReadingWords.__annotations__.keys() == {of.name for of in fields(Reading)} - internal
+    assert words.SolventWords.__annotations__.keys() == {"like", *(of.name for of in fields(pele_ocl.SolventModel))}
+    of_run = {of.name for of in fields(Run)}
+    assert words.RunWords.__annotations__.keys() == of_run - {"progress", "device"}
+    required = [of.__name__ for of in vars(words).values() if getattr(of, "__required_keys__", None)]
+    assert not required

@@ -35,6 +35,7 @@ OF_ONE = {
     "potmap": COARSE, "ions": (*COARSE, "--ion", "NA:1", "-o", "{}/ions.pdb"),
     "view": ("-o", "{}/page.html"), "prepare": ("-o", "{}/ready.pdb"), "pb": (*COARSE, "--per-residue"),
     "refine": (*LIGAND, *FEW, "-o", "{}/refined"),
+    "screen": (HEXAPEPTIDE.parent / "trialanine.pdb", *FEW, "-o", "{}/screened"),
 }  # fmt: skip
 OF_SEVERAL = {
     "energy": (), "solvent": (), "nonbond": (), "binding": LIGAND, "minimize": (*FEW, "-o", "{}/m/"),

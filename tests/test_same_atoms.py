@@ -357,3 +357,29 @@ def test_coordinates_without_names_in_another_order_are_told(tmp_path):
     assert sum(sentence in note for note in json.loads(done.stdout)["notes"]) == 1
     assert sentence in read(tmp_path / "x.parm7", coordinates=atoms.positions[order]).notes[-1]
     assert not any(sentence in note for note in read(tmp_path / "x.parm7", coordinates=atoms.positions).notes)
+
+
+@pytest.mark.parametrize("suffix", [".pdb", ".cif", ".xyz"])
+def test_later_frames_with_other_names_are_refused(suffix, tmp_path):
+    """In formats whose every frame has names or elements: two atoms are exchanged in all frames, or in the third."""
+    atoms, order, path = dimer(), order_of("exchanged"), tmp_path / f"frames{suffix}"
+    x = frames()[[0, 1, 0]]
+
+    def read_back() -> np.ndarray:
+        return np.concatenate(list(trajectory(path, atoms)))
+
+    write_conformations(path, atoms[order], x[:, order])
+    if suffix == ".xyz":  # elements are all it has
+        with pytest.raises(PeleError, match=r"is O, .* C; the same elements are needed"):
+            read_back()
+    else:
+        assert read_back() == pytest.approx(x, abs=1e-4)
+    write_conformations(path, atoms, x)
+    assert read_back() == pytest.approx(x, abs=1e-4)
+    lines = path.read_text().splitlines(keepends=True)
+    rows = [k for k, line in enumerate(lines) if line.startswith("ATOM") or (suffix == ".xyz" and line[0] in "CNOH")]
+    first, second = (rows[2 * len(atoms) + i] for i in np.flatnonzero(order != np.arange(len(order))))
+    lines[first], lines[second] = lines[second], lines[first]
+    path.write_text("".join(lines))
+    with pytest.raises(PeleError, match="stands where"):
+        read_back()

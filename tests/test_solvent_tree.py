@@ -16,8 +16,8 @@ from tolerance import BORN_RADIUS
 from pele_ocl import Atoms, InputError, Nonbond, Solvent, SolventModel, pairs_within, solvent
 from pele_ocl.bench.systems import ball_of_atoms, load
 from pele_ocl.cli import main
-from pele_ocl.cli.plan_options import accuracy_lines
 from pele_ocl.common.installation import shipped
+from pele_ocl.jobs.texts import accuracy_lines
 from pele_ocl.opencl import Device, get_device
 from pele_ocl.opencl.interface import MOMENTS
 from pele_ocl.plan.tuning import Choice, trying

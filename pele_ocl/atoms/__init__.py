@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-from .atoms import Atoms, given_default_radii, noted, placed, require_atoms, selectable, with_default_set
-from .bond_paths import exclusions
-from .bonded import (
-    Angles,
-    Bonded,
-    Bonds,
-    CMaps,
-    HarmonicImpropers,
-    Impropers,
-    LennardJonesPairs,
-    OneFourPairs,
-    TermTable,
-    Torsions,
-    UreyBradley,
-)
-from .correspondence import Correspondence, correspondence, counterparts
-from .default_radii import DefaultRadii
-from .labels import Floats, Ints, Labels, Residue, Strings, Structure, labels_of
-from .radii import BONDI_SETS, RADII_SETS, element_rule, elements_of, hct_scale, radii_set
-from .sites import VirtualSites
-from .taken import Taken
-from .topology import Topology
-from .undone import UndonePairs
+from typing import TYPE_CHECKING
+
+from ..common.modules import lazy_names
+
+if TYPE_CHECKING:  # the same names as below, for checkers and editors
+    from .atoms import Atoms, given_default_radii, noted, placed, require_atoms, selectable, with_default_set
+    from .bond_paths import exclusions
+    from .bonded import (
+        Angles,
+        Bonded,
+        Bonds,
+        CMaps,
+        HarmonicImpropers,
+        Impropers,
+        LennardJonesPairs,
+        OneFourPairs,
+        TermTable,
+        Torsions,
+        UreyBradley,
+    )
+    from .corresponding import Correspondence, correspondence, counterparts
+    from .default_radii import DefaultRadii
+    from .labels import Floats, Ints, Labels, Residue, Strings, Structure, labels_of
+    from .radii import BONDI_SETS, RADII_SETS, element_rule, elements_of, hct_scale, radii_set
+    from .sites import VirtualSites
+    from .taken import Taken
+    from .topology import Topology
+    from .undone import UndonePairs
 
 __all__ = [
     "BONDI_SETS",
@@ -68,3 +73,22 @@ __all__ = [
     "selectable",
     "with_default_set",
 ]
+
+if not TYPE_CHECKING:  # names by the file that has them
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "atoms": "Atoms given_default_radii noted placed require_atoms selectable with_default_set",
+            "bond_paths": "exclusions",
+            "bonded": "Angles Bonded Bonds CMaps HarmonicImpropers "
+            "Impropers LennardJonesPairs OneFourPairs TermTable Torsions UreyBradley",
+            "corresponding": "Correspondence correspondence counterparts",
+            "default_radii": "DefaultRadii",
+            "labels": "Floats Ints Labels Residue Strings Structure labels_of",
+            "radii": "BONDI_SETS RADII_SETS element_rule elements_of hct_scale radii_set",
+            "sites": "VirtualSites",
+            "taken": "Taken",
+            "topology": "Topology",
+            "undone": "UndonePairs",
+        },
+    )

@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
-import gemmi
+if TYPE_CHECKING:
+    import gemmi
 
 AMINO_ACIDS = frozenset("ALA ARG ASN ASP CYS GLN GLU GLY HIS ILE LEU LYS MET PHE PRO SER THR TRP TYR VAL".split())
 # Protonation states, disulphides and caps in the dialects of Amber, CHARMM, GROMACS and PELE.
@@ -54,14 +56,26 @@ _UNMISTAKABLE = frozenset("Cl Br Fe Zn Mg Mn Se Si Li Al Cu Ni".split())
 @cache
 def is_water(residue: str) -> bool:
     """Tell if a residue name means water."""
-    return residue.upper() in _WATERS or gemmi.find_tabulated_residue(residue.upper()).is_water()
+    return residue.upper() in _WATERS or _tabulated(residue.upper()).is_water()
+
+
+def _tabulated(residue: str) -> gemmi.ResidueInfo:
+    import gemmi  # takes longer to load than all of this room
+
+    return gemmi.find_tabulated_residue(residue)
+
+
+def _element(symbol: str) -> gemmi.Element:
+    import gemmi
+
+    return gemmi.Element(symbol)
 
 
 @cache
 def is_polymer(residue: str) -> bool:
     """Tell if a residue name means an amino acid, a nucleotide or a cap of a peptide chain."""
     name = residue.upper()
-    found = gemmi.find_tabulated_residue(name)
+    found = _tabulated(name)
     tabulated = found.is_amino_acid() or found.is_nucleic_acid()
     # Programs that prepare ligands call them UNK, which is the PDB's name of an unknown amino acid.
     return _is_standard(name) or (bool(tabulated) and name != "UNK")
@@ -77,7 +91,7 @@ def is_nucleotide(residue: str, has_sugar: bool = False) -> bool:
     known = _NUCLEOTIDE_VARIANTS.fullmatch(name) or _AMBER_ENDS.fullmatch(name)
     if has_sugar and known is None:
         known = _AMBIGUOUS_NUCLEOTIDE.fullmatch(name)
-    return known is not None or (name != "N" and bool(gemmi.find_tabulated_residue(name).is_nucleic_acid()))
+    return known is not None or (name != "N" and bool(_tabulated(name).is_nucleic_acid()))
 
 
 def element(name: str, residue: str, column: str = "") -> str:
@@ -107,8 +121,8 @@ def tidy_element(symbol: str) -> str:
 @cache
 def covalent_radius(symbol: str) -> float:
     """Covalent radius of an element, A (Cordero et al. 2008); carbon's where the element is unknown."""
-    found = gemmi.Element(symbol)
-    return float(found.covalent_r if found.atomic_number else gemmi.Element("C").covalent_r)
+    found = _element(symbol)
+    return float(found.covalent_r if found.atomic_number else _element("C").covalent_r)
 
 
 def aligned_name(name: str, symbol: str) -> str:
@@ -121,7 +135,7 @@ def _is_standard(name: str) -> bool:
     """Tell if a residue's atom names follow the convention of the twenty amino acids and of nucleotides."""
     terminal = len(name) == 4 and name[0] in "NC" and _is_standard(name[1:])
     known = name in _POLYMER_VARIANTS or _NUCLEOTIDE_VARIANTS.fullmatch(name) is not None
-    return terminal or known or (name != "UNK" and bool(gemmi.find_tabulated_residue(name).is_standard()))
+    return terminal or known or (name != "UNK" and bool(_tabulated(name).is_standard()))
 
 
 def _by_convention(name: str, residue: str) -> str:
@@ -152,7 +166,7 @@ def _symbol(text: str) -> str:
     """A valid element symbol in its usual case, or ""."""
     if not text.isascii() or not text.isalpha() or len(text) > 2:
         return ""
-    found = gemmi.Element(text)
+    found = _element(text)
     return str(found.name) if found.atomic_number > 0 else ""
 
 

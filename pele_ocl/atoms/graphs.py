@@ -90,14 +90,17 @@ class Graph:
         return np.array([i for i, of in enumerate(self.elements) if of != "H"], np.intp)
 
 
-def bonds_by_distance(elements: Sequence[str], positions: Floats) -> Ints:
-    """Find bonds (m, 2) by distance: up to 1.2 of the sum of covalent radii; a hydrogen has its nearest atom alone."""
+def bonds_by_distance(elements: Sequence[str], positions: Floats, reach: float = _BOND) -> Ints:
+    """Find bonds (m, 2) by distance: up to 1.2 of the sum of covalent radii; a hydrogen has its nearest atom alone.
+
+    reach : another multiple of the sum
+    """
     radii = np.array([covalent_radius(of) for of in elements])
     if len(radii) < 2:
         return np.empty((0, 2), np.int32)
     apart = np.linalg.norm(positions[:, None] - positions, axis=2) / (radii[:, None] + radii)
     np.fill_diagonal(apart, np.inf)
-    is_bond = apart < _BOND
+    is_bond = apart < reach
     for i in np.flatnonzero(np.array([of == "H" for of in elements])).tolist():
         nearest = int(apart[i].argmin())
         others = np.arange(len(radii)) != nearest

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .correspondence import correspondence
+from .corresponding import correspondence
 from .labels import Labels, labels_of, labels_together
 
 

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..atoms import Atoms
 from ..common.arguments import array, checked, file_path, file_paths, flag
 from ..common.errors import InputError, KeywordError
-from ..common.inputfile import InputFile, read_file
-from ..common.modules import lazy_names, make_callable
+from ..common.inputfile import NoFile, read_file
+from ..common.modules import lazy_names, make_callable, takes
 from ..common.notes import heard_notes
+from ..doors import Door, paths_of
 from ..gb_models.solvent_model import SolventModel
-from ..jobs.doors import Door, paths_of
 from ..jobs.structures import structures_by
 from ..reading import Models, MoleculeRead, Reading
-from ..trajectories.given import FrameOptions
+from ..trajectories.given import FrameOptions, trajectory_paths
 from .energies import PARTS, BindingEnergies
 from .frames import PartFrames, SoluteFrame
 from .parts import Chosen
@@ -30,6 +30,9 @@ from .spec import BindingFiles, BindingSpec
 from .statistics import Spread, spread_of
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ..jobs.words import ProgressWords
     from ..opencl.device import Device
 
 __all__ = [
@@ -58,6 +61,7 @@ Paths = Path_ | Sequence[Path_]
 
 
 @checked
+@takes("object", "reading", "solvent", "trajectory", "run")
 def binding(
     complex: Atoms | Path_ | Sequence[Path_],
     ligand: Chosen | Sequence[str],
@@ -91,7 +95,7 @@ def binding(
     device: Device | int | str | None = None,
     model: SolventModel | int | None = None,
     strict: bool = False,
-    **words: Any,
+    **words: Unpack[ProgressWords],
 ) -> Any:
     """Binding energy of a complex: its energy less the energies of its receptor and its ligand.
 
@@ -139,7 +143,7 @@ def binding(
     pb = pb if isinstance(pb, PBSolvent) else flag("pb", pb)
     sites = alanine if alanine is None or isinstance(alanine, str) else _residues(alanine)
     files = BindingFiles(*map(_path, (decomposition, residue_plot, heat_map, running_mean, bfactor_pdb)))
-    door = Door.of("binding", words, model, device)
+    door = Door.of(binding, words, model, device)
     if pb and "gb" in door.given:
         raise KeywordError("`pb` takes the place of `gb`")
     run, like = door.run, words.get("like")
@@ -174,7 +178,7 @@ def binding(
         if isinstance(complex, Atoms):
             if about := sorted(door.given & {"reading", *(of.name for of in fields(Reading))} - {"trajectory"}):
                 raise KeywordError(f"Atoms are given; `{about[0]}` is about files, whose path is then needed")
-            molecule = MoleculeRead(InputFile(Path("Atoms"), b""), door.model.choose_radii(complex))
+            molecule = MoleculeRead(NoFile(), door.model.choose_radii(complex))
         else:
             molecule = spec.molecule(read_file(complex))  # type: ignore[arg-type]
         results = spec.evaluate(molecule, run)
@@ -191,7 +195,7 @@ def _frames(door: Door) -> FrameOptions:
     """Gather the keywords about a trajectory."""
     words, run = door.frames, door.run
     topology = words.get("topology")
-    paths = _paths("trajectory", words.get("trajectory", ()))
+    paths = trajectory_paths(words.get("trajectory"))
     select = door.reading.select if paths else None
     return FrameOptions(
         paths, words.get("frames"), select, _path(topology), run.resume and bool(paths), words.get("image")

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
-from ..atoms.correspondence import OTHER_ATOMS
+from ..atoms.corresponding import OTHER_ATOMS
 from ..atoms.selection import Selection
 from ..common.errors import FormatError, InputError
 from ..common.inputfile import read_file
 from ..common.variant import Progress
-from ..jobs.structures import Run
+from ..jobs.shards import Run
 from ..jobs.texts import software
 from ..reading import MoleculeRead, Reading
 from ..trajectories import Trajectory
@@ -52,7 +52,7 @@ class SoluteFrame:
     like: str | None
 
     @property
-    def paths(self) -> tuple[Path, ...]:
+    def paths(self) -> tuple[object, ...]:
         return self.choice.paths
 
     def first_positions(self, atoms: Atoms, selection: Selection | None) -> tuple[Floats, str]:

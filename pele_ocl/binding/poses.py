@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..atoms import Atoms, Floats, Labels
-from ..atoms.correspondence import correspondence
+from ..atoms.corresponding import correspondence
 from ..atoms.graphs import (
     Graph,
     Hands,

@@ -19,8 +19,8 @@ from ..formats.maps.pictures import require_png
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.checks import Checks
 from ..jobs.records import Kind
+from ..jobs.shards import Run
 from ..jobs.spec import StructurePath, StructureSpec
-from ..jobs.structures import Run
 from ..reading import Models, MoleculeRead, Reading, molecule_of, require_lennard_jones
 from ..trajectories.given import FrameOptions
 from ..trajectories.recording import require_record_suffix

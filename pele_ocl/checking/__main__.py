@@ -18,7 +18,7 @@ def _answer(request: dict[str, Any], answers: TextIO) -> None:
         device = get_device(int(sys.argv[1]) if sys.argv[1:] else None)
         is_limited = not (request["is_timed"] or request["is_simulated"])
         for result in step_by_step(request, device):
-            print(json.dumps(result.as_dict()), file=answers, flush=True)
+            print(json.dumps(result.to_json()), file=answers, flush=True)
             if is_limited:  # a size that computes longer ends this process, by SIGPROF
                 signal.setitimer(signal.ITIMER_PROF, request["most_seconds"])
     except PeleError as error:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from os import PathLike
 from typing import Any
+
+import numpy as np
+
+from ..report import Report, Reported
 
 KINDS = {
     "compile": "it does not compile",
@@ -71,8 +76,8 @@ class LadderTime:
     work: str
 
 
-@dataclass(frozen=True)
-class CheckResult:
+@dataclass(frozen=True, repr=False)
+class CheckResult(Reported):
     """Result of `check_kernel`.
 
     quantity : of QUANTITIES; kernel : its name; device : where it ran; precision : float32 or float64
@@ -102,13 +107,32 @@ class CheckResult:
         """True if the kernel compiles and its arguments fit, so that it was run."""
         return not {each.kind for each in self.findings} & {"compile", "signature"}
 
-    def as_dict(self) -> dict[str, Any]:
+    def __repr__(self) -> str:
+        said = f"{len(self.findings)} found: {self.findings[0]}" if self.findings else "right"
+        sizes = f", {sum(case.is_right for case in self.cases)} of {len(self.cases)} sizes right" if self.cases else ""
+        return f"CheckResult({self.kernel} as {self.quantity}, on {self.device}: {said}{sizes})"
+
+    def table(self) -> Report:
+        """Return a row for each finding and note: its kind, its line, what is wrong, and the sizes that show it."""
+        rows = (*self.findings, *self.notes)
+        lines = np.ma.masked_equal([-1 if of.line is None else of.line for of in rows], -1)
+        columns: dict[str, Any] = {"kind": np.array([of.kind for of in rows], str), "line": lines}
+        columns["sentence"] = np.array([of.sentence for of in rows], str)
+        columns["sizes"] = np.array([", ".join(of.cases) for of in rows], str)
+        facts = {name: getattr(self, name) for name in ("quantity", "device", "precision", "simulator", "is_right")}
+        return Report(f"Check of {self.kernel} as {self.quantity}", columns, facts)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the table as .h5, .csv or .json."""
+        self.table().save(path)
+
+    def to_json(self) -> dict[str, Any]:
         """Give the result as JSON has it."""
         return {**asdict(self), "is_right": self.is_right}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> CheckResult:
-        """Make a result from what `as_dict` gave."""
+        """Make a result from what `to_json` gave."""
         fields = {name: value for name, value in values.items() if name != "is_right"}
         for name in ("findings", "notes"):
             fields[name] = tuple(Finding(**{**each, "cases": tuple(each["cases"])}) for each in values[name])

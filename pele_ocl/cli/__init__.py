@@ -3,51 +3,50 @@
 from __future__ import annotations
 
 import errno
+import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import click
 
 from ..common.errors import INTERRUPTED, KernelBuildError, PeleError, printable, shortened, worded
 from ..common.installation import installed_version
-from ..common.notes import heard_notes
 from ..common.paths import why_unreadable
-from .clock import process_start
-from .command import DEBUG, HEARD, spelling
-from .terminal import compiling_said_once, note, notes_on_stderr, one_line, open_standard_streams, warnings_as_notes
+from .command import DEBUG, spelling
+from .terminal import (
+    begin,
+    compiling_said_once,
+    note,
+    notes_on_stderr,
+    one_line,
+    open_standard_streams,
+    process_start,
+    warnings_as_notes,
+)
 
-# Each command is loaded when it is called; its module and the command have one name.
-COMMANDS = {
-    "bench": "Time the variants beside each other.",
-    "binding": "Compute the binding energy of the complex in IN: its energy less the energies of receptor and ligand.",
-    "check": "Check the kernel in KERNEL.cl against the reference, and say what is wrong with it.",
-    "convert": "Write the map in IN as OUT, in the format that OUT's suffix says.",
-    "devices": "List the OpenCL devices that can be used; 0 is the default.",
-    "energy": "Compute the energy of the molecule in IN, term by term, and its full gradient.",
-    "explore": "Explore how a ligand binds as PELE's CONTROL file says: perturb, move, minimise, Metropolis.",
-    "ions": "Put ions around the molecule in IN.",
-    "kernel": "Print the kernel NAME of a ladder, such as potmap/gather, or list them all.",
-    "mapmath": "Add and subtract maps, point by point: A - B, A + B + C.",
-    "merge": "Put the results of all shards together.",
-    "minimize": "Relax the structures in IN: move their atoms to a minimum of their energy.",
-    "mmpbsa": "Run an mmpbsa.in of MMPBSA.py or gmx_MMPBSA with the options of these programs.",
-    "nonbond": "Compute Lennard-Jones, Coulomb and GB energy of the molecule in IN over a pair list, and the gradient.",
-    "pb": "Compute the Poisson-Boltzmann energy of solvation and potential of the molecule in IN.",
-    "potmap": "Compute the electrostatic potential of the molecule in IN at the points of a grid.",
-    "prepare": "Write the structure in IN with all its atoms as OUT, ready for the other commands.",
-    "refine": "Relax poses of a ligand, and the receptor near them, and rank them.",
-    "relax": "Relax predicted models as AlphaFold does, and report what was wrong before and after.",
-    "rescore": "Compute total and binding energies of all poses of a PELE run, beside PELE's own, and their ranks.",
-    "sample": "Interpolate values of MAP at POINTS, linearly.",
-    "simulate": "Simulate many replicas of the structures in IN at once, in implicit solvent.",
-    "solvent": "Compute Born radii and implicit-solvent energy of the molecule in IN.",
-    "tune": "Measure which variants and tile sizes are best on a device, and remember them for `auto`.",
-    "view": "Show the molecule in IN as a page or a picture: its surface coloured by a potential or by residues.",
-}
+_FOLDER = Path(__file__).parent
+_COMMAND = r'^@click\.(?:command|group)\(.*?^def {}\(.*?"""(.*?)(?:"""|\n\n)'  # with the first sentence of its help
+
+
+def commands() -> dict[str, str]:
+    """List the commands with their summaries: each is a function of its name, in a file of its name in this folder."""
+    names = sorted(path.stem for path in _FOLDER.iterdir() if path.suffix == ".py" or path.is_dir())
+    return {name: summary for name in names if (summary := _summary_of(name))}
+
+
+def _summary_of(name: str) -> str:
+    """Read the summary of a command in its file, which is not loaded; "" if there is none of this name."""
+    file = _FOLDER / f"{name}.py"
+    file = file if file.exists() else _FOLDER / name / "__init__.py"
+    if not name.isidentifier() or not file.exists():
+        return ""
+    found = re.search(_COMMAND.format(name), file.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    return "" if found is None else " ".join(found[1].split())
 
 
 class Commands(click.Group):
@@ -56,14 +55,14 @@ class Commands(click.Group):
     def main(self, args: Sequence[str] | None = None, *more: Any, **extra: Any) -> Any:
         if args is None:  # called as a program, not from one
             open_standard_streams()
-        extra.setdefault("obj", process_start() if args is None else time.perf_counter())
+        begin(process_start() if args is None else time.perf_counter())
         return super().main(args, *more, **extra)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return list(commands())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
+        if not _summary_of(cmd_name):
             return None
         command: click.Command = getattr(import_module(f".{cmd_name}", __name__), cmd_name)
         return command
@@ -73,15 +72,15 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or suggest the ones with names like the one that is given."""
         name = args[0]
-        if name in COMMANDS or name.startswith("-"):
+        if name.startswith("-") or _summary_of(name):
             return super().resolve_command(ctx, args)
-        like = get_close_matches(name, COMMANDS, n=3)
+        like = get_close_matches(name, commands(), n=3)
         meant = f" (Did you mean {' or '.join(like)}?)" if like else ""
         raise click.UsageError(f"No such command {name!r}.{meant}", ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl(list(commands().items()))
 
     def invoke(self, ctx: click.Context) -> Any:
         with errors_as_sentences(ctx):
@@ -92,8 +91,7 @@ class Commands(click.Group):
 def errors_as_sentences(ctx: click.Context) -> Iterator[None]:
     """Turn what a command raises into one line on stderr and exit code 1, and warnings into notes."""
     try:
-        with notes_on_stderr(spelling(ctx)), warnings_as_notes(), compiling_said_once(), heard_notes() as heard:
-            ctx.meta[HEARD] = heard
+        with notes_on_stderr(spelling(ctx)), warnings_as_notes(), compiling_said_once():
             yield
     except click.ClickException as error:
         vars(error)["message"] = shortened(printable(error.message))

@@ -12,14 +12,16 @@ from ..binding import PBSolvent
 from ..binding import binding as binding_of
 from ..energy import VARIANTS
 from ..pb_model import SURFACES as PB_SURFACES
-from .cluster import cluster_options
+from .call import Call
 from .command import OUTPUT, EachOnce
-from .frames import trajectory_flags
 from .groups import keywords, option, options
 from .mmpbsa import mmpbsa
 from .options import (
+    cluster_options,
+    cutoff_option,
     ligand_option,
     models_option,
+    one_four_option,
     report_options,
     run_options,
     solvent_flags,
@@ -27,9 +29,9 @@ from .options import (
     structure_flags,
     structures_argument,
     surface_options,
+    trajectory_flags,
     words_of,
 )
-from .plan_options import cutoff_option, one_four_option
 from .rescore import rescore
 from .showing import computed, show
 
@@ -167,7 +169,7 @@ class Former(EachOnce):
 @words_of
 def binding(
     path: Path | tuple[Path, ...], parts: Parts, analysis: Analysis, files: Files, poisson: Poisson, as_json: bool,
-    verbose: bool, words: dict[str, Any], **given: Any,
+    verbose: bool, words: dict[str, Any], call: Call, **given: Any,
 ) -> None:  # fmt: skip
     """Compute the binding energy of the complex in IN: its energy less the energies of receptor and ligand.
 
@@ -177,7 +179,7 @@ def binding(
     """
     asked = [keywords(group) for group in (parts, analysis, files, poisson)]
     result = computed(
-        binding_of, path, "Binding energy", as_json, **{name: of for each in asked for name, of in each.items()},
+        binding_of, path, "Binding energy", call, as_json, **{name: of for each in asked for name, of in each.items()},
         **given, **words,
     )  # fmt: skip
     show(result, as_json, verbose)

@@ -77,7 +77,7 @@ def check(
     if as_json:
         import json
 
-        click.echo(json.dumps(result.as_dict()))
+        click.echo(json.dumps(result.to_json()))
     else:
         for line in _lines(path, result):
             say(line)

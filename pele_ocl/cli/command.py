@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from ..common.errors import KeywordError, worded
 from ..common.paths import file_path
@@ -18,27 +17,9 @@ from .control_file import with_control_file
 _QUOTES = "\"'"
 # Keys of click's context.
 DEBUG = "pele_ocl.debug"
-HEARD = "pele_ocl.heard"  # sentences of the notes that were told since the command began
-CONSTANTS = "pele_ocl.constants"  # the SolventModel that a command computes with
-
 
 # Keywords of functions whose option has another name.
 _OPTION_OF = {"only_terms": "terms", "ligands": "ligand_file", "pairs": "pairs_file"}
-
-
-def current() -> click.Context:
-    """Context of the command that runs."""
-    return click.get_current_context()
-
-
-def started() -> float | None:
-    """Time at which the command began, on the clock of time.perf_counter; None if none runs."""
-    return getattr(click.get_current_context(silent=True), "obj", None)
-
-
-def is_given(context: click.Context, name: str) -> bool:
-    """True for a parameter whose value the user gave, or a control file: it is no default."""
-    return context.get_parameter_source(name) not in (None, ParameterSource.DEFAULT)
 
 
 def spelling(group: click.Context) -> Callable[[str, str | None], str | None]:
@@ -99,7 +80,8 @@ GROUPS = {
     "born accuracy",
     "Models and trajectories": "models resume trajectory frames topology image combine align at_atoms",
     "Choosing atoms": "model select without only",
-    "Structure and force field": "coordinates ligand_file ligand_forcefield ligand_charges ligand_hydrogens parameters "
+    "Structure and force field": "coordinates ligand_file ligand_forcefield ligand_charges ligand_hydrogens "
+    "ligand_ph ligand_template parameters "
     "forcefield allow_scripts radii templates obc pele_data "
     "guess_radii pele_conf allow_missing_terminals",
     "Solvent": "like gb born_cutoff solute_dielectric solvent_dielectric ionic_strength temperature kappa_convention "
@@ -182,6 +164,10 @@ class EachOnce(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; keywords that do not go together are a mistake in its usage."""
         try:
+            if _takes_call(self.callback):
+                from .call import Call
+
+                ctx.params["call"] = Call.of(ctx)
             return super().invoke(ctx)
         except KeywordError as error:
             raise click.UsageError(worded(str(error), spelling(ctx)), ctx) from error
@@ -252,6 +238,16 @@ class EachOnce(click.Command):
                 for path in value if isinstance(value, tuple) else (value,):
                     if path is not None:
                         yield name, path
+
+
+def _takes_call(callback: Any) -> bool:
+    """Tell if a command, or what wraps it, has a parameter `call`: the Call that it is under way for."""
+    while callback is not None:
+        code = callback.__code__
+        if "call" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
+            return True
+        callback = getattr(callback, "__wrapped__", None)
+    return False
 
 
 def _model_of_igb(args: Sequence[str]) -> str:

@@ -9,12 +9,12 @@ import click
 
 from ..formats.maps.facts import map_lines
 from ..mapmath import convert as compute
+from .call import Call
 from .command import INPUT, OUTPUT, EachOnce
-from .json_lines import say_result
 from .map_options import from_unit_option, png_option, unit_option
 from .options import debug_option, json_option
 from .progress import ProgressLine
-from .report import FileFacts
+from .showing import say_result
 from .terminal import one_line, say
 
 
@@ -29,13 +29,13 @@ from .terminal import one_line, say
 @png_option
 @json_option()
 @debug_option
-def convert(path: Path, output: Path, as_json: bool, **options: Any) -> None:
+def convert(path: Path, output: Path, as_json: bool, call: Call, **options: Any) -> None:
     """Write the map in IN as OUT, in the format that OUT's suffix says.
 
     Formats are OpenDX (.dx, .dx.gz), Gaussian cube (.cube, .cub), MRC/CCP4 (.mrc, .ccp4, .map) and HDF5 (.h5).
     """
     with ProgressLine(f"Writing {output}") as progress:
-        found = compute(path, output, **options, call=FileFacts.now(several=False), progress=progress)
+        found = compute(path, output, **options, call=call, progress=progress)
     if as_json:
         say_result(found.to_json())
     else:

@@ -8,28 +8,27 @@ from typing import Any
 import click
 
 from ..energy import energy as compute
-from .cluster import cluster_options
+from .call import Call
 from .command import EachOnce
-from .frames import trajectory_flags
 from .options import (
+    accuracy_option,
+    born_option,
+    cluster_options,
     models_option,
+    no_gradient_option,
+    pair_options,
+    per_residue_option,
     report_options,
+    results_option,
     run_options,
     solvent_flags,
     strict_option,
     structure_flags,
     structures_argument,
     surface_options,
-    words_of,
-)
-from .plan_options import (
-    accuracy_option,
-    born_option,
-    no_gradient_option,
-    pair_options,
-    per_residue_option,
-    results_option,
+    trajectory_flags,
     variant_option,
+    words_of,
 )
 from .showing import computed, refuse_residues, show
 
@@ -55,7 +54,7 @@ from .showing import computed, refuse_residues, show
 @words_of
 def energy(
     path: Path | tuple[Path, ...], no_gradient: bool, terms: str | None, per_residue: bool, as_json: bool,
-    verbose: bool, words: dict[str, Any], **options: Any,
+    verbose: bool, words: dict[str, Any], call: Call, **options: Any,
 ) -> None:  # fmt: skip
     """Compute the energy of the molecule in IN, term by term, and its full gradient.
 
@@ -65,7 +64,7 @@ def energy(
     """
     refuse_residues(path, per_residue, as_json)
     result = computed(
-        compute, path, "Energy", as_json, gradient=not no_gradient, only_terms=terms, per_residue=per_residue,
+        compute, path, "Energy", call, as_json, gradient=not no_gradient, only_terms=terms, per_residue=per_residue,
         **options, **words,
     )  # fmt: skip
     show(result, as_json, verbose)

@@ -14,12 +14,10 @@ from ..explore import ExploreResult
 from ..explore import explore as explored
 from ..explore.running import MOST_EXPLORERS, NO_PART, PartsFollowed
 from ..explore.spec import Steps
-from ..jobs.texts import physics_lines
-from .clock import elapsed
-from .cluster import Workers
+from ..jobs.texts import duration, physics_lines
 from .command import INPUT, EachOnce
 from .groups import keywords, option, options
-from .json_lines import failing_as_record, say_records, timed
+from .option_groups import Workers
 from .options import (
     PATH,
     debug_option,
@@ -31,8 +29,8 @@ from .options import (
     templates_option,
 )
 from .progress import ProgressLine
-from .report import duration
-from .terminal import say
+from .showing import failing_as_record, say_records, timed
+from .terminal import elapsed, say
 
 
 def _words(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:

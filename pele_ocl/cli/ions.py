@@ -10,18 +10,17 @@ import click
 
 from ..ions import SPECIES, IonsResult, Requests
 from ..ions import ions as compute
-from ..jobs.texts import medium_lines
+from ..jobs.texts import counted, duration, headline, medium_lines
 from ..potmap import VARIANTS
 from ..report import text_table as table
-from .clock import elapsed
+from .call import Call
 from .command import INPUT, OUTPUT, EachOnce
 from .groups import former
-from .json_lines import failing_as_record, say_result
 from .map_options import spacing_options
 from .options import ReadAtoms, report_options, run_options, structure_options
 from .progress import ProgressLine
-from .report import FileFacts, counted, duration, headline
-from .terminal import say
+from .showing import failing_as_record, say_result
+from .terminal import elapsed, say
 
 FITTING = [name for name, variant in VARIANTS.items() if variant.method == "direct"]
 
@@ -80,7 +79,7 @@ def _requests(context: click.Context, option: click.Parameter, given: tuple[str,
 @run_options
 @structure_options
 @report_options
-def ions(path: Path, read_atoms: ReadAtoms, as_json: bool, verbose: bool, **options: Any) -> None:
+def ions(path: Path, read_atoms: ReadAtoms, as_json: bool, verbose: bool, call: Call, **options: Any) -> None:
     """Put ions around the molecule in IN.
 
     IN is a .pdb, .cif or .pqr file or an AMBER topology with -c, also with .gz. Ions are placed one by one, as cionize
@@ -89,7 +88,7 @@ def ions(path: Path, read_atoms: ReadAtoms, as_json: bool, verbose: bool, **opti
     """
     with failing_as_record(path, as_json), ProgressLine("Ions") as progress:
         result = compute(
-            path, **options, reading=read_atoms, call=FileFacts.now(several=False), progress=progress
+            path, **options, reading=read_atoms, call=call, progress=progress
         )  # fmt: skip
     if as_json:
         say_result(result.to_json())

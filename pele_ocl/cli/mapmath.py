@@ -9,12 +9,12 @@ import click
 
 from ..formats.maps.facts import map_lines
 from ..mapmath import mapmath as compute
+from .call import Call
 from .command import INPUT, OUTPUT, EachOnce
-from .json_lines import say_result
 from .map_options import png_option
 from .options import debug_option, json_option
 from .progress import ProgressLine
-from .report import FileFacts
+from .showing import say_result
 from .terminal import one_line, say
 
 
@@ -31,7 +31,7 @@ from .terminal import one_line, say
 @png_option
 @json_option()
 @debug_option
-def mapmath(terms: tuple[Path, ...], output: Path | None, as_json: bool, **options: Any) -> None:
+def mapmath(terms: tuple[Path, ...], output: Path | None, as_json: bool, call: Call, **options: Any) -> None:
     """Add and subtract maps, point by point: A - B, A + B + C.
 
     Maps are .dx, .dx.gz, .cube, .mrc, .ccp4, .map or .h5 files on one grid, with blanks around + and -. The result is
@@ -39,7 +39,7 @@ def mapmath(terms: tuple[Path, ...], output: Path | None, as_json: bool, **optio
     """
     with ProgressLine(f"Writing {output}") as progress:
         found = compute(
-            *terms, **options, output=output, call=FileFacts.now(several=False), progress=progress
+            *terms, **options, output=output, call=call, progress=progress
         )  # fmt: skip
     if as_json:
         say_result(found.to_json())

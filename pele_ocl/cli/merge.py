@@ -13,6 +13,7 @@ from ..formats import JsonText, require_table_suffix
 from ..jobs import Record, Shard, structures
 from ..jobs.journal import is_journal, merged, read_journal
 from ..jobs.shards import require_all
+from ..jobs.texts import counted
 from ..minimize.result import table_of
 from ..minimize.running import MINIMIZED
 from ..rescore.result import POSES, Poses, attributes_in, save_poses
@@ -20,14 +21,12 @@ from ..rescore.spec import WalkerPoses
 from ..trajectories.recording import RECORDERS, Settings, require_record_suffix
 from ..trajectories.recording.merging import SHARD, frames_in, parts_of_shards
 from ..trajectories.tally import Tally
-from .clock import elapsed
+from .call import Call, CommandProvenance
 from .command import INPUT, OUTPUT, EachOnce
-from .json_lines import exit_for_failed, exit_for_records, say_records, timed
 from .options import debug_option, json_option
-from .report import call_facts, counted
 from .rescore import exit_for_poses
-from .structures import CommandProvenance
-from .terminal import say
+from .showing import exit_for_failed, exit_for_records, say_records, timed
+from .terminal import elapsed, say
 
 FRAMES = "frames"
 
@@ -37,8 +36,10 @@ FRAMES = "frames"
 @click.option("-o", "--output", type=OUTPUT, metavar="OUT", required=True, help="File to write.")
 @json_option()
 @debug_option
-def merge(shards: tuple[Path, ...], output: Path, as_json: bool) -> None:
-    """Put the results of all shards together: OUT becomes, byte for byte, what one run without --shard writes.
+def merge(shards: tuple[Path, ...], output: Path, as_json: bool, call: Call) -> None:
+    """Put the results of all shards together.
+
+    OUT becomes, byte for byte, what one run without --shard writes.
 
     SHARD... are the files that runs with --shard wrote, in any order. They are of frames (energies.1of10.h5, ...), of
     structures (energies.1of10.csv.part, ...), of a PELE run's poses (poses.1of10.csv.part, ...) or of minimised
@@ -47,7 +48,7 @@ def merge(shards: tuple[Path, ...], output: Path, as_json: bool) -> None:
     kinds = {_kind(path) for path in shards}
     if len(kinds) > 1:
         raise InputError("shards of different kinds of results do not go together; merge them one by one")
-    _MERGE[kinds.pop()](shards, output, as_json)
+    _MERGE[kinds.pop()](shards, output, as_json, call)
 
 
 def _kind(path: Path) -> str:
@@ -58,7 +59,7 @@ def _kind(path: Path) -> str:
     return kind
 
 
-def _merge_frames(shards: tuple[Path, ...], output: Path, as_json: bool) -> None:
+def _merge_frames(shards: tuple[Path, ...], output: Path, as_json: bool, call: Call) -> None:
     """Write the results of all frames, and report."""
     suffix = require_record_suffix(output)
     there = {path: RECORDERS[require_record_suffix(path)](path, {}, range(0)).settings_there() for path in shards}
@@ -82,7 +83,7 @@ def _merge_frames(shards: tuple[Path, ...], output: Path, as_json: bool) -> None
     exit_for_failed("frame", tally.failed, tally.n_failed, tally.n)
 
 
-def _merge_structures(shards: tuple[Path, ...], output: Path, as_json: bool) -> None:
+def _merge_structures(shards: tuple[Path, ...], output: Path, as_json: bool, call: Call) -> None:
     """Write the table of all structures, and report; the shards are then gone, as nothing is left to resume."""
     require_table_suffix(output)
     whole = merged(shards)
@@ -97,7 +98,7 @@ def _merge_structures(shards: tuple[Path, ...], output: Path, as_json: bool) -> 
     exit_for_records(records)
 
 
-def _merge_poses(shards: tuple[Path, ...], output: Path, as_json: bool) -> None:
+def _merge_poses(shards: tuple[Path, ...], output: Path, as_json: bool, call: Call) -> None:
     """Write the table of all poses with their ranks, and report; the shards are then gone."""
     require_table_suffix(output)
     whole = merged(shards)
@@ -112,11 +113,11 @@ def _merge_poses(shards: tuple[Path, ...], output: Path, as_json: bool) -> None:
     exit_for_poses(poses)
 
 
-def _merge_minimized(shards: tuple[Path, ...], output: Path, as_json: bool) -> None:
+def _merge_minimized(shards: tuple[Path, ...], output: Path, as_json: bool, call: Call) -> None:
     """Write a row for every structure, and report. The journals stay, as --resume goes by them."""
     require_table_suffix(output)
     records: Sequence[Record] = merged(shards).in_order()
-    CommandProvenance(None, call_facts()).save(table_of(records), output)
+    CommandProvenance(call).save(table_of(records), output)
     n_failed = sum(record.failed for record in records)
     if as_json:
         say_records(records)

@@ -11,32 +11,31 @@ import click
 
 from .. import minimize as library
 from ..formats.conformation_files import written_suffixes
-from ..jobs.texts import UNIT, lines_of
+from ..jobs.texts import UNIT, counted, duration, lines_of
 from ..minimize import METHODS, MinimizeBatch, MinimizeResult
 from ..minimize.options import MOST_ROUNDS
 from ..minimize.result import settings_of_rows
 from ..report import text_table as table
-from .clock import elapsed
-from .cluster import cluster_options
+from .call import Call, CommandProvenance
 from .command import EachOnce
-from .frames import trajectory_flags
 from .groups import former, keywords, option, options
-from .json_lines import timed
 from .options import (
+    cluster_options,
     models_option,
+    pair_options,
     report_options,
     run_options,
     solvent_flags,
     strict_option,
     structure_flags,
     surface_options,
+    trajectory_flags,
+    variant_option,
     words_of,
 )
-from .plan_options import pair_options, variant_option
-from .report import counted, duration
+from .showing import timed
 from .structures import (
     TARGET,
-    CommandProvenance,
     Holding,
     Row,
     StructureLine,
@@ -47,7 +46,7 @@ from .structures import (
     rows_of,
     show,
 )
-from .terminal import one_line
+from .terminal import elapsed, one_line
 
 __all__ = ["minimize"]
 
@@ -109,7 +108,7 @@ class Descent:
 @words_of
 def minimize(
     paths: tuple[Path, ...], output: Path, descent: Descent, holding: Holding,
-    terms: str | None, as_json: bool, verbose: bool, words: dict[str, Any], **more: Any,
+    terms: str | None, as_json: bool, verbose: bool, words: dict[str, Any], call: Call, **more: Any,
 ) -> None:  # fmt: skip
     """Relax the structures in IN: move their atoms to a minimum of their energy.
 
@@ -122,7 +121,7 @@ def minimize(
     with StructureLine() as progress:
         found = library(
             paths, **keywords(descent), **keywords(holding), **more, **words, only_terms=terms, output=output,
-            errors="record", watch=progress.watch, provenance=CommandProvenance.now(),
+            errors="record", watch=progress.watch, provenance=CommandProvenance(call),
         )  # fmt: skip
     rows = rows_of(found.records)
     whole = found.whole if isinstance(found, MinimizeBatch) else None

@@ -9,9 +9,8 @@ from typing import Any
 import click
 
 from ..binding.mmpbsa import mmpbsa as run_of
-from .cluster import place_options
 from .command import INPUT, OUTPUT, EachOnce
-from .options import report_options, run_options, words_of
+from .options import place_options, report_options, run_options, words_of
 from .progress import ProgressLine
 from .showing import show
 

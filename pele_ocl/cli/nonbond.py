@@ -10,21 +10,23 @@ import click
 from ..nonbond import VARIANTS
 from ..nonbond import nonbond as compute
 from ..nonbond.spec import DEFAULT_CUTOFF
-from .cluster import cluster_options
+from .call import VACUUM, Call
 from .command import INPUT, OUTPUT, EachOnce
-from .frames import trajectory_flags
 from .options import (
-    VACUUM,
+    cluster_options,
+    cutoff_option,
     models_option,
+    no_gradient_option,
     report_options,
+    results_option,
     run_options,
     solvent_flags,
     strict_option,
     structure_flags,
     structures_argument,
+    trajectory_flags,
     words_of,
 )
-from .plan_options import cutoff_option, no_gradient_option, results_option
 from .showing import computed, show
 
 VARIANT_HELP = "How the gradient is added up: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
@@ -74,7 +76,7 @@ VARIANT_HELP = "How the gradient is added up: " + "; ".join(f"{name}, {v.summary
 @words_of
 def nonbond(
     path: Path | tuple[Path, ...], cutoff: float | None, no_cutoff: bool, split_cutoffs: bool, pairs_file: Path | None,
-    no_gradient: bool, as_json: bool, verbose: bool, words: dict[str, Any], **options: Any,
+    no_gradient: bool, as_json: bool, verbose: bool, words: dict[str, Any], call: Call, **options: Any,
 ) -> None:  # fmt: skip
     """Compute Lennard-Jones, Coulomb and GB energy of the molecule in IN over a pair list, and the gradient.
 
@@ -87,7 +89,7 @@ def nonbond(
         raise click.UsageError("choose one of --cutoff, --no-cutoff, --split-cutoffs and --pairs")
     pairs = "all" if no_cutoff else "split" if split_cutoffs else pairs_file
     result = computed(
-        compute, path, "Nonbonded", as_json, pairs=pairs, cutoff=cutoff, gradient=not no_gradient, **options,
+        compute, path, "Nonbonded", call, as_json, pairs=pairs, cutoff=cutoff, gradient=not no_gradient, **options,
         **words,
     )  # fmt: skip
     show(result, as_json, verbose)

@@ -10,11 +10,10 @@ import click
 
 from ..atoms.radii import PDB2PQR_SETS, RADII_SETS, tidy_set
 from ..common.variant import PRECISIONS
-from ..contract import IMAGES
-from ..energy import energy
+from ..contract.cells import IMAGES
 from ..gb_models import GB_MODELS, models_listed
 from ..gb_models.solvent_model import GBN_CONVENTIONS, KAPPAS, LCPO_UNKNOWN, PRESETS, SURFACES, SolventModel
-from ..ligand import ATOM_TYPES, CHARGES, HYDROGENS
+from ..ligand.settings import ATOM_TYPES, CHARGES, HYDROGENS
 from ..reading import FILE, Reading
 from .groups import option
 
@@ -79,14 +78,29 @@ class StructureGroup:
         default=(), metavar="FILE",
     )  # fmt: skip
     ligand_forcefield: str = option(
-        "Force field of ligands without parameters; needs AmberTools' antechamber.", like=Reading, choices=ATOM_TYPES
+        f"Force field of ligands without parameters: {' or '.join(ATOM_TYPES)} by AmberTools' antechamber, one of "
+        "OpenFF by its toolkit, or a file with their parameters: .xml of OpenMM, .prmtop, a PELE template.",
+        like=Reading,
+        metavar="NAME",
     )
     ligand_charges: str = option(
-        "Charges of ligands without parameters: Gasteiger's, AM1-BCC or ABCG2.", like=Reading, choices=list(CHARGES)
+        "Charges of ligands without parameters: Gasteiger's, AM1-BCC, ABCG2, or those of their own files.",
+        like=Reading,
+        choices=list(CHARGES),
     )
     ligand_hydrogens: str = option(
         "Hydrogens of ligand files: all given, or add those that valences lack; formal charges stay the file's.",
         like=Reading, choices=HYDROGENS,
+    )  # fmt: skip
+    ligand_ph: float | None = option(
+        "Protonate ligands by usual pKa of their groups at this pH, and add their hydrogens.",
+        like=Reading,
+        metavar="PH",
+    )
+    ligand_template: tuple[str, ...] = option(
+        "SMILES, or code of the PDB's components (ccd:BEN), of a residue of the structure that has no template; it may "
+        "lack hydrogens. Can be given several times.",
+        default=(), metavar="SMILES",
     )  # fmt: skip
     templates: tuple[Path, ...] = option("PELE template, or a folder of templates.", like=Reading, metavar="PATH")
     obc: tuple[Path, ...] = option("OBC table, text or JSON.", like=Reading, metavar="FILE")
@@ -200,8 +214,37 @@ class FramesGroup:
 class RunGroup:
     """Precision and device."""
 
-    precision: str = option("Working precision.", like=energy, choices=PRECISIONS)
+    precision: str = option("Working precision.", default=PRECISIONS[0], choices=PRECISIONS)
     device: str | None = option(
-        "Device by its number in `pele-ocl devices`, or by part of its name; also PELE_OCL_DEVICE.", like=energy,
-        metavar="D",
+        "Device by its number in `pele-ocl devices`, or by part of its name; also PELE_OCL_DEVICE.", metavar="D"
+    )
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Processes that compute for a command."""
+
+    workers: int | None = option(
+        "Number of processes on this machine, each with its own device or group of cores.",
+        type=click.IntRange(min=1), metavar="N",
     )  # fmt: skip
+    scheduler: str | None = option(
+        "Dask cluster to compute on: tcp://HOST:PORT, or the scheduler's file.", metavar="ADDRESS"
+    )
+
+
+@dataclass(frozen=True)
+class Shares(Workers):
+    """Processes that share a command's work, of commands whose files `merge` joins."""
+
+    shard: str | None = option(
+        "Compute part K of N, for SLURM arrays, and write OUT.KofN; `pele-ocl merge` joins the parts.", metavar="K/N"
+    )
+
+
+@dataclass(frozen=True)
+class ReportGroup:
+    """Output of a command on the terminal."""
+
+    as_json: bool = option("Print one JSON object instead of the table.", "--json")
+    verbose: bool = option("Print more: parameters, steps, times.", "-v")

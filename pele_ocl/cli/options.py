@@ -1,35 +1,40 @@
-"""Options that several commands share, gathered into what the commands want of them."""
+"""Options that several commands share, of files and solvents, pairs and variants, gathered for the commands."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import wraps
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from ..common.variant import PRECISIONS
-from ..gb_models.solvent_model import IN_VACUUM, SolventModel
-from ..jobs.doors import solvent_of
-from ..reading import FirstFrame, Reading
-from ..reading import require_lennard_jones as require_lennard_jones
-from .cluster import NAMES as CLUSTER
-from .cluster import cluster_options_of
-from .command import CONSTANTS, DEBUG, INPUT, current, is_given
+from ..energy.born import BORN
+from ..energy.variants import VARIANTS
+from ..reading import Reading
+from .call import Call
+from .command import DEBUG, INPUT, OUTPUT
 from .control_file import OPTION
 from .groups import click_options, help_of, option_of
-from .option_groups import FramesGroup, RunGroup, SolventGroup, StructureGroup, SurfaceGroup
+from .option_groups import (
+    FramesGroup,
+    ReportGroup,
+    RunGroup,
+    Shares,
+    SolventGroup,
+    StructureGroup,
+    SurfaceGroup,
+    Workers,
+)
 
 Command = Callable[..., Any]
 Options = Sequence[Callable[[Command], Any]]
 ReadAtoms = Reading
 
 PATH = click.Path(path_type=Path)
-VACUUM, NO_GB = "vacuum", "none"  # of --solvent and of --gb: no solvent
-MODEL_FIELDS = [f.name for f in fields(SolventModel)]
 _CHOICE = ("select", "without", "only")
 _STRUCTURE_NAMES = tuple(of.name for of in fields(StructureGroup) if of.name not in _CHOICE)
 
@@ -42,37 +47,23 @@ def _add(command: Command, options: Options) -> Command:
 
 
 WORDS = frozenset(
-    of.name for group in (StructureGroup, SolventGroup, SurfaceGroup, FramesGroup) for of in fields(group)
-)
-WORDS |= {"resume", "solvent"}
+    of.name for group in (StructureGroup, SolventGroup, SurfaceGroup, FramesGroup, Shares) for of in fields(group)
+) | {"resume", "solvent"}
 
 
 def words_of(command: Command) -> Command:
     """Gather what was given about files, the solvent, trajectories and processes as `words`: keywords of a function."""
+    takes_call = "call" in signature(command).parameters
 
     @wraps(command)
-    def gathered(**options: Any) -> Any:
-        context, cluster = current(), cluster_options_of(current())
-        words = {name: options.pop(name) for name in list(options) if name in WORDS}
-        words = {name: value for name, value in words.items() if is_given(context, name)}
-        if words.get("gb") == NO_GB or words.get("solvent") == VACUUM:  # a control file's have no part then
-            words = {name: of for name, of in words.items() if not _is_of_file(context, name) or name in IN_VACUUM}
+    def gathered(*, call: Call, **options: Any) -> Any:
+        words = call.take(WORDS & options.keys())
         if "ligand_file" in words:
             words["ligands"] = words.pop("ligand_file")
-        shared = {name: getattr(cluster, name) for name in CLUSTER}
-        words |= {name: value for name, value in shared.items() if value is not None}
-        vacuum = {"gb": NO_GB} if words.get("solvent") == VACUUM else {}
-        if "gb" in context.params:  # which files name
-            own = {name: of for name, of in words.items() if name == "like" or name in MODEL_FIELDS}
-            context.meta[CONSTANTS] = solvent_of({**own, **vacuum}, "solvent='vacuum'" if vacuum else "gb='none'")
-        return command(words=words, **options)
+        own = {"call": call} if takes_call else {}
+        return command(words=words, **own, **{name: of for name, of in options.items() if name not in WORDS})
 
     return gathered
-
-
-def _is_of_file(context: click.Context, name: str) -> bool:
-    """True for an option about the solvent whose value is of a control file."""
-    return context.get_parameter_source(name) == ParameterSource.DEFAULT_MAP and name in (*MODEL_FIELDS, "radii")
 
 
 def structure_flags(command: Command) -> Command:
@@ -96,11 +87,9 @@ def structure_options(command: Command) -> Command:
         given = {name: others.pop(name) for name in _STRUCTURE_NAMES}
         path = others.get("path") or others.get("paths") or ()
         structures = path if isinstance(path, tuple) else (path,)
-        trajectory = others.get("trajectory")
         read_atoms = Reading(
-            structures=structures, select=select, without=without, only=only, ligands=given.pop("ligand_file"),
-            trajectory=trajectory if isinstance(trajectory, FirstFrame) else None, **given,
-        )  # fmt: skip
+            structures=structures, select=select, without=without, only=only, ligands=given.pop("ligand_file"), **given
+        )
         return command(read_atoms=read_atoms, **others)
 
     return _add(gathered, _STRUCTURE_OPTIONS)
@@ -166,12 +155,27 @@ def debug_option(command: Command) -> Command:
 
 def report_options(command: Command) -> Command:
     """Options `as_json` and `verbose`, and --debug."""
-    options: Options = [
-        json_option(),
-        click.option("-v", "--verbose", is_flag=True, help="Print more: parameters, steps, times."),
-        debug_option,
-    ]
-    return _add(command, options)
+    return _add(command, [*click_options(ReportGroup), debug_option])
+
+
+def cluster_options(command: Command) -> Command:
+    """Options `workers`, `scheduler` and `shard`."""
+    return _add(command, click_options(Shares))
+
+
+def place_options(command: Command) -> Command:
+    """Options `workers` and `scheduler`, of commands without files that shards join."""
+    return _add(command, click_options(Workers))
+
+
+def trajectory_flags(command: Command) -> Command:
+    """Options about a trajectory, and `resume`."""
+    return _RESUME(frame_flags(command))
+
+
+def frame_flags(command: Command) -> Command:
+    """Options about a trajectory."""
+    return _add(command, click_options(FramesGroup))
 
 
 def device_list(device: str | None) -> str | list[str] | None:
@@ -208,6 +212,7 @@ _STRUCTURE_OPTIONS: Options = (
 _MODEL_OPTIONS: Options = click_options(SolventGroup)
 
 
+_RESUME = click.option("--resume", is_flag=True, help="Continue an interrupted run that wrote to OUT.")
 strict_option = click.option(
     "--strict", is_flag=True,
     help="Fail, instead of printing a note, for atoms too close, open disulphides and unreasonable energies.",
@@ -215,4 +220,66 @@ strict_option = click.option(
 models_option = click.option(
     "--models", type=click.Choice(["one", "all"]), default="one", show_default=True,
     help="Take all models of a PDB file as conformations of one molecule.",
+)  # fmt: skip
+
+VARIANT_HELP = "How pairs are summed: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
+
+variant_option = click.option(
+    "--variant", type=click.Choice(["auto", *VARIANTS]), default="auto", show_default=True, help=VARIANT_HELP + "."
+)
+
+born_option = click.option(
+    "--born", type=click.Choice(["auto", *BORN]), default="auto", show_default=True,
+    help="Sums that give Born radii: " + "; ".join(f"{name}, {of.summary}" for name, of in BORN.items()) + ".",
+)  # fmt: skip
+
+no_gradient_option = click.option("--no-gradient", is_flag=True, help="Compute energies only.")
+
+
+def cutoff_option(default: str) -> Callable[[Command], Command]:
+    """Add --cutoff; default : what the help says of it"""
+    text = f"Leave out pairs beyond this distance, Angstrom; {default}."
+    return click.option("--cutoff", type=float, help=text)
+
+
+def results_option(what: str) -> Callable[[Command], Command]:
+    """Add --output, for `what` of one structure, or energies of models or frames."""
+    text = (
+        f"Write {what}: .h5, .csv or .json; or energies of every frame of a trajectory, as they come: .h5, .csv or "
+        ".jsonl."
+    )
+    return click.option("-o", "--output", type=OUTPUT, metavar="OUT", help=text)
+
+
+def per_residue_option(more: str = "") -> Callable[[Command], Command]:
+    """Add --per-residue; more : of this command"""
+    return click.option("--per-residue", is_flag=True, help=f"Also report each residue's energies{more}.")
+
+
+one_four_option = click.option(
+    "--one-four", type=click.Choice(["scale", "exclude"]), default="scale", show_default=True,
+    help="Scale 1-4 pairs as the force field says, or leave them out.",
+)  # fmt: skip
+
+
+def pair_options(command: Command) -> Command:
+    """Options `fixed_radii`, `cutoff`, `one_four` and `terms`."""
+    return _add(command, _PAIRS)
+
+
+_PAIRS: Options = (
+    click.option("--fixed-radii", is_flag=True, help="Keep Born radii fixed in the gradient, as PELE does."),
+    cutoff_option("by default none"),
+    one_four_option,
+    click.option(
+        "--terms", metavar="NAMES",
+        help="Terms to compute, with commas: bond,angle,torsion. bonded, nonbonded and gb name groups. "
+        "Default: all.",
+    ),
+)  # fmt: skip
+
+
+accuracy_option = click.option(
+    "--accuracy", type=float, metavar="A",
+    help="Largest relative error of a Born radius with a tree, 1e-6 to 1e-4; by default 1e-5.",
 )  # fmt: skip

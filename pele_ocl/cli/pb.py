@@ -9,20 +9,19 @@ from typing import Any
 import click
 
 from ..gb_models.radii_of_models import radii_words
-from ..jobs.texts import forcefield_line
+from ..jobs.texts import duration, forcefield_line, headline
 from ..pb import SOLVERS, PBIon, PBModel, PBResult
 from ..pb import pb as compute
 from ..pb_model import BOUNDARIES, SPREADINGS, SURFACES
 from ..report import text_table as table
-from .clock import elapsed
+from .call import Call
 from .command import INPUT, OUTPUT, EachOnce
 from .groups import former
-from .json_lines import failing_as_record, say_result
 from .map_options import spacing_options
 from .options import Command, ReadAtoms, device_option, report_options, strict_option, structure_options
 from .progress import ProgressLine
-from .report import FileFacts, duration, headline
-from .terminal import say
+from .showing import failing_as_record, say_result
+from .terminal import elapsed, say
 
 APBS = "apbs"
 DEFAULTS = PBModel()
@@ -113,7 +112,9 @@ def _constant(
 @strict_option
 @structure_options
 @report_options
-def pb(path: Path, output: Path | None, read_atoms: ReadAtoms, as_json: bool, verbose: bool, **options: Any) -> None:
+def pb(
+    path: Path, output: Path | None, read_atoms: ReadAtoms, as_json: bool, verbose: bool, call: Call, **options: Any
+) -> None:
     """Compute the Poisson-Boltzmann energy of solvation and potential of the molecule in IN.
 
     IN is a structure, best a .pqr file, whose radii are taken, or an input file of APBS (.in). The latter is computed
@@ -122,7 +123,7 @@ def pb(path: Path, output: Path | None, read_atoms: ReadAtoms, as_json: bool, ve
     with failing_as_record(path, as_json), ProgressLine("Poisson-Boltzmann") as progress:
         result = compute(
             path, **options, output=output, keep_map=output is not None, reading=read_atoms,
-            call=FileFacts.now(several=False), show=None if as_json else say, progress=progress,
+            call=call, show=None if as_json else say, progress=progress,
         )  # fmt: skip
     if as_json:
         say_result(result.to_json())

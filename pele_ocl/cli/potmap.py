@@ -10,7 +10,7 @@ import click
 
 from ..formats.maps.facts import map_lines
 from ..jobs import Record
-from ..jobs.texts import medium_lines
+from ..jobs.texts import choice_line, counted, duration, ending, headline, medium_lines
 from ..painting import PROGRAMS
 from ..pb_model import PBModel
 from ..potmap import COMBINATIONS, MAP_METHODS, METHODS, VARIANTS, FramePotentials, MapBatch, MapWork, PotmapResult
@@ -20,24 +20,22 @@ from ..potmap.over import STATISTICS
 from ..potmap.result import error_lines
 from ..report import text_table as table
 from ..units import POTENTIAL_UNITS
-from .clock import elapsed
-from .cluster import cluster_options, cluster_options_of
-from .command import OUTPUT, EachOnce, current
-from .frames import FrameOptions, frame_options
-from .json_lines import exit_for_failed, exit_for_records, failing_as_record, say_records, say_result
+from .call import Call
+from .command import OUTPUT, EachOnce
 from .map_options import color_option, png_option, spacing_options, unit_option
-from .options import ReadAtoms, device_list, report_options, run_options, structure_options, structures_argument
-from .progress import FrameLine, ProgressLine
-from .report import (
-    FileFacts,
-    binary_size,
-    choice_line,
-    counted,
-    duration,
-    ending,
-    headline,
+from .options import (
+    ReadAtoms,
+    cluster_options,
+    device_list,
+    frame_flags,
+    report_options,
+    run_options,
+    structure_options,
+    structures_argument,
 )
-from .terminal import note, one_line, say
+from .progress import FrameLine, ProgressLine
+from .showing import exit_for_failed, exit_for_records, failing_as_record, say_records, say_result
+from .terminal import elapsed, note, one_line, say
 
 VARIANT_HELP = "How the sums are laid out: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
 METHOD_HELP = "; ".join(f"{name} {each.summary}" for name, each in MAP_METHODS.items())
@@ -98,7 +96,7 @@ _SHOWN = 20  # atoms in a table on screen
     "--combine", type=click.Choice(COMBINATIONS),
     help="Statistic over models or frames to write; avg by default. An .h5 file has all.",
 )  # fmt: skip
-@frame_options
+@frame_flags
 @click.option(
     "--align", metavar="[EXPR]", is_flag=False, flag_value=ALL,
     help="Superpose each frame on IN by these atoms. Without a selection: by alpha carbons of a protein, else"
@@ -125,8 +123,8 @@ _SHOWN = 20  # atoms in a table on screen
 @structure_options
 @report_options
 def potmap(
-    path: Path | tuple[Path, ...], device: str | None, trajectory: FrameOptions, align: str | None,
-    read_atoms: ReadAtoms, as_json: bool, verbose: bool, **options: Any,
+    path: Path | tuple[Path, ...], device: str | None, align: str | None, read_atoms: ReadAtoms, as_json: bool,
+    verbose: bool, call: Call, **options: Any,
 ) -> None:  # fmt: skip
     """Compute the electrostatic potential of the molecule in IN at the points of a grid.
 
@@ -134,18 +132,14 @@ def potmap(
     first one stands at the map's origin. Several devices, --device 0,1, share the work. Each of several IN gets a map
     of its own by -o '{name}.dx'.
     """
-    trajectory.require_alone()
-    cluster = cluster_options_of(current())
     is_kept = bool(options["output"] or options["png"] or options["surface_png"])
     several = isinstance(path, tuple)
     first = path[0] if isinstance(path, tuple) else path
     with failing_as_record(first, as_json and not several), MapLine(is_kept) as line:
         found: PotmapResult | FramePotentials | MapBatch = compute(
             cast(Any, path), **options, device=device_list(device),
-            trajectory=trajectory if trajectory.paths else None,
-            align=align is not None if align in (None, ALL) else align, workers=cluster.workers,
-            scheduler=cluster.scheduler, shard=cluster.shard, reading=read_atoms, call=FileFacts.now(several),
-            tell=line.begin, progress=line,
+            align=align is not None if align in (None, ALL) else align, reading=read_atoms, call=call, tell=line.begin,
+            progress=line,
         )  # fmt: skip
     if isinstance(found, MapBatch):
         if as_json:
@@ -201,6 +195,12 @@ class MapLine:
             note(told, heard=False)
 
 
+def binary_size(n_bytes: float) -> str:
+    """Bytes for reading: `24.6 KiB`, `1.5 GiB`."""
+    unit, power = next((u, p) for u, p in (("GiB", 30), ("MiB", 20), ("KiB", 10)) if n_bytes >= 2**p or p == 10)
+    return f"{n_bytes / 2**power:,.1f} {unit}"
+
+
 def _about(seconds: float) -> str:
     return f"about {duration(seconds)}" if seconds >= 1e-3 else "less than 1 ms"
 
@@ -216,7 +216,7 @@ def _of_map(found: PotmapResult, verbose: bool) -> str:
         *map_lines(found.map),
         *error_lines(found),
         "",
-        ending(found, found.seconds["kernel"]),
+        ending(found, found.seconds["kernel"], elapsed()),
     ]
     if verbose and found.variant in VARIANTS:
         variant = VARIANTS[found.variant]

@@ -10,11 +10,11 @@ import click
 from ..common.errors import InputError
 from ..interop.pka import SOURCES
 from ..interop.preparing import prepare as compute
+from ..jobs.texts import counted
 from .command import INPUT, OUTPUT, EachOnce
-from .json_lines import failing_as_record, say_result
 from .options import debug_option, json_option
 from .progress import ProgressLine
-from .report import counted
+from .showing import failing_as_record, say_result
 from .terminal import one_line, say
 
 

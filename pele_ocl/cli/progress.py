@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sized
 from types import TracebackType
 from typing import TypeVar
 
+from ..common.rate import Rate
 from ..jobs.texts import duration
-from ..trajectories.tally import Rate
 from .terminal import one_line
 
 PATIENCE_SECONDS = 2.0

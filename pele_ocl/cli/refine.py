@@ -10,15 +10,14 @@ import click
 
 from ..explore.refining import TABLE, RefineBatch
 from ..explore.refining import refine as library
-from ..jobs.texts import UNIT, lines_of
+from ..jobs.texts import UNIT, counted, duration, headline, lines_of
 from ..report import text_table as table
-from .clock import elapsed
-from .cluster import place_options
+from .call import Call, CommandProvenance
 from .command import INPUT, EachOnce
 from .groups import keywords, option, options
-from .json_lines import exit_for_failed, failing_as_record, say_records, timed
 from .options import (
     ligand_option,
+    place_options,
     report_options,
     resume_option,
     run_options,
@@ -28,9 +27,9 @@ from .options import (
     words_of,
 )
 from .progress import ProgressLine
-from .report import counted, duration, headline
-from .structures import TARGET, CommandProvenance, files
-from .terminal import one_line, say
+from .showing import exit_for_failed, failing_as_record, say_records, timed
+from .structures import TARGET, files
+from .terminal import elapsed, one_line, say
 
 _SHOWN = 60  # poses in the table
 _LENGTH = click.FloatRange(min=0)
@@ -89,7 +88,7 @@ class Refinement:
 @words_of
 def refine(
     path: Path, poses: tuple[Path, ...], refinement: Refinement, output: Path, as_json: bool, verbose: bool,
-    words: dict[str, Any], **more: Any,
+    words: dict[str, Any], call: Call, **more: Any,
 ) -> None:  # fmt: skip
     """Relax poses of a ligand, and the receptor near them, and rank them.
 
@@ -102,7 +101,7 @@ def refine(
     with failing_as_record(path, as_json), ProgressLine("Refining") as progress:
         found = library(
             path, poses, **keywords(refinement), **more, **words, output=output, errors="record",
-            progress=progress, provenance=CommandProvenance.now(),
+            progress=progress, provenance=CommandProvenance(call),
         )  # fmt: skip
     if as_json:
         record = found.record

@@ -11,19 +11,17 @@ import click
 
 from .. import relax as library
 from ..formats.conformation_files import written_suffixes
-from ..jobs.texts import UNIT, Facts, lines_of
+from ..jobs.texts import UNIT, Facts, counted, duration, lines_of
 from ..minimize.result import settings_of_rows
 from ..relax import PROTOCOLS
 from ..relax.result import energy_of
 from ..report import text_table as table
-from .clock import elapsed
+from .call import Call, CommandProvenance
 from .command import EachOnce
 from .groups import former, keywords, option, options
 from .options import debug_option, json_option, resume_option, run_options, strict_option
-from .report import counted, duration
 from .structures import (
     TARGET,
-    CommandProvenance,
     Row,
     StructureLine,
     add_reasons,
@@ -32,7 +30,7 @@ from .structures import (
     rows_of,
     show,
 )
-from .terminal import one_line
+from .terminal import elapsed, one_line
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,7 @@ class Relaxation:
 @click.option("-v", "--verbose", is_flag=True, help="List all violations that are left.")
 @debug_option
 def relax(
-    paths: tuple[Path, ...], output: Path, relaxation: Relaxation, as_json: bool, verbose: bool, **more: Any
+    paths: tuple[Path, ...], output: Path, relaxation: Relaxation, as_json: bool, verbose: bool, call: Call, **more: Any
 ) -> None:
     """Relax predicted models as AlphaFold does, and report what was wrong before and after.
 
@@ -85,7 +83,7 @@ def relax(
     with StructureLine("Relaxing") as progress:
         found = library(
             paths, **keywords(relaxation), **more, output=output, errors="record", watch=progress.watch,
-            provenance=CommandProvenance.now(),
+            provenance=CommandProvenance(call),
         )  # fmt: skip
     rows = rows_of(found.records)
     show(rows, found.records, as_json, lambda: _as_text(rows, output, verbose))

@@ -9,10 +9,11 @@ import click
 
 from ..rescore import Poses, find_run
 from ..rescore import rescore as rescored
-from .cluster import cluster_options
+from .call import Call
 from .command import INPUT, OUTPUT, EachOnce, _File
 from .control_file import HELP
 from .options import (
+    cluster_options,
     report_options,
     resume_option,
     run_options,
@@ -22,7 +23,6 @@ from .options import (
     words_of,
 )
 from .progress import ProgressLine
-from .report import call_facts
 from .showing import show
 from .terminal import note
 
@@ -67,8 +67,8 @@ class PeleCommand(EachOnce):
 @report_options
 @words_of
 def rescore(
-    folder: Path, path: Path | None, as_json: bool, verbose: bool, words: dict[str, Any], control: Path | None = None,
-    **given: Any,
+    folder: Path, path: Path | None, as_json: bool, verbose: bool, words: dict[str, Any], call: Call,
+    control: Path | None = None, **given: Any,
 ) -> None:  # fmt: skip
     """Compute total and binding energies of all poses of a PELE run, beside PELE's own, and their ranks.
 
@@ -76,7 +76,7 @@ def rescore(
     pele.conf and DataLocal; other options win. Each row of a report is the model of that number in its trajectory.
     """
     with ProgressLine("Poses") as progress:
-        result = rescored(folder, path, control=control, progress=progress, call=call_facts(), **given, **words)
+        result = rescored(folder, path, control=control, progress=progress, call=call.facts(), **given, **words)
     show(result, as_json, verbose)
     exit_for_poses(result.poses)
 

@@ -9,13 +9,14 @@ from typing import Any
 
 import click
 
+from ..jobs.texts import counted
 from ..mapmath import Samples
 from ..mapmath import sample_map as compute
 from ..report import text_table as table
+from .call import Call
 from .command import INPUT, OUTPUT, EachOnce
-from .json_lines import say_result
 from .options import debug_option, json_option, model_option
-from .report import FileFacts, counted
+from .showing import say_result
 from .terminal import one_line, say
 
 
@@ -30,13 +31,13 @@ from .terminal import one_line, say
 )  # fmt: skip
 @json_option()
 @debug_option
-def sample(map_path: Path, points_path: Path, output: Path | None, as_json: bool, **options: Any) -> None:
+def sample(map_path: Path, points_path: Path, output: Path | None, as_json: bool, call: Call, **options: Any) -> None:
     """Interpolate values of MAP at POINTS, linearly.
 
     MAP is a .dx, .dx.gz, .cube, .mrc, .ccp4, .map or .h5 file. POINTS is a structure, .pdb, .cif or .pqr, whose atoms
     are the points. Or it is a .npy, .csv or .txt file with x, y and z a line, in Angstrom.
     """
-    found = compute(map_path, points_path, **options, output=output, call=FileFacts.now(several=False))
+    found = compute(map_path, points_path, **options, output=output, call=call)
     if as_json:
         say_result(found.to_json())
     else:

@@ -11,7 +11,6 @@ from typing import Any
 import click
 
 from ..common.errors import InputError
-from ..common.inputfile import InputFile
 from ..common.textfiles import number
 from ..dynamics import Simulation
 from ..dynamics.bodies import CONSTRAINTS
@@ -20,23 +19,23 @@ from ..dynamics.integrators import INTEGRATORS
 from ..dynamics.result import SECONDS_A_DAY, SimulateResult
 from ..dynamics.run import simulate as simulated
 from ..dynamics.settings import FRICTION
-from ..jobs.texts import physics_lines
-from .cluster import Workers
+from ..jobs.texts import headline, physics_lines
 from .command import EachOnce
 from .groups import keywords, option, options
-from .json_lines import failing_as_record, say_records, timed
 from .options import (
+    pair_options,
+    place_options,
     report_options,
     run_options,
     solvent_flags,
     strict_option,
     structure_flags,
     surface_options,
+    variant_option,
     words_of,
 )
-from .plan_options import listed, pair_options, require_near, variant_option
 from .progress import ProgressLine
-from .report import headline
+from .showing import failing_as_record, say_records, timed
 from .structures import TARGET, Holding, constraints_option
 from .structures import files as expanded
 from .terminal import note, say
@@ -105,6 +104,10 @@ class Dynamics:
     minimize: int = option(
         "Iterations of a minimisation before the first step; 0 for none.", like=simulated, type=_NATURAL, metavar="N"
     )
+    bias: Path | None = option(
+        "TOML file with collective variables and biases in PLUMED's words, of one structure; docs/sampling.md.",
+        metavar="FILE",
+    )  # fmt: skip
     keep_center_motion: bool = option(
         "Let the centre of mass move, which otherwise rests unless atoms are held.", former=("--keep-motion",)
     )
@@ -135,7 +138,9 @@ class Dynamics:
     "-o", "--output", type=TARGET, metavar="DIR", required=True,
     help="Folder for trajectories, the table of energies, the structure and the checkpoint.",
 )  # fmt: skip
-@options(Dynamics, Workers, Holding)
+@options(Dynamics)
+@place_options
+@options(Holding)
 @constraints_option(CONSTRAINTS)
 @pair_options
 @variant_option
@@ -147,8 +152,8 @@ class Dynamics:
 @report_options
 @words_of
 def simulate(
-    paths: tuple[Path, ...], output: Path, dynamics: Dynamics, workers: Workers, holding: Holding,
-    cutoff: float | None, terms: str | None, words: dict[str, Any], as_json: bool, verbose: bool, **computation: Any,
+    paths: tuple[Path, ...], output: Path, dynamics: Dynamics, holding: Holding, cutoff: float | None,
+    terms: str | None, words: dict[str, Any], as_json: bool, verbose: bool, **computation: Any,
 ) -> None:  # fmt: skip
     """Simulate many replicas of the structures in IN at once, in implicit solvent.
 
@@ -157,11 +162,10 @@ def simulate(
     for each replica and report. Energies in kcal/mol, times in ps, temperatures in K. A replica that explodes stops and
     is named; the others go on, and the exit code is 1. --resume goes on with a run that was interrupted.
     """
-    require_near(cutoff)
     with failing_as_record(paths[0], as_json), Pace() as pace:
         result = simulated(
-            paths, output, **keywords(dynamics), **keywords(workers), **keywords(holding), **computation, **words,
-            cutoff=cutoff, only_terms=listed(terms), progress=pace, watch=pace.watch,
+            paths, output, **keywords(dynamics), **keywords(holding), **computation, **words,
+            cutoff=cutoff, only_terms=terms, progress=pace, watch=pace.watch,
         )  # fmt: skip
     for k, reason in list(result.errors.items())[: None if verbose else NAMED]:
         note(f"{result.rows[k]['structure']}, replica {result.rows[k]['replica']}: {reason}")
@@ -175,7 +179,7 @@ def simulate(
 
 def _lines(result: SimulateResult, cutoff: float | None) -> list[str]:
     """Say what was simulated, in which solvent, and what it came to."""
-    lines = [headline(InputFile(Path(of.source), b""), of.atoms) for of in result.structures]
+    lines = [headline(Path(of.source).name, of.atoms) for of in result.structures]
     return [*lines, *physics_lines(result.model, result.structures[0].atoms, cutoff=cutoff), *result.lines()]
 
 

@@ -9,22 +9,25 @@ import click
 
 from ..solvent import VARIANTS
 from ..solvent import solvent as compute
-from .cluster import cluster_options
+from .call import Call
 from .command import EachOnce
-from .frames import trajectory_flags
 from .options import (
+    accuracy_option,
+    cluster_options,
     device_list,
     models_option,
+    per_residue_option,
     report_options,
+    results_option,
     run_options,
     solvent_flags,
     strict_option,
     structure_flags,
     structures_argument,
     surface_options,
+    trajectory_flags,
     words_of,
 )
-from .plan_options import accuracy_option, per_residue_option, results_option
 from .showing import computed, refuse_residues, show
 
 VARIANT_HELP = "How the Born radii are computed: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
@@ -51,7 +54,7 @@ VARIANT_HELP = "How the Born radii are computed: " + "; ".join(f"{name}, {v.summ
 @words_of
 def solvent(
     path: Path | tuple[Path, ...], no_energy: bool, device: str | None, per_residue: bool, as_json: bool,
-    verbose: bool, words: dict[str, Any], **options: Any,
+    verbose: bool, words: dict[str, Any], call: Call, **options: Any,
 ) -> None:  # fmt: skip
     """Compute Born radii and implicit-solvent energy of the molecule in IN.
 
@@ -61,7 +64,7 @@ def solvent(
     """
     refuse_residues(path, per_residue, as_json)
     result = computed(
-        compute, path, "Solvent", as_json, energy=not no_energy, device=device_list(device),
+        compute, path, "Solvent", call, as_json, energy=not no_energy, device=device_list(device),
         per_residue=per_residue, **options, **words,
     )  # fmt: skip
     show(result, as_json, verbose)

@@ -10,15 +10,13 @@ from typing import Any
 import click
 
 from ..common.errors import InputError
-from ..common.inputfile import InputFile
 from ..jobs import Record
 from ..jobs.outputs import expanded
-from ..jobs.provenance import Provenance
+from ..jobs.texts import counted, duration
 from .command import INPUT, Input, _File
 from .groups import option
-from .json_lines import say_records
 from .progress import ProgressLine
-from .report import Call, call_facts, counted, duration, provenance
+from .showing import say_records
 from .terminal import note, one_line, say
 
 Row = Mapping[str, Any]  # a record as --json prints it
@@ -69,29 +67,6 @@ def constraints_option(known: Sequence[str]) -> Callable[[Command], Command]:
     """Add --constraints; known : its values"""
     lengths = ", or ".join(_CONSTRAINTS[name] for name in known)
     return click.option("--constraints", type=click.Choice(known), help=f"Hold bonds to hydrogen {lengths}.")
-
-
-@dataclass(frozen=True)
-class CommandProvenance(Provenance):
-    """Facts about the command line, which files of one structure name as if it were the only one."""
-
-    call: Call | None
-    facts: Mapping[str, str]
-
-    @classmethod
-    def now(cls) -> CommandProvenance:
-        """Take the command that runs."""
-        return cls(Call.now(), call_facts())
-
-    def of_file(
-        self, source: InputFile, target: Path | None, coordinates: InputFile | Path | None = None
-    ) -> dict[str, object]:
-        assert self.call is not None
-        own = self.facts if target is None else self.call.facts(source.path, output=target, table=None)
-        return provenance(source, own, coordinates)
-
-    def of_call(self) -> dict[str, object]:
-        return dict(self.facts)
 
 
 class StructureLine(ProgressLine):

@@ -7,19 +7,21 @@ import json
 import logging
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import click
 
 from ..common.errors import printable, worded
-from ..common.notes import LOG, Note
+from ..common.notes import LOG, Note, heard_notes
 from ..common.notes import note as note
 from ..common.notes import one_line as one_line
 from ..common.notes import warnings_as_notes as warnings_as_notes
 
 Spelling = Callable[[str, str | None], str | None]
 _spellings: list[Spelling] = []  # of the commands that run, the innermost last
+_heard: list[list[Note]] = []  # what they told, likewise
 
 
 class _ToStderr(logging.Handler):
@@ -44,11 +46,19 @@ def notes_on_stderr(spell: Spelling) -> Iterator[None]:
     LOG.setLevel(logging.INFO)
     LOG.propagate = False
     try:
-        yield
+        with heard_notes() as told:
+            _heard.append(told)
+            yield
     finally:
+        _heard.pop()
         LOG.removeHandler(handler)
         LOG.level, LOG.propagate = before
         _spellings.pop()
+
+
+def heard() -> list[Note]:
+    """List the notes that were told since the command began."""
+    return _heard[-1] if _heard else []
 
 
 def say(text: str) -> None:
@@ -95,3 +105,30 @@ def open_standard_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+_LOADED = time.perf_counter()
+_start = _LOADED
+
+
+def begin(start: float) -> None:
+    """Count from this time on, on the clock of time.perf_counter."""
+    global _start
+    _start = start
+
+
+def process_start() -> float:
+    """Tell when this process, or if unknown this module, was started, on the clock of time.perf_counter."""
+    try:
+        with open("/proc/self/stat", encoding="ascii", errors="replace") as file:
+            ticks = int(file.read().rpartition(")")[2].split()[19])
+        age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError, AttributeError):
+        return _LOADED
+    start = time.perf_counter() - age
+    return start if 0 <= _LOADED - start < 60 else _LOADED  # a container may have another clock
+
+
+def elapsed() -> float:
+    """Seconds since the command was started; Commands.main records when that was."""
+    return time.perf_counter() - _start

@@ -7,15 +7,14 @@ from typing import Any
 
 import click
 
-from ..jobs.texts import medium_lines
+from ..jobs.texts import counted, medium_lines
 from ..view import METHODS, View
 from ..view import view as compute
 from .command import INPUT, OUTPUT, EachOnce
-from .json_lines import failing_as_record, say_result
 from .map_options import color_option, from_unit_option
 from .options import ReadAtoms, debug_option, device_option, json_option, structure_options
 from .progress import ProgressLine
-from .report import counted
+from .showing import failing_as_record, say_result
 from .terminal import one_line, say
 
 

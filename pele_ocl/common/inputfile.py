@@ -57,6 +57,18 @@ class InputFile(PathLike[str]):
         return str(self.path)
 
 
+class NoFile(InputFile):
+    """In place of the file of atoms that no file brought: its name and its SHA-256 are empty."""
+
+    sha256 = ""
+
+    def __init__(self) -> None:
+        super().__init__(Path("atoms"), b"")
+
+    def __str__(self) -> str:
+        return ""
+
+
 def read_file(path: str | PathLike[str], most: int = _MOST_BYTES) -> InputFile:
     """Read a file; an InputFile is returned as it is.
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 
+@lru_cache(maxsize=2)
 def shipped(folder: str) -> Path:
     """Find the folder `cl` or `data` of this installation."""
     package = Path(__file__).resolve().parents[1]

@@ -52,7 +52,11 @@ class CallableModule(ModuleType):
     def __signature__(self) -> inspect.Signature:
         import inspect  # `import pele_ocl` does without it
 
-        return inspect.signature(self._function)
+        return inspect.signature(with_words(self._function))
+
+    @property
+    def __doc__(self) -> str | None:  # type: ignore[override]
+        return with_words(self._function).__doc__  # `help` shows the signature next
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         try:
@@ -64,30 +68,51 @@ class CallableModule(ModuleType):
 
 def make_callable(name: str) -> None:
     """Let a loaded module, given by its full name, be called as its function and described by its text."""
-    module = sys.modules[name]
-    module.__class__ = CallableModule
-    module.__doc__ = vars(module)[name.rpartition(".")[2]].__doc__  # with which help(module) opens
+    sys.modules[name].__class__ = CallableModule
+
+
+def takes(*groups: str) -> Callable[[T], T]:
+    """Say which groups of keywords a function takes as `**words`: keys of jobs.words."""
+
+    def mark(function: T) -> T:
+        vars(function)["_groups"] = groups
+        return function
+
+    return mark
+
+
+def with_words(function: T) -> T:
+    """Give a function that takes groups of keywords its whole signature, once it is asked for; return it."""
+    own = vars(function)
+    if "_groups" in own and "__signature__" not in own:
+        (sign,) = _signing
+        own["__signature__"] = sign(function, own["_groups"])
+    return function
+
+
+_signing: list[Callable[..., Any]] = []
+
+
+def sign_functions_by(sign: Callable[..., Any]) -> None:
+    """Register the function that makes the signature of a function and its groups of keywords, for `with_words`."""
+    _signing[:] = [sign]
 
 
 _public: list[Callable[[str], Any]] = []
 
 
 def find_public_names_by(find: Callable[[str], Any]) -> None:
-    """Register the function that returns the object of a public name, so that a lower room imports no higher one."""
+    """Register the function that returns the object of a public name, or a room, for `present` and `public`."""
     _public[:] = [find]
 
 
 def public(name: str) -> Any:
-    """Return the object of a public name, or a room, for a lower room that hands work to it.
+    """Return the object of a public name, or a room, for a method of a lower room that hands its object to it: `save`.
 
-    name : without "pele_ocl."; a function over trajectories, say, which a function of a quantity calls
+    name : without "pele_ocl."
     """
-    (find,) = _public or [_of_package]
+    (find,) = _public
     return find(name)
-
-
-def _of_package(name: str) -> Any:
-    return getattr(import_module(__package__.partition(".")[0]), name)
 
 
 def accept_former(cls: type[T], **names: str) -> type[T]:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal, get_args
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
+
+Image = Literal["auto", "none"]  # whether frames with a cell are imaged
+IMAGES: tuple[Image, ...] = get_args(Image)
 
 LEAST_WIDTH = 5.0  # A between opposite faces: a smaller cell holds no molecule, such as the 1 x 1 x 1 of NMR models
 

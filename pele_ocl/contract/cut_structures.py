@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Structure
-from .cells import Floats, reduced
-from .imaging import CUT_NOTE, Imager
 
+Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 BOND = 2.0  # A, between residues of a chain
@@ -26,6 +25,8 @@ def whole_structure(structure: Structure, cell: Floats | None) -> Structure:
     bonds = None if cell is None else cut_bonds(structure, cell)
     if cell is None or bonds is None:
         return structure
+    from .imaging import CUT_NOTE, Imager  # which few structures need
+
     positions, moved = Imager(len(structure.labels), bonds)(structure.positions[np.newaxis], cell[np.newaxis])
     if not moved[0]:
         return structure
@@ -39,6 +40,8 @@ def cut_bonds(structure: Structure, cell: Floats) -> NDArray[np.int32] | None:
     """
     if not np.isfinite(structure.positions).all():
         return None
+    from .cells import reduced
+
     cell = reduced(cell) @ cell
     starts = structure.labels.residue_starts.astype(np.intp)
     first = starts[structure.labels.residue_index - structure.labels.residue_index[0]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -86,10 +86,14 @@ class HasFindings:
         @property
         def energy(self) -> dict[str, float]: ...
 
+        @property
+        def terms(self) -> Any: ...
+
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Findings about the structure and its energy, as the commands tell them: torn bonds, clashes, strain."""
-        return (*of_structure(self.atoms), *of_energy(self.atoms, self.energy, self.atoms.positions))
+        energy = self.energy if self.terms.names else {}  # which were not asked for
+        return (*of_structure(self.atoms), *of_energy(self.atoms, energy, self.atoms.positions))
 
     @property
     def notes(self) -> tuple[str, ...]:

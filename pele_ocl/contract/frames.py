@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms
-from .cells import Floats
+from .cells import Floats, Image
 from .findings import Finding, bond_text, limits_of, of_order
 from .imaging import Imager, Indices, Reals, apart_along, farther_than
 
-Image = Literal["auto", "none"]
 _TOGETHER = 1 << 15  # bonds of frames that are measured at a time, which the cache holds
-IMAGES: tuple[Image, ...] = get_args(Image)
 
 
 class FrameContract:

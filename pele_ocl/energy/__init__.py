@@ -11,17 +11,20 @@ from numpy.typing import ArrayLike
 from ..atoms import Atoms
 from ..common.arguments import checked
 from ..common.errors import KeywordError, refuse_for_atoms
-from ..common.modules import make_callable
-from ..gb_models.solvent_model import SolventModel
-from .born import BORN
-from .plan import Energy
-from .result import TERMS, EnergyBatch, EnergyResult
-from .term_set import summary
-from .terms import Term
-from .variants import VARIANTS, choose_variant
+from ..common.modules import lazy_names, make_callable, takes
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the same names as below, for checkers and editors
+    from typing_extensions import Unpack
+
+    from ..gb_models.solvent_model import SolventModel
+    from ..jobs.words import ProgressWords, SolventWords
     from ..opencl.device import Device
+    from .born import BORN
+    from .plan import Energy
+    from .result import TERMS, EnergyBatch, EnergyResult
+    from .term_set import summary
+    from .terms import Term
+    from .variants import VARIANTS, choose_variant
 
 __all__ = [
     "BORN",
@@ -43,11 +46,18 @@ def energy(
     cutoff: float | None = ..., per_atom: bool = ..., frozen: ArrayLike | None = ..., terms: Sequence[Term] = ...,
     only_terms: Sequence[str] | str | None = ..., precision: str = ..., variant: str = ..., born: str = ...,
     accuracy: float | None = ..., device: Device | int | str | None = ..., model: SolventModel | None = ...,
-    **words: Any,
+    **words: Unpack[SolventWords],
 ) -> EnergyResult: ...  # fmt: skip
 @overload
-def energy(atoms: str | PathLike[str] | Sequence[str | PathLike[str]], **words: Any) -> Any: ...
+def energy(
+    atoms: str | PathLike[str] | Sequence[str | PathLike[str]], *, gradient: bool = ..., fixed_radii: bool = ...,
+    one_four: Literal["scale", "exclude"] = ..., cutoff: float | None = ..., per_atom: bool = ...,
+    only_terms: Sequence[str] | str | None = ..., precision: str = ..., variant: str = ..., born: str = ...,
+    accuracy: float | None = ..., device: Device | int | str | None = ..., model: SolventModel | int | None = ...,
+    models: Literal["one", "all"] = ..., per_residue: bool = ..., strict: bool = ..., **words: Unpack[ProgressWords],
+) -> Any: ...  # fmt: skip
 @checked
+@takes("object", "reading", "solvent", "trajectory", "run")
 def energy(
     atoms: Atoms | str | PathLike[str] | Sequence[str | PathLike[str]],
     *,
@@ -120,18 +130,28 @@ def energy(
     if isinstance(atoms, Atoms):
         refuse_for_atoms(models=models != "one", per_residue=per_residue, strict=strict)
     if isinstance(atoms, Atoms) and not words and not isinstance(model, int):
+        from .plan import Energy
+
         plan = Energy(
             atoms, gradient=gradient, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, per_atom=per_atom,
             frozen=frozen, terms=terms, only_terms=_names(only_terms), precision=precision, variant=variant, born=born,
             accuracy=accuracy, device=device, model=model,
         )  # fmt: skip
         return plan.evaluate(profile=True)
-    from ..jobs.doors import Door
+    from ..doors import Door
     from .spec import EnergySpec
 
-    door = Door.of("energy", words, model, device)
+    door = Door.of(energy, words, model, device)
     if isinstance(atoms, Atoms):
         door.require_atoms()
+        if door.frames:
+            from .plan import Energy
+
+            plan = Energy(
+                atoms, gradient=False, one_four=one_four, cutoff=cutoff, terms=terms, only_terms=_names(only_terms),
+                precision=precision, variant=variant, born=born, accuracy=accuracy, device=device, model=door.model,
+            )  # fmt: skip
+            return door.over(plan)
         return energy(
             atoms, gradient=gradient, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, per_atom=per_atom,
             frozen=frozen, terms=terms, only_terms=only_terms, precision=precision, variant=variant, born=born,
@@ -153,5 +173,18 @@ def _names(terms: Sequence[str] | str | None) -> Sequence[str] | None:
     """Names of terms; of a text those between commas, where blanks may replace underscores."""
     return ["_".join(name.split()) for name in terms.split(",")] if isinstance(terms, str) else terms
 
+
+if not TYPE_CHECKING:  # names by the file that has them
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "born": "BORN",
+            "plan": "Energy",
+            "result": "TERMS EnergyBatch EnergyResult",
+            "term_set": "summary",
+            "terms": "Term",
+            "variants": "VARIANTS choose_variant",
+        },
+    )
 
 make_callable(__name__)

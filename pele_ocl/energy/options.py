@@ -6,8 +6,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..common.arguments import choice, flag, number
+from ..common.errors import InputError
 
 MOST_CUTOFF = 1e9  # A; its square is to fit float32
+
+
+def require_near(cutoff: float | None) -> None:
+    """Raise InputError for a cutoff, A, beyond the largest."""
+    if cutoff is not None and cutoff > MOST_CUTOFF:
+        raise InputError(f"the cutoff is {cutoff:g} A; a distance of at most {MOST_CUTOFF:g} A is needed")
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,6 @@ from .layout import EnergyLayout
 from .masks import TileOrder
 from .options import Options
 from .result import PASS_TERMS
-from .sgb import TYPES, SurfaceRadii
 from .sites import site_launches
 from .tables import PairTables
 from .term_set import TermSet
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from ..opencl.binding import Binder, Launch
     from ..opencl.queue import Queue
     from ..opencl.signature import Arguments
+    from .sgb import SurfaceRadii
 
 L = TypeVar("L", bound=EnergyLayout)
 
@@ -81,6 +81,8 @@ class EnergyPasses(TiledPasses, Generic[L]):
         self.tree = None if accuracy is None else TreeSums(tiles, model, shape, accuracy)
         self.of_surface: SurfaceRadii | None = None
         if model.gb_model.of_surface:
+            from .sgb import SurfaceRadii
+
             self.of_surface = SurfaceRadii(tiles.n_slots, queue.precision, contents.names, layout.width)
         self.tables = PairTables.of(
             queue, atoms, tiles, model, contents.excluded, self.tile_order(layout), "gb_self" in contents.names,
@@ -98,7 +100,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         sizes |= self.of_surface.sizes("born_sums") if self.of_surface else {}
         for kernels in self.contents.term_kernels:
             sizes |= kernels.sizes(self.context)
-        self.allocate(sizes, most, TYPES)
+        self.allocate(sizes, most, self.of_surface.types if self.of_surface else {})
         before, after = self._of_sites
         self.launches = self.uncut = [*before, *self._passes(), *self._after_passes, *after]
         self.most_uncut = self.queue.most_uncut(self.launches)

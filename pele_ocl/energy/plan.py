@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..atoms import Atoms, Floats
 from ..common.arguments import flag
 from ..common.errors import InputError
+from ..common.hashing import sha256_of
 from ..common.variant import Machine
 from ..gb_models.solvent_model import SolventModel
 from ..plan.conformations import Encoding, check_span
@@ -22,13 +24,11 @@ from ..plan.plan import Plan
 from ..plan.selection import Automatic, check_plan_options
 from ..results import Terms
 from ..solvent.checks import born_radius_error, check_radii
-from ..solvent.error import RadiusCheck
 from ..tiles import Tiles
 from ..tiles.surface import check_surface, crowding
 from .born import check_born, chosen_born
 from .frozen import Frozen, check_in_place, frozen_atoms
 from .options import Options
-from .passes import AnyPasses
 from .result import EnergyBatch, EnergyResult
 from .sites import check_sites
 from .term_set import TermSet
@@ -38,6 +38,8 @@ from .variants import VARIANTS, choose_variant
 if TYPE_CHECKING:
     from ..opencl.binding import Binder
     from ..opencl.device import Device
+    from ..solvent.error import RadiusCheck
+    from .passes import AnyPasses
 
 
 class Energy(Plan[EnergyResult, EnergyBatch]):
@@ -49,6 +51,14 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
     frozen : (n,) True for atoms that never move; further_terms : the Terms beside the force field's
     options : of the kernels; layout : the shape of their work
     model : SolventModel; names : of the terms, in the order of results
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> plan = pele_ocl.Energy(atoms, gradient=False)
+    >>> round(plan.evaluate().total, 1)
+    -135.5
+    >>> batch = plan.evaluate_batch([atoms.positions, atoms.positions + 1.0])
+    >>> batch.total.round(1).tolist()
+    [-135.5, -135.5]
     """
 
     quantity = "energy"
@@ -89,7 +99,6 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         check_plan_options(precision, variant, VARIANTS, per_atom)
         asked = check_born(born, accuracy)
         self._contents = TermSet.of(atoms, options, model, only_terms, terms)
-        self.names = self._contents.names
         of_passes = self._contents.for_passes(atoms, model)
         check_radii(*of_passes)
         check_surface(*of_passes)
@@ -100,7 +109,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         self.options = replace(options, chain=options.chain and self._contents.has_gb)
         self.model = model
         super().__init__(atoms, precision=precision, variant=variant, device=device, size=len(atoms), per_atom=per_atom)
-        passes = VARIANTS[self.variant].run
+        passes = VARIANTS[self.variant].run()
         machine = Machine.of(self.device, precision)
         self.layout = self._choice.applied(self.variant, passes.layout_for(machine, len(atoms)))
         self.frozen = frozen_atoms(atoms, frozen)
@@ -123,14 +132,28 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
                 "there are no energies of single atoms where some are frozen; leave out per_atom or frozen"
             )
         self._tiles = Tiles.of(atoms.positions, self.layout.tile, self.frozen).aligned(passes.row_tiles(self.layout))
-        self._check = RadiusCheck(atoms, self.model, self.device)
         self._frozen_part: Frozen | None = None
         self._encoding = Encoding.of(float(np.ptp(atoms.positions, axis=0).max()), self.device.has_float64)
+
+    @cached_property
+    def _check(self) -> RadiusCheck:
+        from ..solvent.error import RadiusCheck  # which radii that approximate alone need
+
+        return RadiusCheck(self.atoms, self.model, self.device)
 
     @property
     def holds_radii(self) -> bool:
         """Tell if gradients are at Born radii that stay as they are."""
         return self._fixed_radii
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self._contents.names
+
+    def _settings_of_results(self) -> dict[str, object]:
+        further = {"further_terms_sha256": sha256_of(self.further_terms)} if self.further_terms else {}
+        accuracy = {} if self.accuracy is None else {"accuracy": self.accuracy}
+        return {**super()._settings_of_results(), "options": asdict(self.options), **further, **accuracy}
 
     def _described(self) -> dict[str, Any]:
         return dict(
@@ -158,7 +181,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
 
     def _make_passes(self, queue: Binder, m: int) -> AnyPasses:
         """Make the passes for up to m conformations, which leave out what frozen atoms give each other."""
-        tiles, kind = self._tiles, VARIANTS[self.variant].run
+        tiles, kind = self._tiles, VARIANTS[self.variant].run()
         leaves_out = kind.leaves_out and self.model.gb_model.is_pairwise
         if not (leaves_out and tiles.first_frozen < len(tiles)):
             return self._make_passes_of(queue, m, self._contents, None, self._encoding)
@@ -181,7 +204,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
     def _make_passes_of(
         self, queue: Binder, m: int, contents: TermSet, frozen: Frozen | None, encoding: Encoding
     ) -> AnyPasses:
-        passes = VARIANTS[self.variant].run(
+        passes = VARIANTS[self.variant].run()(
             queue, self.atoms, self._tiles, self.layout, self.options, self.model, encoding, contents, frozen,
             self.accuracy,
         )  # fmt: skip
@@ -252,6 +275,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
             born=self.born,
             accuracy=self.accuracy,
             error=error,
+            how=self._how,
         )
 
     def _batch(
@@ -276,4 +300,5 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
             born=self.born,
             accuracy=self.accuracy,
             error=error,
+            how=self._how,
         )

@@ -2,20 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..atoms import Floats
+from ..common.arguments import texts
 from ..common.errors import InputError
 from ..contract import HasFindings
 from ..gb_models.solvent_model import SolventModel, surface_area
 from ..results import TermBatch, TermResult
-from ..solvent.error import RadiusError
+
+if TYPE_CHECKING:
+    from ..solvent.error import RadiusError
 
 PASS_TERMS = ("lennard_jones", "coulomb", "gb_pair", "gb_self", "nonpolar")  # those of the passes over pairs
 TERMS = ("lennard_jones", "lennard_jones_14", "coulomb", "coulomb_14", "gb_pair", "gb_self", "nonpolar")
 BONDED_TERMS = ("bond", "angle", "torsion", "improper", "urey_bradley", "cmap")
 ALL_TERMS = (*BONDED_TERMS, *TERMS)  # in the order of results
+# Names that stand for several terms.
+GROUPS = {"bonded": BONDED_TERMS, "nonbonded": TERMS[:4], "gb": ("gb_pair", "gb_self")}
+
+
+def terms_listed(terms: str | Sequence[str] | None) -> list[str] | None:
+    """List names of terms, given one by one or with commas, in which blanks may replace underscores.
+
+    Raises InputError, before any file is read, for a name that no atoms have a term of.
+    """
+    if terms is None:
+        return None
+    given = terms.split(",") if isinstance(terms, str) else texts("only_terms", terms)
+    names = ["_".join(name.split()) for name in given]
+    unknown = next((name for name in names if name not in (*ALL_TERMS, *GROUPS)), None)
+    if unknown is not None:
+        raise InputError(
+            f"there is no term {unknown!r}; choose of {', '.join(ALL_TERMS)}; {', '.join(GROUPS)} stand for several"
+        )
+    return names
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -31,7 +54,20 @@ class EnergyResult(HasFindings, TermResult):
     accuracy : that they were computed to; None where they come from all pairs
     error : RadiusError that was measured on some of the atoms; None if radii come from all pairs, and on devices
         without float64. A member of a batch has the batch's
+
+    >>> result = pele_ocl.energy("data/structures/trialanine.pdb")
+    >>> round(result.total, 1), round(result.coulomb, 1), result.gradient.shape
+    (-135.5, -253.1, (33, 3))
+    >>> result.save("energy.csv")
+    >>> print(result.table())
+    Energy of 33 atoms
+    term              energy [kcal/mol]
+    bond                          1.266
+    ...
+    total                      -135.505
     """
+
+    _room = "energy"
 
     model: SolventModel
     gradient: Floats | None
@@ -45,6 +81,10 @@ class EnergyResult(HasFindings, TermResult):
         """Surface area, A^2, of the model surface="lcpo"; an atom's is its nonpolar energy over the tension.
 
         Raises InputError for other models, and where the nonpolar energy is not among the terms.
+
+        >>> result = pele_ocl.energy("data/structures/trialanine.pdb", surface="lcpo", gb="gbn2")
+        >>> round(result.surface_area)
+        348
         """
         if "nonpolar" not in self.terms.names:
             raise InputError(
@@ -61,14 +101,22 @@ class EnergyBatch(TermBatch[EnergyResult]):
     gradients : (m, n, 3) kcal/mol/A, None where not asked for; born_radii : (m, n) A
     errors : why conformations failed, by their number from 0; their results are NaN
     born, accuracy, error : as EnergyResult has them, the error of the first conformation that did not fail
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> batch = pele_ocl.Energy(atoms).evaluate_batch([atoms.positions, atoms.positions * 1.01])
+    >>> len(batch), batch.energies.shape, batch.gradients.shape
+    (2, (2, 11), (2, 33, 3))
+    >>> batch.save("two.csv")
+    >>> batch[0].total < batch[1].total
+    True
     """
 
+    _room = "energy"
+
     model: SolventModel
-    positions: Floats
     gradients: Floats | None
     born_radii: Floats
     born: str
-    errors: Mapping[int, str] = field(default_factory=dict)
     accuracy: float | None = None
     error: RadiusError | None = None
 
@@ -87,4 +135,5 @@ class EnergyBatch(TermBatch[EnergyResult]):
             born=self.born,
             accuracy=self.accuracy,
             error=self.error,
+            how=self.how,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -20,11 +20,11 @@ MOST_PARTS = 32  # in which spheres are added up
 WORK_ITEMS = 1 << 16  # of one conformation, which fill a GPU
 PRODUCTS = 56  # of cl/energy/sgb/moments.clh, in float32 alone
 
-TYPES = {"exposed": np.dtype(np.int32)}  # of buffers that hold no reals
-
 
 class SurfaceRadii:
     """Launches that find exposed points, Born sums and energies of single atoms, of the passes of one molecule."""
+
+    types: ClassVar[dict[str, np.dtype[Any]]] = {"exposed": np.dtype(np.int32)}  # of buffers that hold no reals
 
     def __init__(self, n_slots: int, precision: str, names: Sequence[str], width: int) -> None:
         """Share the spheres out. n_slots : of the tiles; names : of the terms; width : of vectors"""

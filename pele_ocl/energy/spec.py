@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
 from ..atoms import Atoms
-from ..common.errors import InputError, KeywordError
+from ..common.errors import KeywordError
 from ..common.inputfile import InputFile
 from ..common.notes import note
-from ..grid import FARTHEST
 from ..jobs.evaluation import Evaluation, EvaluationSpec, Progress, Table
 from ..jobs.facts import (
     accuracy_facts,
@@ -45,9 +44,11 @@ from ..jobs.texts import (
     model_lines,
     residue_table,
 )
+from ..results import TermBatch
+from .options import require_near
 from .plan import Energy
-from .result import ALL_TERMS, EnergyBatch, EnergyResult
-from .term_set import GROUPS, has_radii, summary
+from .result import EnergyBatch, EnergyResult, terms_listed
+from .term_set import has_radii, summary
 from .variants import VARIANTS
 
 
@@ -90,13 +91,8 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
     def __post_init__(self) -> None:
         if self.fixed_radii and not self.gradient:
             raise KeywordError("`fixed_radii` is about the gradient, which is left out; leave out one of the two")
-        if self.cutoff is not None and self.cutoff > FARTHEST:
-            raise InputError(f"the cutoff is {self.cutoff:g} A; a distance of at most {FARTHEST:g} A is needed")
-        unknown = next((name for name in self.terms or () if name not in (*ALL_TERMS, *GROUPS)), None)
-        if unknown is not None:
-            raise InputError(
-                f"there is no term {unknown!r}; choose of {', '.join(ALL_TERMS)}; {', '.join(GROUPS)} stand for several"
-            )
+        require_near(self.cutoff)
+        terms_listed(self.terms)
 
     def plan(self, atoms: Atoms, gradient: bool, per_atom: bool) -> Energy:
         """Plan the evaluation of atoms; a gradient holds Born radii that the model has no derivative of."""
@@ -128,6 +124,12 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
         found = self._checked(molecule, checks, results, failed, seconds, lambda result: (result.atoms, result.energy))
         return EnergyEvaluation(**vars(found), batch=batch)
 
+    def of_result(self, result: EnergyResult | TermBatch[EnergyResult]) -> EnergyEvaluation:
+        """Make the record and the files of a result of Atoms, or of a batch of their conformations."""
+        return EnergyEvaluation(
+            **vars(super().of_result(result)), batch=result if isinstance(result, EnergyBatch) else None
+        )
+
     def facts_of_molecule(self, of: EnergyResult | Energy) -> dict[str, Any]:
         """Facts that a record has once, as all models or frames share them; of : a result, or the plan of frames"""
         names = of.names if isinstance(of, Energy) else of.terms.names
@@ -145,6 +147,10 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
     def plan_of_frames(self, atoms: Atoms) -> Energy:
         """Plan the evaluation of frames, for their energies alone."""
         return self.plan(atoms, False, self.per_residue)
+
+    def terms_of_frames(self, plan: Energy) -> Sequence[str]:
+        """Give the names of the terms."""
+        return plan.names
 
     @property
     def has_residues_of_frames(self) -> bool:
@@ -196,7 +202,7 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
         molecule, batch = found.molecule, _batch_of(found)
         told = {**self.settings_of(molecule.atoms), **numbers_in(self.facts_of_molecule(found.first))}
         if batch is not None:
-            columns, units = model_columns(_rows(found))
+            columns, units = model_columns(_rows(found), kind=found.kind)
             if has_arrays and not batch.model.gb_model.vacuum:
                 columns["born_radii"], units["born_radii"] = batch.born_radii, "angstrom"
             if has_arrays and batch.gradients is not None:
@@ -205,8 +211,8 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
         result = found.first
         if result.per_atom is None:
             result = self.plan(molecule.atoms, self.gradient, True).evaluate(profile=True)
-            assert result.per_atom is not None
-        columns = label_columns(result.atoms) | result.per_atom.columns()
+        columns = label_columns(result.atoms)
+        columns |= {} if result.per_atom is None else result.per_atom.columns()
         if not result.model.gb_model.vacuum:
             columns["born_radii"] = result.born_radii
         if result.gradient is not None:
@@ -225,6 +231,28 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
             if option in self.mentioned and not used and not plan.model.gb_model.vacuum and option not in self._told:
                 self._told.add(option)
                 note(f"Note: `{option}` plays no part, as none of its terms is among `only_terms`")
+
+
+@dataclass(frozen=True, eq=False)
+class EnergyOfPlan(EnergySpec):
+    """Energies of Atoms by a plan; options : of the plan"""
+
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, result: EnergyResult | EnergyBatch) -> EnergyOfPlan:
+        """Make the job that would give a result."""
+        names = ("gradient", "fixed_radii", "one_four", "cutoff")
+        return cls(
+            precision=result.precision, model=result.model, variant=result.variant, born=result.born,
+            accuracy=result.accuracy, options=result.how,
+            **{name: result.how[name] for name in names if name in result.how},
+        )  # fmt: skip
+
+    def plan(self, atoms: Atoms, gradient: bool, per_atom: bool) -> Energy:
+        """Plan the evaluation of atoms; there are no energies of single atoms if some are frozen."""
+        is_whole = self.options.get("frozen") is None
+        return Energy(atoms, **{**self.options, "gradient": gradient, "per_atom": per_atom and is_whole})
 
 
 def _gradient_facts(result: EnergyResult) -> dict[str, Any] | None:
@@ -253,3 +281,8 @@ def _attributes(
         "born": result.born,
         **accuracy_attributes(result),
     }
+
+
+def recorded(result: EnergyResult | EnergyBatch) -> EnergyEvaluation:
+    """Make the record and the files of a result of Atoms, or of a batch."""
+    return EnergyOfPlan.of(result).of_result(result)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +13,16 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Ints
 from ..common.arguments import described
 from ..common.errors import InputError
-from ..gb_models.solvent_model import SolventModel
 from ..pairs import nonbonded_pairs
 from .bonded import BondedTerms, bonded_names
 from .options import Options
-from .result import ALL_TERMS, BONDED_TERMS, PASS_TERMS, TERMS
-from .terms import DielectricCorrections, LennardJonesCorrections, Term, TermKernels
+from .result import ALL_TERMS, GROUPS, PASS_TERMS, TERMS
+from .terms import LennardJonesCorrections, Term
 
-# Names that stand for several terms.
-GROUPS = {"bonded": BONDED_TERMS, "nonbonded": TERMS[:4], "gb": ("gb_pair", "gb_self")}
+if TYPE_CHECKING:
+    from ..gb_models.solvent_model import SolventModel
+    from .terms import TermKernels
+
 GB_TERMS = ("gb_pair", "gb_self", "nonpolar")  # those that Born radii make
 
 
@@ -58,7 +60,11 @@ class TermSet:
         bonded = BondedTerms(atoms, one_four, model, behind)
         checked = _checked_terms(terms, atoms, ALL_TERMS)
         corrected = LennardJonesCorrections(atoms, options.cutoff) if "lennard_jones" in names else None
-        own = DielectricCorrections(atoms, model, names, options.cutoff) if model.gb_model.own_dielectrics else None
+        own: TermKernels | None = None
+        if model.gb_model.own_dielectrics:
+            from .terms import DielectricCorrections
+
+            own = DielectricCorrections(atoms, model, names, options.cutoff)
         term_kernels = (*(kernels for kernels in (bonded, corrected, own) if kernels), *checked)
         return cls(
             (*names, *(name for term in checked for name in term.names if name not in names)),

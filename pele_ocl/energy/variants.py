@@ -2,24 +2,46 @@
 
 from __future__ import annotations
 
-from ..common.variant import Variant
-from .blocks import Blocks
-from .layout import BlocksLayout, RowsLayout, SquaresLayout
-from .passes import AnyPasses
-from .rows import Rows
-from .squares import Squares
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-VARIANTS: dict[str, Variant[type[AnyPasses]]] = {
+from ..common.variant import Variant
+from .layout import BlocksLayout, RowsLayout, SquaresLayout
+
+if TYPE_CHECKING:
+    from .passes import AnyPasses
+
+
+def _rows() -> type[AnyPasses]:
+    from .rows import Rows
+
+    return Rows
+
+
+def _blocks() -> type[AnyPasses]:
+    from .blocks import Blocks
+
+    return Blocks
+
+
+def _squares() -> type[AnyPasses]:
+    from .squares import Squares
+
+    return Squares
+
+
+# `run` loads the class of a variant's launches, so that names and help cost no time.
+VARIANTS: dict[str, Variant[Callable[[], type[AnyPasses]]]] = {
     "rows": Variant(
-        "energy/pair_rows.cl", "pair_rows", "each atom sums its own row of pairs; for GPUs", Rows, made_for="GPU",
+        "energy/pair_rows.cl", "pair_rows", "each atom sums its own row of pairs; for GPUs", _rows, made_for="GPU",
         choices=RowsLayout.choices,
     ),
     "blocks": Variant(
-        "energy/pair_blocks.cl", "pair_blocks", "each pair once, blocks of two tiles in vectors; for CPUs", Blocks,
+        "energy/pair_blocks.cl", "pair_blocks", "each pair once, blocks of two tiles in vectors; for CPUs", _blocks,
         made_for="CPU", choices=BlocksLayout.choices,
     ),
     "squares": Variant(
-        "energy/squares/pair.cl", "pair_squares", "each pair once, by tile pairs in groups; for GPUs", Squares,
+        "energy/squares/pair.cl", "pair_squares", "each pair once, by tile pairs in groups; for GPUs", _squares,
         per_atom=False, made_for="GPU", choices=SquaresLayout.choices,
     ),
 }  # fmt: skip

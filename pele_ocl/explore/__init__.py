@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import TYPE_CHECKING
 
+from ..atoms.torsions import Flexible, flexible_ligand, flexible_residues
+from ..common.arguments import checked
 from ..common.modules import make_callable
 from ..common.variant import Progress
 from ..jobs.shards import Shard
@@ -25,7 +27,6 @@ from .rotamers import RotamerLibrary, read_side_file
 from .running import Paths, Watch, call_of
 from .side_chains import SideChainPredictor, SideChains, predict_side_chains
 from .spawning import Cluster, Clusters
-from .torsions import Flexible, flexible_ligand, flexible_residues
 from .walk import Move, Settings, Stage, Walk
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@checked
 def explore(
     control: str | PathLike[str],
     *,

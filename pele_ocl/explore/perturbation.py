@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats, Ints
+from ..atoms.torsions import Flexible, flexible_ligand, flexible_residues
 from ..common.arguments import choice, flag, number
 from ..common.errors import InputError
 from ..energy.terms import CenterRestraint, Term
 from .rigid import drawn_moves, random_directions
 from .screen import Screen
-from .torsions import Flexible, flexible_ligand, flexible_residues
 from .walk import Move, Stage, Walk
 
 CENTER = "ligand_center"  # name of the restraint

@@ -14,7 +14,7 @@ from ..atoms.chemistry import is_polymer
 from ..binding import Binding
 from ..binding.parts import Chosen
 from ..common.arguments import callback, choice, former_keywords, number, numbers, positions_of, whole_number
-from ..common.errors import InputError
+from ..common.errors import InputError, Suggests
 from ..common.variant import Progress
 from ..energy.terms import PositionalRestraint
 from ..ensemble import Ensemble
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from ..opencl.device import Device
 
 _BATCH_ATOMS = 1 << 19  # of complexes that are refined together
-_BACKBONE = ("N", "CA", "C", "P", "C3'", "C4'")  # atoms of polymers that are held
+BACKBONE = ("N", "CA", "C", "P", "C3'", "C4'")  # atoms of polymers that are held
 _HELD = "hold"  # name of the restraint
 _TURNED = 0.5  # A that an atom of a side chain moves, if it turned
 _BARE_SIGMA, _BARE_EPSILON = 1.06908, 0.0157  # A, kcal/mol: AMBER's type H
-_STEEP = 10.0  # kcal/mol/A^2: how firmly the first round holds, while clashes push
+STEEP = 10.0  # kcal/mol/A^2: how firmly the first round holds, while clashes push
 
 
-class Refiner:
+class Refiner(Suggests):
     """Refinement of poses of one ligand in one receptor, prepared once.
 
     The ligand and residues within `moving_radius` of the pose move; all else stays. If the pose clashes, side chains
@@ -49,6 +49,10 @@ class Refiner:
     model : SolventModel; precision, device : as in `energy`
 
     Raises InputError for parts that hold no atom, and as `energy` does.
+
+    >>> refiner = pele_ocl.Refiner(pele_ocl.read("data/structures/trialanine.pdb"), "resid 3", max_iterations=2)
+    >>> len(refiner.ligand)
+    11
     """
 
     @former_keywords(near="moving_radius", hold="restraint", free="free_radius")
@@ -87,12 +91,12 @@ class Refiner:
         held = np.zeros(len(self.atoms), bool)
         held[heavy(self.atoms, self.ligand)] = True
         labels = self.atoms.labels
-        backbone = np.isin(labels.names, _BACKBONE) & np.array([is_polymer(name) for name in labels.residue_names])
+        backbone = np.isin(labels.names, BACKBONE) & np.array([is_polymer(name) for name in labels.residue_names])
         held[self.receptor] = backbone[self.receptor]
         self._chains = side_chains_of(self.atoms) if side_chains else []
-        self._guarded = _guarded(self.atoms)
+        self._guarded = guarded(self.atoms)
         self._held, self._hold = held, float(restraint)
-        self._restraint = PositionalRestraint(_STEEP, atoms=held, flat=float(free_radius), name=_HELD)
+        self._restraint = PositionalRestraint(STEEP, atoms=held, flat=float(free_radius), name=_HELD)
 
     def __repr__(self) -> str:
         counts = f"{len(self.receptor):,} and {len(self.ligand):,} atoms"
@@ -153,7 +157,7 @@ class Refiner:
         """Refine complexes (m, n, 3) A together."""
         before, failed = self._measured(complexes, {})
         state = _State.of(complexes, failed)
-        rows = self._rows(self._guarded, state, complexes, _STEEP)
+        rows = self._rows(self._guarded, state, complexes, STEEP)
         turned = self._turn_side_chains(rows, [k for k in state.good if before.clashes[k] > 0])
         state.minimize(rows, self._limits)
         state.minimize(self._rows(self.atoms, state, complexes, self._hold), self._limits)
@@ -259,7 +263,7 @@ class _State:
                 self.converged[k] = result.converged
 
 
-def _guarded(atoms: Atoms) -> Atoms:
+def guarded(atoms: Atoms) -> Atoms:
     """Give atoms without Lennard-Jones energy the one of AMBER's amide hydrogen.
 
     Force fields leave hydroxyl hydrogens bare, and in a clash their charge would fall onto another atom.

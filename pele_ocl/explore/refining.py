@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Floats
 from ..common.arguments import callback, checked, choice, file_path, former_keywords, numbers
 from ..common.errors import FormatError, KeywordError
+from ..common.modules import takes, with_words
 from ..common.notes import heard_notes, note, with_notes
 from ..common.variant import Progress
 from ..formats import read_conformations
@@ -25,7 +26,7 @@ from ..jobs.outputs import expanded
 from ..jobs.provenance import Provenance
 from ..jobs.records import Record
 from ..jobs.running import run_with
-from ..jobs.sharing import Place
+from ..jobs.shards import Place
 from ..jobs.texts import counted, lines_of
 from ..minimize.result import UNIT, masked
 from ..minimize.running import described_by
@@ -37,6 +38,9 @@ from .poses import ranks_of
 from .refine_spec import REFINED, RefineSpec
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ..jobs.words import MoleculeWords
     from ..opencl.device import Device
 
 JOURNAL, TABLE, PAGE = "refine.jsonl", "refine.csv", "index.html"
@@ -53,6 +57,11 @@ class RefineBatch(Reported):
     provenance : facts that the table names; heard : notes that were told
 
     Arrays have NaN, or 0, for poses that failed.
+
+    >>> batch = pele_ocl.refine("data/structures/trialanine.pdb", ligand="resid 3", max_iterations=2)
+    >>> batch.score.shape, batch.ranks.tolist(), batch.positions.shape
+    ((1,), [1], (1, 33, 3))
+    >>> batch.save("refined")
     """
 
     records: Sequence[Record]
@@ -209,6 +218,7 @@ class RefineBatch(Reported):
 
 @former_keywords(near="moving_radius", hold="restraint", free="free_radius")
 @checked
+@takes("reading", "solvent")
 def refine(
     what: Atoms | Path_,
     poses: Path_ | Sequence[Path_] | Floats = (),
@@ -233,7 +243,7 @@ def refine(
     progress: Progress | None = None,
     reading: Reading | None = None,
     provenance: Provenance | None = None,
-    **words: Any,
+    **words: Unpack[MoleculeWords],
 ) -> RefineBatch:
     """Relax poses of a ligand, and the receptor near them, and rank them by binding energy and strain.
 
@@ -268,7 +278,7 @@ def refine(
     """
     choice("errors", errors, ("raise", "record"))
     callback("progress", progress)
-    solvent, reads = described_by("refine", words, model, reading, what)
+    solvent, reads = described_by(refine, words, model, reading, what)
     folder = None if output is None else file_path(output, "output")
     if folder is None and resume:
         raise KeywordError("`resume` needs the files of the earlier run; give `output`")
@@ -316,6 +326,9 @@ def refine(
                 "fell below the tolerance"
             )
     return replace(found, heard=tuple(heard))
+
+
+with_words(refine)
 
 
 def _refined(

@@ -7,9 +7,9 @@ from os import PathLike
 import numpy as np
 
 from ..atoms import Atoms, Ints
+from ..atoms.torsions import Flexible, Graph, SideChain, Torsion
 from ..common.errors import FormatError
 from ..common.textfiles import lines, whole
-from .torsions import Flexible, Graph, SideChain, Torsion
 
 # Degrees of the libraries that PELE has for a dihedral angle; others stand for the next finer one.
 RESOLUTIONS = 360 / np.array([2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34, 36, 72])

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats, Ints
 from ..atoms.names import residue_names
+from ..atoms.torsions import Graph
 from ..common.errors import InputError
-from .torsions import Graph
 
 # The last two atoms of each chi, by residue; the two before are those of the chi before, from N and CA on.
 CHI_ATOMS = {

@@ -21,8 +21,8 @@ from ..common.variant import Progress
 from ..forcefield.control import filled
 from ..formats import is_structure
 from ..jobs.launchers import LAUNCHED, device_of_rank, launched, shard_of_process
-from ..jobs.shards import Shard
-from ..jobs.sharing import Place, shared
+from ..jobs.shards import Place, Shard
+from ..jobs.sharing import shared
 from .control import read_simulation
 from .pages import pages_of, write_pages
 from .result import ExploreResult

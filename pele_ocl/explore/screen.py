@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ..atoms import Floats, Ints
 from ..atoms.bond_paths import exclusions
+from ..atoms.torsions import Flexible
 from .rigid import RigidMoves
-from .torsions import Flexible
 from .walk import Stage, Walk
 
 if TYPE_CHECKING:

@@ -52,14 +52,19 @@ def lookup(table: Mapping[Key, tuple[float, float]], template: str, atom: str) -
 
 def _read_text(path: Path, text: str) -> ObcTable:
     table: ObcTable = {}
+    known: dict[tuple[str, str], tuple[float, float]] = {}  # of thousands of rows there are some dozen values
     for line_number, line in enumerate(text.split("\n"), 1):
         fields = line.split()
         if not fields or fields[0].startswith("#"):
             continue
-        where = f"{path}:{line_number}"
         if len(fields) != 5:
-            raise FormatError(f"{where}: a row needs template, atom, type, radius and scale, not {len(fields)} fields")
-        table[fields[0].upper(), fields[1].replace("_", "")] = _checked(where, fields[3], fields[4])
+            fault = f"a row needs template, atom, type, radius and scale, not {len(fields)} fields"
+            raise FormatError(f"{path}:{line_number}: {fault}")
+        template, atom, _, *texts = fields
+        values = known.get((texts[0], texts[1]))
+        if values is None:
+            values = known[texts[0], texts[1]] = _checked(f"{path}:{line_number}", *texts)
+        table[template.upper(), atom.replace("_", "")] = values
     # PELE's generator appends a Z to names that end in one already: CAZZ is CAZ.
     doubled = {(name[:-1], atom): row for (name, atom), row in table.items() if name.endswith("ZZ")}
     return {**doubled, **table}

@@ -8,29 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..common.modules import lazy_names
-from .maps import read_extra_maps, read_map, require_map_suffix, write_map
-from .points import POINT_SUFFIXES, read_points
-from .registry import (
-    MAPS,
-    STRUCTURES,
-    Details,
-    MapFormat,
-    StructureFormat,
-    is_pdb,
-    is_structure,
-    structure_format,
-    structure_suffix,
-)
-from .structures import (
-    brings_parameters,
-    is_topology,
-    model_numbers,
-    read_conformations,
-    read_structure,
-    read_structure_or_atoms,
-    read_topology,
-)
-from .tables import JsonText, check_target, guarded, require_table_suffix, unguarded, write_table
 
 if TYPE_CHECKING:  # the same names as below, for checkers and editors
     from .amber import place
@@ -45,10 +22,33 @@ if TYPE_CHECKING:  # the same names as below, for checkers and editors
         write_conformations,
     )
     from .hdf5 import SparseFile
+    from .maps import read_extra_maps, read_map, require_map_suffix, write_map
     from .maps.pictures import draw_slices, require_png
     from .pdb_writing import Ion, write_pdb_with_ions
+    from .points import POINT_SUFFIXES, read_points
     from .pqr import read_pqr
     from .pqr_writing import write_pqr
+    from .registry import (
+        MAPS,
+        STRUCTURES,
+        Details,
+        MapFormat,
+        StructureFormat,
+        is_pdb,
+        is_structure,
+        structure_format,
+        structure_suffix,
+    )
+    from .structures import (
+        brings_parameters,
+        is_topology,
+        model_numbers,
+        read_conformations,
+        read_structure,
+        read_structure_or_atoms,
+        read_topology,
+    )
+    from .tables import JsonText, check_target, guarded, require_table_suffix, unguarded, write_table
 
 __all__ = [
     "CONFORMATION_FORMATS",
@@ -111,5 +111,12 @@ if not TYPE_CHECKING:  # names by the file that has them; others than in __all__
             "pdb_writing": "Ion write_pdb_with_ions",
             "pqr": "read_pqr",
             "pqr_writing": "write_pqr",
+            "maps": "read_extra_maps read_map require_map_suffix write_map",
+            "points": "POINT_SUFFIXES read_points",
+            "registry": "MAPS STRUCTURES Details MapFormat "
+            "StructureFormat is_pdb is_structure structure_format structure_suffix",
+            "structures": "brings_parameters is_topology model_numbers "
+            "read_conformations read_structure read_structure_or_atoms read_topology",
+            "tables": "JsonText check_target guarded require_table_suffix unguarded write_table",
         },
     )

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from ..common.inputfile import InputFile, open_regular, read_file
 from ..common.textfiles import number, plain_bytes
-from ..contract import cells_of, usable_cells
-from .amber.netcdf import HDF5, MAGICS, opened_coordinates, read_frames
 from .registry import is_structure, structure_format
 
 Floats = NDArray[np.float64]
@@ -35,6 +33,8 @@ def read_cell(path: str | PathLike[str], frame: int = 0) -> Floats | None:
         cell = structure_format(path).cell
         found = None if cell is None else cell(data)
     else:
+        from .amber.netcdf import HDF5, MAGICS, opened_coordinates, read_frames
+
         with _opened(path) as stream:
             magic = stream.read(len(HDF5))
             if magic == HDF5:
@@ -60,6 +60,8 @@ def _of_texts(texts: list[bytes]) -> Floats:
     if len(values) != 6 or any(value is None for value in values):
         return np.full((3, 3), np.nan)
     six = np.array(values, np.float64)
+    from ..contract import cells_of
+
     found: Floats = cells_of(six[:3], six[3:])[0]
     return found
 
@@ -99,6 +101,8 @@ def gro_cell(data: bytes) -> Floats | None:
     if len(values) not in (3, 9) or any(value is None for value in values):
         return None
     xx, yy, zz, xy, xz, yx, yz, zx, zy = [*(_NM * value for value in values if value is not None), *[0.0] * 6][:9]
+    from ..contract import usable_cells
+
     found: Floats = usable_cells([[xx, xy, xz], [yx, yy, yz], [zx, zy, zz]])[0]
     return found
 
@@ -121,6 +125,8 @@ def _restart_cell(data: bytes) -> Floats | None:
 
 
 def _opened(path: str | PathLike[str]) -> BinaryIO:
+    from .amber.netcdf import HDF5, MAGICS
+
     if isinstance(path, InputFile):
         return io.BytesIO(plain_bytes(path))
     file = Path(path)

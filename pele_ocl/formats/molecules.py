@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -51,6 +52,20 @@ class SdfRecord:
 
     line: int
     lines: tuple[str, ...]
+
+    @property
+    def data(self) -> dict[str, str]:
+        """Texts behind the molecule, by the name in their head `> <NAME>`."""
+        found, name = dict[str, list[str]](), ""
+        for line in self.lines:
+            if head := re.match(r">[^<]*<(.*)>", line):
+                name = head[1]
+                found[name] = []
+            elif name and line.strip():
+                found[name].append(line)
+            else:
+                name = ""
+        return {name: "\n".join(lines) for name, lines in found.items()}
 
     def molecule(self) -> Molecule:
         """Read the molecule, V2000 or V3000. Raises FormatError, which begins with what is wrong."""

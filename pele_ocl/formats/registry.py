@@ -16,16 +16,18 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
 
-from ..atoms import Atoms, Floats, Structure, Topology
+from ..atoms import Atoms, Floats, Structure
 from ..common.errors import FormatError
 from ..common.inputfile import InputFile, open_regular
 from ..common.paths import file_path
 from ..common.textfiles import BZIP2_MAGIC, GZIP_MAGIC
 from ..common.variant import Progress
-from ..grid import Map
 
 if TYPE_CHECKING:
     import gemmi
+
+    from ..atoms import Topology
+    from ..grid import Map
 
 # Suffix in lower case -> module and the name of the format in it. `.gz` and `.bz2` behind a suffix of a structure are
 # understood.

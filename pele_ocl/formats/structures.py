@@ -9,16 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..atoms import Atoms, Floats, Structure, Topology, correspondence
+from ..atoms import Atoms, Floats, Structure
 from ..common.arguments import file_path, instance
 from ..common.errors import FormatError, InputError
 from ..common.inputfile import read_file
-from ..contract import impossible_bonds, made_whole, of_order, whole_structure
+from ..contract import impossible_bonds, of_order, whole_structure
 from .cells import read_cell
 from .registry import STRUCTURES, is_structure, refuse_other_format, structure_format, structure_suffix
+
+if TYPE_CHECKING:
+    from ..atoms import Topology
 
 Paths = Sequence[str | PathLike[str]]
 
@@ -103,6 +107,8 @@ def read_conformations(
             positions[place] = whole_structure(replace(first, positions=positions[place]), cell).positions
     if atoms is None:
         return numbers, positions
+    from ..atoms import correspondence
+
     n_atoms = len(instance("atoms", atoms, Atoms, "Atoms")), len(first.labels)
     try:
         same = correspondence(atoms.labels, first.labels, str(path), n_atoms=n_atoms)
@@ -156,6 +162,8 @@ def _placed(topology: Topology, coordinates: str | PathLike[str] | Floats, model
         from .amber import place
 
         return _ordered(_whole(place(topology, coordinates, model), coordinates, model), str(coordinates))
+    from ..atoms import correspondence
+
     found = structure_format(coordinates).read(read_file(coordinates), model)
     own, n_atoms = topology.parameters.labels, (len(topology), len(found.positions))
     try:
@@ -183,4 +191,6 @@ def _whole(atoms: Atoms, coordinates: str | PathLike[str], model: int | None) ->
     """Make the molecules of atoms whole that the faces of the coordinates' cell cut."""
     if not len(impossible_bonds(atoms)):
         return atoms
+    from ..contract import made_whole
+
     return made_whole(atoms, read_cell(coordinates, (model or 1) - 1))

@@ -7,9 +7,8 @@ included by cl/physics/gb_radius.clh. An example is docs/extend/gb-model.md.
 from __future__ import annotations
 
 from .elements import GBN, GBN2, GBN2_NUCLEIC
-from .model import GBModel
+from .model import GBModel, Spheres
 from .necks import Necks
-from .spheres import Spheres
 
 __all__ = [
     "GB_MODELS",

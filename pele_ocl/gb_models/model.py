@@ -9,8 +9,23 @@ import numpy as np
 from ..atoms import Atoms, Floats
 from .elements import Elements, is_nucleic, symbols_of
 from .necks import Necks
-from .spheres import Spheres
-from .surface import sgb_figures
+
+
+@dataclass(frozen=True, eq=False)
+class Spheres:
+    """Radii of n atoms and what else a GB model has of each.
+
+    radii, rho : (n,) A, intrinsic and offset radii
+    scaled : (n,) A, radii with which the atoms descreen others; below 0 where a model lets them screen
+    constants : (n, 4) alpha, beta, gamma and the offset (A) of each atom's radius function; None where all have one
+    necks : of pairs; None where the model has none
+    """
+
+    radii: Floats
+    rho: Floats
+    scaled: Floats
+    constants: Floats | None = None
+    necks: Necks | None = None
 
 
 @dataclass(frozen=True)
@@ -132,6 +147,8 @@ class GBModel:
             radii = np.ones(n) if atoms.gb_radii is None else np.maximum(atoms.gb_radii, 1.0)
             return Spheres(radii, radii, np.zeros(n))
         if self.of_surface:
+            from .surface import sgb_figures
+
             return Spheres(sgb_figures(atoms, self.name)[:, 0], np.ones(n), np.zeros(n))
         assert atoms.gb_radii is not None
         rho = atoms.gb_radii - offset

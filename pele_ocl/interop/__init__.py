@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from ..common.modules import lazy_names
 from ..forcefield.openmm.system import from_openmm
-from .mdanalysis import from_mdanalysis
-from .parmed import from_parmed
-from .rdkit import from_rdkit
+
+if TYPE_CHECKING:  # the same names as below, for checkers and editors
+    from .mdanalysis import from_mdanalysis
+    from .parmed import from_parmed
+    from .rdkit import from_rdkit
 
 __all__ = ["from_mdanalysis", "from_openmm", "from_parmed", "from_rdkit"]
+
+if not TYPE_CHECKING:  # names by the file that has them
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "mdanalysis": "from_mdanalysis",
+            "parmed": "from_parmed",
+            "rdkit": "from_rdkit",
+        },
+    )

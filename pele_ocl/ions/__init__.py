@@ -9,14 +9,14 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..atoms import Atoms, require_atoms
 from ..common import arguments
 from ..common.errors import InputError, KeywordError
-from ..common.modules import make_callable
+from ..common.modules import make_callable, takes
 from ..common.notes import heard_notes, note
 from ..common.variant import PRECISIONS, Progress
 from ..common.writing import replacing
@@ -36,6 +36,9 @@ from .result import IonsResult, require_pdb
 from .species import SPECIES, Species
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ..jobs.words import ReadingOptions
     from ..opencl.device import Device
 
 __all__ = ["SPECIES", "IonsResult", "Requests", "Species", "ions", "place_ions"]
@@ -48,6 +51,7 @@ CLOSE = 1e-3  # A; points closer to an atom get the potential of this distance
 
 
 @arguments.checked
+@takes("reading")
 def ions(
     what: Atoms | str | PathLike[str],
     output: str | PathLike[str] | None = None,
@@ -70,7 +74,7 @@ def ions(
     progress: Progress | None = None,
     reading: Reading | None = None,
     call: Call | None = None,
-    **read: Any,
+    **read: Unpack[ReadingOptions],
 ) -> IonsResult:
     """Put ions around a molecule, one by one at the lowest energy in the potential of all before it.
 
@@ -151,6 +155,7 @@ def _why_none(result: IonsResult, neutralize: bool, concentration: float | None)
     return "all counts are 0"
 
 
+@arguments.checked
 def place_ions(
     atoms: Atoms,
     ions: Requests,
@@ -192,6 +197,11 @@ def place_ions(
 
     Returns an IonsResult. Raises InputError if there is no room for all ions, or for values that do not fit. Raises
     DeviceError if the device cannot do it.
+
+    >>> atoms = pele_ocl.read("data/structures/hexapeptide.pdb")
+    >>> placed = pele_ocl.place_ions(atoms, {"NA": 2}, spacing=2.0)
+    >>> placed.positions.shape
+    (2, 3)
     """
     # OpenCL is loaded when it is first needed: reading files and the command's help do without.
     from ..opencl.device import get_device

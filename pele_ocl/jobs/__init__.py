@@ -13,17 +13,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..common.modules import lazy_names, present
-from ..reading import Reading
 
 if TYPE_CHECKING:  # the same names as below, for checkers and editors
+    from ..reading import Reading as Reading
     from .journal import Journal as Journal
     from .journal import merged as merged
     from .journal import read_journal as read_journal
     from .records import SCHEMA as SCHEMA
     from .records import Record as Record
     from .running import run as run
+    from .shards import Place as Place
     from .shards import Shard as Shard
-    from .sharing import Place as Place
     from .sharing import shared as shared
     from .spec import Spec as Spec
     from .spec import StructureSpec as StructureSpec
@@ -52,9 +52,9 @@ if not TYPE_CHECKING:  # names by the file that has them; others than in __all__
             "journal": "Journal merged read_journal",
             "records": "Record SCHEMA",
             "running": "run",
-            "shards": "Shard",
-            "sharing": "Place shared",
-            "spec": "Spec StructureSpec",
+            "shards": "Place Shard",
+            "sharing": "shared",
+            "spec": "Reading Spec StructureSpec",
         },
     )
 

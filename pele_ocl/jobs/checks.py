@@ -20,7 +20,7 @@ class Checks:
     """
 
     def __init__(self, name: object, strict: bool = False, heard: bool = True) -> None:
-        self.name, self.strict, self.findings, self._heard = str(name), strict, list[Finding](), heard
+        self.name, self.strict, self.findings, self._heard = str(name) or "the atoms", strict, list[Finding](), heard
 
     def add(self, *findings: Finding) -> None:
         """Tell further findings on stderr. Raises InputError for one that is refused; if strict, or noted."""

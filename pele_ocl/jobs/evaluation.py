@@ -8,23 +8,24 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import index
 from os import PathLike
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
 from ..atoms import Atoms, Floats
-from ..common.inputfile import InputFile, read_file
+from ..common.inputfile import InputFile, NoFile, read_file
 from ..common.notes import with_notes
-from ..formats import require_table_suffix, write_table
 from ..gb_models.solvent_model import SolventModel
 from ..reading import Models, MoleculeRead, Reading, require_lennard_jones
-from ..report import Column, Report
-from ..results import TermResult
+from ..results import TermBatch, TermResult
 from .checks import Checks
 from .facts import facts_of_plan, notes_of
-from .records import Record, entries
+from .records import Kind, Record, entries
 from .spec import StructurePath, StructureSpec
 from .texts import UNIT
+
+if TYPE_CHECKING:
+    from ..report import Report
 
 R = TypeVar("R", bound=TermResult)
 Progress = Callable[[float], None]
@@ -40,6 +41,7 @@ class Evaluation(Generic[R]):
     failed : why models failed, by their place from 0
     seconds : of each step; findings : as JSON has them
     spec : what was computed; heard : notes that were told meanwhile
+    kind : "conformation" if no models of a file were computed, but conformations of Atoms
     """
 
     molecule: MoleculeRead
@@ -49,6 +51,7 @@ class Evaluation(Generic[R]):
     findings: list[dict[str, object]]
     spec: EvaluationSpec[R] | None = None
     heard: tuple[str, ...] = ()
+    kind: Kind = "model"
 
     @property
     def numbers(self) -> list[int]:
@@ -92,6 +95,8 @@ class Evaluation(Generic[R]):
 
     def table(self) -> Report:
         """Return a row for each model: its energies, kcal/mol, or why it failed."""
+        from ..report import Column, Report
+
         rows = [(number, of) for number, of in self.rows()] if self.numbers else [(1, self.first)]
         names = list(self.first.energy) if self.first.terms.names else []
         columns: dict[str, Any] = {"model": np.array([number for number, _ in rows])}
@@ -112,6 +117,8 @@ class Evaluation(Generic[R]):
 
         Raises FormatError for another suffix, or a file that cannot be written.
         """
+        from ..formats import require_table_suffix, write_table
+
         require_table_suffix(path)
         write_table(path, *self._spec.table_of(self, call, str(path).lower().endswith(".h5")))
 
@@ -137,7 +144,7 @@ class Evaluation(Generic[R]):
     def rows(self) -> Iterator[tuple[int, R | str]]:
         """Give the number of each model, with its result or the reason of its failure."""
         for place, (number, result) in enumerate(zip(self.molecule.numbers, self.results, strict=True)):
-            yield number, self.failed[place] if result is None else result
+            yield number, self.failed[place] if result is None or place in self.failed else result
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,6 +188,10 @@ class EvaluationSpec(StructureSpec, Generic[R]):
         """Settings of the results of frames that their plan does not have."""
         return {}
 
+    def terms_of_frames(self, plan: Any) -> Sequence[str] | None:
+        """Terms of the energies of frames, as a text names the solvent by them; None for all."""
+        return None
+
     @property
     def has_residues_of_frames(self) -> bool:
         """True if means of the energies of residues are wanted."""
@@ -193,6 +204,22 @@ class EvaluationSpec(StructureSpec, Generic[R]):
     @abstractmethod
     def text_of(self, found: Evaluation[R], verbose: bool, total: float) -> str:
         """Describe a result for people; total : seconds of all"""
+
+    def of_result(self, result: R | TermBatch[R]) -> Evaluation[R]:
+        """Make the record and the files of a result of Atoms, or of a batch of their conformations."""
+        molecule, results, failed = MoleculeRead(NoFile(), result.atoms), list[R](), dict[int, str]()
+        if isinstance(result, TermBatch):
+            results, failed = list(result), dict(result.errors)
+            molecule = replace(
+                molecule, numbers=list(range(len(result))), conformations=result.positions, failed=failed
+            )
+        else:
+            results = [result]
+        findings = getattr(result, "findings", ())
+        return Evaluation(
+            molecule, results, failed, result.seconds, [of.as_json() for of in findings], self,
+            tuple(of.text for of in findings), "conformation",
+        )  # fmt: skip
 
     def molecule(self, source: InputFile) -> MoleculeRead:
         """Read the structure of a file, or its models, with the radii of the solvent. Raises PeleError."""
@@ -219,7 +246,7 @@ class EvaluationSpec(StructureSpec, Generic[R]):
             results = self.facts_of_model(first)
         else:
             rows = ((number, of if isinstance(of, str) else self.facts_of_model(of)) for number, of in found.rows())
-            results = entries("model", rows)
+            results = entries(found.kind, rows)
         return {
             **facts_of_plan(first),
             **self.facts_of_molecule(first),

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..atoms import Atoms
 from ..common.arguments import described
 from ..common.errors import InputError
-from ..common.inputfile import InputFile
-from ..report import Report
-from .journal import make_folder
+from ..common.inputfile import InputFile, NoFile
 from .records import SCHEMA
 from .texts import Computation, software
+
+if TYPE_CHECKING:
+    from ..report import Report
 
 # Facts of the call that a structure's results are from, such as its command line.
 Call: TypeAlias = Callable[[Path], Mapping[str, Any]]
@@ -50,8 +51,7 @@ def origin_of(
     A trajectory that was not read whole has no SHA-256.
     """
     return {
-        "input": str(source),
-        "input_sha256": source.sha256,
+        **({} if isinstance(source, NoFile) else {"input": str(source), "input_sha256": source.sha256}),
         **({} if coordinates is None else {"coordinates": str(coordinates)}),
         **({"coordinates_sha256": coordinates.sha256} if isinstance(coordinates, InputFile) else {}),
         **({"software": software()} if call is None else call),
@@ -107,5 +107,8 @@ class Provenance:
 
     def save(self, table: Report, path: Path) -> None:
         """Write a table with the facts of the call before its own."""
+        from ..report import Report
+        from .journal import make_folder
+
         make_folder(path.parent)
         Report(table.title, table.columns, {**self.of_call(), **table.facts}).save(path)

@@ -13,7 +13,7 @@ from ..common.notes import one_line
 SCHEMA = 2  # the version of the records' shape: docs/records.md
 MORE = "journal"  # of a journal's line: what belongs to no record
 _OWN = ("schema", "structure", "sha256", MORE)  # keys that belong to no result
-Kind = Literal["model", "frame"]
+Kind = Literal["model", "frame", "conformation"]
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,11 @@ class Record:
     code : word by which programs know the reason; docs/records.md
     more : what a journal keeps beside the record, of files that were written, say
     cause : the error, where this process met it
+
+    >>> spec = pele_ocl.SolventSpec()
+    >>> record = next(pele_ocl.jobs.run(spec, ["data/structures/trialanine.pdb", "gone.pdb"]))
+    >>> record.failed, record["n_atoms"], record.path.name
+    (False, 33, 'trialanine.pdb')
     """
 
     structure: str
@@ -101,7 +106,7 @@ class Record:
 
 
 def entries(kind: Kind, results: Iterable[tuple[int, Mapping[str, Any] | str]]) -> dict[str, Any]:
-    """Give the part of a record about models or frames: an entry each, and how many there are.
+    """Give the part of a record about models, frames or conformations: an entry each, and how many there are.
 
     results : the number of each, with its result, or with the reason why it has none
     """

@@ -1,15 +1,15 @@
-"""Equal parts of a work for programs that know nothing of each other: jobs of a SLURM array, say."""
+"""How a work is divided and where it is computed: by processes, by a Dask cluster, in shards of a SLURM array."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from ..common.arguments import text
-from ..common.errors import FormatError, InputError
+from ..common.errors import FormatError, InputError, KeywordError
 
 S = TypeVar("S", bound="Sequence[object]")
 
@@ -52,6 +52,69 @@ class Shard:
     def path(self, output: Path) -> Path:
         """Name the file of its results: energies.h5 becomes energies.3of10.h5."""
         return output.with_name(f"{output.stem}.{self.number}of{self.count}{output.suffix}")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Place of a computation: this process, processes of this machine, or a Dask cluster.
+
+    workers : processes of this machine to start; scheduler : the address of a Dask scheduler, or its file
+    device : the choice for each worker, as PELE_OCL_DEVICE has it
+    """
+
+    workers: int | None = None
+    scheduler: str | None = None
+    device: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.workers is not None and self.scheduler is not None:
+            raise KeywordError("choose one of `workers` and `scheduler`")
+        if self.workers is not None and (not isinstance(self.workers, int) or self.workers < 1):
+            raise InputError(f"workers is {self.workers!r}; a number from 1 on is needed")
+
+    @property
+    def is_remote(self) -> bool:
+        """True if other processes compute."""
+        return self.workers is not None or self.scheduler is not None
+
+
+HERE = Place()
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a computation runs, and what it writes.
+
+    output : file of the results; resume : True to go on with what an interrupted run left
+    workers : processes of this machine; scheduler : of a Dask cluster; shard : "K/N", the part of the work to do
+    device : of a process that computes; progress : called with the share done, 0 to 1
+    call : facts of the program and the call, for files; by default the program and its version
+    keep : False for a trajectory's statistics alone
+    """
+
+    output: Path | None = None
+    resume: bool = False
+    workers: int | None = None
+    scheduler: str | None = None
+    shard: Shard | None = None
+    device: str | None = None
+    progress: Callable[[float], None] | None = None
+    call: Mapping[str, object] | None = None
+    keep: bool = True
+
+    def __post_init__(self) -> None:
+        Place(self.workers, self.scheduler)  # which refuses both together
+
+    @property
+    def place(self) -> Place:
+        """Place of the computation."""
+        return Place(self.workers, self.scheduler, self.device)
+
+    def refuse_sharing(self, reason: str) -> None:
+        """Raise InputError if the work is to be shared; reason : why there is none to share"""
+        for name in ("workers", "scheduler", "shard"):
+            if getattr(self, name) is not None:
+                raise KeywordError(f"`{name}` shares the work on several structures, or on frames; {reason}")
 
 
 def require_all(facts: Mapping[Path, Mapping[str, object]]) -> list[Path]:

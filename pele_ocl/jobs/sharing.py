@@ -11,9 +11,10 @@ from functools import partial
 from secrets import token_hex
 from typing import Any, Generic, Protocol, TypeVar
 
-from ..common.errors import InputError, KeywordError
+from ..common.errors import InputError
 from ..common.notes import Note, collected_notes, note, warnings_as_notes
 from ..formats.tables import flat_texts
+from .shards import HERE, Place
 from .tasks import WorkersDiedError, in_order, on_each_worker
 from .workers import connected
 
@@ -30,33 +31,6 @@ class Work(Protocol[ItemIn, ResultOut]):
     def compute(self, item: ItemIn, /) -> ResultOut: ...
 
     def facts(self) -> Facts: ...
-
-
-@dataclass(frozen=True)
-class Place:
-    """Place of a computation: this process, processes of this machine, or a Dask cluster.
-
-    workers : processes of this machine to start; scheduler : the address of a Dask scheduler, or its file
-    device : the choice for each worker, as PELE_OCL_DEVICE has it
-    """
-
-    workers: int | None = None
-    scheduler: str | None = None
-    device: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.workers is not None and self.scheduler is not None:
-            raise KeywordError("choose one of `workers` and `scheduler`")
-        if self.workers is not None and (not isinstance(self.workers, int) or self.workers < 1):
-            raise InputError(f"workers is {self.workers!r}; a number from 1 on is needed")
-
-    @property
-    def is_remote(self) -> bool:
-        """True if other processes compute."""
-        return self.workers is not None or self.scheduler is not None
-
-
-HERE = Place()
 
 
 @dataclass(frozen=True)

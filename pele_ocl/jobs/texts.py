@@ -9,12 +9,12 @@ import numpy as np
 
 from ..atoms import Atoms, Floats, Labels
 from ..atoms.selection import Composition
+from ..common.inputfile import InputFile
 from ..common.installation import installed_version
 from ..common.notes import one_line
 from ..gb_models import GB_MODELS
 from ..gb_models.radii_of_models import radii_words
 from ..gb_models.solvent_model import SolventModel
-from ..report import text_table
 from ..units import COULOMB_KCAL_A
 from .facts import Energies, area_facts, settings
 
@@ -66,8 +66,9 @@ def counted(n: int, what: str) -> str:
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
-def headline(name: str, atoms: Atoms) -> str:
-    """Describe a molecule in one line; name : of its file"""
+def headline(source: InputFile | str | None, atoms: Atoms) -> str:
+    """Describe a molecule in one line; source : its file, or the name of it"""
+    name = source or "" if isinstance(source, str | None) else source.path.name
     parts = [counted(len(atoms), "atom")]
     if atoms.labels is not None:
         composition = Composition.of(atoms.labels)
@@ -251,12 +252,16 @@ def residue_table(
         columns = [values.tolist() for values in terms.values()]
         for name, *row in zip(names, *columns, strict=True):
             lines.append((*([str(number)] if number is not None else []), name, *(f"{value:.3f}" for value in row)))
+    from ..report import text_table
+
     align = (">" if heads[0] == "model" else "") + "<" + ">" * (len(heads) - heads.index("residue") - 1)
     return f"Energy of residues, {what}{UNIT}\n" + text_table(heads, lines, align)
 
 
 def model_lines(models: Sequence[Model], about: str = f"Energy of models, {UNIT}") -> list[str]:
     """Count the models, and make a table of their energies or of why they failed; about : the table's head"""
+    from ..report import text_table
+
     names = _terms(models)
     heads = "model", *(term.replace("_", " ") for term in names)
     cells = [(str(number), *("" if isinstance(of, str) else f"{of[name]:.3f}" for name in names))
@@ -267,12 +272,17 @@ def model_lines(models: Sequence[Model], about: str = f"Energy of models, {UNIT}
     return [counted(len(models), "model"), "", about, *lines]
 
 
-def model_columns(models: Sequence[Model], unit: str = UNIT) -> tuple[dict[str, Any], dict[str, str]]:
-    """Make a table with a row for each model, NaN and a reason for one that failed, and its units."""
+def model_columns(
+    models: Sequence[Model], unit: str = UNIT, kind: str = "model"
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Make a table with a row for each model, NaN and a reason for one that failed, and its units.
+
+    kind : name of the column of their numbers
+    """
     terms = {
         name: np.array([np.nan if isinstance(of, str) else of[name] for _, of in models]) for name in _terms(models)
     }
-    columns = {"model": np.array([number for number, _ in models]), **terms, "error": reasons(models)}
+    columns = {kind: np.array([number for number, _ in models]), **terms, "error": reasons(models)}
     return columns, dict.fromkeys(terms, unit)
 
 

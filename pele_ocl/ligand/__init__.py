@@ -1,11 +1,28 @@
 """Small molecules: their graphs out of SDF, mol2 and SMILES, and their parameters by AmberTools' programs."""
 
-from .files import is_ligand_file, read_sdf
-from .molecule import ELEMENTS, Hydrogens, Ligand, count_molecules, read_ligands
-from .residues import LigandTemplate, LigandTemplates
-from .settings import ATOM_TYPES, CHARGES, HYDROGENS
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..common.modules import lazy_names
+
+if TYPE_CHECKING:  # the same names as below, for checkers and editors
+    from .files import is_ligand_file, read_sdf
+    from .molecule import (
+        ELEMENTS,
+        Ligand,
+        Maker,
+        count_molecules,
+        is_molecule_file,
+        ligand_makers,
+        read_ligands,
+    )
+    from .parametrisers import Parametriser, check_choice, parametriser_of
+    from .residues import LigandTemplate, LigandTemplates
+    from .settings import ADDED_HYDROGENS, ATOM_TYPES, CHARGES, HYDROGENS, Hydrogens
 
 __all__ = [
+    "ADDED_HYDROGENS",
     "ATOM_TYPES",
     "CHARGES",
     "ELEMENTS",
@@ -14,8 +31,26 @@ __all__ = [
     "Ligand",
     "LigandTemplate",
     "LigandTemplates",
+    "Maker",
+    "Parametriser",
+    "check_choice",
     "count_molecules",
     "is_ligand_file",
+    "is_molecule_file",
+    "ligand_makers",
+    "parametriser_of",
     "read_ligands",
     "read_sdf",
 ]
+
+if not TYPE_CHECKING:  # names by the file that has them
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "files": "is_ligand_file read_sdf",
+            "molecule": "ELEMENTS Ligand Maker count_molecules is_molecule_file ligand_makers read_ligands",
+            "parametrisers": "Parametriser check_choice parametriser_of",
+            "residues": "LigandTemplate LigandTemplates",
+            "settings": "ADDED_HYDROGENS ATOM_TYPES CHARGES HYDROGENS Hydrogens",
+        },
+    )

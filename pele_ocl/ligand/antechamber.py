@@ -14,18 +14,26 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..atoms import Floats
+from ..atoms import Atoms, Floats
 from ..common.errors import InputError, ParameterError
 from ..common.extras import extra
+from .settings import ATOM_TYPES
+from .settings import CHARGES as METHODS
 
 if TYPE_CHECKING:
     from rdkit.Chem import Mol
+
+    from .parametrisers import Molecule
+
+KEEPS = True
+CHARGES: Mapping[str, str] = METHODS
 
 PROGRAMS = ("antechamber", "parmchk2", "tleap")
 _DATE = re.compile(rb"DATE = \d\d/\d\d/\d\d +\d\d:\d\d:\d\d")  # of a topology, which equal ones should not have
@@ -36,15 +44,34 @@ _INSTALL = (
 )
 
 
-def topology_of(
-    molecule: Mol, charge: int, source: str, forcefield: str, charges: str, limit: float | None = None
-) -> bytes:
-    """Topology (prmtop) of a molecule with all hydrogens and a conformer, its atoms in the molecule's order.
+def knows(forcefield: str) -> bool:
+    """Tell if this is GAFF or GAFF2."""
+    return forcefield in ATOM_TYPES
 
-    charge : the sum of the formal charges, e; source : for messages; others as of Ligand.parametrize
+
+def check(forcefield: str, charges: str) -> None:
+    """Raise InputError for ABCG2 charges with GAFF."""
+    if charges == "abcg2" and forcefield != "gaff2":
+        raise InputError("ABCG2 charges were made for GAFF2; choose forcefield='gaff2', or other charges")
+
+
+def atoms_of(ligand: Molecule, forcefield: str) -> Atoms:
+    """Raise NotImplementedError: what the programs compute is kept as a topology."""
+    raise NotImplementedError
+
+
+def told(forcefield: str, charges: str, topology: bytes) -> tuple[str, str]:
+    """Words for people."""
+    return forcefield.upper(), "Gasteiger's charges by RDKit" if is_by_rdkit(topology) else CHARGES[charges]
+
+
+def topology_of(ligand: Molecule, forcefield: str, charges: str, limit: float | None = None) -> bytes:
+    """Topology (prmtop) of a ligand, its atoms in its order; parameters as of Ligand.parametrize.
 
     Raises InputError if a program is not installed, ParameterError where one finds no parameters.
     """
+    molecule: Mol = ligand.molecule
+    charge, source = ligand.charge, ligand.source
     for name in PROGRAMS:
         program(name)
     chem: Any = extra("rdkit.Chem", "a small molecule")
@@ -132,15 +159,9 @@ def _refuse_guesses(path: Path, source: str) -> None:
 def _run(name: str, words: list[str], folder: Path, source: str, until: float | None) -> None:
     """Run a program in a folder. Raises ParameterError with what it said where it fails, or takes too long."""
     left = None if until is None else max(until - time.monotonic(), 0.01)
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     path = Path(program(name))
-    libraries = path.resolve().parent.parent / "lib" / "ambertools"
-    if libraries.is_dir():  # of the wheel, which tells its programs nothing
-        environment.setdefault("AMBERHOME", str(libraries))
-        own = str(libraries / "lib")
-        environment["LD_LIBRARY_PATH"] = ":".join(filter(None, (own, os.environ.get("LD_LIBRARY_PATH"))))
     with subprocess.Popen(
-        [str(path), *words], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        [str(path), *words], cwd=folder, env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True,
     ) as process:  # fmt: skip
         try:
@@ -154,6 +175,17 @@ def _run(name: str, words: list[str], folder: Path, source: str, until: float | 
     expected = {"antechamber": "out.mol2", "parmchk2": "out.frcmod", "tleap": "out.prmtop"}[name]
     if process.returncode or not (folder / expected).is_file():
         raise ParameterError(f"{source}: {name} gives no parameters: {_reason(said, folder)}")
+
+
+def environment() -> dict[str, str]:
+    """Environment that AmberTools' programs run in: those of the wheel are told where its data and libraries are."""
+    found = {**os.environ, "OMP_NUM_THREADS": "1"}
+    libraries = Path(program(PROGRAMS[0])).resolve().parent.parent / "lib" / "ambertools"
+    if libraries.is_dir():  # of the wheel, which tells its programs nothing
+        found.setdefault("AMBERHOME", str(libraries))
+        own = str(libraries / "lib")
+        found["LD_LIBRARY_PATH"] = ":".join(filter(None, (own, os.environ.get("LD_LIBRARY_PATH"))))
+    return found
 
 
 def _kill(process: subprocess.Popen[str]) -> None:

@@ -5,9 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from filelock import FileLock
+
 VARIABLE = "PELE_OCL_LIGANDS"
+LOCKS = ".locks"  # folder of the locks
 _FORMAT = "1"  # of what is kept; another one finds no older file
 
 
@@ -25,6 +30,26 @@ def entry(*depends_on: str) -> Path:
     """File of a topology that depends on these texts alone."""
     key = "\n".join((_FORMAT, *depends_on))
     return folder() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.prmtop"
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """A block that one process at a time is in, of those that make the same entry; the others wait.
+
+    The lock is the operating system's, which a process that dies gives back. A folder that cannot be written to has
+    none.
+    """
+    try:
+        (path.parent / LOCKS).mkdir(parents=True, exist_ok=True)
+        lock = FileLock(path.parent / LOCKS / f"{path.stem}.lock")
+        lock.acquire()
+    except (OSError, NotImplementedError):
+        yield
+        return
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def keep(path: Path, topology: bytes) -> None:

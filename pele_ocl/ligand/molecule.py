@@ -3,42 +3,52 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import gemmi
 import numpy as np
 
-from ..atoms import Atoms, Floats, Ints, Labels, given_default_radii
-from ..atoms.chemistry import counted_names
+from ..atoms import Atoms, Floats, Ints, Labels, Structure, given_default_radii
+from ..atoms.chemistry import counted_names, is_polymer, is_water
+from ..atoms.graphs import Indices
 from ..common import arguments
 from ..common.errors import FormatError, InputError, ParameterError, PeleError
 from ..common.extras import extra
 from ..common.inputfile import InputFile, read_file
 from ..common.notes import Note
+from ..common.textfiles import number as number_in
 from ..common.textfiles import plain_bytes, quoted
 from ..formats.molecules import SdfRecord, sdf_records
-from ..formats.structures import read_topology
-from . import antechamber, cache
-from .settings import ATOM_TYPES, CHARGES, HYDROGENS
+from ..formats.structures import model_numbers, read_structure, read_topology
+from . import antechamber, cache, docked
+from .completion import ADDED, completed, graph_of, match, parents_of, parsed_smiles, template_of
+from .mol2 import mol_of_mol2
+from .parametrisers import Parametriser, check_choice, parametriser_of
+from .protonation import at_ph
+from .settings import CHARGES, HYDROGENS, Hydrogens
 
 if TYPE_CHECKING:
     from rdkit.Chem import Mol
 
 ELEMENTS = ("H", "C", "N", "O", "F", "P", "S", "Cl", "Br", "I")  # which GAFF has parameters for
-SUFFIXES = (".sdf", ".mol", ".mol2", ".smi")
-Hydrogens = Literal["given", "add"]
+MOLECULES = (".sdf", ".mol", ".mol2", ".smi", ".pdbqt", ".dlg")  # suffixes of files of molecules
+SUFFIXES = (*MOLECULES, ".pdb", ".ent", ".cif", ".mmcif")  # and of structures, with a template
 _SYMBOLS = {gemmi.Element(k).name for k in range(1, 119)}
 _PURPOSE = "a molecule without parameters"
 # Lengths of bonds as parts of the sum of the covalent radii, outside which positions are a drawing or wrong.
 _SHORTEST, _LONGEST = 0.6, 1.35
+MOST_ATOMS = 400  # of a ligand, beyond which parameters by analogy are no longer meant
 _RADII = "openmm-obc"  # GB radii where nobody chose, as of the built-in force field
-_AS_SDF = "give the molecule as an SDF file, which has formal charges"
+_ATOM_NAME = "_TriposAtomName"  # property of an atom that its file names
+_PARTIAL_CHARGE = "_TriposPartialCharge"
+_CHARGES_IN_SDF = "atom.dprop.PartialCharge"  # as RDKit and OpenFF write them
+_RESIDUE = "_pele_ocl_residue"  # property of a molecule that was a residue of a structure
 _NAME = re.compile(r"[A-Za-z0-9]{1,3}")
 
 
@@ -51,6 +61,7 @@ class Ligand:
     residue_name : three letters or digits, for files that need one
     source : where it was read, for messages
     notes : sentences about what was added or changed
+    properties : texts that the file has of it, by name: data of an SDF file, `docking_score` of a docked pose
 
     Atoms have the order of the file; hydrogens that were added come last.
 
@@ -66,6 +77,7 @@ class Ligand:
     residue_name: str = "LIG"
     source: str = "the molecule"
     notes: tuple[str, ...] = field(default=())
+    properties: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         chem = extra("rdkit.Chem", _PURPOSE)
@@ -76,15 +88,20 @@ class Ligand:
 
     @classmethod
     def read(
-        cls, path: str | PathLike[str], number: int = 1, *, hydrogens: Hydrogens = "given", residue_name: str = "LIG"
-    ) -> Ligand:
-        """Read a molecule of an SDF (V2000, V3000), mol2 or SMILES file.
+        cls, path: str | PathLike[str], number: int = 1, *, hydrogens: Hydrogens = "given", residue_name: str = "",
+        template: str | None = None, ph: float | None = None,
+    ) -> Ligand:  # fmt: skip
+        """Read a molecule of a file.
 
-        path : .sdf, .mol, .mol2 or .smi, also with .gz
+        path : SDF (.sdf, .mol; V2000, V3000), mol2, SMILES (.smi), poses of Vina and AutoDock-GPU (.pdbqt, .dlg) with
+            Meeko's remarks, or a PDB or mmCIF file with a `template`, also with .gz
         number : of the molecule in the file, from 1
         hydrogens : "given", the file has them all; "add" adds what the valences lack, as notes say. Formal charges stay
-            as they are
-        residue_name : of the residue that the molecule becomes
+            as they are. Poses and residues of a template get what their SMILES has
+        residue_name : of the residue that the molecule becomes; by default that of the file's residue, or LIG
+        template : SMILES, or code of the PDB's components (`ccd:BEN`), of molecules whose file has no bond orders; a
+            PDB or mmCIF file's molecules are its residues that have the template's atoms and bonds
+        ph : protonate by the usual pKa of groups, and add hydrogens; formal charges are then not the file's
 
         Raises FormatError for a file that cannot be read, and InputError, which names the molecule and the atom, for
         one that no force field of small molecules describes: fragments, radicals, other elements, drawings in two
@@ -92,28 +109,50 @@ class Ligand:
         """
         arguments.whole_number("number", number, least=1)
         count = 0
-        for count, found in enumerate(_records(read_file(path), hydrogens, residue_name), 1):
+        for count, make in enumerate(_records(read_file(path), Ways(hydrogens, residue_name, template, ph)), 1):
             if count == number:
-                return found()
+                return make()
         raise FormatError(f"{path}: has no molecule {number:,}; it has {count:,}")
 
     @classmethod
-    def from_smiles(cls, smiles: str, name: str = "", *, residue_name: str = "LIG") -> Ligand:
+    def from_smiles(
+        cls, smiles: str, name: str = "", *, residue_name: str = "LIG", ph: float | None = None
+    ) -> Ligand:  # fmt: skip
         """Make a molecule of a SMILES, with positions by RDKit's distance geometry (ETKDG) and MMFF94.
 
-        Charges and protonation are those of the SMILES. The same SMILES always gives the same positions.
+        Charges and protonation are those of the SMILES, or with `ph` as of `read`. The same SMILES always gives the
+        same positions.
 
         Raises InputError for a text that is no SMILES, and for molecules that cannot be embedded.
         """
         chem = extra("rdkit.Chem", "a SMILES")
         text = arguments.text("smiles", smiles).strip()
-        with _quiet_rdkit():
-            molecule = chem.MolFromSmiles(text) if text else None
+        molecule = parsed_smiles(text) if text else None
         if molecule is None:
-            raise InputError(f"{smiles!r} is no SMILES that RDKit can read")
-        source = f"the SMILES {text}"
-        _check_graph(chem.AddHs(molecule), source)
-        return cls(embedded(molecule, source), name, residue_name, source)
+            raise InputError(f"{quoted(smiles)} is no SMILES that RDKit can read")
+        source, notes = f"the SMILES {text}", list[str]()
+        if ph is not None:
+            molecule, notes = _protonated(molecule, ph, source)
+        whole = chem.AddHs(molecule)
+        _check_graph(whole, source)
+        if whole.GetNumAtoms() > MOST_ATOMS:
+            raise InputError(f"{source}: has {whole.GetNumAtoms():,} atoms; a ligand has {MOST_ATOMS} at most")
+        return cls(embedded(molecule, source), name, residue_name or "LIG", source, tuple(notes))
+
+    @classmethod
+    def from_template(cls, template: str, source: InputFile | None = None, *, ph: float | None = None) -> Ligand:
+        """Make the molecule of a SMILES or a code of the PDB's components (`ccd:BEN`), with positions as of a SMILES.
+
+        source : an mmCIF file that may describe the component; ph : as of `read`
+
+        Raises InputError for a text that is neither.
+        """
+        molecule, notes = template_of(template, source), list[str]()
+        named = f"the template {template}"
+        if ph is not None:
+            molecule, notes = _protonated(molecule, ph, named)
+        _check_graph(extra("rdkit.Chem", _PURPOSE).AddHs(molecule), named)
+        return cls(embedded(molecule, named), "", "LIG", named, tuple(notes))
 
     def __len__(self) -> int:
         return int(self.molecule.GetNumAtoms())
@@ -194,8 +233,9 @@ class Ligand:
     def labels(self) -> Labels:
         """Names of the atoms in one residue: those of a file that names them, else element and number (C1, C2, H1)."""
         n = len(self)
-        names = [atom.GetProp("_TriposAtomName") if atom.HasProp("_TriposAtomName") else "" for atom in
-                 self.molecule.GetAtoms()]  # fmt: skip
+        names = [atom.GetProp(_ATOM_NAME) if atom.HasProp(_ATOM_NAME) else "" for atom in self.molecule.GetAtoms()]
+        if self.molecule.HasProp(_RESIDUE):  # whose hydrogens are named anew
+            names = _with_hydrogens_named(names, self.elements)
         if not all(names) or len(set(names)) < n or max(map(len, names)) > 4:
             names = counted_names(self.elements)
         blank = np.full(n, "")
@@ -206,47 +246,85 @@ class Ligand:
         )  # fmt: skip
 
     def parametrize(self, forcefield: str = "gaff2", charges: str = "gas", *, limit: float | None = None) -> Atoms:
-        """Give every atom parameters of a general force field by AmberTools' antechamber, parmchk2 and tleap.
+        """Give every atom parameters of a general force field, or of a file.
 
-        forcefield : "gaff2" or "gaff"
-        charges : "gas", Gasteiger's; "bcc", AM1-BCC; "abcg2", ABCG2 (with gaff2 alone)
+        forcefield : "gaff2" or "gaff", by AmberTools' antechamber, parmchk2 and tleap; one of OpenFF, "openff-2.2.1"
+            say, by its toolkit; or a file with the molecule's parameters: .xml of OpenMM, .prmtop, a PELE template
+        charges : "gas", Gasteiger's; "bcc", AM1-BCC; "abcg2", ABCG2 (with gaff2 alone); "file", those of the molecule's
+            own file, mol2 or SDF (atom.dprop.PartialCharge). A file with parameters has its own
         limit : seconds after which it is given up, by default none; AM1-BCC of 70 atoms takes ten minutes
 
         Parameters are kept on disk by graph, force field, charges and the version of the programs, so a molecule is
-        computed once, whatever the order and the positions of its atoms. Charges of AM1-BCC and ABCG2 are computed for
-        one conformer that RDKit makes of the graph.
+        computed once, whatever the order and the positions of its atoms, and by one process, for which others wait.
+        Charges of AM1-BCC and ABCG2 are computed for one conformer that RDKit makes of the graph.
 
         Raises InputError if the programs are not installed, ParameterError if they have no parameters for the molecule.
         """
-        arguments.choice("forcefield", forcefield, ATOM_TYPES)
-        arguments.choice("charges", charges, CHARGES)
-        if charges == "abcg2" and forcefield != "gaff2":
-            raise InputError("ABCG2 charges were made for GAFF2; choose forcefield='gaff2', or other charges")
+        check_choice(forcefield, charges)
         if limit is not None:
             arguments.number("limit", limit, "seconds", above=0)
-        order = self.canonical_order
-        kept = cache.entry(self.smiles, forcefield, charges, antechamber.version())
-        try:
-            topology = kept.read_bytes()
-            found = _placed(topology, self.positions[order])
-        except (OSError, FormatError, InputError):  # not there, or damaged
-            molecule = self._computed_molecule(charges)
-            topology = antechamber.topology_of(molecule, self.charge, self.source, forcefield, charges, limit)
-            found = _placed(topology, self.positions[order])
-            cache.keep(kept, topology)
-        atoms = found[np.argsort(order)]
+        by = parametriser_of(forcefield)
+        if by.KEEPS:
+            computed = "gas" if charges == "file" else charges
+            atoms, topology = self._kept(by, forcefield, computed, limit)
+        else:
+            atoms, topology = by.atoms_of(self, forcefield), b""
+        words, how = by.told(forcefield, charges, topology)
+        if charges == "file" and by.KEEPS:
+            atoms, how = _recharged(atoms, self._file_charges()), CHARGES["file"]
         total = float(atoms.charges.sum())
         if abs(total - self.charge) > antechamber.LOST:
             raise ParameterError(
                 f"{self.source}: the charges of {forcefield} add up to {total:+.3f} e, not {self.charge:+d}"
             )
-        how = "Gasteiger's charges by RDKit" if antechamber.is_by_rdkit(topology) else CHARGES[charges]
-        notes = (
-            *self.notes,
-            Note(f"{self.source}: parameters of {forcefield.upper()} with {how}", code="ligand_parameters"),
-        )
+        notes = (*self.notes, Note(f"{self.source}: parameters of {words} with {how}", code="ligand_parameters"))
         named = replace(atoms, labels=self.labels, notes=notes, forcefield=f"{forcefield}, {how}")
-        return given_default_radii(named, _RADII)
+        return given_default_radii(named, _RADII) if by.KEEPS else named
+
+    def _kept(self, by: Parametriser, forcefield: str, charges: str, limit: float | None) -> tuple[Atoms, bytes]:
+        """Take parameters that are kept, or compute and keep them; the atoms in this order, and the topology."""
+        order = self.canonical_order
+        kept = cache.entry(self.smiles, forcefield, charges, by.version())
+
+        def read() -> tuple[Atoms, bytes] | None:
+            try:
+                topology = kept.read_bytes()
+                return _placed(topology, self.positions[order])[np.argsort(order)], topology
+            except (OSError, FormatError, InputError):  # not there, or damaged
+                return None
+
+        found = read()
+        if found is not None:
+            return found
+        with cache.held(kept):
+            found = read()  # by another process, meanwhile
+            if found is None:
+                molecule = replace(self, molecule=self._computed_molecule(charges))
+                topology = by.topology_of(molecule, forcefield, charges, limit)
+                found = _placed(topology, self.positions[order])[np.argsort(order)], topology
+                cache.keep(kept, topology)
+        return found
+
+    def _file_charges(self) -> Floats:
+        """Partial charges that the molecule's file has, (n,) e. Raises InputError where it has none."""
+        atoms = list(self.molecule.GetAtoms())
+        if all(atom.HasProp(_PARTIAL_CHARGE) for atom in atoms):
+            texts = [atom.GetProp(_PARTIAL_CHARGE) for atom in atoms]
+        else:
+            texts = self.properties.get(_CHARGES_IN_SDF, "").split()
+        values = [number_in(text) for text in texts]
+        if len(values) != len(atoms) or any(value is None for value in values):
+            raise InputError(
+                f"{self.source}: its file has no partial charges of all atoms (mol2, or {_CHARGES_IN_SDF} in SDF); "
+                "choose other charges"
+            )
+        found = np.array([value for value in values if value is not None])
+        lost = self.charge - float(found.sum())
+        if abs(lost) > 10 * antechamber.LOST:
+            raise ParameterError(
+                f"{self.source}: the charges of its file add up to {found.sum():+.3f} e, not {self.charge:+d}"
+            )
+        return found + lost / len(found)
 
     def _computed_molecule(self, charges: str) -> Mol:
         """Molecule in canonical order, for charges that depend on it with the conformer that follows from its graph."""
@@ -266,23 +344,59 @@ class Ligand:
             return own
 
 
+def _recharged(atoms: Atoms, charges: Floats) -> Atoms:
+    """Give atoms other charges, and their 1-4 pairs products of these, scaled as before."""
+    assert atoms.bonded is not None
+    table = atoms.bonded.one_four
+    i, j = table.atoms.T.reshape(2, -1)
+    figures = table.parameters.copy()
+    figures[:, 0] = atoms.one_four[0] * charges[i] * charges[j]
+    bonded = replace(atoms.bonded, one_four=replace(table, parameters=figures))
+    return replace(atoms, charges=charges, bonded=bonded)
+
+
+def _with_hydrogens_named(names: list[str], elements: tuple[str, ...]) -> list[str]:
+    """Name hydrogens without names H1, H2 ..., past those that are there."""
+    free = (name for k in range(1, 1000) if (name := f"H{k}") not in set(names))
+    return [name or (next(free) if element == "H" else "") for name, element in zip(names, elements, strict=True)]
+
+
 def _placed(topology: bytes, positions: Floats) -> Atoms:
     return read_topology(InputFile(Path("ligand.prmtop"), topology)).with_positions(positions)
 
 
+@dataclass(frozen=True)
+class Ways:
+    """How molecules of a file are made: parameters of `Ligand.read`. Raises InputError for what they cannot be."""
+
+    hydrogens: Hydrogens = "given"
+    residue_name: str = ""
+    template: str | None = None
+    ph: float | None = None
+
+    def __post_init__(self) -> None:
+        arguments.choice("hydrogens", self.hydrogens, HYDROGENS)
+        if self.ph is not None:
+            arguments.number("ph", self.ph, "a pH of 0 to 14", least=0, most=14)
+        if self.template is not None:
+            arguments.text("template", self.template)
+
+
+@arguments.checked
 def read_ligands(
-    path: str | PathLike[str], *, hydrogens: Hydrogens = "given", residue_name: str = "LIG",
-    failed: dict[int, str] | None = None,
+    path: str | PathLike[str], *, hydrogens: Hydrogens = "given", residue_name: str = "",
+    failed: dict[int, str] | None = None, template: str | None = None, ph: float | None = None,
 ) -> list[Ligand]:  # fmt: skip
-    """Read all molecules of an SDF, mol2 or SMILES file; parameters as of `Ligand.read`.
+    """Read all molecules of a file; parameters as of `Ligand.read`.
 
     failed : takes why molecules cannot be used, by number from 1; they are left out of the list then. By default the
         first failure is an error
     """
     ligands = []
-    for number, found in enumerate(_records(read_file(path), hydrogens, residue_name), 1):
+    ways = Ways(hydrogens, residue_name, template, ph)
+    for number, make in enumerate(_records(read_file(path), ways), 1):
         try:
-            ligands.append(found())
+            ligands.append(make())
         except PeleError as error:
             if failed is None:
                 raise
@@ -292,9 +406,9 @@ def read_ligands(
     return ligands
 
 
-def count_molecules(path: str | PathLike[str]) -> int:
-    """Count the molecules of an SDF, mol2 or SMILES file, also those that cannot be read."""
-    return sum(1 for _ in _records(read_file(path), "given", "LIG"))
+def count_molecules(path: str | PathLike[str], template: str | None = None) -> int:
+    """Count the molecules of a file, also those that cannot be read; template : as of `Ligand.read`"""
+    return sum(1 for _ in _records(read_file(path), Ways(template=template)))
 
 
 def embedded(molecule: Mol, source: str) -> Mol:
@@ -314,62 +428,170 @@ def embedded(molecule: Mol, source: str) -> Mol:
     return whole
 
 
-def _records(file: InputFile, hydrogens: Hydrogens, residue_name: str) -> Iterator[Callable[[], Ligand]]:
-    """Yield a function for each molecule of a file, which makes it or says why not."""
-    arguments.choice("hydrogens", hydrogens, HYDROGENS)
-    suffix = Path(str(file).removesuffix(".gz").removesuffix(".bz2")).suffix.lower()
+@dataclass(frozen=True)
+class Maker:
+    """A molecule of a file that is not made yet: calling it gives the Ligand, or raises why there is none.
+
+    title : its name in the file, "" where it has none
+    """
+
+    title: str
+    make: Callable[[], Ligand]
+
+    def __call__(self) -> Ligand:
+        return self.make()
+
+
+# Of a molecule: its line or what names it in the file, its title, and the function that makes it.
+_Found = tuple[int | str, str, Callable[[Ways], "Mol | Ligand"]]
+
+
+def is_molecule_file(path: str | PathLike[str]) -> bool:
+    """Tell if a path has a suffix of files that Ligands are read from."""
+    return _suffix_of(str(path)) in SUFFIXES
+
+
+def ligand_makers(
+    path: str | PathLike[str], *, hydrogens: Hydrogens = "given", residue_name: str = "", template: str | None = None,
+    ph: float | None = None,
+) -> Iterator[Maker]:  # fmt: skip
+    """Yield the molecules of a file, to be made one by one; parameters as of `Ligand.read`."""
+    return _records(read_file(path), Ways(hydrogens, residue_name, template, ph))
+
+
+def _suffix_of(path: str) -> str:
+    return Path(path.removesuffix(".gz").removesuffix(".bz2")).suffix.lower()
+
+
+def _records(file: InputFile, ways: Ways) -> Iterator[Maker]:
+    """Yield each molecule of a file."""
+    suffix = _suffix_of(str(file))
     if suffix not in SUFFIXES:
         raise FormatError(f"{file}: is no file of small molecules; these are {', '.join(SUFFIXES)}")
-    for number, (line, mol) in enumerate(_READERS[suffix](file), 1):
-        where = f"{file}:{line}" if line > 1 else str(file)
+    for place, (line, title, mol) in enumerate(_READERS[suffix](file, ways), 1):
+        where = str(file) if line == 1 else f"{file}:{line}" if isinstance(line, int) else f"{file}, {line}"
 
-        def made(mol: Callable[[str], Mol | Ligand] = mol, where: str = where, number: int = number) -> Ligand:
+        def made(mol: Callable[[Ways], Mol | Ligand] = mol, where: str = where, place: int = place) -> Ligand:
             try:
                 with _quiet_rdkit():
-                    found = mol(residue_name)
+                    found = mol(ways)
             except FormatError as error:
-                raise FormatError(f"{where}: molecule {number:,} cannot be read: {error}") from None
-            except InputError as error:  # of a SMILES
+                raise FormatError(f"{where}: molecule {place:,} cannot be read: {error}") from None
+            except InputError as error:  # of a SMILES, or a template
                 raise InputError(f"{where}: {error}") from None
             if isinstance(found, Ligand):
                 return replace(found, source=where)
-            return _of_file(found, where, number, hydrogens, residue_name)
+            return _of_file(found, where, place, ways)
 
-        yield made
-
-
-_Reader = Callable[[InputFile], Iterator[tuple[int, Callable[[str], "Mol | Ligand"]]]]
+        yield Maker(title, made)
 
 
-def _of_sdf(file: InputFile) -> Iterator[tuple[int, Callable[[str], Mol | Ligand]]]:
+_Reader = Callable[[InputFile, Ways], Iterator[_Found]]
+
+
+def _of_sdf(file: InputFile, _: Ways) -> Iterator[_Found]:
     """Yield the first line of each molecule of an SDF file, and a function that makes RDKit's Mol of it."""
     for record in sdf_records(file):
-        yield record.line, partial(_mol_of, record)
+        yield record.line, record.lines[0].strip(), partial(_mol_of, record)
 
 
-def _of_mol2(file: InputFile) -> Iterator[tuple[int, Callable[[str], Mol | Ligand]]]:
+def _of_mol2(file: InputFile, _: Ways) -> Iterator[_Found]:
     lines = plain_bytes(file).decode("utf-8", "replace").splitlines()
     starts = [k for k, line in enumerate(lines) if line.startswith("@<TRIPOS>MOLECULE")]
     for a, b in zip(starts, [*starts[1:], len(lines)], strict=True):
-        yield a + 1, partial(_mol_of_mol2, "\n".join([*lines[a:b], ""]))
+        title = lines[a + 1].strip() if a + 1 < b else ""
+        yield a + 1, title, partial(_mol_of_mol2, "\n".join([*lines[a:b], ""]))
 
 
-def _of_smiles(file: InputFile) -> Iterator[tuple[int, Callable[[str], Mol | Ligand]]]:
+def _mol_of_mol2(block: str, _: Ways) -> Mol:
+    return mol_of_mol2(block)
+
+
+def _of_smiles(file: InputFile, _: Ways) -> Iterator[_Found]:
     for k, line in enumerate(plain_bytes(file).decode("utf-8", "replace").splitlines(), 1):
         words = line.split(None, 1)
         if words and not line.startswith("#"):
             name = words[1].strip() if len(words) > 1 else ""
-            yield k, partial(_of_words, words[0], name)
+            yield k, name, partial(_of_words, words[0], name)
 
 
-_READERS: dict[str, _Reader] = {".sdf": _of_sdf, ".mol": _of_sdf, ".mol2": _of_mol2, ".smi": _of_smiles}
+def _of_poses(file: InputFile, _: Ways, is_dlg: bool = False) -> Iterator[_Found]:
+    """Yield the poses of a PDBQT or DLG file."""
+    for pose in docked.poses(file, is_dlg):
+        yield pose.line, pose.name, partial(_of_pose, pose)
 
 
-def _of_words(smiles: str, name: str, residue_name: str) -> Ligand:
-    return Ligand.from_smiles(smiles, name, residue_name=residue_name)
+def _of_residues(file: InputFile, ways: Ways) -> Iterator[_Found]:
+    """Yield the residues of a structure, of each model, that have the atoms and bonds of a template."""
+    if ways.template is None:
+        raise InputError(
+            f"{file}: has no bond orders; give the molecule's SMILES, or its code among the PDB's components, as "
+            "`template`, or an SDF file"
+        )
+    template = template_of(ways.template, file)
+    graph, numbers, nearest = graph_of(template), model_numbers(file), dict[str, str]()
+    count = 0
+    for number in numbers:
+        structure = read_structure(file, number)
+        labels, starts = structure.labels, structure.labels.residue_starts
+        for residue, start in enumerate(starts.tolist()):
+            name = str(labels.residue_names[start])
+            own = np.flatnonzero(labels.residue_index == labels.residue_index[start])
+            heavy = own[labels.elements[own] != "H"]
+            if is_water(name) or (is_polymer(name) and len(heavy) != len(graph)) or len(heavy) < 2:
+                continue
+            order, why = match(graph, labels.elements[heavy].tolist(), structure.positions[heavy])
+            if order is None:
+                if not is_polymer(name):
+                    nearest.setdefault(name, why)
+                continue
+            count += 1
+            text = f"{labels.residues[residue]}" + (f", model {number}" if len(numbers) > 1 else "")
+            hydrogens = own[labels.elements[own] == "H"]
+            yield text, text, partial(_of_residue, template, structure, heavy, hydrogens, order)
+    if not count:
+        told = "; ".join(f"{name}: {why}" for name, why in list(nearest.items())[:3])
+        raise InputError(f"{file}: no residue is the molecule of the template" + (f": {told}" if told else ""))
 
 
-def _mol_of(record: SdfRecord, _: str) -> Mol:
+_READERS: dict[str, _Reader] = {
+    ".sdf": _of_sdf, ".mol": _of_sdf, ".mol2": _of_mol2, ".smi": _of_smiles, ".pdbqt": _of_poses,
+    ".dlg": partial(_of_poses, is_dlg=True),
+    **dict.fromkeys((".pdb", ".ent", ".cif", ".mmcif"), _of_residues),
+}  # fmt: skip
+
+
+def _of_words(smiles: str, name: str, ways: Ways) -> Ligand:
+    return Ligand.from_smiles(smiles, name, residue_name=ways.residue_name, ph=ways.ph)
+
+
+def _of_pose(pose: docked.Pose, ways: Ways) -> Mol:
+    """Make the molecule of a docked pose, with the hydrogens of its SMILES."""
+    found = pose.molecule(None if ways.template is None else template_of(ways.template))
+    found.SetProp("_Name", pose.name)
+    if pose.score:
+        found.SetProp(docked.SCORE, pose.score)
+    return found
+
+
+def _of_residue(
+    template: Mol, structure: Structure, heavy: Indices, hydrogens: Indices, order: Indices, _: Ways
+) -> Mol:  # fmt: skip
+    """Make the molecule of a residue: the template's bonds and hydrogens at the residue's positions, with its names."""
+    chem: Any = extra("rdkit.Chem", _PURPOSE)
+    places, labels = structure.positions[heavy], structure.labels
+    back = np.argsort(order)
+    parents = [int(back[k]) for k in parents_of(places, structure.positions[hydrogens])]
+    whole = completed(template, places[order], list(zip(parents, structure.positions[hydrogens], strict=True)))
+    found: Mol = chem.RenumberAtoms(whole, [*back.tolist(), *range(len(order), whole.GetNumAtoms())])
+    for atom, name in zip(found.GetAtoms(), labels.names[heavy].tolist(), strict=False):
+        atom.SetProp(_ATOM_NAME, name)
+    found.SetProp("_Name", str(labels.residue_names[heavy[0]]))
+    found.SetProp(_RESIDUE, str(labels.residue_names[heavy[0]]))
+    return found
+
+
+def _mol_of(record: SdfRecord, _: Ways) -> Mol:
     """Make RDKit's Mol of what a file says: elements, charges, bonds and positions. Raises FormatError."""
     molecule = record.molecule()
     chem: Any = extra("rdkit.Chem", "a file of small molecules")
@@ -403,44 +625,13 @@ def _mol_of(record: SdfRecord, _: str) -> Mol:
     made.AddConformer(conformer)
     found: Mol = made.GetMol()
     found.SetProp("_Name", molecule.name)
+    for name, text in record.data.items():
+        if name.strip() and not name.startswith("_"):
+            found.SetProp(name, text)
     return found
 
 
-def _mol_of_mol2(block: str, _: str) -> Mol:
-    chem: Any = extra("rdkit.Chem", "a file of small molecules")
-    found: Mol | None = chem.MolFromMol2Block(block, removeHs=False, sanitize=False)
-    if found is None or not found.GetNumAtoms():
-        raise FormatError("RDKit cannot read it as Tripos' mol2")
-    _check_charge(found)
-    return found
-
-
-def _check_charge(molecule: Mol) -> None:
-    """Raise FormatError where the formal charges that RDKit gives Tripos' types and bonds cannot be right.
-
-    A mol2 file has no formal charges. Its partial ones tell their sum; without these, the types of oxygens and
-    nitrogens must have the double bonds that they name.
-    """
-    atoms = list(molecule.GetAtoms())
-    total = sum(atom.GetFormalCharge() for atom in atoms)
-    partial = [
-        float(atom.GetProp("_TriposPartialCharge") or 0) for atom in atoms if atom.HasProp("_TriposPartialCharge")
-    ]
-    if any(partial):
-        if abs(sum(partial) - total) > 0.5:
-            raise FormatError(
-                f"its partial charges add up to {sum(partial):+.2f} e, and its types and bonds to {total:+d}; {_AS_SDF}"
-            )
-        return
-    for atom in atoms:
-        kind = atom.GetProp("_TriposAtomType") if atom.HasProp("_TriposAtomType") else ""
-        if kind in ("O.2", "N.2") and all(bond.GetBondTypeAsDouble() == 1 for bond in atom.GetBonds()):
-            raise FormatError(f"atom {atom.GetIdx() + 1} is of the type {kind} and has no double bond; {_AS_SDF}")
-        if kind in ("N.2", "C.2") and sum(bond.GetBondTypeAsDouble() == 2 for bond in atom.GetBonds()) > 1:
-            raise FormatError(f"atom {atom.GetIdx() + 1} is of the type {kind} and has two double bonds; {_AS_SDF}")
-
-
-def _of_file(molecule: Mol, where: str, number: int, hydrogens: Hydrogens, residue_name: str) -> Ligand:
+def _of_file(molecule: Mol, where: str, number: int, ways: Ways) -> Ligand:
     """Make a Ligand of the molecule of a record."""
     chem: Any = extra("rdkit.Chem", "a file of small molecules")
     with _quiet_rdkit():
@@ -449,27 +640,54 @@ def _of_file(molecule: Mol, where: str, number: int, hydrogens: Hydrogens, resid
         except ValueError as error:
             raise InputError(f"{where}: molecule {number:,} is chemically impossible: {_tidy(str(error))}") from None
         name = molecule.GetProp("_Name").strip() if molecule.HasProp("_Name") else ""
-        source = f"{where} ({name})" if name else where
+        source = f"{where} ({name})" if name and name not in where else where
+        if molecule.GetNumAtoms() > MOST_ATOMS:
+            raise InputError(f"{source}: has {molecule.GetNumAtoms():,} atoms; a ligand has {MOST_ATOMS} at most")
         if not molecule.GetNumConformers() or not np.any(molecule.GetConformer().GetPositions()):
             raise InputError(f"{source}: has no positions; give a file with positions in three dimensions, or SMILES")
-        notes: tuple[str, ...] = ()
+        notes: list[str] = []
+        if ways.ph is not None:
+            _check_lengths(molecule, source)
+            molecule, notes = _protonated(molecule, ways.ph, source)
+        elif molecule.HasProp(ADDED):
+            text = f"{source}: {molecule.GetProp(ADDED)} hydrogens were added, as its SMILES or template has them"
+            notes = [Note(text, code="hydrogens_added")]
         lacking = sum(atom.GetTotalNumHs() for atom in molecule.GetAtoms())
-        if lacking and hydrogens == "given":
+        if lacking and ways.hydrogens == "given" and ways.ph is None:
             raise InputError(
                 f"{source}: lacks {lacking:,} hydrogens; give the molecule with all of them and its formal charges, or "
-                "have them added, if these charges are right (`ligand_hydrogens='add'`)"
+                "have them added, if these charges are right (`hydrogens='add'`; beside a structure "
+                "`ligand_hydrogens='add'`)"
             )
-        if lacking:
+        if lacking and ways.ph is None:
             _check_lengths(molecule, source)
             molecule = chem.AddHs(molecule, addCoords=True)
-            notes = (
+            notes.append(
                 Note(
                     f"{source}: {lacking:,} hydrogens were added; formal charges are the file's", code="hydrogens_added"
-                ),
+                )
             )
         _check_graph(molecule, source)
         chem.AssignStereochemistryFrom3D(molecule)
-    return Ligand(molecule, name, residue_name, source, notes)
+        own = molecule.GetPropsAsDict(False, False)
+    residue = ways.residue_name or (molecule.GetProp(_RESIDUE) if molecule.HasProp(_RESIDUE) else "")
+    properties = {str(key): str(value) for key, value in own.items() if not str(key).startswith("_")}
+    fitting = residue if _NAME.fullmatch(residue) or ways.residue_name else "LIG"
+    return Ligand(molecule, name, fitting, source, tuple(notes), properties)
+
+
+def _protonated(molecule: Mol, ph: float, source: str) -> tuple[Mol, list[str]]:
+    """Protonate a molecule by its groups; hydrogens are added where it has positions. Raises InputError."""
+    chem: Any = extra("rdkit.Chem", _PURPOSE)
+    arguments.number("ph", ph, "a pH of 0 to 14", least=0, most=14)
+    _check_elements(molecule, source)
+    with _quiet_rdkit():
+        heavy, groups = at_ph(chem.RemoveAllHs(molecule), ph)
+        found = chem.AddHs(heavy, addCoords=True) if heavy.GetNumConformers() else heavy
+    charge = sum(atom.GetFormalCharge() for atom in found.GetAtoms())
+    told = f", with {', '.join(dict.fromkeys(groups))} charged" if groups else ""
+    text = f"{source}: protonated at pH {ph:g} by usual pKa of its groups: charge {charge:+d}{told}"
+    return found, [Note(text, code="protonated")]
 
 
 def _check(molecule: Mol, source: str) -> None:
@@ -483,15 +701,21 @@ def _check(molecule: Mol, source: str) -> None:
     _check_lengths(molecule, source)
 
 
-def _check_graph(molecule: Mol, source: str) -> None:
-    from rdkit import Chem
-
+def _check_elements(molecule: Mol, source: str) -> None:
+    """Raise InputError for atoms of other elements."""
     for atom in molecule.GetAtoms():
         if atom.GetSymbol() not in ELEMENTS:
             raise InputError(
                 f"{source}: atom {atom.GetIdx() + 1} is {atom.GetSymbol()}, for which GAFF has no parameters; "
                 f"its elements are {', '.join(ELEMENTS)}"
             )
+
+
+def _check_graph(molecule: Mol, source: str) -> None:
+    from rdkit import Chem
+
+    _check_elements(molecule, source)
+    for atom in molecule.GetAtoms():
         if atom.GetNumRadicalElectrons():
             raise InputError(
                 f"{source}: atom {atom.GetIdx() + 1} ({atom.GetSymbol()}) has {atom.GetNumRadicalElectrons()} unpaired "

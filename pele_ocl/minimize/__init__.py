@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from numpy.typing import ArrayLike
 
 from ..atoms import Atoms
 from ..common.arguments import checked, described, file_path, former_keywords
 from ..common.errors import InputError, KeywordError
-from ..common.modules import make_callable
+from ..common.modules import make_callable, takes
 from ..common.variant import Progress
 from ..contract import Image
 from ..energy import Term
 from ..energy.restraints import Held, Texts
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.provenance import Provenance
-from ..jobs.shards import Shard
-from ..jobs.sharing import Place
+from ..jobs.shards import Place, Shard
 from .many import EachOptions, minimize_all
 from .minimizer import Minimizer, Watch
 from .options import METHODS, tolerance_of
@@ -52,6 +51,7 @@ def minimize(what: What, *, trajectory: Trajectory | Paths, **options: Any) -> M
 def minimize(what: Sequence[What], **options: Any) -> MinimizeBatch: ...
 @former_keywords(largest="max_gradient", energy_change="energy_tolerance", restore="bond_repair")
 @checked
+@takes("reading", "solvent")
 def minimize(
     what: What | Sequence[What],
     *,
@@ -156,17 +156,16 @@ def minimize(
         >>> result.converged, bool(result.total < result.energy_before.total)
         (True, True)
     """
+    from ..energy.result import terms_listed
     from ..trajectories.given import FrameOptions
     from .conformations import Frames
-    from .running import Run, described_by, terms_listed
+    from .running import Run, described_by
     from .spec import MinimizeSpec
 
     taken: OpensFrames | None = None
-    first: FrameOptions | None = None
-    if (files := _files_of(trajectory)) is not None:
-        select = words.get("select") if reading is None else None
-        own = None if topology is None else Path(topology)
-        taken = first = FrameOptions(files, cast(Any, frames), select, own, image=image)
+    first = FrameOptions.of_files(trajectory, frames, words.get("select") if reading is None else None, topology, image)
+    if first is not None:
+        taken = first
         words = words if topology is None else {name: value for name, value in words.items() if name != "select"}
     elif trajectory is not None:
         given_frames: Any = trajectory
@@ -177,7 +176,7 @@ def minimize(
         for name, value in given.items():
             if value is not None:
                 raise KeywordError(f"`{name}` is about a trajectory; give one as `trajectory`")
-    solvent, reads = described_by("minimize", words, model, reading, what, first)
+    solvent, reads = described_by(minimize, words, model, reading, what, first)
     options: dict[str, Any] = {
         "method": method, "tolerance": tolerance_of(tolerance), "max_gradient": max_gradient,
         "energy_tolerance": energy_tolerance, "max_iterations": max_iterations, "max_seconds": max_seconds,
@@ -208,14 +207,6 @@ def minimize(
     return run.minimized(what)
 
 
-def _files_of(trajectory: Any) -> tuple[Path, ...] | None:
-    """List the files of a trajectory; None of frames in memory, and of what is opened already."""
-    if isinstance(trajectory, str | PathLike):
-        return (Path(trajectory),)
-    are_paths = isinstance(trajectory, list | tuple) and all(isinstance(each, str | PathLike) for each in trajectory)
-    return tuple(map(Path, trajectory)) if are_paths and trajectory else None
-
-
 def minimize_many(
     molecules: Sequence[Atoms], *, each: EachOptions | None = None, errors: Literal["raise", "record"] = "raise",
     progress: Progress | None = None, watch: Watch | None = None, **options: object,
@@ -228,6 +219,10 @@ def minimize_many(
     each : a function of the Atoms that gives further options for it, such as its own terms and frozen atoms
     errors, progress, watch : as of Minimizer.minimize_batch; the molecule that is named is the first that was found
     options : as of Minimizer, the same for all
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> pele_ocl.minimize_many([atoms, atoms.moved(atoms.positions * 1.01)], max_iterations=2).iterations.tolist()
+    [2, 2]
     """
     return minimize_all(molecules, each, errors, progress, watch, options)
 

@@ -23,7 +23,8 @@ from ..formats.conformation_files import ConformationFile, layout_of
 from ..jobs.facts import notes_of
 from ..jobs.journal import Journal
 from ..jobs.records import Kind, Record, entries
-from ..jobs.sharing import Place, Shared, shared
+from ..jobs.shards import Place
+from ..jobs.sharing import Shared, shared
 from ..opencl.device import get_device
 from ..reading import MoleculeRead
 from ..trajectories import Trajectory

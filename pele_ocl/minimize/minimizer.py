@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats
 from ..common.arguments import array, callback, former_keywords
-from ..common.errors import DeviceMemoryError, InputError
+from ..common.errors import DeviceMemoryError, InputError, Suggests
 from ..common.variant import Progress
 from ..energy import Energy, Term
 from ..energy.frozen import are_in_place
@@ -33,13 +33,18 @@ if TYPE_CHECKING:
 Watch = Callable[[int, int, float], None]
 
 
-class Minimizer:
+class Minimizer(Suggests):
     """Minimisation of one molecule, prepared once; parameters as in `minimize`.
 
     energy : the plan that computes energies and gradients
     protocol : the method, the bounds and the rounds as they were chosen, the atoms that move, and what is held
 
     It pickles by its atoms and options, as plans do.
+
+    >>> minimizer = pele_ocl.Minimizer(pele_ocl.read("data/structures/trialanine.pdb"), max_iterations=5)
+    >>> result = minimizer.minimize()
+    >>> result.converged, bool(result.total < result.energy_before.total)
+    (True, True)
     """
 
     @former_keywords(largest="max_gradient", energy_change="energy_tolerance", restore="bond_repair")

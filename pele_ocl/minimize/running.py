@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
 from ..atoms import Atoms
-from ..common.arguments import callback, choice, described, file_path, texts
+from ..common.arguments import callback, choice, described, file_path
 from ..common.errors import InputError, KeywordError
 from ..common.inputfile import read_file
 from ..common.notes import note, one_line
 from ..contract import of_structure, require
+from ..doors import Door
 from ..energy.options import Options as EnergyOptions
+from ..energy.options import require_near
 from ..energy.restraints import Held
-from ..energy.result import ALL_TERMS
-from ..energy.term_set import GROUPS
 from ..formats import require_table_suffix
 from ..gb_models.solvent_model import SolventModel
-from ..grid import FARTHEST
-from ..jobs.doors import Door
 from ..jobs.journal import Journal
 from ..jobs.outputs import expanded
 from ..jobs.records import Record
 from ..jobs.running import run_with
-from ..jobs.shards import Shard
-from ..jobs.sharing import HERE, Place
+from ..jobs.shards import HERE, Place, Shard
 from ..opencl.device import get_device
 from ..reading import FirstFrame, Reading
 from ..trajectories import Trajectory
@@ -219,18 +216,18 @@ class Run:
 
 
 def described_by(
-    name: str, words: Mapping[str, Any], model: SolventModel | int | None, reading: Reading | None, what: object,
-    trajectory: FirstFrame | None = None,
+    function: Callable[..., Any], words: Mapping[str, Any], model: SolventModel | int | None, reading: Reading | None,
+    what: object, trajectory: FirstFrame | None = None,
 ) -> tuple[SolventModel, Reading]:  # fmt: skip
     """Sort further keywords of a function into the solvent and the way in which files are read.
 
-    name : of the function; words : `like` and fields of SolventModel, and fields of Reading
+    function : the public one; words : `like` and fields of SolventModel, and fields of Reading
     model : a SolventModel, or the number of the model to read; what : the structures
     trajectory : whose first frame has the positions of a topology
 
     Raises TypeError for a keyword that does not exist, and InputError for those that do not go together.
     """
-    door = Door.of(name, words if reading is None else {**words, "reading": reading}, model)
+    door = Door.of(function, words if reading is None else {**words, "reading": reading}, model)
     if reading is not None:
         return door.model, reading
     given = what if isinstance(what, list | tuple) else (what,)
@@ -238,31 +235,12 @@ def described_by(
     return door.model, replace(door.reading, solvent=door.model, structures=paths, trajectory=trajectory)
 
 
-def terms_listed(terms: str | Sequence[str] | None) -> list[str] | None:
-    """List names of terms, given one by one or with commas, in which blanks may replace underscores.
-
-    Raises InputError, before any file is read, for a name that no atoms have a term of.
-    """
-    if terms is None:
-        return None
-    given = terms.split(",") if isinstance(terms, str) else texts("only_terms", terms)
-    names = ["_".join(name.split()) for name in given]
-    unknown = next((name for name in names if name not in (*ALL_TERMS, *GROUPS)), None)
-    if unknown is not None:
-        raise InputError(
-            f"there is no term {unknown!r}; choose of {', '.join(ALL_TERMS)}; {', '.join(GROUPS)} stand for several"
-        )
-    return names
-
-
 def require_options(options: Mapping[str, Any]) -> None:
     """Raise InputError or DeviceError for options of the Minimizer with which no structure can be minimised."""
     Stopping(**{of.name: options[of.name] for of in fields(Stopping) if of.name in options})
     method_of(options.get("method", "lbfgs"), options.get("constraints"))
+    require_near(options.get("cutoff"))
     EnergyOptions(True, True, False, options.get("cutoff"), options.get("one_four", "scale"))
-    cutoff = options.get("cutoff")
-    if cutoff is not None and cutoff > FARTHEST:
-        raise InputError(f"the cutoff is {cutoff:g} A; a distance of at most {FARTHEST:g} A is needed")
     get_device(options.get("device")).require_precision(options.get("precision", "float32"))
 
 

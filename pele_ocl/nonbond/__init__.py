@@ -6,19 +6,24 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from ..atoms import Atoms, Floats
+from ..atoms import Atoms
 from ..common.arguments import checked
 from ..common.errors import refuse_for_atoms
-from ..common.modules import make_callable
-from ..common.variant import Progress
-from ..gb_models.solvent_model import SolventModel
-from ..pairs import AllPairs, PairList, Pairs
-from .plan import Nonbond
-from .result import NonbondBatch, NonbondResult
-from .variants import VARIANTS, choose_variant
+from ..common.modules import lazy_names, make_callable, takes
+from ..pairs import AllPairs, PairList
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the same names as below, for checkers and editors
+    from typing_extensions import Unpack
+
+    from ..atoms import Floats
+    from ..common.variant import Progress
+    from ..gb_models.solvent_model import SolventModel
+    from ..jobs.words import EvaluationWords, SolventWords
     from ..opencl.device import Device
+    from ..pairs import Pairs
+    from .plan import Nonbond
+    from .result import NonbondBatch, NonbondResult
+    from .variants import VARIANTS, choose_variant
 
 __all__ = ["VARIANTS", "Nonbond", "NonbondBatch", "NonbondResult", "choose_variant", "nonbond"]
 
@@ -28,15 +33,21 @@ def nonbond(
     atoms: Atoms, pairs: Pairs, born_radii: Floats | None = ..., *, solvent: Literal["gb", "vacuum"] | None = ...,
     gradient: bool = ..., variant: str = ..., precision: str = ..., device: Device | int | str | None = ...,
     model: SolventModel | None = ..., internal_dielectrics: Floats | None = ..., progress: Progress | None = ...,
-    **words: Any,
+    **words: Unpack[SolventWords],
 ) -> NonbondResult: ...  # fmt: skip
 @overload
 def nonbond(
     atoms: Atoms | str | PathLike[str] | Sequence[str | PathLike[str]],
     pairs: Pairs | str | PathLike[str] | None = ...,
-    **words: Any,
-) -> Any: ...
+    born_radii: Floats | None = ..., *, solvent: Literal["gb", "vacuum"] | None = ..., gradient: bool = ...,
+    variant: str = ..., precision: str = ..., device: Device | int | str | None = ...,
+    model: SolventModel | int | None = ..., internal_dielectrics: Floats | None = ..., progress: Progress | None = ...,
+    cutoff: float | None = ..., one_four: Literal["exclude", "scale"] = ...,
+    internal_dielectric: Literal["uniform", "vdgbnp"] = ..., models: Literal["one", "all"] = ..., strict: bool = ...,
+    write_pairs: str | PathLike[str] | None = ..., **words: Unpack[EvaluationWords],
+) -> Any: ...  # fmt: skip
 @checked
+@takes("object", "reading", "solvent", "trajectory", "run")
 def nonbond(
     atoms: Atoms | str | PathLike[str] | Sequence[str | PathLike[str]],
     pairs: Pairs | str | PathLike[str] | None = None,
@@ -93,6 +104,8 @@ def nonbond(
     if isinstance(atoms, Atoms):
         refuse_for_atoms(models=models != "one", strict=strict, write_pairs=write_pairs)
     if isinstance(atoms, Atoms) and isinstance(pairs, PairList | AllPairs) and not words and not isinstance(model, int):
+        from .plan import Nonbond
+
         plan = Nonbond(
             atoms, pairs, solvent="gb" if solvent is None else solvent, gradient=gradient, variant=variant,
             precision=precision, device=device, model=model, internal_dielectrics=internal_dielectrics,
@@ -105,8 +118,14 @@ def nonbond(
         atoms, pairs, born_radii, solvent=solvent, gradient=gradient, variant=variant, precision=precision,
         device=device, model=model, internal_dielectrics=internal_dielectrics, progress=progress, cutoff=cutoff,
         one_four=one_four, internal_dielectric=internal_dielectric, models=models, strict=strict,
-        write_pairs=write_pairs, words=words,
+        write_pairs=write_pairs, words=words, function=nonbond,
     )  # fmt: skip
 
+
+if not TYPE_CHECKING:  # names by the file that has them
+    __getattr__ = lazy_names(
+        __name__,
+        {"plan": "Nonbond", "result": "NonbondBatch NonbondResult", "variants": "VARIANTS choose_variant"},
+    )
 
 make_callable(__name__)

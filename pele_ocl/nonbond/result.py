@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,7 +21,13 @@ class NonbondResult(HasFindings, TermResult):
     exact : False where the variant loses updates of the gradient to races (`naive`)
     seconds : "prepare", once for a list; "total", with everything around, first builds of kernels included. If times of
         kernels were asked for also "kernel", of the kernels over pairs
+
+    >>> result = pele_ocl.nonbond("data/structures/trialanine.pdb", "all")
+    >>> result.n_pairs, round(result.total, 1)
+    (365, -27.0)
     """
+
+    _room = "nonbond"
 
     n_pairs: int
     gradient: Floats | None
@@ -45,13 +50,18 @@ class NonbondBatch(TermBatch[NonbondResult]):
     gradients : (m, n, 3) kcal/mol/A, None where not asked for
     exact : False where the variant loses updates of the gradients to races (`naive`)
     errors : why conformations failed, by their number from 0; their results are NaN
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> plan = pele_ocl.Nonbond(atoms, pele_ocl.all_pairs(atoms), solvent="vacuum")
+    >>> plan.evaluate_batch([atoms.positions] * 2).total.round(1).tolist()
+    [-256.2, -256.2]
     """
 
+    _room = "nonbond"
+
     n_pairs: int
-    positions: Floats
     gradients: Floats | None
     exact: bool
-    errors: Mapping[int, str] = field(default_factory=dict)
 
     def _member(self, i: int) -> NonbondResult:
         return NonbondResult(
@@ -64,4 +74,5 @@ class NonbondBatch(TermBatch[NonbondResult]):
             variant=self.variant,
             precision=self.precision,
             seconds=self.seconds,
+            how=self.how,
         )

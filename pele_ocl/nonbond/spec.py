@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..atoms import Atoms, Floats
+from ..atoms import Atoms, Floats, exclusions
 from ..common.errors import InputError
 from ..common.inputfile import InputFile
 from ..common.notes import note
@@ -37,7 +37,6 @@ from ..jobs.texts import (
 from ..pairs import (
     Pairs,
     all_pairs,
-    exclusions,
     internal_dielectrics,
     pairs_split,
     pairs_within,
@@ -47,7 +46,7 @@ from ..pairs import (
 from ..reading import MoleculeRead
 from ..solvent import Solvent, choose_variant
 from .plan import Nonbond
-from .result import NonbondResult
+from .result import NonbondBatch, NonbondResult
 from .variants import VARIANTS
 
 DEFAULT_CUTOFF = 12.0  # A
@@ -67,14 +66,15 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
     """Lennard-Jones, Coulomb and GB energy of the pairs of a list, kcal/mol.
 
     reading : how files are read; models : "one", or "all" for every model of a file
-    pairs : "cutoff", all within it; "all"; "split", PELE's two lists; or the file of a list
+    pairs : "cutoff", all within it; "all"; "split", PELE's two lists; or the file of a list; "list" in the settings of
+        results of a list in memory
     cutoff : A, 12 by default; variable_dielectric : True for the solute's dielectric by residue
     strict : True to refuse what is noted otherwise
 
     device, gradient, one_four, variant : options of pele_ocl.Nonbond and pele_ocl.pairs_within
     """
 
-    pairs: Literal["cutoff", "all", "split"] | Path = "cutoff"
+    pairs: Literal["cutoff", "all", "split", "list"] | Path = "cutoff"
     cutoff: float | None = None
     solvent: Literal["gb", "vacuum"] = "gb"
     one_four: Literal["exclude", "scale"] = "exclude"
@@ -84,6 +84,11 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
     device: str | None = None
 
     _needs_lennard_jones = True
+
+    @classmethod
+    def of_plan(cls, result: NonbondResult | NonbondBatch) -> NonbondSpec:
+        """Make the job that would give a result of Atoms."""
+        return cls(precision=result.precision, variant=result.variant, **result.how)
 
     def pairs_of(self, atoms: Atoms) -> Pairs:
         """List the pairs of atoms."""
@@ -138,7 +143,8 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
         pairs = "file" if isinstance(self.pairs, Path) else self.pairs
         reach = (DEFAULT_CUTOFF if self.cutoff is None else self.cutoff) if pairs == "cutoff" else None
         model = replace(self.model, surface="none", surface_tension=0.0)
-        facts = {**settings(model, atoms), "pairs": pairs, "cutoff": reach, "one_four": self.one_four}
+        facts = {**settings(model, atoms), "pairs": pairs, "cutoff": reach}
+        facts["one_four"] = None if pairs == "list" else self.one_four
         if self.variable_dielectric:
             facts |= {"solute_dielectric": None, "internal_dielectric": "vdgbnp"}
         vacuum = self.solvent == "vacuum" or self.model.gb_model.vacuum
@@ -182,7 +188,7 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
             **numbers_in(self.facts_of_molecule(result)),
         }
         if molecule.numbers:
-            columns, units = model_columns(_rows(found))
+            columns, units = model_columns(_rows(found), kind=found.kind)
             columns["n_pairs"] = np.array([0 if of is None else of.n_pairs for of in found.results])
         else:
             columns, units = label_columns(result.atoms), {"gradient": f"{UNIT}/angstrom"}
@@ -287,3 +293,8 @@ def _pairs_lines(facts: Facts) -> list[str]:
     up_to = "three" if facts["one_four"] == "exclude" else "two"
     of_bonded = f"GB lacks      pairs up to {up_to} bonds apart, which whole energies have"
     return [*lines, of_bonded] if GB_OF_BONDED in facts["total_lacks"] else lines
+
+
+def recorded(result: NonbondResult | NonbondBatch) -> Evaluation[NonbondResult]:
+    """Make the record and the files of a result of Atoms, or of a batch."""
+    return NonbondSpec.of_plan(result).of_result(result)

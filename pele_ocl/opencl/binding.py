@@ -75,6 +75,10 @@ class Binder(ABC):
         """Upload values that each structure of a molecule may have of its own."""
         return self.upload(values, dtype)
 
+    def upload_parameters(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Array:
+        """Upload charges, wells or heights of torsions, which each structure has of its own if they may be scaled."""
+        return self.upload(values, dtype)
+
     @abstractmethod
     def cached(self, key: Hashable, make: Callable[[], ArrayLike]) -> Array:
         """Upload what `make` gives, which a device keeps for the next time that the key is met."""

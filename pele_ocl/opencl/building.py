@@ -20,7 +20,6 @@ from . import handles, interface, notices
 from .cache import CachedProgram
 from .device import Device
 from .kernel import Kernel, Program
-from .packing import packed_source, signature_source
 from .refusals import device_errors
 from .signature import Parameter, Signature, declared_parameters, types_of
 
@@ -86,6 +85,8 @@ def get_program(
             options = _named_in(source, _options(device, precision, width, portable, defines))
             signatures = None
             if packed is not None:
+                from .packing import packed_source
+
                 plain = _signature_of(device, file, source, packed, options)
                 source, signatures = packed_source(source, packed, plain), {packed: plain}
             with notices.building(device.name), device_errors(device):
@@ -99,6 +100,8 @@ def _signature_of(device: Device, file: str, source: str, kernel: str, options: 
     declared = declared_parameters(source, kernel, options)
     if declared is not None:
         return declared
+    from .packing import signature_source
+
     with notices.building(device.name), device_errors(device):
         return _build(device, file, signature_source(source, kernel), options).signature(kernel)
 

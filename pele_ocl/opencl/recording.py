@@ -114,10 +114,12 @@ class Recorder(Binder):
 
     homes : where the regions are on the device
     is_shared : whether several structures share launches; else kernels are the plain ones
+    owns_parameters : whether each structure has charges, wells and heights of torsions of its own
     store : as of BufferPiece
     """
 
     is_shared: bool = True
+    owns_parameters: bool = False
     store: int = 0
     pieces: list[BufferPiece] = field(default_factory=list)
     homes: WeakSet[Home] = field(default_factory=WeakSet)
@@ -135,6 +137,9 @@ class Recorder(Binder):
     def upload_each(self, values: ArrayLike, dtype: DTypeLike | None = None) -> BufferPiece:
         array = np.ascontiguousarray(values, dtype or self.dtype)
         return self._piece(BufferPiece(max(array.itemsize, array.nbytes), array.dtype, array))
+
+    def upload_parameters(self, values: ArrayLike, dtype: DTypeLike | None = None) -> BufferPiece:
+        return self.upload_each(values, dtype) if self.owns_parameters else self.upload(values, dtype)
 
     def cached(self, key: Hashable, make: Callable[[], ArrayLike]) -> BufferPiece:
         return self.upload(make())

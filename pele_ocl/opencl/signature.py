@@ -15,7 +15,6 @@ import pyopencl as cl
 from ..common.errors import InputError
 from .interface import STRUCTS
 from .memory import Buffer
-from .preprocessing import Preprocessor, without_comments
 
 # A kernel's argument: a buffer, or a number, vector or struct.
 Argument = Buffer | np.generic
@@ -63,6 +62,8 @@ def declared_parameters(source: str, name: str, options: Sequence[str]) -> tuple
     Returns None for what cl/ does not have and users may write, such as `real c[]`: a compiler tells of these.
     """
     values = (of[2:].partition("=") for of in options if of.startswith("-D"))
+    from .preprocessing import Preprocessor, without_comments  # of packed kernels alone
+
     preprocessor = Preprocessor.with_values({macro: value for macro, _, value in values})
     try:
         text = without_comments(preprocessor.obey(source))

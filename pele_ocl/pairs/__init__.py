@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from .allpairs import AllPairs
-from .bonded import exclusions
-from .dielectric import internal_dielectrics
-from .files import PAIR_SUFFIXES, read_pairs, require_pairs_suffix, write_pairs, writing_pairs
-from .nonbonded import NonbondedPairs, lj_corrections, nonbonded_pairs, own_lj_pairs
-from .pairlist import PairList, Pairs, require_pairs
-from .search import OneFour, all_pairs, pairs_within, without_bonded
-from .split import LONG_CUTOFFS, SHORT_CUTOFFS, SplitCutoffs, pairs_split
+from typing import TYPE_CHECKING
+
+from ..common.modules import lazy_names
+
+if TYPE_CHECKING:  # the same names as below, for checkers and editors
+    from .allpairs import AllPairs
+    from .dielectric import internal_dielectrics
+    from .files import PAIR_SUFFIXES, read_pairs, require_pairs_suffix, write_pairs, writing_pairs
+    from .nonbonded import NonbondedPairs, lj_corrections, nonbonded_pairs, own_lj_pairs
+    from .pairlist import PairList, Pairs, require_pairs
+    from .search import OneFour, all_pairs, pairs_within, without_bonded
+    from .split import LONG_CUTOFFS, SHORT_CUTOFFS, SplitCutoffs, pairs_split
 
 __all__ = [
     "LONG_CUTOFFS",
@@ -22,7 +26,6 @@ __all__ = [
     "Pairs",
     "SplitCutoffs",
     "all_pairs",
-    "exclusions",
     "internal_dielectrics",
     "lj_corrections",
     "nonbonded_pairs",
@@ -36,3 +39,17 @@ __all__ = [
     "write_pairs",
     "writing_pairs",
 ]
+
+if not TYPE_CHECKING:  # names by the file that has them
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "allpairs": "AllPairs",
+            "dielectric": "internal_dielectrics",
+            "files": "PAIR_SUFFIXES read_pairs require_pairs_suffix write_pairs writing_pairs",
+            "nonbonded": "NonbondedPairs lj_corrections nonbonded_pairs own_lj_pairs",
+            "pairlist": "PairList Pairs require_pairs",
+            "search": "OneFour all_pairs pairs_within without_bonded",
+            "split": "LONG_CUTOFFS SHORT_CUTOFFS SplitCutoffs pairs_split",
+        },
+    )

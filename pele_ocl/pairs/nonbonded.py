@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..atoms import Atoms, Floats, Ints, LennardJonesPairs, OneFourPairs
+from ..atoms.bond_paths import exclusions
 from ..atoms.combining import mean_sigma, scaled_pairs
-from .bonded import exclusions
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from ..atoms import Atoms, Floats, placed
 from ..common.arguments import callback, choice, flag, numbers, whole_number
-from ..common.errors import DeviceError, InputError
+from ..common.errors import DeviceError, InputError, Suggests
 from ..common.readonly import own_array
 from ..common.variant import Progress, Variant
 from .conformations import as_conformations
@@ -51,7 +51,7 @@ class Loan:
             self._give_back(self._evaluator)
 
 
-class Plan(ABC, Generic[R, B]):
+class Plan(Suggests, ABC, Generic[R, B]):
     """Common part of `Solvent`, `Nonbond` and `Energy`: construction, checks, evaluation, batches.
 
     Several threads may use a plan at once, and so may progress callbacks of its own evaluations. Each evaluation
@@ -66,6 +66,7 @@ class Plan(ABC, Generic[R, B]):
 
     quantity: ClassVar[str]
     variants: ClassVar[Mapping[str, Variant[Any]]]
+    model: Any  # the SolventModel
 
     def __init__(
         self, atoms: Atoms, *, precision: str, variant: str, device: Device | int | str | None, size: int,
@@ -100,6 +101,29 @@ class Plan(ABC, Generic[R, B]):
     @abstractmethod
     def _described(self) -> dict[str, Any]:
         """Give the options of the constructor that make this plan."""
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """Names of the terms, in the order of results."""
+
+    def _settings_of_results(self) -> dict[str, object]:
+        """Give the options that decide on results, by which a file of them is known again."""
+        return {"quantity": self.quantity, "terms": list(self.names)}
+
+    @property
+    def _is_made_anew(self) -> bool:
+        """True if each conformation of a trajectory has a plan of its own, as a pair list follows from positions."""
+        return False
+
+    def _frames_function(self) -> Callable[[Any, Progress | None], Any] | None:
+        """Make the function that evaluates frames of such a trajectory; None where a batch of the plan does."""
+        return None
+
+    @cached_property
+    def _how(self) -> Mapping[str, Any]:
+        """Options that results carry, with the device's title in its place."""
+        return {**self._described(), "device": self._title}
 
     def evaluate(
         self, positions: ArrayLike | None = None, *, profile: bool = False, progress: Progress | None = None

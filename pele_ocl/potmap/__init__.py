@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from numpy.typing import ArrayLike
 
@@ -13,12 +14,12 @@ from ..atoms import Atoms
 from ..common import arguments
 from ..common.errors import InputError, KeywordError
 from ..common.inputfile import read_file
-from ..common.modules import make_callable
+from ..common.modules import make_callable, takes
 from ..common.variant import Progress
 from ..contract import Image
+from ..doors import paths_of
 from ..grid import Grid
 from ..jobs import Place, Shard
-from ..jobs.doors import paths_of
 from ..jobs.given import Given, given_molecule, reading_of
 from ..jobs.provenance import Call
 from ..painting import FOR_SURFACE, FOR_SURFACE_END, PB_SURFACE_END, SURFACE_UNIT
@@ -26,6 +27,7 @@ from ..pb_model import PBModel
 from ..reading import Models, Reading
 from ..trajectories import Trajectory
 from ..trajectories.frames import FrameWords
+from ..trajectories.given import FrameOptions
 from ..trajectories.reading import Paths, opened
 from ..trajectories.selection import Selection
 from .computing import Potmap, planned, require_cutoff_method
@@ -79,6 +81,7 @@ def potmap(
 @overload
 def potmap(what: Sequence[Path_], grid: Grid | None = None, **options: Any) -> MapBatch: ...
 @arguments.checked
+@takes("reading")
 def potmap(
     what: Atoms | Path_ | Sequence[Path_],
     grid: Grid | None = None,
@@ -110,7 +113,7 @@ def potmap(
     trajectory: Trajectory | Paths | OpensFrames | None = None,
     frames: FrameWords = None,
     topology: Path_ | None = None,
-    image: Image = "auto",
+    image: Image | None = None,
     align: Selection | bool = False,
     at_atoms: Selection | None = None,
     output: Path_ | Sequence[Path_] = (),
@@ -186,6 +189,8 @@ def potmap(
         >>> map_.grid.shape
         (6, 6, 6)
     """
+    if isinstance(grid, str | PathLike):
+        raise KeywordError(f"`grid` is {arguments.described(grid)}, no Grid; a file to write is named by `output`")
     arguments.callback("progress", progress)
     arguments.choice("models", models, ("one", "all"))
     if combine is not None:
@@ -212,20 +217,27 @@ def potmap(
     pictures = Pictures(_file("png", png), _file("surface_png", surface_png), programs, end, color_max is not None)
     if isinstance(what, Atoms) and read:
         given_molecule(what, reading, read)  # which refuses it
+    reads = reading_of(reading, read)
+    first = None
+    if not isinstance(what, Atoms):
+        first = FrameOptions.of_files(trajectory, frames, reads.select, topology, image)
+    if first is not None:  # whose first frame has the positions of a topology
+        trajectory = first
+        reads = replace(reads, trajectory=first, select=None if topology is not None else reads.select)
     spec = MapSpec(
-        reading_of(reading, read), models, GridWords(grid, spacing, padding, origin, shape), combine, options, outputs,
+        reads, models, GridWords(grid, spacing, padding, origin, shape), combine, options, outputs,
         pictures, unit_of_files, call,
     )  # fmt: skip
     over = None
-    if trajectory is None:
+    if trajectory is None or (isinstance(trajectory, list | tuple) and not trajectory):
         given = {"frames": frames, "topology": topology, "at_atoms": at_atoms}
         named = [name for name, value in given.items() if value is not None]
-        named += [] if arguments.is_among(image, ("auto",)) else ["image"]
+        named += ["image"] if image is not None else []
         named += ["align"] if align is not False else []
         if named:
-            raise KeywordError(f"`{named[0]}` is about a trajectory; give one with `trajectory`")
+            raise KeywordError(f"`{named[0]}` is about a trajectory; give one as `trajectory`")
     else:
-        over = _over(trajectory, frames, topology, image, align, at_atoms)
+        over = _over(cast(Any, trajectory), frames, topology, image or "auto", align, at_atoms)
         _check_over(spec, at_atoms is not None)
     if options.field and models == "all":
         raise KeywordError('choose one of `field` and `models="all"`')

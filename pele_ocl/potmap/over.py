@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats, require_atoms
-from ..common.arguments import callback, file_path
+from ..common.arguments import callback, checked, file_path
 from ..common.errors import InputError
 from ..common.inputfile import InputFile
 from ..common.notes import with_notes
@@ -24,6 +24,7 @@ from ..grid import Grid
 from ..jobs.facts import composition_as_json, notes_of
 from ..jobs.provenance import Call, provenance, record_head
 from ..jobs.records import entries
+from ..report import Column, Report, Reported
 from ..trajectories.frames import FrameWords
 from ..trajectories.reading import Paths, Piece, Trajectory, opened
 from ..trajectories.recording.recorder import numbers_of
@@ -38,6 +39,7 @@ from .result import FrameMaps
 STATISTICS = ("mean", "sd", "min", "max")  # of values at atoms
 
 
+@checked
 def potmap_over(
     atoms: Atoms,
     trajectory: Trajectory | Paths,
@@ -117,7 +119,7 @@ def each_frame(over: Trajectory, superpose: Superposition | None) -> Iterator[tu
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FramePotentials:
+class FramePotentials(Reported):
     """Potential at atoms, of all charges but the atom's own, in frames.
 
     frames : (m,) their numbers, from 0 across all files; atoms : (k,) indices in the molecule
@@ -163,6 +165,14 @@ class FramePotentials:
         columns = (values.mean(axis=0), values.std(axis=0), values.min(axis=0), values.max(axis=0))
         return list(zip(*(column.tolist() for column in columns), strict=True))
 
+    def table(self) -> Report:
+        """Return a row for each atom: mean, standard deviation, minimum and maximum over the frames that count."""
+        values = zip(*self.statistics(), strict=True)
+        columns: dict[str, Any] = {"atom": np.array(self.names)}
+        columns |= {name: Column(of, self.unit) for name, of in zip(STATISTICS, values, strict=True)}
+        frames = f"{len(self.frames):,} frame{'' if len(self.frames) == 1 else 's'}"
+        return Report(f"Potential at atoms in {frames}", columns, {"device": self.device, **self.settings})
+
     def save(self, path: str | PathLike[str]) -> None:
         """Write a table, .csv, .h5 or .json: a row for each frame, in CSV with a column for each atom."""
         names = self.names
@@ -193,6 +203,7 @@ class FramePotentials:
         return with_notes(record, self.heard)
 
 
+@checked
 def potentials_over(
     atoms: Atoms,
     trajectory: Trajectory | Paths,

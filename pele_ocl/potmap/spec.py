@@ -27,6 +27,7 @@ from ..jobs.provenance import Call, with_coordinates
 from ..jobs.running import run_with
 from ..jobs.spec import StructurePath, StructureSpec
 from ..reading import Reading
+from ..report import Column, Report, Reported
 from ..trajectories import Trajectory
 from ..trajectories.selection import Selection
 from ..trajectories.streaming import ahead
@@ -288,7 +289,7 @@ class MapSpec(StructureSpec):
 
 
 @dataclass(frozen=True, eq=False)
-class MapBatch:
+class MapBatch(Reported):
     """Maps of several structures, which are in files.
 
     records : of each structure, in the order given, with the reason where it failed
@@ -310,9 +311,24 @@ class MapBatch:
         """Why structures have no map, by their place from 0."""
         return {k: record.error for k, record in enumerate(self.records) if record.failed}
 
-    def to_json(self) -> list[dict[str, Any]]:
+    def table(self) -> Report:
+        """Return a row for each structure: points, least, largest and mean potential, or why it failed."""
+        rows = [record.to_dict() for record in self.records]
+        unit = next((row["unit"] for row in rows if "unit" in row), "")
+        columns: dict[str, Any] = {"structure": np.array([row["structure"] for row in rows])}
+        columns["points"] = np.array([int(np.prod(row.get("shape", 0))) for row in rows])
+        columns |= {name: Column([row.get(name, np.nan) for row in rows], unit) for name in ("min", "max", "mean")}
+        columns["error"] = np.array([record.error for record in self.records])
+        facts = next((dict(row["settings"]) for row in rows if "settings" in row), {})
+        return Report(f"Potential maps of {len(rows):,} structures", columns, facts)
+
+    def to_json(self) -> Any:
         """Records, as its command prints them as JSON, one a line."""
         return [record.to_dict() for record in self.records]
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the table as .h5, .csv or .json; the maps are in files of their own."""
+        self.table().save(path)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from ..atoms.selection import Selection
 from ..common.arguments import text
 from ..common.errors import KeywordError
+
+if TYPE_CHECKING:
+    from ..atoms.selection import Selection
 
 _KINDS = {"protein": "protein", "nucleic": "nucleic", "ligand": "ligand", "ion": "ion", "ions": "ion", "water": "water"}
 
@@ -36,6 +39,8 @@ def selection_of(select: str | None, without: str | None = None, only: str | Non
 @lru_cache(maxsize=16)
 def _parsed(whole: str) -> Selection:
     """Parse a selection, once for all who read by it."""
+    from ..atoms.selection import Selection
+
     return Selection(whole)
 
 

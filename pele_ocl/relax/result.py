@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats, Ints
 from ..common.arguments import file_path
+from ..common.errors import FormatError
+from ..common.inputfile import read_file
+from ..common.writing import replacing
 from ..contract import Finding
 from ..formats.conformation_files import Content, write_conformation
 from ..jobs.facts import composition_as_json, settings
@@ -56,6 +59,11 @@ class RelaxResult(Reported):
     notes : sentences about what was chosen, taken out, replaced or built of what the file has
     findings : about the atoms that the file has, as it has them, and about the energy at the end
     protocol, precision, device : by which it was relaxed
+
+    >>> result = pele_ocl.relax("data/structures/trialanine.pdb", max_iterations=2)
+    >>> result.is_clean, len(result.rounds)
+    (True, 1)
+    >>> result.save("relaxed.pdb")
     """
 
     name: str
@@ -151,13 +159,20 @@ class RelaxBatch(Sequence[Record], Reported):
     """Models that were relaxed, in their order: `batch[i]` is the Record of one, its properties are arrays.
 
     records : of each model, as JSON has it: `batch[0]["n_after"]`
-    results : the RelaxResult of each model, None if it failed; empty if models were written to files, in which they are
+    results : the RelaxResult of each model, None if it failed; empty if models were written to files
+    files : of the models that were written
 
     Numbers are NaN, False or 0 for models that failed.
+
+    >>> batch = pele_ocl.relax(["data/structures/trialanine.pdb"], max_iterations=2)
+    >>> batch.is_clean.tolist(), batch.n_after.tolist()
+    ([True], [0])
+    >>> batch.save("relaxed")
     """
 
     records: Sequence[Record]
     results: Sequence[RelaxResult | None] = ()
+    files: Sequence[Path | None] = ()
 
     def __len__(self) -> int:
         return len(self.records)
@@ -224,11 +239,27 @@ class RelaxBatch(Sequence[Record], Reported):
         return [record.to_dict() for record in self.records]
 
     def save(self, output: str | PathLike[str]) -> None:
-        """Write models that are in memory to a folder, or to a name such as "relaxed/{name}.pdb"."""
+        """Write the models to a folder, or to a name such as "relaxed/{name}.pdb".
+
+        Raises FormatError for models that were written in another format, and for files that cannot be written.
+        """
         names = OutputNames.of(Path(output))
+        for record, file in zip(self.records, self.files, strict=False):
+            if file is not None and not record.failed:
+                _copy(file, names.name(Path(record.structure)))
         for result in self.results:
             if result is not None:
                 result.save(names.name(Path(result.name)))
+
+
+def _copy(file: Path, target: Path) -> None:
+    """Copy the file of a model. Raises FormatError if it is no longer there, or for another format."""
+    if file.suffix.lower() != target.suffix.lower():
+        raise FormatError(f"{target}: the model was written as {file.suffix}; name the copy so")
+    data = read_file(file).data
+    make_folder(target.parent)
+    with replacing(target) as temporary:
+        Path(temporary).write_bytes(data)
 
 
 def counts(violations: Sequence[Violation]) -> dict[str, int]:

@@ -18,7 +18,7 @@ from ..jobs.outputs import expanded
 from ..jobs.provenance import Provenance
 from ..jobs.records import Record
 from ..jobs.running import run_with
-from ..jobs.sharing import HERE
+from ..jobs.shards import HERE
 from ..minimize.result import CONVERGED
 from ..minimize.running import tell_findings
 from ..minimize.targets import OutputTargets, files_of_other_run, refuse_files_of
@@ -73,7 +73,9 @@ def relaxed(
     _tell(records)
     if is_one and n == 1 and not records[0].failed:
         return kept[records[0].structure]
-    return RelaxBatch(records, [kept.get(record.structure) for record in records] if keeps else ())
+    if keeps:
+        return RelaxBatch(records, [kept.get(record.structure) for record in records])
+    return RelaxBatch(records, files=[spec.target(Path(record.structure)) for record in records])
 
 
 def _targets(spec: RelaxSpec, paths: Sequence[Path], table: Path | None) -> OutputTargets | None:

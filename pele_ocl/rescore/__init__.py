@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..common.arguments import checked, file_path
-from ..common.errors import FormatError
+from ..common.errors import FormatError, KeywordError
 from ..common.inputfile import read_file
-from ..common.modules import make_callable
+from ..common.modules import make_callable, takes
 from ..common.notes import heard_notes, note
+from ..doors import Door
 from ..explore.reports import read_report
 from ..forcefield import read_control
 from ..formats import require_table_suffix
 from ..gb_models import GB_MODELS
 from ..gb_models.solvent_model import SolventModel
-from ..jobs.doors import Door
 from ..jobs.facts import settings
 from ..jobs.provenance import origin_of
 from ..jobs.running import run_with
@@ -29,6 +29,9 @@ from .result import Poses, RescoreResult, journal_of_poses, require_picture
 from .spec import PosesSpec, WalkerPoses
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ..jobs.words import RunningWords
     from ..opencl.device import Device
 
 __all__ = ["PeleRun", "Poses", "RescoreResult", "Walker", "find_run", "read_report", "rescore"]
@@ -41,6 +44,7 @@ _OF_EXPLORE = (
 
 
 @checked
+@takes("object", "reading", "solvent", "run")
 def rescore(
     folder: str | PathLike[str],
     structure: str | PathLike[str] | None = None,
@@ -53,7 +57,7 @@ def rescore(
     precision: str = "float32",
     device: Device | int | str | None = None,
     model: SolventModel | int | None = None,
-    **words: Any,
+    **words: Unpack[RunningWords],
 ) -> RescoreResult:
     """Compute total and binding energies of all poses of a PELE run, beside PELE's own, and the poses' ranks.
 
@@ -83,8 +87,10 @@ def rescore(
     if reports is not None and Path(reports).exists() and not Path(reports).is_dir():
         raise FormatError(f"{reports}: is no folder; name one for the reports")
     with heard_notes() as heard:
-        words = _with_settings(run, model, words)
-        door = Door.of("rescore", words, model, device)
+        settled = _with_settings(run, model, words)
+        door = Door.of(rescore, settled, model, device)
+        if door.frames:
+            raise KeywordError(f"`{min(door.frames)}` is about a trajectory; those of the run are in its folder")
         out, part = door.run.output, door.run.shard
         require_output(out, door.run.resume, part)
         if out is not None:
@@ -92,7 +98,7 @@ def rescore(
         model, reading = door.model, replace(door.reading, solvent=door.model)
         source = read_file(run.structure if structure is None else structure)
         chosen = ligand or run.ligand
-        has_cutoffs = words.get("like") == "pele" if group_cutoffs is None else group_cutoffs
+        has_cutoffs = settled.get("like") == "pele" if group_cutoffs is None else group_cutoffs
         own = run.control if run.own and group_cutoffs is None else None
         spec = PosesSpec(source.path, reading, chosen, model, precision, device, has_cutoffs, own)
         plan = spec.evaluator.binding

@@ -11,23 +11,25 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from ..atoms import Atoms
 from ..common.arguments import checked
 from ..common.errors import refuse_for_atoms
-from ..common.modules import make_callable
-from ..common.variant import Progress
-from ..gb_models.solvent_model import SolventModel
-from .error import RadiusError
-from .plan import Solvent
-from .result import SolventBatch, SolventResult
-from .variants import VARIANTS, choose_variant
+from ..common.modules import lazy_names, make_callable, takes
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the same names as below, for checkers and editors
+    from typing_extensions import Unpack
+
+    from ..common.variant import Progress
+    from ..gb_models.solvent_model import SolventModel
+    from ..jobs.words import EvaluationWords, SolventWords
     from ..opencl.device import Device
+    from .error import RadiusError
+    from .plan import Solvent
+    from .result import SolventBatch, SolventResult
+    from .variants import VARIANTS, choose_variant
 
 __all__ = [
     "VARIANTS",
     "RadiusError",
     "Solvent",
     "SolventBatch",
-    "SolventModel",
     "SolventResult",
     "choose_variant",
     "solvent",
@@ -38,11 +40,17 @@ __all__ = [
 def solvent(
     atoms: Atoms, *, variant: str = ..., precision: str = ...,
     device: Device | int | str | Sequence[Device | int | str] | None = ..., model: SolventModel | None = ...,
-    progress: Progress | None = ..., accuracy: float | None = ..., energy: bool = ..., **words: Any,
+    progress: Progress | None = ..., accuracy: float | None = ..., energy: bool = ..., **words: Unpack[SolventWords],
 ) -> SolventResult: ...  # fmt: skip
 @overload
-def solvent(atoms: str | PathLike[str] | Sequence[str | PathLike[str]], **words: Any) -> Any: ...
+def solvent(
+    atoms: str | PathLike[str] | Sequence[str | PathLike[str]], *, variant: str = ..., precision: str = ...,
+    device: Device | int | str | Sequence[Device | int | str] | None = ..., model: SolventModel | int | None = ...,
+    progress: Progress | None = ..., accuracy: float | None = ..., energy: bool = ...,
+    models: Literal["one", "all"] = ..., per_residue: bool = ..., strict: bool = ..., **words: Unpack[EvaluationWords],
+) -> Any: ...  # fmt: skip
 @checked
+@takes("object", "reading", "solvent", "trajectory", "run")
 def solvent(
     atoms: Atoms | str | PathLike[str] | Sequence[str | PathLike[str]],
     *,
@@ -100,18 +108,26 @@ def solvent(
     if isinstance(atoms, Atoms):
         refuse_for_atoms(models=models != "one", per_residue=per_residue, strict=strict)
     if isinstance(atoms, Atoms) and not words and not isinstance(model, int):
+        from .plan import Solvent
+
         start = time.perf_counter()
         plan = Solvent(
             atoms, variant=variant, precision=precision, device=device, model=model, accuracy=accuracy, energy=energy
         )
         result = plan.evaluate(profile=True, progress=progress)
         return replace(result, seconds={**result.seconds, "total": time.perf_counter() - start})
-    from ..jobs.doors import Door
+    from ..doors import Door
     from .spec import SolventSpec
 
-    door = Door.of("solvent", {**words, "progress": progress}, model)
+    door = Door.of(solvent, {**words, "progress": progress}, model)
     if isinstance(atoms, Atoms):
         door.require_atoms()
+        if door.frames:
+            from .plan import Solvent
+
+            return door.over(
+                Solvent(atoms, variant=variant, precision=precision, device=device, model=door.model, accuracy=accuracy)
+            )
         return solvent(
             atoms, variant=variant, precision=precision, device=device, model=door.model, progress=progress,
             accuracy=accuracy, energy=energy,
@@ -127,5 +143,16 @@ def solvent(
         spec, atoms, alone=alone
     )
 
+
+if not TYPE_CHECKING:  # names by the file that has them
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "error": "RadiusError",
+            "plan": "Solvent",
+            "result": "SolventBatch SolventResult",
+            "variants": "VARIANTS choose_variant",
+        },
+    )
 
 make_callable(__name__)

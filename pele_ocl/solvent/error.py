@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
+from ..gb_models import Spheres
 from ..gb_models.solvent_model import SolventModel
-from ..gb_models.spheres import Spheres
 from ..opencl.threads import in_parts
 from ..tiles.necks import NeckTables
 from ..tiles.series import series_macros

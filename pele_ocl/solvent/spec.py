@@ -32,7 +32,7 @@ from ..jobs.texts import (
     residue_table,
 )
 from .plan import Solvent
-from .result import SolventResult
+from .result import SolventBatch, SolventResult
 from .variants import VARIANTS
 
 
@@ -56,6 +56,14 @@ class SolventSpec(EvaluationSpec[SolventResult]):
     def __post_init__(self) -> None:
         if self.per_residue and not self.energy:
             raise KeywordError("`per_residue` is about energies, which are left out; leave out one of the two")
+
+    @classmethod
+    def of_plan(cls, result: SolventResult | SolventBatch) -> SolventSpec:
+        """Make the job that would give a result of Atoms."""
+        return cls(
+            precision=result.precision, model=result.model, energy=bool(result.terms.names), variant=result.variant,
+            accuracy=result.accuracy,
+        )  # fmt: skip
 
     def plan(self, atoms: Atoms) -> Solvent:
         """Plan the evaluation of atoms."""
@@ -133,18 +141,20 @@ class SolventSpec(EvaluationSpec[SolventResult]):
         attributes: dict[str, object] = {
             **origin_of(molecule.source, molecule.coordinates, call),
             **how_computed(molecule.atoms, result),
-            "kernel_seconds": result.seconds["kernel"],
+            **({"kernel_seconds": result.seconds["kernel"]} if "kernel" in result.seconds else {}),
             **settings(result.model, result.atoms),
             **accuracy_attributes(result),
             **numbers_in(self.facts_of_molecule(result)),
         }
         if molecule.numbers and energy:
             columns, units = model_columns(
-                [(number, of if isinstance(of, str) else of.energy) for number, of in found.rows()]
+                [(number, of if isinstance(of, str) else of.energy) for number, of in found.rows()], kind=found.kind
             )
         elif molecule.numbers:
             columns, units = model_columns(
-                [(number, of if isinstance(of, str) else _radii(of)) for number, of in found.rows()], "angstrom"
+                [(number, of if isinstance(of, str) else _radii(of)) for number, of in found.rows()],
+                "angstrom",
+                found.kind,
             )
             if has_arrays:
                 none = np.full(len(molecule.atoms), np.nan)
@@ -175,3 +185,8 @@ def _details(result: SolventResult) -> list[str]:
         f"Kernel: cl/{VARIANTS[result.variant].file}, {VARIANTS[result.variant].summary}",
         choice_line(result.device),
     ]
+
+
+def recorded(result: SolventResult | SolventBatch) -> Evaluation[SolventResult]:
+    """Make the record and the files of a result of Atoms, or of a batch."""
+    return SolventSpec.of_plan(result).of_result(result)

@@ -14,12 +14,12 @@ from ..gb_models import Spheres
 from ..gb_models.necks import REACH
 from ..gb_models.solvent_model import SolventModel
 from ..opencl.interface import REACHES
-from .necks import NeckTables
 from .series import series_coefficients
 from .tiles import Tiles
 
 if TYPE_CHECKING:
     from ..opencl.binding import Array, Binder
+    from .necks import NeckTables
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,20 +62,24 @@ class SphereTables:
         spheres = model.spheres(atoms)
         by_slot = tiles.by_slot(spheres.scaled)
         coefficients = series_coefficients(by_slot, model.series_first)
-        constants, necks = spheres.constants, spheres.necks
+        constants, necks = spheres.constants, None
+        if spheres.necks is not None:
+            from .necks import NeckTables
+
+            necks = NeckTables.of(queue, spheres.necks, tiles.order, tiles.used, width)
         return cls(
             packed_reaches(queue, spheres, model),
             queue.upload(tiles.order, np.int32),
             queue.upload(tiles.counts, np.int32),
             queue.upload(spheres.rho[tiles.order]),
             queue.upload(by_slot),
-            queue.upload(tiles.by_slot(charges)),
+            queue.upload_parameters(tiles.by_slot(charges)),
             queue.upload(np.column_stack([np.zeros(tiles.n_slots), coefficients.T])),
             queue.upload(coefficients),
             queue.upload(tiles.largest(np.abs(spheres.scaled))),
             queue.upload(spheres.radii[tiles.order]),
             None if constants is None else queue.upload(constants[tiles.order]),
-            None if necks is None else NeckTables.of(queue, necks, tiles.order, tiles.used, width),
+            necks,
         )
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +13,28 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Floats, Taken
 from ..atoms.selection import SelectableAtoms
 from ..atoms.selection import Selection as Words
+from ..common.arguments import file_path, file_paths
 from ..common.errors import FormatError, InputError, KeywordError
 from ..common.notes import note
 from ..contract import Image
+from ..jobs.outputs import expanded
+from .files import MemoryFile, held_frames
 from .reading import Trajectory
 from .selection import Selection, described_atoms, described_file, selected_atoms
+
+
+def trajectory_paths(trajectory: object) -> tuple[Path | MemoryFile, ...]:
+    """List the files of a trajectory, of patterns all that fit; or the frames that an object or an array holds.
+
+    Raises InputError for anything else.
+    """
+    if trajectory is None:
+        return ()
+    held = held_frames(trajectory)
+    if held is not None:
+        return (held,)
+    files = [trajectory] if isinstance(trajectory, str | PathLike) else file_paths("trajectory", trajectory)
+    return expanded([file_path(each, "trajectory") for each in files])
 
 
 @dataclass(frozen=True)
@@ -28,12 +47,25 @@ class FrameOptions:
     image : how frames with a cell are imaged, None for "auto"
     """
 
-    paths: tuple[Path, ...]
+    paths: tuple[Path | MemoryFile, ...]
     words: str | None
     select: str | None
     topology: Path | None
     resume: bool = False
     image: Image | None = None
+
+    @classmethod
+    def of_files(
+        cls, trajectory: object, frames: Any, select: str | None, topology: str | PathLike[str] | None,
+        image: Image | None,
+    ) -> FrameOptions | None:  # fmt: skip
+        """Describe a trajectory of one file or several; None of frames in memory, and of what is opened already."""
+        several = [trajectory] if isinstance(trajectory, str | PathLike) else trajectory
+        if not isinstance(several, list | tuple) or not several:
+            return None
+        if not all(isinstance(each, str | PathLike) for each in several):
+            return None
+        return cls(tuple(map(Path, several)), frames, select, None if topology is None else Path(topology), image=image)
 
     @property
     def imaging(self) -> Image:

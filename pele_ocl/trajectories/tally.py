@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..atoms import Floats
+from ..common.rate import Rate
 from ..contract import Finding
 from ..jobs.facts import residues_as_json
 from ..jobs.records import entries
@@ -18,35 +19,6 @@ from .statistics import Statistics
 from .streaming import SURFACE_AREA, FrameResults, PieceResults
 
 NAMED = 3  # failures that are told one by one
-
-
-class Rate:
-    """Frames a second. The first that are done do not count where at least as many follow, as kernels are
-    compiled before them.
-
-    first : how many times `add` is called for these, as of pieces that are computed at a time; 0 where all count
-    """
-
-    def __init__(self, first: int = 1) -> None:
-        self._left = first
-        self._start = self._compiled = self._last = (time.perf_counter(), 0.0)
-
-    def earlier(self, done: float) -> None:
-        """Count so many frames of an earlier run."""
-        self._start = self._compiled = self._last = (self._start[0], done)
-
-    def add(self, done: float) -> None:
-        """Note that so many frames are done by now, with the frames of an earlier run."""
-        self._last = time.perf_counter(), done
-        self._left -= 1
-        if self._left == 0:
-            self._compiled = self._last
-
-    def __call__(self) -> float:
-        """Compute the frames a second until the last that were done."""
-        first, later = self._compiled[1] - self._start[1], self._last[1] - self._compiled[1]
-        since = self._compiled if later >= max(first, 1e-9) else self._start
-        return (self._last[1] - since[1]) / max(self._last[0] - since[0], 1e-9)
 
 
 SPREAD = "total_sd"  # the column beside the means

@@ -25,7 +25,7 @@ from pele_ocl.pb.apbs import read_apbs
 
 NEAR = 1e-6  # of an energy
 CONVERGED = 1e-7  # residual that apbs tells for its last iteration
-NUMBER = r"([-+0-9.a-z]+)"
+NUMBER = r"(\S+)"
 
 
 def molecule_of(rng: np.random.Generator) -> str:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..chemistry import is_nucleotide, is_polymer, is_water
 from ..labels import Labels, Strings
-from .nearby import Bools
+
+if TYPE_CHECKING:
+    from .nearby import Bools
 
 KINDS = ("protein", "nucleic", "water", "ion", "ligand")
 

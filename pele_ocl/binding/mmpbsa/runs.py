@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,9 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...common.arguments import file_path, file_paths
+from ...common.arguments import checked, file_path, file_paths
 from ...common.errors import InputError, KeywordError
-from ...common.inputfile import read_file
+from ...common.inputfile import opened, read_file
 from ...common.notes import heard_notes, note
 from ...common.variant import Progress
 from ...formats import read_topology
@@ -45,6 +46,7 @@ Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
 Given = str | PathLike[str] | None
 
 
+@checked
 def mmpbsa(
     input_file: str | PathLike[str], complex_topology: str | PathLike[str], trajectory: Paths, *,
     receptor_topology: Given = None, ligand_topology: Given = None, solvated_complex: Given = None,
@@ -87,6 +89,11 @@ def mmpbsa(
     Returns an MmpbsaResult. Raises FormatError for files that cannot be read, and InputError, with the name, for what
     the input file asks for and is not done here, and for files that do not belong together.
     """
+    if complex_topology is None:
+        raise KeywordError(
+            "the topology of the complex is missing: name it by `complex_topology`. gmx_MMPBSA makes one of structures "
+            "by tleap where it has none, which is not done here"
+        )
     paths = _files("trajectory", trajectory)
     if not paths:
         raise KeywordError("frames are missing: name the files of the complex's by `trajectory`")
@@ -102,6 +109,9 @@ def mmpbsa(
     }
     mutants = _given(complex=mutant_complex, receptor=mutant_receptor, ligand=mutant_ligand)
     place = Place(workers, scheduler, device if isinstance(device, str) else None)
+    for path in (*topologies.values(), *mutants.values(), *_given(index=index, reference=reference).values(),
+                 *chain.from_iterable(frames.values())):  # fmt: skip
+        opened(path).close()
     with heard_notes() as heard:
         file = read_file(input_file)
         wanted = read_input(file, of_gromacs := groups is not None or masks is not None)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...atoms import Atoms, Labels, correspondence
 from ...atoms.charmm import charmm_radii
-from ...atoms.correspondence import OTHER_ATOMS
+from ...atoms.corresponding import OTHER_ATOMS
 from ...atoms.labels import labels_of
 from ...atoms.selection import NO_ATOMS
 from ...common.errors import FormatError, InputError, printable, worded

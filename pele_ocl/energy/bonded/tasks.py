@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from ...atoms import Atoms, Bonded, Floats, OneFourPairs, Torsions
 from ...gb_models.solvent_model import SolventModel
 from ...opencl.interface import BondedKind
-from .spline import patches
 
 MEMBERS = 4  # of a task; of a CMAP term twice as many, the atoms of two torsions
 HARMONIC = (  # table, its term, its kind of tasks
@@ -151,6 +150,8 @@ def _torsions(table: Torsions, row: int) -> Tasks:
 
 def _cmaps(bonded: Bonded, row: int) -> Tasks:
     """A map's 16 coefficients a cell are four rows of parameters."""
+    from .spline import patches
+
     tasks = Tasks.plain(BondedKind.CROSS_TWISTS, bonded.cmaps.atoms, row, np.empty((len(bonded.cmaps), 0)))
     sizes = np.array([len(of) for of in bonded.maps], np.int64)
     starts = np.cumsum(4 * sizes**2) - 4 * sizes**2

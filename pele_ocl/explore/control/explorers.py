@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Atoms, Floats, Ints
+from ...atoms.torsions import Flexible
 from ...energy.terms import PositionalRestraint
 from ...forcefield.control import beside
 from ..anm import ANM
@@ -23,7 +24,6 @@ from ..regions import Region
 from ..rot_assign import read_rot_assign
 from ..rotamers import RotamerLibrary
 from ..side_chains import SideChains
-from ..torsions import Flexible
 from ..walk import Move, Settings, Walk
 from .blocks import AnmBlock, MinimizerBlock, PeleParameters, PerturbationBlock
 from .building import constraint_terms

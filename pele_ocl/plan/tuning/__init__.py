@@ -8,13 +8,14 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, TypeVar
 
+from ...common.modules import lazy_names
 from ...common.variant import Machine, Variant
 from .choices import RULES, SIZES, Choice, offered
-from .findings import BestChoice, Entry
 from .store import VARIABLE, TuningWarning, entries, tuning_path
 
 if TYPE_CHECKING:
     from ...opencl.device import Device
+    from .findings import BestChoice, Entry
 
 __all__ = [
     "RULES",
@@ -93,3 +94,7 @@ def describe(device: Device) -> str:
         made = f"pele-ocl {old.pele_ocl}, kernels {old.kernels}, driver {old.driver}"
         return f"built-in rules; {path} was measured with other versions ({made}), `pele-ocl tune` renews it"
     return "built-in rules; `pele-ocl tune` measures what is best on this device"
+
+
+if not TYPE_CHECKING:  # names by the file that has them
+    __getattr__ = lazy_names(__name__, {"findings": "BestChoice Entry"})

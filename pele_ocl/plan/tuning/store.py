@@ -11,14 +11,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import platformdirs
-
 from ...common.errors import FormatError, InputError
-from ...common.writing import refuse_target, replacing
-from .findings import FORMAT, Entry, as_json, from_json, merged
 
 if TYPE_CHECKING:
     from ...opencl.device import Device
+    from .findings import Entry
 
 VARIABLE = "PELE_OCL_TUNING"  # a path, or "off"
 LARGEST_FILE = 1 << 24  # bytes; a finding takes some 200
@@ -34,6 +31,8 @@ def tuning_path() -> Path | None:
     given = os.environ.get(VARIABLE, "").strip()
     if given.lower() == "off":
         return None
+    import platformdirs
+
     return Path(given) if given else Path(platformdirs.user_cache_dir("pele-ocl")) / "tuning.json"
 
 
@@ -78,6 +77,8 @@ def _read_now(path: Path) -> tuple[Entry, ...]:
     if len(content) > LARGEST_FILE:
         raise ValueError(f"it is larger than {LARGEST_FILE >> 20} MiB")
     try:
+        from .findings import from_json
+
         return from_json(content.decode())
     except UnicodeDecodeError:
         raise ValueError("it is not UTF-8 text") from None
@@ -92,6 +93,8 @@ def remember(entry: Entry) -> None:
 
     Raises InputError or FormatError where the file cannot be written.
     """
+    from .findings import merged
+
     with _locked() as path:
         _write(path, merged(_known(path), entry))
 
@@ -126,6 +129,8 @@ def prepare_folder() -> Path:
         raise InputError(
             f"{path.parent}: cannot be made ({error.strerror}); set {VARIABLE} to a path that can be written"
         ) from error
+    from ...common.writing import refuse_target
+
     refuse_target(path)
     return path
 
@@ -159,6 +164,9 @@ def _known(path: Path) -> tuple[Entry, ...]:
 
 
 def _write(path: Path, known: Sequence[Entry]) -> None:
+    from ...common.writing import replacing
+    from .findings import FORMAT, as_json
+
     content = {"format": FORMAT, "devices": [as_json(entry) for entry in known]}
     with replacing(path) as temporary:
         temporary.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", encoding="utf-8")

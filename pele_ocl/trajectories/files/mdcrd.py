@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...atoms.correspondence import OTHER_ATOMS
+from ...atoms.corresponding import OTHER_ATOMS
 from ...common.errors import FormatError
 from ...contract import cells_of
 from .decimals import WIDTH, decimals

@@ -15,7 +15,7 @@ from ...atoms.chemistry import tidy_element
 from ...atoms.labels import labels_of_rows
 from ...common.arguments import array, described
 from ...common.errors import InputError
-from ...interop.mdanalysis import labels_of_group
+from ...formats.mdanalysis import labels_of_group
 from .framefile import AtomChoice, FrameFile, Positions
 
 if TYPE_CHECKING:
@@ -99,10 +99,12 @@ class UniverseFile(MemoryFile):
 
 
 def held_frames(given: object) -> MemoryFile | None:
-    """Return the frames that an object of another library or an array holds; None for paths.
+    """Return the frames that an object of another library or an array holds, or that were held before; None for paths.
 
     Raises InputError for arrays of other shapes.
     """
+    if isinstance(given, tuple) and len(given) == 1 and isinstance(given[0], MemoryFile):
+        return given[0]
     if isinstance(given, str | PathLike) or (isinstance(given, Sequence) and not _are_arrays(given)):
         return None
     library, name = type(given).__module__.split(".")[0], type(given).__name__

@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import gemmi
 import numpy as np
 
+from ...atoms import Labels
+from ...atoms.chemistry import element
+from ...atoms.labels import labels_of_rows
 from ...common.errors import FormatError
 from ...common.inputfile import read_file
-from ...common.textfiles import number, whole
+from ...common.textfiles import number, quoted, whole
 from .framefile import AtomChoice, FrameFile, Positions
 
 _PROPERTIES = re.compile(r"Properties=(\S+)")
@@ -17,7 +21,7 @@ _PLAIN = "species:S:1:pos:R:3"  # columns of plain XYZ
 
 
 class XyzFile(FrameFile):
-    """All frames in memory; lengths in A."""
+    """All frames in memory; lengths in A. The atoms of every frame have the species of the first one's."""
 
     def __init__(self, path: Path) -> None:
         lines = read_file(path).data.decode("latin-1").splitlines()
@@ -27,8 +31,24 @@ class XyzFile(FrameFile):
         if not n:
             raise FormatError(f"{path}:1: a number of atoms is needed, with which each frame of XYZ begins")
         n_frames, rest = divmod(len(lines), n + 2)
-        self._positions = np.array([_frame(path, lines, k * (n + 2), n) for k in range(n_frames)]).reshape(-1, n, 3)
+        frames = [_frame(path, lines, k * (n + 2), n) for k in range(n_frames)]
+        self._species = frames[0][0] if frames else []
+        for k, (species, _) in enumerate(frames):
+            if species != self._species:
+                i = next(i for i in range(n) if species[i] != self._species[i])
+                raise FormatError(
+                    f"{path}:{k * (n + 2) + i + 3}: {quoted(species[i])} stands where the first frame has "
+                    f"{quoted(self._species[i])}; frames of the same atoms are needed"
+                )
+        self._positions = np.array([positions for _, positions in frames]).reshape(-1, n, 3)
         super().__init__(path, n, n_frames, is_partial=rest > 0)
+
+    @property
+    def labels(self) -> Labels | None:
+        """Elements, which are all that tells atoms apart here; None without any."""
+        if not any(self._species):
+            return None
+        return labels_of_rows((symbol, symbol, "", 1, "", "", 0) for symbol in map(_symbol, self._species))
 
     def read(self, frames: range, atoms: AtomChoice) -> Positions:
         found: Positions = self._positions[frames.start : frames.stop : frames.step, atoms]
@@ -38,8 +58,16 @@ class XyzFile(FrameFile):
         """Nothing is open."""
 
 
-def _frame(path: Path, lines: list[str], first: int, n: int) -> list[list[float]]:
-    """Read the positions of the frame that begins with a line. Raises FormatError, with the line."""
+def _symbol(word: str) -> str:
+    """Element of a species: a symbol, an atomic number, or a name that begins with a symbol."""
+    return gemmi.Element(int(word)).name if word.isdecimal() and int(word) < 119 else element(word, "", word)
+
+
+def _frame(path: Path, lines: list[str], first: int, n: int) -> tuple[list[str], list[list[float]]]:
+    """Read the species and positions of the frame that begins with a line. Raises FormatError, with the line.
+
+    Species are "" where there are none.
+    """
     if whole(lines[first].strip()) != n:
         raise FormatError(f"{path}:{first + 1}: is no frame of {n:,} atoms, as the first one is")
     named = _PROPERTIES.search(lines[first + 1])
@@ -47,12 +75,14 @@ def _frame(path: Path, lines: list[str], first: int, n: int) -> list[list[float]
     widths = [whole(width) or 0 for width in fields[2::3]]
     if "pos" not in fields[::3]:
         raise FormatError(f"{path}:{first + 2}: its Properties have no pos, the positions of atoms")
-    begin = sum(widths[: fields[::3].index("pos")])
-    found = []
+    begins = {name: sum(widths[:k]) for k, name in enumerate(fields[::3])}
+    begin, species, found = begins["pos"], list[str](), list[list[float]]()
     for k in range(first + 2, first + 2 + n):
-        values = [number(word) for word in lines[k].split()[begin : begin + 3]]
+        words = lines[k].split()
+        values = [number(word) for word in words[begin : begin + 3]]
         known = [value for value in values if value is not None]
         if len(known) != 3:
             raise FormatError(f"{path}:{k + 1}: x, y and z of an atom are needed")
         found.append(known)
-    return found
+        species.append(words[begins["species"]] if "species" in begins and begins["species"] < len(words) else "")
+    return species, found

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from pele_ocl.atoms import Atoms, Floats
+from pele_ocl.atoms import Atoms, Floats, exclusions
 from pele_ocl.gb_models.solvent_model import SolventModel
-from pele_ocl.pairs import exclusions, nonbonded_pairs, own_lj_pairs
+from pele_ocl.pairs import nonbonded_pairs, own_lj_pairs
 from pele_ocl.units import JOULE_PER_CALORIE
 from timing_tables.installed import AbsentError, load
 

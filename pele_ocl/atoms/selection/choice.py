@@ -1,0 +1,63 @@
+"""Selection that was read from a text."""
+
+from __future__ import annotations
+
+from ...common import arguments
+from ...common.errors import InputError
+from ..labels import Labels
+from .masks import MaskParser, is_mask
+from .parser import Parser, whole_residues
+from .words import ALONE, NAMED, Bools, SelectableAtoms, clipped
+
+NO_ATOMS = "no_atoms"  # code of the error about a selection that takes none
+
+
+class Selection:
+    """A selection that was read once and is applied to as many molecules as one likes."""
+
+    def __init__(self, text: str) -> None:
+        """Raise InputError, with the place of the word that is wrong, for a text that is no selection."""
+        self.text = arguments.text("the selection", text)
+        self._parser = _parsed(text)
+        self._words = self._parser.words
+
+    def __repr__(self) -> str:
+        return f"Selection({self.text!r})"
+
+    def __reduce__(self) -> tuple[type[Selection], tuple[str]]:
+        """Pickle the text, which is parsed again elsewhere."""
+        return Selection, (self.text,)
+
+    @property
+    def needs_types(self) -> bool:
+        """True if it chooses by atom types, which force fields give."""
+        return "type" in self._words
+
+    @property
+    def needs_names(self) -> bool:
+        """True if it chooses by names of atoms or residues, not by index alone."""
+        return bool(self._words & ({*ALONE, *NAMED, "resid", "resnum", "byres"} - {"all"}))
+
+    def mask(self, atoms: SelectableAtoms) -> Bools:
+        """(n,) True for each atom that is chosen; errors as in `pele_ocl.selection`."""
+        return self.mask_and_unknown(atoms)[0]
+
+    def mask_and_unknown(self, atoms: SelectableAtoms) -> tuple[Bools, tuple[str, ...]]:
+        """Return the mask, and a sentence for each name in the text that no atom has."""
+        parser = self._parser
+        parser.empty.clear()
+        parser.unknown.clear()
+        mask = parser.choice(atoms)
+        if not mask.any():
+            reason = "".join(f"; {sentence}" for sentence in parser.empty[:1])
+            raise InputError(f"the selection {clipped(self.text)!r} takes no atom{reason}", code=NO_ATOMS)
+        return mask, tuple(parser.unknown)
+
+    def whole_residues(self, labels: Labels, mask: Bools) -> Bools:
+        """Extend a mask (n,) to all atoms of each residue with a chosen atom."""
+        return whole_residues(SelectableAtoms(len(labels), labels), mask)
+
+
+def _parsed(text: str) -> Parser | MaskParser:
+    """A reading of a text, as a mask of AMBER where it begins like one."""
+    return MaskParser(text) if is_mask(text) else Parser(text)

@@ -1,0 +1,107 @@
+"""`pele-ocl ligand`: parameters of small molecules, and their files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .. import parametrize as library
+from ..jobs.texts import counted, duration
+from ..ligand import ATOM_TYPES, CHARGES, HYDROGENS
+from ..parametrize import FORMATS
+from ..report import text_table
+from .call import Call
+from .command import EachOnce
+from .groups import keywords, option, options
+from .options import cluster_options, debug_option, json_option, resume_option, words_of
+from .progress import ProgressLine
+from .structures import TARGET, Row, add_reasons, exit_for_failed, rows_of, show
+from .terminal import elapsed, one_line
+
+_SHOWN = 60  # molecules in the table
+
+
+@dataclass(frozen=True)
+class Making:
+    """How molecules get parameters."""
+
+    forcefield: str = option(
+        f"Force field: {' or '.join(ATOM_TYPES)} by AmberTools' antechamber, one of OpenFF by its toolkit, or a file "
+        "with the molecule's parameters: .xml of OpenMM, .prmtop, a PELE template.",
+        like=library, metavar="NAME",
+    )  # fmt: skip
+    charges: str = option(
+        "Charges: Gasteiger's, AM1-BCC, ABCG2, or those of the molecule's file.", like=library, choices=list(CHARGES)
+    )
+    hydrogens: str = option(
+        "Hydrogens: all given, or add those that valences lack; formal charges stay the file's.",
+        like=library, choices=HYDROGENS,
+    )  # fmt: skip
+    ph: float | None = option("Protonate by usual pKa of groups at this pH, and add hydrogens.", metavar="PH")
+    template: str | None = option(
+        "SMILES, or code of the PDB's components (ccd:BEN), of molecules in files without bond orders: .pdb, .cif, "
+        ".pdbqt.",
+        metavar="SMILES",
+    )  # fmt: skip
+    receptor: Path | None = option("Structure that the molecules stand in; complexes are written, too.", metavar="FILE")
+    limit: float | None = option("Give a molecule up after this time, seconds.", metavar="S")
+    formats: tuple[str, ...] = option(
+        "Files in a folder; by default all. Can be given several times.", default=(), choices=FORMATS
+    )
+
+
+@click.command(cls=EachOnce)
+@click.argument("what", metavar="IN...", nargs=-1, required=True)
+@click.option(
+    "-o", "--output", type=TARGET, metavar="OUT", required=True,
+    help="Write the files into this folder, in one of each molecule; or one molecule's file: .xml, .prmtop, .rst7, "
+    ".sdf, .pdb.",
+)  # fmt: skip
+@options(Making)
+@click.option("--table", type=TARGET, metavar="FILE", help="Write a row for each molecule: .csv, .h5, .json.")
+@resume_option("molecules")
+@cluster_options
+@json_option(" a molecule")
+@debug_option
+@words_of
+def ligand(
+    what: tuple[str, ...], output: Path, making: Making, as_json: bool, words: dict[str, Any], call: Call, **more: Any
+) -> None:
+    """Give small molecules parameters, and write them for OpenMM, AMBER's programs and PELE.
+
+    IN is a file of molecules with all their hydrogens (.sdf, .mol2, .smi), of poses of Vina or AutoDock-GPU (.pdbqt,
+    .dlg), a structure with --template, or a SMILES. A molecule that fails ends no run: it is named, and the exit code
+    is 1. Parameters are kept: a molecule is computed once. Through AmberTools' programs and RDKit: pip install
+    'pele-ocl[ligands]' on Linux, conda install -c conda-forge ambertools rdkit elsewhere.
+    """
+    with ProgressLine("Molecules") as progress:
+        found = library(
+            what, **keywords(making), **more, **words, output=output, errors="record", progress=progress,
+            call=call.facts(),
+        )  # fmt: skip
+    rows = rows_of(found.records)
+    show(rows, found.records, as_json, lambda: _as_text(rows, output))
+    exit_for_failed(rows, "molecule")
+
+
+def _as_text(rows: Sequence[Row], output: Path) -> str:
+    shown = rows[:_SHOWN]
+    lines = text_table(("molecule", "formula", "atoms", "charge", "s"), list(map(_cells, shown)), "<<>>>").split("\n")
+    add_reasons(lines, shown)
+    rest = len(rows) - len(shown)
+    more = [f"and {counted(rest, 'molecule')} more; --table FILE and --json have them all"] if rest else []
+    done = [row for row in rows if "error" not in row]
+    fields = ", ".join(dict.fromkeys(str(row["forcefield"]) for row in done)) or "nothing was done"
+    ending = f"{counted(len(done), 'molecule')} -> {one_line(str(output))}: {fields}, in all {duration(elapsed())}"
+    return "\n".join([*lines, *more, "", ending])
+
+
+def _cells(row: Row) -> list[str]:
+    name = one_line(row["structure"])
+    if "error" in row:
+        return [name, *[""] * 4]
+    return [name, row["formula"], f"{row['n_atoms']:,}", f"{row['charge']:+d}", f"{row['seconds']['total']:.2f}"]

@@ -1,0 +1,115 @@
+"""`pele-ocl screen`: molecules refined and scored in a receptor, and ranked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..screen.screening import screen as library
+from .call import Call, CommandProvenance
+from .command import INPUT, EachOnce
+from .groups import keywords, option, options
+from .options import (
+    cluster_options,
+    report_options,
+    resume_option,
+    run_options,
+    solvent_flags,
+    strict_option,
+    structure_flags,
+    words_of,
+)
+from .progress import ProgressLine
+from .showing import exit_for_failed, failing_as_record, say_records, timed
+from .structures import TARGET, files
+from .terminal import elapsed, say
+
+_LENGTH = click.FloatRange(min=0)
+
+
+@dataclass(frozen=True)
+class Screening:
+    """How molecules are refined and scored."""
+
+    moving_radius: float = option(
+        "Distance from the ligand, Angstrom, within which residues are minimised with it.", like=library, type=_LENGTH
+    )
+    restraint: float = option(
+        "Force constant for heavy atoms of the ligand and the backbone, kcal/mol/A^2.", like=library, type=_LENGTH
+    )
+    free_radius: float = option("Distance that these atoms are free to move, Angstrom.", like=library, type=_LENGTH)
+    tolerance: float = option(
+        "Rms gradient at which a complex is done, kcal/mol/A.", like=library,
+        type=click.FloatRange(min=0, min_open=True),
+    )  # fmt: skip
+    max_iterations: int = option("Largest number of steps of a round.", like=library, type=click.IntRange(min=1))
+    inside: float | None = option(
+        "Relative permittivity inside the molecules, by default 2; as --solute-dielectric.", like=library,
+        type=click.FloatRange(min=0, min_open=True),
+    )  # fmt: skip
+    pb: bool = option("Score by the Poisson-Boltzmann equation (MM/PBSA).", like=library)
+    frames: int = option(
+        "Average the score over so many frames of dynamics at 300 K; 0 for the minimised structure.", like=library,
+        type=click.IntRange(min=0),
+    )  # fmt: skip
+    add_strain: bool = option("Add the ligand's strain to the score.", like=library)
+    keep_water: bool = option("Keep the receptor's water, which is left out otherwise.", like=library)
+    reference: Path | None = option(
+        "Measured values to compare with, by name: .csv, .tsv, .json, .yml, or .sdf with properties.", like=library,
+        metavar="FILE",
+    )  # fmt: skip
+    reference_column: str | None = option(
+        "Column or property with the measured values; by default one with the name of an affinity.", like=library,
+        metavar="NAME",
+    )  # fmt: skip
+    native: Path | None = option(
+        "Known poses of the molecules to measure rmsd to, .sdf or .mol2.", like=library, metavar="FILE"
+    )
+    residues: int = option(
+        "Compute the shares of residues for so many of the best.", like=library, type=click.IntRange(min=0)
+    )
+
+
+@click.command(cls=EachOnce)
+@click.argument("path", metavar="RECEPTOR", type=INPUT)
+@click.argument("ligands", metavar="LIGANDS...", type=INPUT, nargs=-1, required=True, callback=files)
+@click.option(
+    "-o", "--output", type=TARGET, metavar="DIR", required=True,
+    help="Write a table, a page, refined ligands and complexes, and a journal to this folder.",
+)  # fmt: skip
+@options(Screening)
+@resume_option("molecules")
+@cluster_options
+@run_options
+@structure_flags
+@solvent_flags
+@strict_option
+@report_options
+@words_of
+def screen(
+    path: Path, ligands: tuple[Path, ...], screening: Screening, output: Path, as_json: bool, verbose: bool,
+    words: dict[str, Any], call: Call, **more: Any,
+) -> None:  # fmt: skip
+    """Refine molecules in a receptor, score each by MM/GBSA, and rank them.
+
+    LIGANDS are files of molecules in the frame of RECEPTOR, as docking programs write them: .sdf, .mol2, .pdbqt or .dlg
+    with any number of molecules or poses, AMBER topologies with .rst7 files beside them, peptides as .pdb, or folders
+    of such files. Each gets parameters, and is minimised with the residues near it. The score is the energy of the
+    minimised complex less those of receptor and ligand, by default in GBn2 with permittivity 2 inside. A molecule that
+    fails is a row with the reason, and the exit code is 1.
+    """
+    with failing_as_record(path, as_json), ProgressLine("Screening") as progress:
+        found = library(
+            path, ligands, **keywords(screening), **more, **words, output=output, errors="record",
+            progress=progress, provenance=CommandProvenance(call),
+        )  # fmt: skip
+    if as_json:
+        record = found.record
+        say_records([replace(record, result=timed(record.result))])
+    else:
+        say(found.text(verbose, elapsed()))
+    failed = {k + 1: why for k, why in found.errors.items()}
+    exit_for_failed("molecule", failed, len(failed), len(found))

@@ -1,0 +1,159 @@
+"""Way from the keywords of a public function to a job: what is read, by which solvent, and how it runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from inspect import signature
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from .common.arguments import described, file_path, instance
+from .common.errors import InputError, KeywordError, UnexpectedKeywordError, refuse_for_atoms
+from .common.inputfile import read_file
+from .common.notes import heard_notes
+from .gb_models.solvent_model import OF_SOLVENT, SolventModel, solvent_of
+from .jobs.shards import Run, Shard
+from .reading import Reading
+
+if TYPE_CHECKING:
+    from .jobs.evaluation import EvaluationSpec
+
+PathGiven: TypeAlias = str | PathLike[str]
+Given: TypeAlias = PathGiven | Sequence[PathGiven]
+
+_OF_READING = tuple(
+    of.name for of in fields(Reading) if of.name not in ("model", "solvent", "structures", "trajectory")
+)
+_OF_RUN = ("output", "resume", "workers", "scheduler", "shard", "progress", "call", "keep")
+_OF_FRAMES = ("trajectory", "frames", "topology", "image")
+
+
+@dataclass(frozen=True)
+class Door:
+    """Keywords of a public function, sorted by what they are about.
+
+    name : of the function; model : SolventModel; reading : how files are read
+    given : names of the keywords that were given, beside the function's own
+    frames : of the trajectory; run : how the computation runs
+    """
+
+    name: str
+    model: SolventModel
+    reading: Reading
+    given: frozenset[str]
+    frames: Mapping[str, Any]
+    run: Run
+
+    @classmethod
+    def of(
+        cls, function: Callable[..., Any], words: Mapping[str, Any], model: SolventModel | int | None,
+        device: object = None, vacuum: str = "gb='none'",
+    ) -> Door:  # fmt: skip
+        """Sort keywords.
+
+        function : the public one
+        words : of the solvent (`like`, and fields of SolventModel), of the reading (fields of Reading), of the run
+            (fields of Run), of the trajectory; or `reading`, a Reading
+        model : a SolventModel, or the number of the model to read
+        vacuum : what leaves the solvent out, for messages
+
+        Raises TypeError for a keyword that there is none of, and InputError for those that do not go together.
+        """
+        known = (*OF_SOLVENT, *_OF_READING, *_OF_RUN, *_OF_FRAMES, "reading")
+        reading = words.get("reading")
+        for word in words:
+            if word not in known:
+                raise UnexpectedKeywordError(word, {*known, *signature(function).parameters}, function.__name__)
+        if reading is not None:
+            instance("reading", reading, Reading, "a pele_ocl.jobs.Reading")
+        number = None if isinstance(model, SolventModel | None) else model
+        of_solvent = {word: words[word] for word in OF_SOLVENT if word in words}
+        of_reading = {word: words[word] for word in _OF_READING if word in words}
+        solvent = model if isinstance(model, SolventModel) else None
+        if solvent is not None and of_solvent:
+            raise KeywordError(f"choose one of a SolventModel and `{next(iter(of_solvent))}`")
+        if solvent is None:
+            solvent = solvent_of(of_solvent, vacuum)
+        if reading is not None and (of_reading or number is not None):
+            raise KeywordError(f"choose one of `reading` and `{next(iter(of_reading), 'model')}`")
+        if solvent.gb_model.vacuum and "radii" in of_reading and of_solvent:
+            raise KeywordError(f"`{vacuum}` has no solvent; leave out `radii`, which would play no part")
+        read = Reading(**of_reading, model=number) if reading is None else reading
+        frames = {word: words[word] for word in _OF_FRAMES if words.get(word) is not None}
+        run = {word: words[word] for word in _OF_RUN if word in words}
+        if run.get("output") is not None:
+            run["output"] = file_path(run["output"], "output")
+        if isinstance(run.get("shard"), str):
+            run["shard"] = Shard.of(run["shard"])
+        chosen = device if isinstance(device, str) else None if device is None else str(device)
+        return cls(function.__name__, solvent, read, frozenset(words), frames, Run(**run, device=chosen))
+
+    def require_atoms(self) -> None:
+        """Raise InputError for keywords about files, where Atoms are given."""
+        allowed = {*OF_SOLVENT, "progress", *(_OF_FRAMES if "trajectory" in self.frames else ())}
+        refuse_for_atoms(**dict.fromkeys(sorted(self.given - allowed), True))
+
+    def over(self, plan: Any) -> Any:
+        """Evaluate the frames of the trajectory by a plan of Atoms."""
+        from .trajectories.energies import energies_over, trajectory_for
+
+        words = dict(self.frames)
+        over = trajectory_for(plan, words.pop("trajectory"), **words)
+        return energies_over(plan, over, progress=self.run.progress)
+
+    def evaluated(self, spec: EvaluationSpec[Any], given: Given, *, alone: Mapping[str, object]) -> Any:
+        """Evaluate a file, its models, a trajectory or several files by a job.
+
+        alone : by name, values of keywords that a trajectory leaves no room for
+
+        Returns the result of one structure, an Evaluation of its models, FrameEnergies, or Structures.
+        """
+        run, paths = self.run, paths_of(given)
+        if paths is None:
+            return self._several(spec, list(given), run)  # type: ignore[arg-type]
+        if self.frames:
+            from .trajectories.working import frames_by
+
+            return frames_by(spec, paths, self.frames, run, alone)
+        if run.resume:
+            raise KeywordError("`resume` is about a trajectory or several structures; leave it out")
+        run.refuse_sharing("one structure is computed at once")
+        if run.output is not None:
+            from .formats import require_table_suffix
+
+            require_table_suffix(run.output)
+        start = time.perf_counter()
+        with heard_notes() as heard:
+            found = spec.evaluate(read_file(paths), run.progress, run.output is not None)
+        seconds = {**found.seconds, "total": time.perf_counter() - start}
+        found = replace(found, heard=tuple(heard), seconds=seconds)
+        if run.output is not None:
+            found.save(run.output, run.call)
+        return found if found.numbers else found.one()
+
+    def _several(self, spec: EvaluationSpec[Any], paths: Sequence[PathGiven], run: Run) -> Any:
+        if self.frames:
+            raise KeywordError("a trajectory is of one structure; give one, or leave out `trajectory`")
+        from .jobs.structures import structures_by
+
+        every = tuple(map(Path, paths))
+        return structures_by(replace(spec, reading=replace(spec.reading, structures=every)), every, run)
+
+
+def paths_of(given: Given) -> PathGiven | None:
+    """Return the path if one is given, None if several are. Raises InputError for anything else."""
+    if isinstance(given, str | PathLike):
+        return given
+    if (
+        isinstance(given, Collection)
+        and not isinstance(given, Mapping)
+        and getattr(given, "ndim", 1) == 1
+        and all(isinstance(path, str | PathLike) for path in given)
+    ):
+        if len(given) == 0:
+            raise InputError("there is no structure; give the path of one, or several")
+        return None
+    raise InputError(f"the structure is {described(given)}; Atoms, the path of a file or several paths are needed")

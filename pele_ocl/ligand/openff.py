@@ -1,0 +1,96 @@
+"""SMIRNOFF force fields of the Open Force Field Initiative, through its toolkit where that can be imported."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as installed
+from typing import TYPE_CHECKING, Any
+
+from ..atoms import Atoms
+from ..common.errors import InputError, ParameterError
+from ..common.extras import extra
+from ..forcefield.openmm.system import from_openmm
+from ..formats.amber.writing import prmtop_text
+
+if TYPE_CHECKING:
+    from .parametrisers import Molecule
+
+KEEPS = True
+CHARGES: Mapping[str, str] = {"gas": "Gasteiger's charges", "bcc": "AM1-BCC charges"}
+_METHODS = {"gas": "gasteiger", "bcc": "am1bcc"}
+_NAME = re.compile(r"(openff|smirnoff)[\w.-]*|.*\.offxml", re.IGNORECASE)
+_RADII = "mbondi2"
+
+
+def knows(forcefield: str) -> bool:
+    """Tell if a name is of such a force field."""
+    return _NAME.fullmatch(forcefield) is not None
+
+
+def check(forcefield: str, charges: str) -> None:
+    """Raise InputError for other charges than the toolkit has."""
+    if charges not in CHARGES and charges != "file":
+        raise InputError(f"{forcefield} has charges {' and '.join(CHARGES)} here, not {charges!r}")
+
+
+def version() -> str:
+    """Version of the toolkit. Raises InputError where it is not installed."""
+    _toolkit()
+    try:
+        return f"openff-toolkit {installed('openff-toolkit')}"
+    except PackageNotFoundError:
+        return "openff-toolkit"
+
+
+def topology_of(ligand: Molecule, forcefield: str, charges: str, limit: float | None = None) -> bytes:
+    """Topology of a ligand; the toolkit has no limit of time."""
+    toolkit = _toolkit()
+    try:
+        molecule = toolkit.Molecule.from_rdkit(ligand.molecule, allow_undefined_stereo=True)
+        molecule.assign_partial_charges(_METHODS[charges])
+        field = toolkit.ForceField(forcefield if forcefield.endswith(".offxml") else f"{forcefield}.offxml")
+        system = field.create_openmm_system(molecule.to_topology(), charge_from_molecules=[molecule])
+    except Exception as error:  # the toolkit has dozens of classes of them
+        why = " ".join(str(error).split())[:300]
+        raise ParameterError(f"{ligand.source}: {forcefield} gives no parameters: {why}") from error
+    atoms = from_openmm(_openmm_topology(ligand), system, ligand.positions / 10, _RADII)
+    return prmtop_text(atoms, forcefield).encode()
+
+
+def atoms_of(ligand: Molecule, forcefield: str) -> Atoms:
+    """Raise NotImplementedError: what the toolkit computes is kept as a topology."""
+    raise NotImplementedError
+
+
+def told(forcefield: str, charges: str, topology: bytes) -> tuple[str, str]:
+    """Words for people."""
+    return forcefield, CHARGES.get(charges, "")
+
+
+def _toolkit() -> Any:
+    from importlib import import_module
+
+    try:
+        return import_module("openff.toolkit")
+    except ImportError:
+        raise InputError(
+            "the force fields of OpenFF need its toolkit, which PyPI does not have: conda install -c conda-forge "
+            "openff-toolkit; or choose 'gaff2'"
+        ) from None
+
+
+def _openmm_topology(ligand: Molecule) -> Any:
+    """Topology of OpenMM with the ligand's atoms and bonds."""
+    app: Any = extra("openmm.app", "a force field of OpenFF")
+    topology = app.Topology()
+    residue = topology.addResidue(ligand.residue_name, topology.addChain())
+    labels = ligand.labels
+    atoms = [
+        topology.addAtom(str(name), app.Element.getBySymbol(str(of)), residue)
+        for name, of in zip(labels.names, labels.elements, strict=True)
+    ]
+    for i, j in ligand.bonds.tolist():
+        topology.addBond(atoms[i], atoms[j])
+    return topology

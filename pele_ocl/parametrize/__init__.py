@@ -1,0 +1,117 @@
+"""Parameters of small molecules, one or thousands, and their files for OpenMM, AMBER's programs and PELE."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+from ..atoms import Atoms
+from ..common.arguments import checked, file_path
+from ..common.errors import InputError, KeywordError
+from ..common.modules import make_callable
+from ..common.variant import Progress
+from ..formats import require_table_suffix
+from ..jobs.journal import Journal
+from ..jobs.running import run_with
+from ..jobs.shards import Place, Shard
+from ..ligand import Hydrogens, Ligand
+from .items import MoleculeItem, items_of
+from .result import ParametrizeResult
+from .spec import JOURNAL, ParametrizeSpec
+from .writing import FORMATS, Target
+
+__all__ = ["FORMATS", "MoleculeItem", "ParametrizeResult", "ParametrizeSpec", "parametrize"]
+
+Given = str | PathLike[str] | Ligand
+
+
+@checked
+def parametrize(
+    what: Given | Sequence[Given],
+    forcefield: str = "gaff2",
+    charges: str = "gas",
+    *,
+    hydrogens: Hydrogens = "given",
+    ph: float | None = None,
+    template: str | None = None,
+    receptor: str | PathLike[str] | Atoms | None = None,
+    limit: float | None = None,
+    output: str | PathLike[str] | None = None,
+    formats: Iterable[str] = (),
+    table: str | PathLike[str] | None = None,
+    resume: bool = False,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    shard: str | Shard | None = None,
+    errors: Literal["raise", "record"] = "raise",
+    progress: Progress | None = None,
+    call: dict[str, Any] | None = None,
+) -> ParametrizeResult:
+    """Give small molecules parameters, and write them for OpenMM, AMBER's programs and PELE.
+
+    what : files of molecules, a SMILES, or Ligands, one or several: SDF, mol2, .smi, poses of Vina and AutoDock-GPU
+        (.pdbqt, .dlg), PDB and mmCIF with a `template`
+    forcefield, charges, limit : as of Ligand.parametrize
+    hydrogens, ph, template : as of Ligand.read
+    receptor : a structure, or its Atoms, that the molecules stand in, to write the complexes as PDB files, too
+    output : a file for one molecule, whose suffix says the format; or a folder, with a folder in it for each molecule.
+        By default nothing is written
+    formats : of the files in a folder, of FORMATS; by default all: "xml" of OpenMM, "amber" (.prmtop and .rst7), "pele"
+        (DataLocal with template, OBC rows and rotamers), "sdf", "pdb"
+    table : a row for each molecule: .csv, .h5 or .json
+    resume : go on with an interrupted run that wrote to a folder
+    workers, scheduler, shard : processes that share the molecules, as of `jobs.run`
+    errors : "record" for a row that says why where a molecule of several fails, "raise" for an InputError
+    progress : called with the share that is done, 0 to 1
+
+    A molecule is computed once, whatever the order and positions of its atoms, and kept: its parameters are the same
+    bytes the next time, in any process.
+
+    Raises InputError for what is no molecule and if AmberTools' programs are missing, FormatError for files that cannot
+    be read or written, ParameterError where there are no parameters.
+
+        result = pele_ocl.parametrize("ligands.sdf", output="parameters/")
+        result.atoms(0)  # Atoms of the first
+    """
+    if isinstance(shard, str):
+        shard = Shard.of(shard)
+    target = Target.of(output, formats)
+    items = items_of(what, hydrogens, ph, template)
+    if not items:
+        raise InputError("there is no molecule; give files of molecules, or a SMILES")
+    if target.is_file and len(items) > 1:
+        raise InputError(
+            f"{output}: one file has room for one molecule, and there are {len(items):,}; name a folder"
+        )  # fmt: skip
+    if resume and (output is None or target.is_file):
+        raise KeywordError("`resume` goes on with a run that writes to a folder; name it as `output`")
+    if table is not None:
+        require_table_suffix(file_path(table, "table"))
+    spec = ParametrizeSpec(
+        target, forcefield, charges, hydrogens, ph, template, limit,
+        Path(receptor) if isinstance(receptor, str | PathLike) else receptor,
+    )  # fmt: skip
+    spec.require()
+    journal = None if output is None or target.is_file else Path(output) / JOURNAL
+    if shard is not None and journal is not None:
+        journal = shard.path(journal)
+    own = items if shard is None else shard.part(items, "molecules")
+    opened = Journal(
+        journal, spec.settings(), kind="molecules", shard=shard, items=[spec.name(item) for item in items]
+    )  # fmt: skip
+    records = []
+    for record in run_with(spec, own, opened, resume, Place(workers, scheduler, None)):
+        records.append(record)
+        if errors == "raise":
+            record.refuse()
+        if progress is not None:
+            progress(len(records) / len(own))
+    found = ParametrizeResult(tuple(own), tuple(records), spec, dict(call or {}))
+    if table is not None:
+        found.table().save(table)
+    return found
+
+
+make_callable(__name__)

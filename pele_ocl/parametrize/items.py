@@ -1,0 +1,85 @@
+"""Molecules of files as items of a job: where each is, and the name that its files get."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+
+from ..common import arguments
+from ..common.errors import FormatError, InputError
+from ..ligand import Hydrogens, Ligand, is_molecule_file, ligand_makers
+
+_LONGEST = 60  # letters of a name
+_STRANGE = re.compile(r"[^A-Za-z0-9._-]+")
+_RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
+
+
+@dataclass(frozen=True)
+class MoleculeItem:
+    """A molecule that is to be given parameters.
+
+    name : of its files, which no other has; path, number : of its file, and in it from 1; smiles : where it has no file
+    """
+
+    name: str
+    path: str = ""
+    number: int = 1
+    smiles: str = ""
+    ligand: Ligand | None = None
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def items_of(
+    what: object, hydrogens: Hydrogens, ph: float | None, template: str | None
+) -> list[MoleculeItem]:  # fmt: skip
+    """List the molecules of files, SMILES and Ligands. Raises InputError and FormatError for files that hold none."""
+    several = [what] if isinstance(what, str | PathLike | Ligand) else what
+    if not isinstance(several, Iterable):
+        raise InputError(f"the molecules are {arguments.described(what)}; files of molecules, or a SMILES, are needed")
+    found = list[MoleculeItem]()
+    for each in several:
+        if isinstance(each, Ligand):
+            found.append(MoleculeItem(each.name, ligand=each))
+        elif isinstance(each, str) and is_smiles(each):
+            found.append(MoleculeItem("", smiles=each))
+        elif isinstance(each, str | PathLike):
+            found += _of_file(str(each), hydrogens, ph, template)
+        else:
+            raise InputError(f"a molecule is {arguments.described(each)}; a file, a SMILES or a Ligand is needed")
+    return _named(found)
+
+
+def is_smiles(text: str) -> bool:
+    """Tell if a text is no file, nor named as one, but a SMILES, perhaps."""
+    return not is_molecule_file(text) and not Path(text).exists() and "\n" not in text and bool(text.strip())
+
+
+def _of_file(path: str, hydrogens: Hydrogens, ph: float | None, template: str | None) -> list[MoleculeItem]:
+    stem = Path(path.removesuffix(".gz").removesuffix(".bz2")).stem
+    titles = [make.title for make in ligand_makers(path, hydrogens=hydrogens, ph=ph, template=template)]
+    if not titles:
+        raise FormatError(f"{path}: holds no molecule")
+    return [
+        MoleculeItem(title or (stem if len(titles) == 1 else f"{stem}_{number}"), path, number)
+        for number, title in enumerate(titles, 1)
+    ]
+
+
+def _named(items: Sequence[MoleculeItem]) -> list[MoleculeItem]:
+    """Give each a name that is a file's on any system, and that no other has."""
+    taken, found = set[str](), list[MoleculeItem]()
+    for number, item in enumerate(items, 1):
+        plain = _STRANGE.sub("_", item.name).strip("._-")[:_LONGEST] or f"ligand_{number}"
+        plain = f"_{plain}" if _RESERVED.fullmatch(plain) else plain
+        name, k = plain, 1
+        while name.lower() in taken:
+            k += 1
+            name = f"{plain}_{k}"
+        taken.add(name.lower())
+        found.append(replace(item, name=name))
+    return found

@@ -1,0 +1,139 @@
+"""Job that gives molecules parameters and writes their files, a record each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ..atoms import Atoms
+from ..common.arguments import number
+from ..common.errors import InputError, PeleError
+from ..common.hashing import sha256_of
+from ..common.inputfile import read_file
+from ..common.notes import as_json
+from ..jobs.records import Record
+from ..jobs.spec import Spec, setting_of
+from ..ligand import Hydrogens, Ligand, Maker, check_choice, ligand_makers, parametriser_of
+from ..reading import read
+from .items import MoleculeItem
+from .writing import Target, require_folder, write_ligand, write_structure
+
+JOURNAL = "molecules.jsonl"  # in the folder of the output
+
+
+@dataclass(frozen=True, eq=False)
+class ParametrizeSpec(Spec[MoleculeItem]):
+    """Give molecules parameters, and write their files.
+
+    target : the files; others as of `pele_ocl.parametrize`
+    """
+
+    target: Target
+    forcefield: str = "gaff2"
+    charges: str = "gas"
+    hydrogens: Hydrogens = "given"
+    ph: float | None = None
+    template: str | None = None
+    limit: float | None = None
+    receptor: Path | Atoms | None = None
+
+    def require(self) -> None:
+        """Raise for what no molecule can be computed by: unknown names, missing programs, a target that is none."""
+        check_choice(self.forcefield, self.charges)
+        if self.limit is not None:
+            number("limit", self.limit, "seconds", above=0)
+        parametriser_of(self.forcefield).version()
+        is_folder = self.target.path and not self.target.is_file
+        if self._receptor is not None and not (is_folder and "pdb" in self.target.formats):
+            raise InputError(
+                "`receptor` goes into complexes in a folder; name that as `output`, with 'pdb' in `formats`"
+            )
+        if self.target.path and not self.target.is_file:
+            require_folder(self.target.path)
+
+    def name(self, item: MoleculeItem) -> str:
+        """Name of the molecule."""
+        return item.name
+
+    def sha256(self, item: MoleculeItem) -> str:
+        """Mark of what the molecule is made of."""
+        if item.ligand is not None:
+            return sha256_of((item.ligand.smiles, item.ligand.positions))
+        if item.smiles:
+            return sha256_of(item.smiles)
+        try:
+            return sha256_of((self._sha256_of(item.path), item.number))
+        except PeleError:
+            return ""
+
+    def still_counts(self, record: Record, item: MoleculeItem) -> bool:
+        """True if its files are there, too."""
+        there = all(Path(str(path)).is_file() for path in record.result.get("files", ()))
+        return super().still_counts(record, item) and there
+
+    def settings(self) -> dict[str, str]:
+        """Write the fields as texts, less the limit of time and the name of the folder."""
+        own = {of.name: setting_of(getattr(self, of.name)) for of in fields(self)}
+        own |= {"limit": "", "target": ",".join(self.target.formats)}
+        return own if not isinstance(self.receptor, Atoms) else {**own, "receptor": sha256_of(self.receptor)}
+
+    def ligand(self, item: MoleculeItem) -> Ligand:
+        """Read a molecule. Raises FormatError and InputError."""
+        if item.ligand is not None:
+            return item.ligand
+        if item.smiles:
+            return Ligand.from_smiles(item.smiles, ph=self.ph)
+        return self._makers_of(item.path)[item.number - 1]()
+
+    def atoms(self, item: MoleculeItem) -> Atoms:
+        """Give a molecule parameters; those that are kept are not computed again."""
+        return self.ligand(item).parametrize(self.forcefield, self.charges, limit=self.limit)
+
+    def compute(self, item: MoleculeItem) -> Mapping[str, Any]:
+        """Give a molecule parameters and write its files."""
+        start = time.perf_counter()
+        ligand = self.ligand(item)
+        atoms = ligand.parametrize(self.forcefield, self.charges, limit=self.limit)
+        files = self.target.files(item.name, ligand.residue_name)
+        inputs = [Path(item.path)] if item.path else []
+        write_ligand(files, ligand, atoms, inputs)
+        if self._receptor is not None:
+            files = (*files, self._write_complex(item, atoms))
+        return {
+            "name": ligand.name, "source": ligand.source, "formula": ligand.formula, "n_atoms": len(ligand),
+            "charge": ligand.charge, "residue_name": ligand.residue_name, "forcefield": atoms.forcefield,
+            "smiles": ligand.smiles, "files": [str(path) for path in files], **as_json(atoms.notes),
+            "seconds": {"total": time.perf_counter() - start},
+        }  # fmt: skip
+
+    def _write_complex(self, item: MoleculeItem, atoms: Atoms) -> Path:
+        assert self._receptor is not None
+        path = Path(self.target.path) / item.name / f"{item.name}_complex.pdb"
+        write_structure(path, self._receptor + atoms, len(atoms))
+        return path
+
+    @cached_property
+    def _receptor(self) -> Atoms | None:
+        return read(self.receptor) if isinstance(self.receptor, Path) else self.receptor
+
+    @cached_property
+    def _files(self) -> dict[str, tuple[str, list[Maker]]]:
+        return {}
+
+    def _sha256_of(self, path: str) -> str:
+        return self._read(path)[0]
+
+    def _makers_of(self, path: str) -> list[Maker]:
+        return self._read(path)[1]
+
+    def _read(self, path: str) -> tuple[str, list[Maker]]:
+        """Read a file once."""
+        if path not in self._files:
+            file = read_file(path)
+            makers = ligand_makers(file, hydrogens=self.hydrogens, ph=self.ph, template=self.template)
+            self._files[path] = file.sha256, list(makers)
+        return self._files[path]

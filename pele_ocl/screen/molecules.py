@@ -1,0 +1,228 @@
+"""Molecules that are screened: out of files, folders, or memory, each with a name that no other one has."""
+
+from __future__ import annotations
+
+import glob
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..atoms import Atoms
+from ..atoms.graphs import Graph
+from ..common.errors import FormatError, InputError, PeleError
+from ..common.hashing import sha256_of
+from ..common.inputfile import read_file
+from ..formats import brings_parameters, is_structure
+from ..formats.structures import is_topology
+from ..ligand import Ligand, read_ligands
+from ..ligand.molecule import MOLECULES
+from ..reading import Reading, read
+
+Given = Path | Ligand | Atoms
+_POSITIONS = (".rst7", ".inpcrd", ".ncrst", ".restrt", ".pdb")  # beside a topology, with its name
+_PACKED = (".gz", ".bz2")
+_LONGEST = 60  # letters of a name of files
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """One molecule, or one pose of it.
+
+    name : of its row and files, of letters, digits and . _ - alone; title : as the input has it, "" for none
+    given : the molecule, Atoms of one that has parameters, or why there is none
+    """
+
+    name: str
+    title: str
+    given: Ligand | Atoms | PeleError
+
+    @cached_property
+    def mark(self) -> str:
+        """SHA-256 by which it is known again, "" of one that cannot be read."""
+        of = self.given
+        if isinstance(of, PeleError):
+            return ""
+        if isinstance(of, Ligand):
+            charges = [atom.GetFormalCharge() for atom in of.molecule.GetAtoms()]
+            own: list[Any] = [list(of.elements), of.bonds.tolist(), charges, of.positions.round(4).tolist()]
+            return sha256_of([self.title, of.smiles, *own])
+        return sha256_of([self.title, of.charges.tolist(), of.positions.round(4).tolist()])
+
+    def parametrized(self, forcefield: str, charges: str) -> Atoms:
+        """Give its atoms with parameters. Raises PeleError if there are none."""
+        if isinstance(self.given, PeleError):
+            raise self.given
+        return self.given if isinstance(self.given, Atoms) else self.given.parametrize(forcefield, charges)
+
+    def facts(self, atoms: Atoms) -> dict[str, Any]:
+        """Facts of the molecule that a row has."""
+        graph = graph_of(atoms)
+        formula = self.given.formula if isinstance(self.given, Ligand) else _formula(graph.elements)
+        properties = self.given.properties if isinstance(self.given, Ligand) else {}
+        numbers = {name: value for name, text in properties.items() if (value := _number(text)) is not None}
+        return {
+            "title": self.title, **({"properties": numbers} if numbers else {}), "formula": formula,
+            "n_atoms": len(atoms), "n_heavy": len(graph.heavy),
+            "charge": round(float(atoms.charges.sum())),
+        }  # fmt: skip
+
+
+def entries_of(given: Sequence[Given], reading: Reading | None = None) -> list[Entry]:
+    """List the molecules of files, folders and memory in their order; one that cannot be read is there with its error.
+
+    reading : how structure files are read, such as peptides, and whether hydrogens are added to other molecules
+
+    Raises FormatError for a file or folder that is not there or holds no molecule.
+    """
+    names = _Names()
+    found = [names.entry(title, otherwise, of) for title, otherwise, of in _molecules(given, reading or Reading())]
+    if not found:
+        raise FormatError("there is no molecule to screen")
+    return found
+
+
+def files_in(folder: Path) -> list[Path]:
+    """List the files of molecules of a folder, in the order of their names with numbers as numbers."""
+    return sorted(
+        (path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".") and _is_taken(path)),
+        key=lambda path: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path.name.lower())],
+    )
+
+
+def graph_of(atoms: Atoms) -> Graph:
+    """Elements and bonds of a molecule's atoms."""
+    if atoms.labels is None:
+        raise InputError("these atoms have no elements; read them from a structure file")
+    return Graph.of(atoms.labels.elements.tolist(), atoms.bond_pairs)
+
+
+def _is_taken(path: Path) -> bool:
+    if _suffix(path) in MOLECULES or is_topology(path):
+        return True
+    beside = path.parent.glob(f"{glob.escape(_bare(path).stem)}.*")  # topologies whose positions it has
+    return _is_structure(path) and not any(map(is_topology, beside))
+
+
+def _is_structure(path: Path) -> bool:
+    """Tell if a file needs a force field, as PDB files of peptides do."""
+    known = is_structure(path) and _suffix(path) not in MOLECULES
+    return known and not brings_parameters(path)
+
+
+def _own(reading: Reading) -> Reading:
+    """Read ligands by the receptor's force field, whole."""
+    return replace(reading, ligands=(), select=None, without=None, only=None, model=None, coordinates=(), structures=())
+
+
+def _suffix(path: Path) -> str:
+    return _bare(path).suffix.lower()
+
+
+def _bare(path: Path) -> Path:
+    return path.with_suffix("") if path.suffix.lower() in _PACKED else path
+
+
+def _molecules(given: Sequence[Given], reading: Reading) -> Iterator[tuple[str, str, Ligand | Atoms | PeleError]]:
+    """Give the title, what names a molecule without one, and the molecule."""
+    for number, each in enumerate(given, 1):
+        if isinstance(each, Ligand):
+            yield each.name, f"ligand_{number}", each
+        elif isinstance(each, Atoms):
+            yield "", f"ligand_{number}", each
+        elif each.is_dir():
+            files = files_in(each)
+            if not files:
+                raise FormatError(f"{each}: holds no file of molecules ({', '.join(MOLECULES)}, .prmtop with .rst7)")
+            for path in files:
+                yield from _of_file(path, reading)
+        else:
+            yield from _of_file(each, reading)
+
+
+def _of_file(path: Path, reading: Reading) -> Iterator[tuple[str, str, Ligand | Atoms | PeleError]]:
+    stem = _bare(path).stem
+    if is_topology(path) or _is_structure(path):
+        try:
+            yield stem, stem, _with_positions(path) if is_topology(path) else _own(reading)(read_file(path))
+        except PeleError as error:
+            yield stem, stem, error
+        return
+    failed = dict[int, str]()
+    try:
+        ligands = read_ligands(path, hydrogens=reading.ligand_hydrogens, failed=failed)
+    except PeleError as error:
+        if not path.is_file():
+            raise
+        yield "", stem, error
+        return
+    left, n = iter(ligands), len(ligands) + len(failed)
+    for number in range(1, n + 1):
+        otherwise = f"{stem}_{number}" if n > 1 else stem
+        if number in failed:
+            yield "", otherwise, InputError(failed[number])
+        else:
+            ligand = next(left)
+            yield ligand.name, otherwise, ligand
+
+
+def _with_positions(path: Path) -> Atoms:
+    """Read a topology with the positions of the file beside it that has its name."""
+    stem = _bare(path)
+    for suffix in _POSITIONS:
+        for packed in ("", *_PACKED):
+            beside = stem.with_suffix(suffix + packed)
+            if beside.is_file():
+                return read(path, coordinates=beside)
+    raise FormatError(f"{path}: has no positions; put them beside it, as {stem.with_suffix('.rst7').name}")
+
+
+def _number(text: str) -> float | None:
+    """Read a number, None where a text is none."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if np.isfinite(value) else None
+
+
+def _formula(elements: Sequence[str]) -> str:
+    """Sum formula in Hill's order."""
+    counts = Counter(elements)
+    first = [name for name in ("C", "H") if "C" in counts and name in counts]
+    order = [*first, *sorted(counts.keys() - set(first))]
+    return "".join(f"{name}{counts[name] if counts[name] > 1 else ''}" for name in order)
+
+
+class _Names:
+    """Gives each molecule a name that is safe in a file system and a shell, and no other one's in any case."""
+
+    def __init__(self) -> None:
+        self._taken = set[str]()
+
+    def entry(self, title: str, otherwise: str, of: Ligand | Atoms | PeleError) -> Entry:
+        base = self._safe(title) or self._safe(otherwise) or "ligand"
+        name, number = base, 1
+        while name.lower() in self._taken:
+            number += 1
+            name = f"{base}_{number}"
+        self._taken.add(name.lower())
+        return Entry(name, title, of)
+
+    @staticmethod
+    def _safe(text: str) -> str:
+        return re.sub(r"[^A-Za-z0-9._-]+", "_", text).strip("._-")[:_LONGEST]
+
+
+def best_of(titles: Sequence[str], scores: Sequence[float]) -> dict[str, int]:
+    """Number of the best pose of each molecule, by its title."""
+    found = dict[str, int]()
+    for k, (title, score) in enumerate(zip(titles, scores, strict=True)):
+        if np.isfinite(score) and (title not in found or score < scores[found[title]]):
+            found[title] = k
+    return found

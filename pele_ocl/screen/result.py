@@ -1,0 +1,313 @@
+"""Result of a screen: ranks, scores and what they are compared with, as table, JSON, files and page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Atoms, Floats
+from ..binding.decomposition import GROUPS
+from ..common.errors import InputError
+from ..common.notes import one_line, with_notes
+from ..explore.poses import ranks_of
+from ..formats.tables import folder_path
+from ..jobs.journal import make_folder
+from ..jobs.provenance import Provenance
+from ..jobs.records import Record
+from ..jobs.texts import counted, duration, headline, lines_of
+from ..ligand import Ligand
+from ..minimize.result import UNIT, masked
+from ..report import Column, Report, Reported
+from .correlations import Correlation, as_json, correlations
+from .molecules import best_of
+from .page import save_page
+from .reference import Reference
+from .sdf import save_sdf
+from .spec import LIGAND, ScreenSpec
+
+TABLE, PAGE, LIGANDS, RESIDUES = "screen.csv", "index.html", "ligands.sdf", "residues.csv"
+_COMPARED = ("score", "binding", "strain", "n_heavy")  # columns that are compared with a reference
+_SIGN = {"n_heavy": -1.0}  # by size the larger binds the stronger
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScreenResult(Reported):
+    """Molecules that were screened, in the order in which they were given.
+
+    records : of each molecule, as JSON has it; facts : that all share
+    spec : how they were screened; kept : complexes that were not written, by number
+    reference : measured values, None without; shares : residues' shares of the best, by number
+    provenance : facts that the table names; heard : notes that were told
+    measured : values of the reference, (m,); correlations : of columns with it, by name
+
+    `measured` and `correlations` compare with the reference, `residues` is a table of the shares, `complex` and
+    `ligand` are positions of one molecule. Arrays have NaN, or 0, for molecules that failed.
+    """
+
+    records: Sequence[Record]
+    facts: Mapping[str, Any]
+    spec: ScreenSpec
+    kept: Mapping[int, Atoms] = field(default_factory=dict)
+    reference: Reference | None = None
+    shares: Mapping[int, Report] = field(default_factory=dict)
+    provenance: Provenance = field(default_factory=Provenance)
+    heard: Sequence[str] = ()
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __repr__(self) -> str:
+        order = np.argsort(np.where(self.ranks > 0, self.ranks, len(self) + 1), kind="stable")[:3].tolist()
+        best = ", ".join(f"{self.names[k]} {self.score[k]:,.1f}" for k in order if self.ranks[k])
+        failed = f", {len(self.errors):,} failed" if self.errors else ""
+        known = self.correlations.get("score", {}).get("spearman")
+        rank = f"; Spearman {known.value:.2f} +- {known.error:.2f}" if known else ""
+        shown = f"; best {best} kcal/mol" if best else ""
+        return f"ScreenResult({counted(len(self), 'molecule')} in {self.spec.title}{failed}{shown}{rank})"
+
+    @property
+    def names(self) -> list[str]:
+        """Names of rows and files."""
+        return [record.structure for record in self.records]
+
+    @property
+    def titles(self) -> list[str]:
+        """Names of the molecules in their input, which several poses may share; the row's name where there is none."""
+        return [entry.title or entry.name for entry in self.spec.entries]
+
+    @property
+    def errors(self) -> dict[int, str]:
+        """Why molecules failed, by number from 0."""
+        return {k: record.error for k, record in enumerate(self.records) if record.failed}
+
+    def column(self, name: str) -> Floats:
+        """Give a number of all molecules, (m,), such as binding, strain, n_heavy, moved; energies in kcal/mol."""
+        values = [None if record.failed else record.result.get(name) for record in self.records]
+        return np.array([np.nan if value is None else value for value in values], np.float64)
+
+    @property
+    def score(self) -> Floats:
+        """Score by which molecules are ranked, the lowest first, (m,) kcal/mol."""
+        return self.column("score")
+
+    @property
+    def binding(self) -> Floats:
+        """Binding energy, (m,) kcal/mol."""
+        return self.column("binding")
+
+    @property
+    def strain(self) -> Floats:
+        """Strain of the ligand, (m,) kcal/mol."""
+        return self.column("strain")
+
+    @property
+    def ranks(self) -> NDArray[np.int64]:
+        """Ranks by the score, from 1, (m,); 0 of molecules that failed."""
+        return ranks_of(self.score)
+
+    @cached_property
+    def measured(self) -> Floats:
+        """Values of the reference, (m,); NaN where there is none."""
+        if self.reference is None:
+            return np.full(len(self), np.nan)
+        return self.reference.of(zip(self.titles, self.names, strict=True))
+
+    @cached_property
+    def correlations(self) -> dict[str, dict[str, Correlation]]:
+        """Correlations of columns with the reference, of the best pose of each molecule; size with its sign turned."""
+        if self.reference is None:
+            return {}
+        best = list(best_of(self.titles, self.score.tolist()).values())
+        return {name: correlations(_SIGN.get(name, 1.0) * self.column(name)[best], self.measured[best])
+                for name in _COMPARED}  # fmt: skip
+
+    def complex(self, k: int) -> Atoms:
+        """Refined complex of a molecule, the ligand's atoms last. Raises InputError for one that failed."""
+        if k in self.errors:
+            raise InputError(f"{self.names[k]}: {self.errors[k]}")
+        return self.kept[k] if k in self.kept else self.spec.complex_of(k)
+
+    def ligand(self, k: int) -> Floats:
+        """Positions of a refined ligand, (n, 3) A, in the order of its input."""
+        if k in self.errors:
+            raise InputError(f"{self.names[k]}: {self.errors[k]}")
+        return np.array(self.records[k].more[LIGAND], np.float64)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """Records as JSON has them, with the rank of each, 0 of molecules that failed, and the measured value."""
+        found = []
+        for k, (record, rank) in enumerate(zip(self.records, self.ranks.tolist(), strict=True)):
+            known = {"measured": float(self.measured[k])} if np.isfinite(self.measured[k]) else {}
+            title = {"title": self.spec.entries[k].title} if record.failed else {}
+            found.append({**record.to_dict(), **title, "rank": rank, **known})
+        return found
+
+    def table(self) -> Report:
+        """Return a table with a row for each molecule, or why there is none, the best first."""
+        rows = sorted(self.rows, key=lambda row: row["rank"] or len(self) + 1)
+        shown: dict[str, tuple[str, str]] = {
+            "score": (UNIT, ",.2f"), "binding": (UNIT, ",.2f"), "binding_error": (UNIT, ",.2f"),
+            "strain": (UNIT, ",.2f"), "measured": ("" if self.reference is None else self.reference.unit, ",.2f"),
+            "rmsd_before": ("angstrom", ",.2f"), "rmsd_after": ("angstrom", ",.2f"), "moved": ("angstrom", ",.2f"),
+        }  # fmt: skip
+        columns: dict[str, Any] = {"name": np.array([row["structure"] for row in rows])}
+        columns["rank"] = masked([row["rank"] or None for row in rows])
+        for name, (unit, form) in shown.items():
+            if any(name in row for row in rows):
+                columns[name] = Column(masked([row.get(name) for row in rows]), unit, form)
+        for name in ("n_heavy", "charge"):
+            columns[name] = Column(masked([row.get(name) for row in rows]), head=name.replace("n_", ""))
+        for when in ("before", "after"):
+            columns[f"clashes_{when}"] = Column(masked([row.get("clashes", {}).get(when) for row in rows]), shown=False)
+        terms = list(dict.fromkeys(name for row in rows for name in row.get("terms", {})))
+        for name in terms:
+            columns[name] = Column(masked([row.get("terms", {}).get(name) for row in rows]), UNIT, ",.2f", shown=False)
+        for name in dict.fromkeys(name for row in rows for name in row.get("properties", {})):
+            known = masked([row.get("properties", {}).get(name) for row in rows])
+            columns[f"input_{name}"] = Column(known, form=",.3g", shown=False)
+        for name in ("iterations", "converged"):
+            columns[name] = Column(masked([row.get(name) for row in rows]), shown=False)
+        columns["formula"] = Column(np.array([row.get("formula", "") for row in rows]), shown=False)
+        columns["title"] = Column(np.array([row.get("title", "") for row in rows]), shown=False)
+        columns["error"] = Column(np.array([row.get("error", "") for row in rows]), shown=False)
+        return Report(f"Molecules screened in {self.spec.title}", columns, dict(self.facts["settings"]))
+
+    def residues(self) -> Report:
+        """Return a table of the residues' shares in the binding energy of the best molecules, kcal/mol."""
+        if not self.shares:
+            raise InputError("no shares of residues were asked for; give `residues`")
+        parts = [(self.names[k], self.shares[k]) for k in sorted(self.shares, key=lambda k: self.ranks[k])]
+        columns: dict[str, Any] = {
+            "molecule": np.concatenate([np.repeat(name, len(of)) for name, of in parts]),
+            "residue": np.concatenate([of["residue"] for _, of in parts]),
+        }
+        for name in ("total", *GROUPS):
+            columns[name] = Column(np.concatenate([of[name] for _, of in parts]), UNIT, ",.2f")
+        return Report(f"Shares of residues in {self.spec.title}", columns)
+
+    def text(self, verbose: bool = False, total: float | None = None) -> str:
+        """Write what the command prints: settings, the table, and correlations.
+
+        verbose : with the shares of residues; total : seconds in all
+        """
+        facts, screener, spec = self.facts, self.spec.screener, self.spec
+        lines = [
+            headline(spec.title, screener.receptor), *lines_of(facts["settings"]),
+            f"Score         {scored_by(facts['settings'])}", "", str(self.table()),
+        ]  # fmt: skip
+        lines += ["", *self.correlation_lines()] if self.reference is not None else []
+        lines += ["", str(self.residues())] if self.shares and verbose else []
+        n = len(self) - len(self.errors)
+        where = f" -> {one_line(spec.output)}" if spec.output else ""
+        took = "" if total is None else f": in all {duration(total)}"
+        how = f"{facts['variant']}, {facts['precision']}, on {facts['device']}"
+        return "\n".join([*lines, "", f"{counted(n, 'molecule')} of {len(self):,} scored{where}", f"{how}{took}"])
+
+    def correlation_lines(self) -> list[str]:
+        """Correlations with the reference, a line for each column."""
+        if self.reference is None:
+            return []
+        n = int(np.isfinite(self.measured[list(best_of(self.titles, self.score.tolist()).values())]).sum())
+        lines = [f"Correlations with {self.reference.what}, of {counted(n, 'molecule')}; errors by bootstrap"]
+        for name, found in self.correlations.items():
+            values = "  ".join(f"{kind} {of.value:5.2f} +- {of.error:.2f}" for kind, of in found.items())
+            lines.append(f"  {'size' if name == 'n_heavy' else name:8}  {values or 'too few values, or all equal'}")
+        return lines
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record of the receptor, with an entry for each molecule (docs/records.md)."""
+        return self.record.to_dict()
+
+    @property
+    def record(self) -> Record:
+        """Record of the receptor, with an entry for each molecule."""
+        passed_over = ("structure", "sha256", "schema")
+        entries = [
+            {"molecule": row["structure"], **{name: value for name, value in row.items() if name not in passed_over}}
+            for row in self.rows
+        ]
+        values: dict[str, Any] = {**self.facts, "n_molecules": len(self), "n_failed": len(self.errors)}
+        if self.reference is not None:
+            values["reference"] = {
+                "what": self.reference.what, "unit": self.reference.unit, "left_out": list(self.reference.left_out),
+                "correlations": {name: as_json(found) for name, found in self.correlations.items()},
+            }  # fmt: skip
+        if self.shares:
+            shares = self.residues()
+            values["residues"] = [dict(zip(shares.keys(), row, strict=True)) for row in
+                                  zip(*(shares[name].tolist() for name in shares.keys()), strict=True)]  # fmt: skip
+        values["molecules"] = entries
+        source = self.spec.source
+        name, sha256 = ("", "") if source is None else (str(source), source.sha256)
+        return Record(name, sha256, with_notes(values, self.heard))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write to a folder: a table, a page, the refined ligands as SDF, and each complex as PDB."""
+        folder = folder_path(path)
+        make_folder(folder)
+        for k in range(len(self)):
+            if k not in self.errors:
+                self.spec.write(self.complex(k), k, folder)
+        self.provenance.save(self.table(), folder / TABLE)
+        if self.shares:
+            self.provenance.save(self.residues(), folder / RESIDUES)
+        order = [k for k in np.argsort(self.ranks, kind="stable").tolist() if self.ranks[k]]
+        molecules = [(k, of) for k in order if isinstance(of := self.spec.entries[k].given, Ligand)]
+        if molecules:
+            save_sdf(folder / LIGANDS, [(of.moved(self.ligand(k)), self._properties(k)) for k, of in molecules])
+        self._draw(folder / PAGE)
+
+    def _properties(self, k: int) -> dict[str, Any]:
+        """Properties of a molecule in the SDF file."""
+        row = self.records[k].result
+        known = {} if not np.isfinite(self.measured[k]) else {"measured": float(self.measured[k])}
+        names = ("score", "binding", "strain", "moved", "rmsd_after")
+        return {"rank": int(self.ranks[k]), **{name: row[name] for name in names if name in row}, **known}
+
+    def _draw(self, path: Path) -> None:
+        """Write the page."""
+        rows = [{**row, "rank": row["rank"] or None} for row in self.rows]
+        labels = {
+            "rank": "rank", "score": f"score, {UNIT}", "binding": f"binding energy, {UNIT}",
+            "strain": f"strain of the ligand, {UNIT}",
+            "measured": "measured" + (f", {self.reference.unit}" if self.reference and self.reference.unit else ""),
+            "rmsd_after": "rmsd to the known pose, \u00c5", "moved": "moved, \u00c5", "n_heavy": "heavy atoms",
+            "charge": "charge, e",
+        }  # fmt: skip
+        columns = {
+            name: (label, [row.get(name) for row in rows]) for name, label in labels.items()
+            if name == "rank" or any(row.get(name) is not None for row in rows)
+        }  # fmt: skip
+        for name in dict.fromkeys(term for row in rows for term in row.get("terms", {})):
+            values = [row.get("terms", {}).get(name) for row in rows]
+            if any(value is not None and abs(value) > 1e-4 for value in values):
+                columns[f"term {name}"] = (f"{name.replace('_', ' ')}, {UNIT}", values)
+        for name in dict.fromkeys(of for row in rows for of in row.get("properties", {})):
+            columns[f"input {name}"] = (name, [row.get("properties", {}).get(name) for row in rows])
+        across = next(name for name in ("measured", "rmsd_after", "n_heavy", "rank") if name in columns)
+        settings = lines_of(self.facts["settings"])
+        failed = f", {len(self.errors):,} failed" if self.errors else ""
+        save_page(
+            path, self.names, self.titles, [row.get("error", "") for row in rows],
+            [entry.given if isinstance(entry.given, Ligand) else None for entry in self.spec.entries], columns,
+            (across, "score" if "score" in columns else "rank"), title=f"Molecules screened in {self.spec.title}",
+            facts=f"{counted(len(self), 'molecule')}{failed}; {scored_by(self.facts['settings'])}; "
+            f"{settings[-1].split(maxsplit=1)[1]}",
+            lines=self.correlation_lines(),
+        )  # fmt: skip
+
+
+def scored_by(settings: Mapping[str, Any]) -> str:
+    """Say in words what the score is, by the settings of a screen."""
+    method = "MM/PBSA" if settings["scored_by"] == "pb" else "MM/GBSA"
+    of = f"mean of {counted(settings['frames'], 'frame')}" if settings["frames"] else "the minimised structure"
+    strain = ", with the ligand's strain" if settings["add_strain"] else ""
+    return f"{method} of {of}, permittivity {settings['solute_dielectric']:g} inside{strain}"

@@ -1,0 +1,434 @@
+"""Complexes of one receptor with many ligands: refined together, and scored together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Atoms, Floats
+from ..atoms.chemistry import is_polymer
+from ..binding import Binding, PBSolvent
+from ..binding.energies import aligned, needs_float64
+from ..common.arguments import callback, described, instance, number, whole_number
+from ..common.errors import InputError, PeleError
+from ..common.variant import Progress
+from ..dynamics import Simulation
+from ..energy import Energy
+from ..energy.terms import PositionalRestraint
+from ..ensemble import Ensemble
+from ..explore.poses import clashes_of, heavy
+from ..explore.refiner import BACKBONE, STEEP, guarded
+from ..gb_models.solvent_model import SolventModel, choose_radii_of
+from ..minimize import minimize_many
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+
+Mask = NDArray[np.bool_]
+
+# Chosen by five public series before others were scored (docs/screen.md).
+SCORING = SolventModel(gb="gbn2", solute_dielectric=2.0)
+REFINING = SolventModel()  # in which complexes are minimised, whatever the score is
+_BATCH_ATOMS = 1 << 19  # of complexes that are refined together on a GPU, and
+_BATCH_CPU = 1 << 14  # on a CPU, where nothing is gained by more
+_FREE: dict[str, Any] = {
+    "tolerance": 0.05,
+    "max_iterations": 500,
+}  # of a ligand alone, whose minimum strain is measured from
+_BATH, _STEP = 300.0, 2.0  # K and fs of dynamics
+_BEGIN, _BETWEEN = 500, 250  # steps before the first frame, and between frames
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """One ligand in the receptor, refined and scored.
+
+    atoms : the refined complex, the ligand's atoms last; n_ligand : how many these are
+    terms : of the difference complex - receptor - ligand, kcal/mol, by name
+    binding : their sum; strain : of the ligand, its energy there less that of its own nearest minimum, kcal/mol
+    binding_error : standard error of `binding`, if it is the mean of frames; else None
+    clashes : (2,) before and after; moved : rms displacement of the ligand's heavy atoms, A
+    iterations : of the minimisation; converged : whether it ended by its tolerance
+    """
+
+    atoms: Atoms
+    n_ligand: int
+    terms: Mapping[str, float]
+    binding: float
+    strain: float
+    clashes: tuple[int, int]
+    moved: float
+    iterations: int
+    converged: bool
+    binding_error: float | None = None
+
+    @property
+    def ligand(self) -> Floats:
+        """Positions of the ligand's atoms, (n_ligand, 3) A."""
+        return self.atoms.positions[len(self.atoms) - self.n_ligand :]
+
+
+@dataclass(eq=False)
+class _Complex:
+    """A complex under way. start : (n, 3) A; n_ligand : its last atoms"""
+
+    atoms: Atoms
+    n_ligand: int
+    start: Floats = field(init=False)
+    iterations: int = 0
+    converged: bool = False
+
+    def __post_init__(self) -> None:
+        self.start = self.atoms.positions
+
+    @property
+    def ligand(self) -> NDArray[np.int64]:
+        return np.arange(len(self.atoms) - self.n_ligand, len(self.atoms))
+
+    @property
+    def receptor(self) -> NDArray[np.int64]:
+        return np.arange(len(self.atoms) - self.n_ligand)
+
+
+class Screener:
+    """Refines ligands in one receptor, many together, and scores each; the receptor is prepared once.
+
+    The ligand and residues within `moving_radius` of it move, and all else stays; ions stay, too. If the ligand
+    clashes, a first round of minimisation removes clashes while atoms are held firmly. Then the ligand's heavy atoms
+    and the backbone are held by `restraint`, beyond `free_radius` of their start. The score is the energy of the
+    complex less those of receptor and ligand at the positions of the complex (MM/GBSA), of the minimised structure, or
+    the mean over frames of dynamics. Minimisation and dynamics are in OBC2 with permittivity 1 inside, whatever the
+    score is. A complex depends on itself alone: it has the same numbers in any company.
+
+    receptor : Atoms with a force field and without its ligand
+    moving_radius : A; restraint : kcal/mol/A^2; free_radius : A
+    tolerance : rms gradient at which a complex is done, kcal/mol/A; max_iterations : of each round
+    model : SolventModel of the score, by default GBn2 with permittivity 2 inside, which divides Coulomb energies, too
+    pb : PBSolvent, to score by the Poisson-Boltzmann equation
+    frames : of dynamics at 300 K to average over, 0 for the minimised structure
+    precision, device : as in `energy`
+
+    Raises InputError for a receptor without residues, and as `energy` does.
+    """
+
+    def __init__(
+        self, receptor: Atoms, *, moving_radius: float = 6.0, restraint: float = 1.0, free_radius: float = 1.0,
+        tolerance: float = 0.2, max_iterations: int = 500, model: SolventModel | None = None,
+        pb: PBSolvent | None = None, frames: int = 0, precision: str = "float32",
+        device: Device | int | str | None = None,
+    ) -> None:  # fmt: skip
+        number("moving_radius", moving_radius, "a number of Angstrom, 0 or more,", least=0)
+        number("restraint", restraint, "a number of kcal/mol/A^2, 0 to 1e6,", least=0, most=1e6)
+        number("free_radius", free_radius, "a number of Angstrom, 0 or more,", least=0)
+        instance("receptor", receptor, Atoms, "Atoms")
+        if pb is not None:
+            instance("pb", pb, PBSolvent, "a PBSolvent")
+        self.model = SCORING if model is None else SolventModel.or_default(model)
+        self.receptor = receptor
+        if self.receptor.labels is None:
+            raise InputError("the receptor has no residues; read it from a structure file")
+        self.pb, self.frames = pb, whole_number("frames", frames, least=0)
+        self.moving_radius, self.restraint, self.free_radius = moving_radius, float(restraint), float(free_radius)
+        self._limits: dict[str, Any] = {
+            "tolerance": tolerance,
+            "max_iterations": whole_number("max_iterations", max_iterations),
+        }
+        self._options: dict[str, Any] = {"precision": precision, "device": device}
+        self._alone = Energy(self.receptor, model=self.model, gradient=False, **self._options)
+        self.device, self.precision = self._alone.device, precision
+        self.variant = self._alone.variant
+
+    def __repr__(self) -> str:
+        return f"Screener({len(self.receptor):,} atoms, {self.precision}, on {self.device})"
+
+    @property
+    def together(self) -> int:
+        """Number of ligands that are best given together."""
+        atoms = _BATCH_CPU if self.device.kind == "CPU" else _BATCH_ATOMS
+        return max(1, atoms // len(self.receptor))
+
+    def screen(
+        self, ligands: Sequence[Atoms], progress: Progress | None = None
+    ) -> list[Scored | PeleError]:  # fmt: skip
+        """Refine and score ligands, each with parameters and at its place in the receptor.
+
+        A ligand that cannot be scored has the error in its place. progress : called with the share that is done
+        """
+        callback("progress", progress)
+        if not isinstance(ligands, Sequence):
+            raise InputError(f"ligands are {described(ligands)}; a list of Atoms is needed")
+        for each in ligands:
+            instance("ligands", each, Atoms, "a list of Atoms")
+        found: list[Scored | PeleError | None] = [None] * len(ligands)
+        for first in range(0, len(ligands), self.together):
+            part = range(first, min(first + self.together, len(ligands)))
+            for k, one in zip(part, self._screened([ligands[k] for k in part]), strict=True):
+                found[k] = one
+            if progress is not None:
+                progress(part.stop / len(ligands))
+        return found  # type: ignore[return-value]
+
+    def score(self, complexes: Sequence[tuple[Atoms, int]]) -> list[Scored | PeleError]:
+        """Score complexes as they are, each with the number of its last atoms, which are the ligand's."""
+        if not isinstance(complexes, list | tuple) or not all(_is_complex(each) for each in complexes):
+            raise InputError("complexes are needed as pairs of Atoms and the number of the ligand's atoms")
+        found = list[Scored | PeleError]()
+        for first in range(0, len(complexes), self.together):
+            part = complexes[first : first + self.together]
+            found += self._scored([_Complex(atoms, n) for atoms, n in part])
+        return found
+
+    def _screened(self, ligands: Sequence[Atoms]) -> list[Scored | PeleError]:
+        found: list[Any] = [self._complex(ligand) for ligand in ligands]
+        self._refine(found)
+        good = [k for k, one in enumerate(found) if isinstance(one, _Complex)]
+        if good:
+            for k, one in zip(good, self._scored([found[k] for k in good]), strict=True):
+                found[k] = one
+        return found
+
+    def _complex(self, ligand: Atoms) -> _Complex | PeleError:
+        """Put a ligand into the receptor; or why it cannot be."""
+        try:
+            atoms = self.receptor + ligand
+            apart = _least_distance(atoms, len(ligand))
+            if apart > _FAR:
+                raise InputError(
+                    f"it is {apart:.0f} A from the receptor; give poses in the receptor's frame, by docking them first"
+                )
+            return _Complex(atoms, len(ligand))
+        except PeleError as error:
+            return error
+
+    # Refinement
+
+    def _refine(self, found: list[Any]) -> None:
+        """Minimise complexes, and put an error where one fails."""
+        good = [k for k, one in enumerate(found) if isinstance(one, _Complex)]
+        clashing = [k for k in good if self._clashes(found[k], found[k].start) > 0]
+        self._minimize(found, clashing, STEEP, guarded)
+        self._minimize(found, [k for k in good if isinstance(found[k], _Complex)], self.restraint, lambda atoms: atoms)
+
+    def _minimize(
+        self, found: list[Any], places: Sequence[int], constant: float, changed: Callable[[Atoms], Atoms]
+    ) -> None:
+        """Minimise some complexes, whose atoms are held by a force constant at where they began."""
+        if not places:
+            return
+        molecules = choose_radii_of(REFINING, [changed(found[k].atoms) for k in places])
+        options = {id(atoms): self._own(found[k], constant) for atoms, k in zip(molecules, places, strict=True)}
+        batch = minimize_many(
+            molecules, each=lambda atoms: options[id(atoms)], errors="record", model=REFINING, **self._limits,
+            **self._options,
+        )  # fmt: skip
+        for place, (k, result) in enumerate(zip(places, batch.results, strict=True)):
+            if result is None:
+                found[k] = InputError(batch.errors[place])
+                continue
+            one = found[k]
+            one.atoms = one.atoms.moved(result.positions)
+            one.iterations += result.iterations
+            one.converged = result.converged
+
+    def _own(self, one: _Complex, constant: float) -> dict[str, Any]:
+        """Options of the minimiser that a complex has for itself."""
+        held = np.concatenate([self._backbone, np.zeros(one.n_ligand, bool)])
+        held[heavy(one.atoms, one.ligand)] = True
+        term = PositionalRestraint(constant, reference=one.start, atoms=held, flat=self.free_radius)
+        return {"terms": [term], "frozen": ~self._moving(one)}
+
+    @cached_property
+    def _backbone(self) -> Mask:
+        labels = self.receptor.labels
+        assert labels is not None
+        polymer = np.array([is_polymer(name) for name in labels.residue_names])
+        found: Mask = np.isin(labels.names, BACKBONE) & polymer
+        return found
+
+    @cached_property
+    def _stays(self) -> Mask:
+        """Residues of one atom, which are ions."""
+        labels = self.receptor.labels
+        assert labels is not None
+        sizes = np.diff(labels.residue_starts, append=len(labels))
+        return np.repeat(sizes == 1, sizes)
+
+    def _moving(self, one: _Complex) -> Mask:
+        """Choose the atoms that move, (n,): the ligand, and residues with an atom near it."""
+        labels = self.receptor.labels
+        assert labels is not None
+        near = _near(one.start[one.receptor], one.start[one.ligand], self.moving_radius)
+        residues = labels.residue_index
+        mask: Mask = np.isin(residues, np.unique(residues[near])) & ~self._stays
+        return np.concatenate([mask, np.ones(one.n_ligand, bool)])
+
+    def _clashes(self, one: _Complex, positions: Floats) -> int:
+        """Count the clashes of ligand and receptor, of atoms that are near enough."""
+        near = np.flatnonzero(_near(positions[one.receptor], positions[one.ligand], _CLASH_REACH))
+        if not len(near):
+            return 0
+        chosen = np.concatenate([near, one.ligand])
+        part = _Bare(one.atoms, chosen)
+        ours = np.arange(len(near), len(chosen))
+        return int(clashes_of(part, ours, np.arange(len(near)), [positions[chosen]])[0][0])  # type: ignore[arg-type]
+
+    # Scores
+
+    def _scored(self, complexes: Sequence[_Complex]) -> list[Scored | PeleError]:
+        for one, atoms in zip(complexes, choose_radii_of(self.model, [of.atoms for of in complexes]), strict=True):
+            one.atoms = atoms
+        ligands = [one.atoms[one.ligand] for one in complexes]
+        alone = minimize_many(ligands, errors="record", model=self.model, **_FREE, **self._options)
+        deltas = self._deltas(complexes, [of if of is None else of.energy_before for of in alone.results])
+        found = list[Scored | PeleError]()
+        for k, (one, delta, free) in enumerate(zip(complexes, deltas, alone.results, strict=True)):
+            if isinstance(delta, PeleError) or free is None:
+                found.append(delta if isinstance(delta, PeleError) else InputError(f"the ligand: {alone.errors[k]}"))
+                continue
+            terms, error = delta
+            ours = heavy(one.atoms, one.ligand)
+            moved = np.sqrt(((one.atoms.positions[ours] - one.start[ours]) ** 2).sum(axis=1).mean())
+            clashes = self._clashes(one, one.start), self._clashes(one, one.atoms.positions)
+            found.append(Scored(
+                one.atoms, one.n_ligand, terms, float(sum(terms.values())),
+                float(free.energy_before.total) - free.total, clashes, float(moved), one.iterations, one.converged,
+                error,
+            ))  # fmt: skip
+        return found
+
+    def _deltas(self, complexes: Sequence[_Complex], ligands: Sequence[Any]) -> list[Any]:
+        """Terms of the binding energy of each complex by name with their error, or why there are none."""
+        if self.pb is not None or self.frames:
+            return [self._delta_of(one) for one in complexes]
+        rows = Ensemble([one.atoms for one in complexes], model=self.model, gradient=False, errors="record",
+                        **self._options)  # fmt: skip
+        rows.evaluate()
+        terms, errors = rows.terms(), rows.errors
+        own, failed = self._receptors(complexes, terms.names)
+        found = list[Any]()
+        for k, (one, ligand) in enumerate(zip(complexes, ligands, strict=True)):
+            why = errors.get(k) or failed.get(k)
+            if why or ligand is None:
+                found.append(InputError(why or "the ligand has no energy"))
+                continue
+            if needs_float64(terms[k : k + 1], one.atoms, one.atoms.positions[np.newaxis])[0]:
+                found.append(self._delta_of(one))
+                continue
+            values = terms.values[k] - own[k] - aligned(ligand, terms.names)
+            found.append((dict(zip(terms.names, values.tolist(), strict=True)), None))
+        return found
+
+    def _receptors(self, complexes: Sequence[_Complex], names: tuple[str, ...]) -> tuple[Floats, dict[int, str]]:
+        """Energies of the receptors of complexes by term, (m, n_terms), and why some have none.
+
+        A ligand whose file chose GB radii decides on those of a receptor for which nobody chose any.
+        """
+        found, failed = np.full((len(complexes), len(names)), np.nan), dict[int, str]()
+        groups: dict[bytes, list[int]] = {}
+        for k, one in enumerate(complexes):
+            radii = one.atoms.gb_radii
+            groups.setdefault(b"" if radii is None else radii[one.receptor].tobytes(), []).append(k)
+        for own in groups.values():
+            first = complexes[own[0]]
+            plan = self._alone
+            radii, ours = first.atoms.gb_radii, plan.atoms.gb_radii
+            if radii is not None and ours is not None and not np.array_equal(radii[first.receptor], ours):
+                plan = Energy(first.atoms[first.receptor], model=self.model, gradient=False, **self._options)
+            positions = np.stack([complexes[k].atoms.positions[complexes[k].receptor] for k in own])
+            batch = plan.evaluate_batch(positions, errors="record")
+            found[own] = aligned(batch.terms, names)
+            failed |= {own[place]: why for place, why in batch.errors.items()}
+        return found, failed
+
+    def binding_of(self, atoms: Atoms, n_ligand: int, **options: Any) -> Binding:
+        """Make the Binding of a complex whose last atoms are the ligand; options : further ones of Binding"""
+        if not _is_complex((atoms, n_ligand)):
+            raise InputError("a complex is needed, Atoms and the number of the ligand's atoms among them")
+        ligand = np.arange(len(atoms) - n_ligand, len(atoms))
+        receptor = np.arange(len(atoms) - n_ligand)
+        return Binding(atoms, ligand, receptor, model=self.model, pb=self.pb, **self._options, **options)
+
+    def _delta_of(self, one: _Complex) -> Any:
+        """The same of one complex by itself, in float64 if need be, of frames, or by the Poisson-Boltzmann equation."""
+        try:
+            plan = self.binding_of(one.atoms, one.n_ligand)
+            where = self._frames_of(one) if self.frames else one.atoms.positions[np.newaxis]
+            energies = plan.evaluate_batch(where)
+            totals = energies.delta.total
+            error = float(totals.std(ddof=1) / np.sqrt(len(totals))) if len(totals) > 1 else None
+            means = energies.delta.values.mean(axis=0).tolist()
+            return dict(zip(energies.names, means, strict=True)), error
+        except PeleError as problem:
+            return problem
+
+    def _frames_of(self, one: _Complex) -> Floats:
+        """Frames of dynamics from a refined complex, (m, n, 3) A, of the atoms that move."""
+        run = Simulation(
+            one.atoms, temperature=_BATH, timestep=_STEP, constraints="hbonds", seed=1, frozen=~self._moving(one),
+            model=REFINING, **self._options,
+        )  # fmt: skip
+        run.run(_BEGIN)
+        frames = list[Floats]()
+        for _ in range(self.frames):
+            run.run(_BETWEEN)
+            frames.append(np.asarray(run.positions[0]))
+        return np.stack(frames)
+
+
+_FAR = 8.0  # A between ligand and receptor beyond which nothing is bound
+_CLASH_REACH = 4.0  # A, beyond which atoms of no kind clash
+
+
+@dataclass(frozen=True, eq=False)
+class _Bare:
+    """Elements and bonds of some atoms, as `clashes_of` asks for them."""
+
+    atoms: Atoms
+    chosen: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.chosen)
+
+    @property
+    def labels(self) -> Any:
+        labels = self.atoms.labels
+        assert labels is not None
+        return _Elements(labels.elements[self.chosen])
+
+    @property
+    def bonds(self) -> Any:
+        return np.empty((0, 2), np.int32)  # the ligand is bonded to nothing
+
+
+@dataclass(frozen=True, eq=False)
+class _Elements:
+    elements: NDArray[np.str_]
+
+
+def _is_complex(given: object) -> bool:
+    """Tell if this is a complex with the number of its ligand's atoms."""
+    if not isinstance(given, tuple) or len(given) != 2 or not isinstance(given[0], Atoms):
+        return False
+    n = given[1]
+    return isinstance(n, int | np.integer) and not isinstance(n, bool) and bool(0 < n < len(given[0]))
+
+
+def _near(receptor: Floats, ligand: Floats, radius: float) -> Mask:
+    """Tell which atoms of the receptor are within a radius of any of the ligand, (n,)."""
+    low, high = ligand.min(axis=0) - radius, ligand.max(axis=0) + radius
+    inside = np.flatnonzero(((receptor >= low) & (receptor <= high)).all(axis=1))
+    near = np.zeros(len(receptor), bool)
+    apart = receptor[inside][:, None] - ligand
+    near[inside] = (np.einsum("ijk,ijk->ij", apart, apart) <= radius**2).any(axis=1)
+    return near
+
+
+def _least_distance(atoms: Atoms, n_ligand: int) -> float:
+    split = len(atoms) - n_ligand
+    apart = atoms.positions[:split, None] - atoms.positions[split:]
+    return float(np.sqrt(np.einsum("ijk,ijk->ij", apart, apart).min()))

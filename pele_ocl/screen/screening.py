@@ -1,0 +1,286 @@
+"""A screen by one call, with the files that belong to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from ..atoms import Atoms
+from ..binding import PBSolvent
+from ..binding.decomposition import GROUPS
+from ..common.arguments import callback, checked, choice, described, file_path, flag, text, whole_number
+from ..common.errors import FormatError, InputError, KeywordError
+from ..common.modules import takes, with_words
+from ..common.notes import heard_notes, note
+from ..common.variant import Progress
+from ..gb_models.solvent_model import SolventModel
+from ..jobs.journal import Journal, merged
+from ..jobs.outputs import expanded
+from ..jobs.provenance import Provenance
+from ..jobs.records import Record
+from ..jobs.running import run_with
+from ..jobs.shards import Place, Shard
+from ..jobs.texts import counted
+from ..ligand import Ligand
+from ..minimize.result import UNIT
+from ..minimize.running import described_by
+from ..reading import Reading
+from ..report import Column, Report
+from .molecules import Given
+from .reference import Reference
+from .result import ScreenResult
+from .screener import SCORING
+from .spec import SCREENED, ScreenSpec
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+
+JOURNAL = "screen.jsonl"
+Path_ = str | PathLike[str]
+Ligands = Path_ | Ligand | Atoms | Sequence[Path_ | Ligand | Atoms]
+
+
+@checked
+@takes("reading", "solvent")
+def screen(
+    receptor: Atoms | Path_,
+    ligands: Ligands,
+    *,
+    moving_radius: float = 6.0,
+    restraint: float = 1.0,
+    free_radius: float = 1.0,
+    tolerance: float = 0.2,
+    max_iterations: int = 500,
+    model: SolventModel | int | None = None,
+    inside: float | None = None,
+    pb: bool = False,
+    frames: int = 0,
+    add_strain: bool = False,
+    keep_water: bool = False,
+    reference: Path_ | None = None,
+    reference_column: str | None = None,
+    native: Path_ | None = None,
+    residues: int = 0,
+    precision: str = "float32",
+    device: Device | int | str | None = None,
+    strict: bool = False,
+    output: Path_ | None = None,
+    resume: bool = False,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    shard: str | Shard | None = None,
+    errors: Literal["raise", "record"] = "record",
+    progress: Progress | None = None,
+    reading: Reading | None = None,
+    provenance: Provenance | None = None,
+    **words: Any,
+) -> ScreenResult:
+    """Refine molecules in a receptor, score each by MM/GBSA, and rank them (docs/screen.md).
+
+    The receptor is read once. Each molecule gets parameters, is put into the receptor where it is, and is minimised
+    with the residues near it, many complexes together. Screener is for loops.
+
+    receptor : Atoms with a force field, or a path
+    ligands : files of molecules or poses at their places in the receptor (.sdf, .mol2), AMBER topologies with .rst7
+        files beside them, structures such as peptides that the force field knows (.pdb, .cif), folders of such files,
+        Ligands, or Atoms with parameters
+    moving_radius, restraint, free_radius, tolerance, max_iterations : as of Screener
+    model : a SolventModel of the score, or the number of the receptor's model to read; by default GBn2 with
+        permittivity 2 inside. Refinement is in OBC2. precision, device : as in `energy`
+    inside : relative permittivity inside the molecules, another word for `solute_dielectric`
+    pb : score by the Poisson-Boltzmann equation; frames : of dynamics at 300 K to average over
+    add_strain : add the ligand's strain to the score
+    keep_water : keep the receptor's water, which is left out otherwise
+    reference : file of measured values (.csv, .tsv, .json, .yml, .sdf with properties) to compare with, by name;
+        reference_column : the column or property with the values
+    native : file of known poses (.sdf, .mol2) that rmsd is measured to, by the molecular graph
+    residues : of so many of the best the shares of residues are computed
+    strict : refuse receptors with findings that are noted otherwise
+    output : folder for a table, a page, refined ligands and complexes, and a journal; by default nothing is written
+    resume : go on with an interrupted run that wrote to `output`, or with what all shards wrote there
+    workers, scheduler, shard : as of `jobs.run`
+    errors : "record" for NaN and a sentence in `errors` where a molecule fails; "raise" for an InputError
+    progress : called with the share that is done, 0 to 1
+    reading : how the receptor is read, a Reading; or in words its fields, as of `pele_ocl.read`, and constants of the
+        solvent; `ligand_forcefield`, `ligand_charges` and `ligand_hydrogens` are of the molecules, too
+    provenance : facts that the table names
+
+    Raises InputError for a receptor that cannot be computed, FormatError for files that cannot be read or written.
+
+        >>> import pele_ocl
+        >>> from pele_ocl.common.installation import shipped
+        >>> peptide = pele_ocl.read(shipped("data") / "structures" / "hexapeptide.pdb")
+        >>> first, last = peptide.select("resid 1:4"), peptide.select("resid 6")
+        >>> found = pele_ocl.screen(first, [last], max_iterations=2)
+        >>> len(found), found.ranks.tolist()
+        (1, [1])
+    """
+    choice("errors", errors, ("raise", "record"))
+    callback("progress", progress)
+    for name, given in (("pb", pb), ("add_strain", add_strain), ("keep_water", keep_water), ("resume", resume)):
+        flag(name, given)
+    flag("strict", strict)
+    whole_number("residues", residues)
+    if reference_column is not None:
+        text("reference_column", reference_column)
+    words, model = _with_defaults(words, model, inside)
+    solvent, reads = described_by(screen, words, model, reading, receptor)
+    reads = replace(reads, solvent=None)  # two solvents choose radii
+    folder = None if output is None else file_path(output, "output")
+    part = Shard.of(shard) if isinstance(shard, str) else shard
+    _check_folder(folder, resume, part)
+    place = Place(workers, scheduler, None if device is None else str(device))
+    if folder is None and (place.is_remote or part is not None):
+        raise KeywordError("`workers`, `scheduler` and `shard` write files that all can read; give `output`")
+    options = {
+        "moving_radius": moving_radius, "restraint": restraint, "free_radius": free_radius, "tolerance": tolerance,
+        "max_iterations": max_iterations, "model": solvent, "pb": PBSolvent() if pb else None,
+        "frames": frames, "precision": precision, "device": device,
+    }  # fmt: skip
+    known = None if reference is None else Reference.read(file_path(reference, "reference"), reference_column)
+    kept: dict[int, Atoms] = {}
+    spec = ScreenSpec(
+        receptor if isinstance(receptor, Atoms) else file_path(receptor), _given(ligands),
+        "" if folder is None else str(folder), reads, options, add_strain, keep_water,
+        None if native is None else file_path(native, "native"), strict,
+        kept.__setitem__ if folder is None else None,
+    )  # fmt: skip
+    with heard_notes() as heard:
+        found = ScreenResult(_records(spec, folder, resume, part, place, errors, progress), {}, spec, kept, known)
+        if part is not None:
+            spec = found.spec
+        found = replace(found, facts=spec.facts_of_receptor())
+        if provenance is not None:
+            found = replace(found, provenance=provenance)
+        found = replace(found, shares=_shares(found, residues))
+        for sentence in found.facts["notes"]:
+            note(f"Note: {sentence}")
+        _tell(found)
+        if folder is not None and part is None:
+            found.save(folder)
+    return replace(found, heard=tuple(heard))
+
+
+with_words(screen)
+
+
+def _with_defaults(
+    words: dict[str, Any], model: SolventModel | int | None, inside: float | None
+) -> tuple[dict[str, Any], SolventModel | int | None]:
+    """Complete words of the solvent by the default score, where no model and no program's constants are asked for."""
+    given: dict[str, Any] = {} if inside is None else {"solute_dielectric": inside}
+    if given and "solute_dielectric" in words:
+        raise KeywordError("`inside` and `solute_dielectric` are one thing; give one of them")
+    if isinstance(model, SolventModel):
+        return words, replace(model, **given)
+    defaults: dict[str, Any] = {} if "like" in words else {"gb": SCORING.gb}
+    if "like" not in words and words.get("gb") != "none":
+        defaults["solute_dielectric"] = SCORING.solute_dielectric
+    return {**defaults, **words, **given}, model
+
+
+def _check_folder(folder: Path | None, resume: bool, part: Shard | None) -> None:
+    if folder is None:
+        if resume:
+            raise KeywordError("`resume` needs the files of the earlier run; give `output`")
+        return
+    if folder.exists() and not folder.is_dir():
+        raise FormatError(f"{folder}: is no folder; name one for the results")
+    journal = folder / JOURNAL if part is None else part.path(folder / JOURNAL)
+    if not resume and journal.exists():
+        raise FormatError(f"{folder}: holds an earlier screen; go on by `resume=True`, or name another folder")
+
+
+def _given(ligands: Ligands) -> tuple[Given, ...]:
+    """List what was given, with files in place of patterns."""
+    listed = [ligands] if isinstance(ligands, str | PathLike | Ligand | Atoms) else ligands
+    if not isinstance(listed, Sequence) or not len(listed):
+        raise InputError(f"ligands are {described(ligands)}; files, folders, Ligands or Atoms are needed")
+    found = list[Given]()
+    for each in listed:
+        found += [each] if isinstance(each, Ligand | Atoms) else expanded([file_path(each, "ligands")])
+    return tuple(found)
+
+
+def _records(
+    spec: ScreenSpec, folder: Path | None, resume: bool, part: Shard | None, place: Place, errors: str,
+    progress: Progress | None,
+) -> list[Record]:  # fmt: skip
+    """Screen the molecules, a record each."""
+    items = spec.items()
+    path, settings, names = None if folder is None else folder / JOURNAL, spec.settings(), list(map(spec.name, items))
+    if path is not None and resume and part is None:
+        _take_shards(path, settings)
+    if part is not None:
+        assert path is not None
+        path, items = part.path(path), part.part(items, "molecules")
+    journal = Journal(path, settings, kind=SCREENED, shard=part, items=names, waits=True)
+    records = list[Record]()
+    for record in run_with(spec, items, journal, resume, place):
+        if record.failed and errors == "raise":
+            record.refuse()
+        records.append(record)
+        if progress is not None:
+            progress(len(records) / len(items))
+    return records
+
+
+def _take_shards(path: Path, settings: dict[str, str]) -> None:
+    """Make the journal of all of what shards wrote beside it, if they did and it is not there."""
+    shards = sorted(path.parent.glob(f"{path.stem}.*of*{path.suffix}"))
+    if path.exists() or not shards:
+        return
+    whole = merged(shards)
+    if whole.settings != settings:
+        raise FormatError(f"{shards[0]}: was made with other settings; resume with the same, or name another output")
+    with Journal(path, settings, kind=SCREENED) as journal:
+        for record in whole.in_order():
+            journal.add(record)
+
+
+def _shares(found: ScreenResult, n: int) -> dict[int, Report]:
+    """Shares of residues of the n best, by number."""
+    order = [k for k in np.argsort(found.ranks, kind="stable").tolist() if found.ranks[k]]
+    reports = dict[int, Report]()
+    for k in order[:n]:
+        atoms, n_ligand = found.complex(k), len(found.ligand(k))
+        parts = found.spec.screener.binding_of(atoms, n_ligand, idecomp=2).evaluate().decomposition
+        assert parts is not None
+        own = parts.per_residue["delta"]
+        chosen = [i for i in parts.strongest(len(parts.residues)) if abs(own.total[i]) >= _LEAST]
+        columns: dict[str, Any] = {"residue": np.array([parts.names[i] for i in chosen])}
+        columns["total"] = Column(own.total[chosen], UNIT)
+        columns |= {name: Column(own.mean[chosen, j], UNIT) for j, name in enumerate(GROUPS)}
+        reports[k] = Report(found.names[k], columns)
+    return reports
+
+
+_LEAST = 0.1  # kcal/mol of a residue that is told
+
+
+def _tell(found: ScreenResult) -> None:
+    """Tell what is to be known of the molecules together."""
+    limited = sum(not record.failed and not record["converged"] for record in found.records)
+    if limited:
+        note(
+            f"Note: the minimization of {counted(limited, 'molecule')} of {len(found):,} stopped before the gradient "
+            "fell below the tolerance"
+        )
+    if found.reference is not None:
+        missing = int(np.isnan(found.measured).sum())
+        if missing:
+            note(f"Note: {counted(missing, 'molecule')} of {len(found):,} have no value in {found.reference.what}")
+        left = found.reference.left_out
+        if left:
+            note(f"Note: {counted(len(left), 'value')} of {found.reference.what} are no numbers ({left[0]}, say)")
+    charges = {record["charge"] for record in found.records if not record.failed}
+    if len(charges) > 1:
+        note(
+            f"Note: the molecules have charges from {min(charges):+d} to {max(charges):+d}; MM/GBSA seldom ranks "
+            "molecules of different charges"
+        )

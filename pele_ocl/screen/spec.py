@@ -1,0 +1,286 @@
+"""Job of a screen: a record and a refined complex of each molecule."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..atoms import Atoms
+from ..atoms.chemistry import is_water
+from ..common.errors import InputError, PeleError
+from ..common.hashing import sha256_of
+from ..common.inputfile import InputFile, read_file
+from ..contract import of_structure
+from ..energy.result import BONDED_TERMS
+from ..formats import read_conformations
+from ..formats.conformation_files import Content, write_conformation
+from ..jobs.checks import Checks
+from ..jobs.facts import composition_as_json, settings
+from ..jobs.journal import make_folder
+from ..jobs.records import Record
+from ..jobs.spec import Spec
+from ..minimize.spec import WRITTEN
+from ..opencl.device import get_device
+from ..reading import Reading
+from .molecules import Entry, Given, entries_of
+from .reference import Natives
+from .screener import Scored, Screener
+
+SCREENED = "screened molecules"  # the kind of a journal
+COMPLEXES = "complexes"  # folder of the refined complexes
+LIGAND = "ligand"  # of what the journal keeps of a record: positions of the refined ligand
+_CANCEL = (*BONDED_TERMS, "lennard_jones_14", "coulomb_14")  # terms within a part, as no bond joins the two
+_SETTLED = ("output", "keep")  # fields that change no result
+
+
+@dataclass(frozen=True, eq=False)
+class ScreenSpec(Spec[int]):
+    """Refine and score molecules in one receptor, an item each by its number from 0, and write each complex.
+
+    receptor : path, or Atoms; ligands : files, folders, Ligands or Atoms; reading : how the receptor is read, and of
+        ligands `ligand_forcefield`, `ligand_charges` and `ligand_hydrogens`
+    output : folder, "" to write no files; options : of Screener
+    add_strain : whether strain is part of the score; keep_water : whether the receptor keeps its water
+    native : file of known poses that rmsd is measured to; strict : True to refuse what is noted otherwise
+    keep : called with the number of each molecule and its complex; of this process alone
+
+    `source`, `given`, `screener`, `entries` and `natives` are made of these when they are first used.
+    """
+
+    receptor: Path | Atoms
+    ligands: tuple[Given, ...]
+    output: str = ""
+    reading: Reading = field(default_factory=Reading)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    add_strain: bool = False
+    keep_water: bool = False
+    native: Path | None = None
+    strict: bool = False
+    keep: Callable[[int, Atoms], None] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"keep": None}
+
+    @property
+    def title(self) -> str:
+        """Name of the receptor."""
+        return "the receptor" if isinstance(self.receptor, Atoms) else self.receptor.name
+
+    @cached_property
+    def source(self) -> InputFile | None:
+        """File of the receptor, None of atoms."""
+        return None if isinstance(self.receptor, Atoms) else read_file(self.receptor)
+
+    @cached_property
+    def given(self) -> Atoms:
+        """Atoms of the receptor. Raises InputError for one that is refused."""
+        if isinstance(self.receptor, Atoms):
+            atoms = self.receptor
+        else:
+            assert self.source is not None
+            atoms = self.reading.chosen(self.source)[0]
+        if not self.keep_water and atoms.labels is not None:
+            water = np.array([is_water(name) for name in atoms.labels.residue_names])
+            if water.any():
+                n = len(np.unique(atoms.labels.residue_index[water]))
+                if water.all():
+                    raise InputError(f"{self.title}: has nothing but water")
+                note = f"{n:,} water molecule{'' if n == 1 else 's'} of the receptor were left out"
+                atoms = replace(atoms[~water], notes=(*atoms.notes, note))
+        Checks(self.title if isinstance(self.receptor, Atoms) else self.receptor, self.strict).add(
+            *of_structure(atoms, "noted", places_sites=True)
+        )
+        return atoms
+
+    @cached_property
+    def screener(self) -> Screener:
+        """Screener of this process."""
+        return Screener(self.given, **self.options)
+
+    @cached_property
+    def entries(self) -> list[Entry]:
+        """Molecules in their order."""
+        return entries_of(self.ligands, self.reading)
+
+    @cached_property
+    def natives(self) -> Natives | None:
+        """Known poses."""
+        return None if self.native is None else Natives.read(self.native)
+
+    def items(self) -> list[int]:
+        """Number all molecules from 0. Raises PeleError for a receptor or known poses that cannot be taken."""
+        _ = self.natives, self.screener  # before a molecule is computed
+        return list(range(len(self.entries)))
+
+    def name(self, item: int) -> str:
+        """Name of a molecule's row and files."""
+        return self.entries[item].name
+
+    def sha256(self, item: int) -> str:
+        """Mark of a molecule: of its graph and positions, and of the receptor."""
+        own = self.entries[item].mark
+        return sha256_of([self._mark, own]) if own else ""
+
+    @cached_property
+    def _mark(self) -> str:
+        """SHA-256 of the receptor's file, or of its atoms."""
+        return sha256_of(self.receptor) if self.source is None else self.source.sha256
+
+    def settings(self) -> dict[str, str]:
+        """Write the fields as texts, less what changes no result."""
+        passed_over = (*_SETTLED, "ligands")
+        found = {name: text for name, text in super().settings().items() if name not in passed_over}
+        return found | {"receptor": self._mark, "options": sha256_of(self.options)}
+
+    def facts(self) -> dict[str, object]:
+        """Name the device."""
+        return {"device": str(get_device(self.options.get("device")))}
+
+    def target(self, item: int) -> Path | None:
+        """Name the file of a refined complex; None if none is written."""
+        return Path(self.output) / COMPLEXES / f"{self.name(item)}.pdb" if self.output else None
+
+    def still_counts(self, record: Record, item: int) -> bool:
+        """True if its file is still there as it was written."""
+        target = self.target(item)
+        try:
+            written = None if target is None else read_file(target).sha256
+        except PeleError:
+            return False
+        return super().still_counts(record, item) and record.more.get(WRITTEN) == written
+
+    def compute(self, item: int) -> dict[str, Any]:
+        """Screen one molecule and write its complex."""
+        (record,) = self.records([item], lambda: None)
+        if record.failed:
+            raise InputError(record.error)
+        return dict(record.result)
+
+    def groups(self, items: Sequence[int]) -> Iterator[Sequence[int]]:
+        """Group molecules that share launches."""
+        size = self.screener.together
+        return (items[first : first + size] for first in range(0, len(items), size))
+
+    def parameters_of(self, item: int) -> Atoms:
+        """Give a molecule's atoms with parameters. Raises PeleError if there are none."""
+        return self.entries[item].parametrized(self.reading.ligand_forcefield, self.reading.ligand_charges)
+
+    def records(self, items: Iterable[int], begin: Callable[[], None]) -> Iterator[Record]:
+        """Screen molecules, a group after another, and write each complex; begin : called before a file is written
+
+        While the device is at work on a group, the next one gets its parameters.
+        """
+        groups = list(self.groups(list(items)))
+        with ThreadPoolExecutor(_n_cores()) as pool:
+            under_way = [pool.submit(self._parameters, item) for item in (groups[0] if groups else ())]
+            try:
+                for group, following in zip(groups, [*groups[1:], ()], strict=True):
+                    found = [of.result() for of in under_way]
+                    under_way = [pool.submit(self._parameters, item) for item in following]
+                    yield from self._group(group, found, begin)
+            finally:
+                _cancel(under_way)
+
+    def _parameters(self, item: int) -> Atoms | PeleError:
+        try:
+            return self.parameters_of(item)
+        except PeleError as error:
+            return error
+
+    def _group(
+        self, group: Sequence[int], found: Sequence[Atoms | PeleError], begin: Callable[[], None]
+    ) -> Iterator[Record]:
+        good = [(item, atoms) for item, atoms in zip(group, found, strict=True) if isinstance(atoms, Atoms)]
+        scored = dict(zip([item for item, _ in good], self.screener.screen([atoms for _, atoms in good]), strict=True))
+        for item, atoms in zip(group, found, strict=True):
+            one = atoms if isinstance(atoms, PeleError) else scored[item]
+            name, mark = self.name(item), self.sha256(item)
+            if isinstance(one, PeleError):
+                yield Record.failed_by(one, name, mark)
+                continue
+            assert isinstance(atoms, Atoms)
+            more: dict[str, Any] = {LIGAND: one.ligand.round(4).tolist()}
+            target = self.target(item)
+            if target is not None:
+                begin()
+                make_folder(target.parent)
+                write_conformation(target, Content(one.atoms, source=self.title))
+                more[WRITTEN] = read_file(target).sha256
+            if self.keep is not None:
+                self.keep(item, one.atoms)
+            yield Record(name, mark, self._result(self.entries[item], atoms, one), more=more)
+
+    def _result(self, entry: Entry, ligand: Atoms, one: Scored) -> dict[str, Any]:
+        """Give the result of a record."""
+        score = one.binding + (one.strain if self.add_strain else 0.0)
+        rmsds = dict[str, float]()
+        for name, where in (("rmsd_before", ligand.positions), ("rmsd_after", one.ligand)):
+            rmsd = None if self.natives is None else self.natives.rmsd(ligand, where)
+            rmsds |= {} if rmsd is None else {name: rmsd}
+        error = {} if one.binding_error is None else {"binding_error": _finite(one.binding_error)}
+        terms = {name: _finite(value) for name, value in one.terms.items() if name not in _CANCEL}
+        return {
+            **entry.facts(ligand), "score": _finite(score), "binding": _finite(one.binding), **error,
+            "strain": _finite(one.strain), "terms": terms,
+            "clashes": {"before": one.clashes[0], "after": one.clashes[1]}, "moved": one.moved, **rmsds,
+            "iterations": one.iterations, "converged": one.converged, "notes": list(ligand.notes),
+        }  # fmt: skip
+
+    def write(self, atoms: Atoms, item: int, folder: Path) -> str:
+        """Write a complex to a folder if it is not there, and give the SHA-256 of its file."""
+        target = folder / COMPLEXES / f"{self.name(item)}.pdb"
+        if target != self.target(item):
+            make_folder(target.parent)
+            write_conformation(target, Content(atoms, source=self.title))
+        return read_file(target).sha256
+
+    def complex_of(self, item: int) -> Atoms:
+        """Make the refined complex of a molecule again, of its file."""
+        target = self.target(item)
+        assert target is not None
+        atoms = self.screener.receptor + self.parameters_of(item)
+        return self.screener.model.choose_radii(atoms).moved(read_conformations(target)[1][0])
+
+    def facts_of_receptor(self) -> dict[str, Any]:
+        """Facts that a record has once, as all molecules share them."""
+        screener = self.screener
+        passed_over = ("model", "device", "precision", "pb")
+        own = {name: value for name, value in self.options.items() if name not in passed_over}
+        radii = screener.model.choose_radii(screener.receptor)
+        return {
+            "n_atoms": len(screener.receptor),
+            "composition": composition_as_json(screener.receptor),
+            "device": str(screener.device),
+            "variant": screener.variant,
+            "precision": screener.precision,
+            "settings": {
+                **settings(screener.model, radii), **own, "scored_by": "gb" if screener.pb is None else "pb",
+                "add_strain": self.add_strain, "ligand_forcefield": self.reading.ligand_forcefield,
+                "ligand_charges": self.reading.ligand_charges,
+            },
+            "notes": list(self.given.notes),
+        }  # fmt: skip
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _n_cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return max(1, len(os.sched_getaffinity(0)))
+    return os.cpu_count() or 1
+
+
+def _cancel(under_way: Sequence[Future[Any]]) -> None:
+    for of in under_way:
+        of.cancel()

@@ -1,0 +1,353 @@
+"""Parameters of many molecules and their files: in OpenMM, in sander, as PELE's templates; bad molecules, workers."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rdkit")
+
+from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
+from test_ligand import BENZAMIDINIUM, ETHANOL, folder, needs_programs, sdf
+
+import pele_ocl
+from pele_ocl import Energy, FormatError, InputError, Ligand, ParameterError, SolventModel, read
+from pele_ocl.atoms.torsions import flexible_ligand
+from pele_ocl.explore import read_rot_assign
+from pele_ocl.forcefield import ForceField
+from pele_ocl.ligand import antechamber
+
+__all__ = ["folder", "on_the_chosen_device"]
+
+SULFONAMIDE = "CC(=O)Nc1ccc(S(N)(=O)=O)cc1"
+SANDER = shutil.which("sander")
+
+
+def energies(atoms, gb="obc2"):
+    return Energy(atoms, model=SolventModel(gb=gb), precision="float64").evaluate(atoms.positions).energy
+
+
+def assert_same(one, other, within=1e-6):
+    assert {k: v for k, v in one.items() if abs(v - other[k]) > within} == {}
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """Files of a sulfonamide, in a folder."""
+    where = tmp_path_factory.mktemp("written")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PELE_OCL_LIGANDS", str(tmp_path_factory.mktemp("kept")))
+        result = pele_ocl.parametrize(Ligand.from_smiles(SULFONAMIDE, "a b/c"), output=where / "out")
+        return where / "out" / "a_b_c", result.atoms(0)
+
+
+@needs_programs
+def test_a_topology_has_the_energies_of_its_molecule(written):
+    place, atoms = written
+    found = read(place / "a_b_c.prmtop", coordinates=place / "a_b_c.rst7")
+    assert_same(energies(atoms.with_radii("mbondi2")), energies(found.moved(atoms.positions)))
+    assert found.labels.names.tolist() == atoms.labels.names.tolist()
+    assert np.array_equal(found.types, atoms.types)
+
+
+@needs_programs
+def test_openmm_has_the_energies_of_the_xml_file(written):
+    openmm = pytest.importorskip("openmm")
+    from openmm import app
+
+    place, atoms = written
+    pdb = app.PDBFile(str(place / "a_b_c.pdb"))
+    system = app.ForceField(str(place / "a_b_c.xml")).createSystem(pdb.topology)
+    for k, force in enumerate(system.getForces()):
+        force.setForceGroup(k)
+    context = openmm.Context(system, openmm.VerletIntegrator(0.001), openmm.Platform.getPlatformByName("Reference"))
+    context.setPositions(atoms.positions / 10)
+    theirs = context.getState(getEnergy=True).getPotentialEnergy()._value / 4.184
+    ours = energies(atoms, "none")["total"]
+    assert theirs == pytest.approx(ours, abs=1e-4 + 4e-6 * abs(ours))  # Coulomb's constants differ by 2e-6
+
+
+@needs_programs
+def test_a_file_of_its_own_gives_a_molecule_in_any_order_its_parameters(written):
+    from rdkit import Chem
+
+    place, atoms = written
+    ligand = Ligand.from_smiles(SULFONAMIDE)
+    order = np.random.default_rng(1).permutation(len(ligand)).tolist()
+    other = Ligand(Chem.RenumberAtoms(ligand.molecule, order))
+    template = next(place.glob("DataLocal/Templates/*/HeteroAtoms/ligz"))
+    for file in (place / "a_b_c.prmtop", place / "a_b_c.xml", template):
+        found = other.parametrize(str(file)).with_radii("openmm-obc")
+        assert_same(energies(atoms), energies(found), 2e-3)  # equal atoms of an improper stand in another order
+        assert np.allclose(found.charges, atoms.charges[order])
+    with pytest.raises(ParameterError, match=r"has the parameters of another molecule than the SMILES CCO: it has 6 C"):
+        Ligand.from_smiles(ETHANOL).parametrize(str(template))
+    with pytest.raises(InputError, match="no such file; name the file of the molecule's parameters"):
+        ligand.parametrize("none.xml")
+
+
+@needs_programs
+def test_pele_s_files_have_the_energies_and_the_rotamers(written):
+    place, atoms = written
+    field = ForceField.load(pele_data=[place / "DataLocal"])
+    found = read(place / "a_b_c.pdb", field).moved(atoms.positions)
+    assert_same(energies(atoms), energies(found))
+    everything = np.arange(len(atoms), dtype=np.int32)
+    own = read_rot_assign(place / "DataLocal" / "LigandRotamerLibs" / "LIG.rot.assign", found, everything)
+    expected = flexible_ligand(atoms, everything)
+    assert [[t.axis for t in chain.torsions] for chain in own.side_chains] == [
+        [t.axis for t in chain.torsions] for chain in expected.side_chains
+    ]
+    assert len(own.side_chains) > 0
+
+
+SANDER_NAMES = {
+    "BOND": ("bond",), "ANGLE": ("angle",), "DIHED": ("torsion", "improper"), "VDWAALS": ("lennard_jones",),
+    "EEL": ("coulomb",), "EGB": ("gb_pair", "gb_self"), "1-4 VDW": ("lennard_jones_14",), "1-4 EEL": ("coulomb_14",),
+}  # fmt: skip
+
+
+def sander_energies(place, igb=5):
+    """Energies of a topology and its restart by a live sander, by our names."""
+    (place / "in").write_text(f"one\n &cntrl imin=1, maxcyc=1, ntb=0, cut=999., igb={igb}, ntpr=1, gbsa=0 /\n")
+    stem = next(place.glob("*.prmtop"))
+    words = [
+        "-O",
+        "-i",
+        "in",
+        "-p",
+        stem.name,
+        "-c",
+        stem.with_suffix(".rst7").name,
+        "-o",
+        "out",
+        "-r",
+        "r",
+        "-inf",
+        "i",
+    ]
+    subprocess.run([antechamber.program("sander"), *words], cwd=place, check=True, env=antechamber.environment())
+    text = (place / "out").read_text().partition("NSTEP")[2]
+    values = re.findall(r"([A-Z0-9][A-Z0-9 -]*?)\s+=\s+(-?[\d.]+)", text.partition("NSTEP")[0])
+    return {name.strip(): float(value) for name, value in values}
+
+
+@needs_programs
+@pytest.mark.parametrize("smiles", [SULFONAMIDE, BENZAMIDINIUM, "CCOP(=O)([O-])Oc1ccc(Cl)cc1Br"])
+def test_sander_has_the_same_energies(smiles, tmp_path):
+    pele_ocl.parametrize(smiles, output=tmp_path / "out")
+    (place,) = (path for path in (tmp_path / "out").iterdir() if path.is_dir())
+    stem = next(place.glob("*.prmtop"))
+    atoms = read(stem, coordinates=stem.with_suffix(".rst7"))
+    ours = energies_like_sander(atoms)
+    theirs = sander_energies(place)
+    for name, terms in SANDER_NAMES.items():
+        assert sum(ours[term] for term in terms) == pytest.approx(theirs[name], abs=1.01e-4), name
+
+
+def energies_like_sander(atoms):
+    model = SolventModel.like("amber", gb="obc2")
+    return Energy(atoms, model=model, precision="float64").evaluate(atoms.positions).energy
+
+
+@needs_programs
+def test_one_file_and_what_is_refused(tmp_path):
+    path = tmp_path / "l.sdf"
+    path.write_text(sdf(Ligand.from_smiles(ETHANOL)))
+    pele_ocl.parametrize(path, output=tmp_path / "l.xml")
+    assert "<Residue" in (tmp_path / "l.xml").read_text()
+    with pytest.raises(FormatError, match="the same file as the input"):
+        pele_ocl.parametrize(path, output=path)
+    with pytest.raises(InputError, match="one file has room for one molecule, and there are 2"):
+        pele_ocl.parametrize([path, ETHANOL], output=tmp_path / "two.xml")
+    with pytest.raises(FormatError, match=r"end in \.xml, \.prmtop"):
+        pele_ocl.parametrize(path, output=tmp_path / "l.txt")
+    with pytest.raises(InputError, match="forcefield is 'opls'; choose 'gaff2' or 'gaff', one of OpenFF"):
+        pele_ocl.parametrize(path, "opls")
+    with pytest.raises(InputError, match="there is no molecule"):
+        pele_ocl.parametrize([])
+    assert "is no SMILES that RDKit can read" in error_of("ligand", "C1CC", "-o", tmp_path / "x")
+
+
+def hostile():
+    """Records of an SDF file that are no ligand, with words of the reason for each, and good ones between them."""
+    from rdkit import Chem
+    from rdkit.Chem import AllChem
+
+    good = Ligand.from_smiles(ETHANOL).molecule
+    long = Chem.AddHs(Chem.MolFromSmiles("C" * 150))
+    long.AddConformer(Chem.Conformer(long.GetNumAtoms()))
+
+    def block(molecule, name):
+        copied = Chem.Mol(molecule)
+        copied.SetProp("_Name", name)
+        return Chem.MolToMolBlock(copied)
+
+    def made(smiles, name, hydrogens=True):
+        molecule = Chem.MolFromSmiles(smiles, sanitize=False)
+        molecule.UpdatePropertyCache(strict=False)
+        molecule = Chem.AddHs(molecule) if hydrogens else molecule
+        Chem.FastFindRings(molecule)
+        AllChem.EmbedMolecule(molecule, randomSeed=1, useRandomCoords=True)
+        return block(molecule, name)
+
+    flat = Chem.Mol(good)
+    AllChem.Compute2DCoords(flat)
+    huge = block(good, "huge").replace("0.0000 C", "0.0000 C")
+    lines = huge.splitlines()
+    lines[4] = f"{'99999999999':>10}"[:10] + lines[4][10:]
+    yield block(good, "good $(touch pwned); `touch pwned` ../../up"), ""
+    yield made("CB(O)O", "boronic"), "is B, for which GAFF has no parameters"
+    yield made("[Zn+2].CC(=O)[O-]", "zinc"), "is Zn"
+    yield made("C[CH2]", "radical"), "unpaired electron|lacks"
+    yield made("CC[NH3+].[Cl-]", "salt"), "2 molecules"
+    yield block(flat, "flat"), "drawing in two dimensions"
+    yield block(Chem.RemoveHs(good), "bare"), "lacks 6 hydrogens"
+    yield block(long, "long"), "has no positions|400 at most"
+    yield "", "has no|is no molecule|cannot be read"
+    yield "five\n\n\n  1  0  0  0  0  0  0  0  0  0999 V2000\n    0.0000    0.0000\n", "cannot be read"
+    yield "\n".join(lines) + "\n", "are bonded at|cannot be read|no positions"
+    yield block(good, "good $(touch pwned); `touch pwned` ../../up"), ""
+    yield block(good, "con"), ""
+    yield block(good, "").replace("\n", "\r\n"), ""
+
+
+@needs_programs
+def test_hostile_molecules_are_rows_with_a_reason(tmp_path):
+    records = list(hostile())
+    path = tmp_path / "hostile.sdf"
+    path.write_bytes("".join(f"{block}$$$$\n" for block, _ in records if block).encode())
+    wanted = [reason for block, reason in records if block]
+    out = tmp_path / "out"
+    result = run("ligand", path, "-o", out, "--json", "--table", tmp_path / "t.csv", code=1)
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    assert len(rows) == len(wanted)
+    for row, reason in zip(rows, wanted, strict=True):
+        assert re.search(reason, row["error"]) if reason else "error" not in row, (row["structure"], row.get("error"))
+    assert not list(tmp_path.rglob("pwned"))
+    assert {path.parent.parent for path in out.rglob("*.xml")} == {out}
+    names = sorted(path.name for path in out.iterdir() if path.is_dir())
+    assert names == [
+        "_con",
+        "good_touch_pwned_touch_pwned_.._.._up",
+        "good_touch_pwned_touch_pwned_.._.._up_2",
+        "hostile_13",
+    ]
+    assert (tmp_path / "t.csv").read_text().count("\n") >= len(rows)
+
+
+@needs_programs
+def test_a_run_goes_on(tmp_path):
+    path = tmp_path / "three.smi"
+    path.write_text(f"{ETHANOL} one\n{BENZAMIDINIUM} two\nCC three\n")
+    first = pele_ocl.parametrize(path, output=tmp_path / "out", formats=["xml", "sdf"])
+    (tmp_path / "out" / "two" / "two.xml").unlink()
+    before = (tmp_path / "out" / "one" / "one.xml").stat().st_mtime_ns
+    shares = []
+    again = pele_ocl.parametrize(
+        path, output=tmp_path / "out", formats=["xml", "sdf"], resume=True, progress=shares.append
+    )  # fmt: skip
+    assert (tmp_path / "out" / "two" / "two.xml").is_file()
+    assert (tmp_path / "out" / "one" / "one.xml").stat().st_mtime_ns == before
+    assert [record["name"] for record in again.records] == [record["name"] for record in first.records]
+    assert shares[-1] == 1
+    assert again.table()["formula"].tolist() == ["C2H6O", "C7H9N2+", "C2H6"]
+    with pytest.raises(FormatError, match="was made with other settings"):
+        pele_ocl.parametrize(path, "gaff", output=tmp_path / "out", resume=True)
+
+
+@needs_programs
+def test_the_doors_agree(tmp_path):
+    path = tmp_path / "l.smi"
+    path.write_text(f"{ETHANOL} one\n")
+    rows = run("ligand", path, "-o", tmp_path / "a", "--json").stdout.splitlines()
+    found = pele_ocl.parametrize(path, output=tmp_path / "b")
+
+    def told(row):
+        return {k: v for k, v in row.items() if k not in ("seconds", "files")}
+
+    assert [told(json.loads(row)) for row in rows] == [told(row) for row in found.to_json()]
+    found.save(tmp_path / "c")
+    for one in (tmp_path / "a").rglob("one*"):
+        if one.is_file():
+            for other in ("b", "c"):
+                assert (tmp_path / other / one.relative_to(tmp_path / "a")).read_bytes() == one.read_bytes()
+
+
+@needs_programs
+def test_complexes_with_a_receptor(tmp_path):
+    receptor = read(HEXAPEPTIDE)
+    made = Ligand.from_smiles(ETHANOL, "one")
+    pele_ocl.parametrize(made.moved(made.positions + 20), receptor=HEXAPEPTIDE, output=tmp_path / "out")
+    found = read(tmp_path / "out" / "one" / "one_complex.pdb", ligands=[made])
+    assert len(found) == len(receptor) + len(made)
+    with pytest.raises(InputError, match="`receptor` goes into complexes in a folder"):
+        pele_ocl.parametrize(made, receptor=receptor)
+
+
+@needs_programs
+def test_one_computation_for_all_who_ask_at_once(monkeypatch, folder):
+    computed, began = [], threading.Event()
+    compute = antechamber.topology_of
+
+    def slow(*args):
+        computed.append(1)
+        began.set()
+        threading.Event().wait(0.3)
+        return compute(*args)
+
+    monkeypatch.setattr(antechamber, "topology_of", slow)
+    found = []
+    threads = [
+        threading.Thread(target=lambda: found.append(Ligand.from_smiles(ETHANOL).parametrize())) for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(found), len(computed)) == (3, 1)
+    assert len(list(folder.glob("*.prmtop"))) == 1
+
+
+@needs_programs
+def test_charges_of_the_file(tmp_path):
+    made = Ligand.from_smiles(ETHANOL)
+    charges = made.parametrize().charges
+    other = np.linspace(-0.2, 0.2, len(charges))
+    path = tmp_path / "l.sdf"
+    text = " ".join(f"{of:.6f}" for of in other)
+    path.write_text(sdf(made).replace("$$$$", f"> <atom.dprop.PartialCharge>\n{text}\n\n$$$$"))
+    found = Ligand.read(path).parametrize(charges="file")
+    assert np.allclose(found.charges, other, atol=1e-6)
+    scaled = energies(found, "none")
+    whole = replace(found, bonded=None)
+    assert scaled["coulomb"] + scaled["coulomb_14"] == pytest.approx(
+        sum(energies(whole, "none")[name] for name in ("coulomb", "coulomb_14")), abs=1e-3
+    )
+    with pytest.raises(InputError, match="its file has no partial charges of all atoms"):
+        made.parametrize(charges="file")
+    path.write_text(path.read_text().replace("-0.200000", "5.0"))
+    with pytest.raises(ParameterError, match=r"the charges of its file add up to \+5\.200 e, not \+0"):
+        Ligand.read(path).parametrize(charges="file")
+
+
+def test_openff_without_its_toolkit():
+    with pytest.raises(InputError, match="the force fields of OpenFF need its toolkit"):
+        Ligand.from_smiles(ETHANOL).parametrize("openff-2.2.1")
+
+
+def test_names_of_files_differ():
+    from pele_ocl.parametrize.items import items_of
+
+    molecules = [ETHANOL, Ligand.from_smiles(ETHANOL, "../A b"), Ligand.from_smiles("C", "a_B")]
+    names = [item.name for item in items_of(molecules, "given", None, None)]
+    assert names == ["ligand_1", "A_b", "a_B_2"]
+    assert Path(names[1]).name == names[1]
