@@ -676,3 +676,39 @@ def test_bad_lines_of_smiles_are_named_by_their_line(tmp_path):
     assert [each.charge for each in read_ligands(path, failed=failed)] == [0, 1]
     assert failed[2].startswith(f"{path}:3: 'C1CC' is no SMILES")
     assert failed[3].startswith(f"{path}:4: the SMILES CB(O)O: atom 2 is B")
+
+
+# Phosphorylated residues
+
+
+@needs_programs
+@pytest.mark.parametrize("name", ["TPO", "Y1P"])
+def test_phosphorylated_residues_have_amber_s_parameters(name, tmp_path):
+    """All terms of the capped residue are those of the topology that tleap makes of ff99SB and phosaa10."""
+    commands = f"source oldff/leaprc.ff99SB\nsource leaprc.phosaa10\nm = sequence {{ ACE {name} NME }}\n"
+    (tmp_path / "leap.in").write_text(f"{commands}saveamberparm m out.prmtop out.rst7\nquit\n")
+    antechamber.run("tleap", ["-f", "leap.in"], tmp_path, "the peptide", None)
+    theirs = read(tmp_path / "out.prmtop", coordinates=tmp_path / "out.rst7")
+    path = tmp_path / "p.pdb"
+    write_conformations(path, theirs)
+    ours = read(path)
+    assert f"{name}: parameters of AMBER's phosaa10" in " ".join(ours.notes)
+    assert ours.charges.sum() == pytest.approx(theirs.charges.sum(), abs=1e-6)
+    vacuum = SolventModel(gb="none")
+    one, two = (
+        Energy(each.moved(theirs.positions), model=vacuum, precision="float64").evaluate().energy
+        for each in (ours, theirs)
+    )
+    assert {term: one[term] for term in two} == pytest.approx(dict(two), abs=1e-4)
+    assert np.isfinite(Energy(ours).evaluate().total)
+
+
+def test_phosphorylated_residues_without_programs(tmp_path, monkeypatch):
+    path = tmp_path / "p.pdb"
+    path.write_text("ATOM      1  CA  TPO A   1       0.000   0.000   0.000  1.00  0.00           C\n")
+    monkeypatch.setattr(antechamber.shutil, "which", lambda *_, **__: None)
+    antechamber.version.cache_clear()
+    with pytest.raises(
+        InputError, match=r"A:TPO1:CA.*phosphorylated residue TPO has its parameters in AMBER's phosaa10; "
+    ):
+        read(path)

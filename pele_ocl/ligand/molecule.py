@@ -684,7 +684,8 @@ def _of_file(molecule: Mol, where: str, number: int, ways: Ways) -> Ligand:
         if lacking and ways.hydrogens == "given" and ways.ph is None:
             raise InputError(
                 f"{source}: lacks {lacking:,} hydrogens; give the molecule with all of them and its formal charges, or "
-                "have them added, if these charges are right (`hydrogens='add'`; beside a structure `ligand_hydrogens='add'`)"
+                "have them added, if these charges are right (`hydrogens='add'`; beside a structure "
+                "`ligand_hydrogens='add'`)"
             )
         if lacking and ways.ph is None:
             _check_lengths(molecule, source)
