@@ -611,23 +611,73 @@ def test_bad_records_leave_the_others(kind, tmp_path):
     assert Ligand.read(path, 3).smiles == ethanol.smiles
 
 
+def mol2_of(smiles: str, types: dict[str, str], order: str = "") -> str:
+    """A mol2 file without a formal charge.
+
+    types : of elements, their symbols by default; order : of all bonds, by default each its own
+    """
+    from rdkit import Chem
+
+    found = Ligand.from_smiles(smiles).molecule
+    Chem.Kekulize(found, clearAromaticFlags=True)
+    n = found.GetNumAtoms()
+    share = [Chem.GetFormalCharge(found) - 0.1, *[0.1 / (n - 1)] * (n - 1)]  # whose sum is the charge
+    rows = [
+        f"{k} {atom.GetSymbol()}{k} {' '.join(f'{x:.4f}' for x in place)} "
+        f"{types.get(atom.GetSymbol(), atom.GetSymbol())} 1 LIG {q:.4f}"
+        for k, (atom, place, q) in enumerate(
+            zip(found.GetAtoms(), found.GetConformer().GetPositions(), share, strict=True), 1
+        )
+    ]
+    bonds = [
+        f"{k} {bond.GetBeginAtomIdx() + 1} {bond.GetEndAtomIdx() + 1} {order or int(bond.GetBondTypeAsDouble())}"
+        for k, bond in enumerate(found.GetBonds(), 1)
+    ]
+    head = ["@<TRIPOS>MOLECULE", "made", f"{len(rows)} {len(bonds)} 1", "SMALL", "USER_CHARGES"]
+    return "\n".join([*head, "@<TRIPOS>ATOM", *rows, "@<TRIPOS>BOND", *bonds, ""])
+
+
+GAFF_TYPES = {"C": "c3", "N": "n3", "O": "o", "H": "h1", "S": "s6", "P": "p5", "Cl": "cl"}
+TRIPOS_TYPES = {"C": "C.3", "N": "N.3", "O": "O.2", "S": "S.o2", "P": "P.3"}
+
+
+@pytest.mark.parametrize("smiles", [
+    "CS(=O)(=O)[N-]C", "CN=[N+]=[N-]", "[O-][Cl+3]([O-])([O-])[O-]", "C[N+](=O)[O-]", "COP(=O)([O-])[O-]",
+    "CC(N)=[NH2+]", "C[N+]#[C-]", "C[P+](C)(C)C", "O=C1[N-]S(=O)(=O)c2ccccc12", "Cc1nn[n-]n1", "[S-]C#N",
+])  # fmt: skip
+@pytest.mark.parametrize("types", [GAFF_TYPES, TRIPOS_TYPES], ids=["gaff", "tripos"])
+@pytest.mark.parametrize("order", ["", "1"], ids=["orders", "single"])
+def test_formal_charges_follow_from_the_partial_ones_of_a_mol2_file(smiles, types, order, tmp_path):
+    """With GAFF's types or Tripos', and bonds that are all single, as antechamber writes some groups."""
+    from rdkit import Chem
+
+    path = tmp_path / "x.mol2"
+    path.write_text(mol2_of(smiles, types, order))
+    ligand, wanted = Ligand.read(path), Ligand.from_smiles(smiles)
+    assert (ligand.charge, ligand.formula) == (wanted.charge, wanted.formula)
+    if not order:  # a mesomeric form may be another where RDKit has to find the orders
+        rings = any(atom.GetIsAromatic() for atom in wanted.molecule.GetAtoms())
+        same = Chem.MolToSmiles(Chem.RemoveHs(ligand.molecule)) == Chem.CanonSmiles(smiles)
+        assert same or rings or smiles in ("COP(=O)([O-])[O-]", "C[N+](=O)[O-]", "CC(N)=[NH2+]", "CN=[N+]=[N-]")
+
+
 def test_charges_that_a_mol2_file_contradicts_are_refused(tmp_path):
     """As antechamber writes nitro groups: both oxygens of the type O.2, with single bonds."""
-    rows = ["C1 0 0 0 C.3", "N1 1.5 0 0 N.pl3", "O1 2.1 1 0 O.2", "O2 2.1 -1 0 O.2", "H1 -.4 1 0 H", "H2 -.4 -.5 .9 H",
-            "H3 -.4 -.5 -.9 H"]  # fmt: skip
-    bonds = [(1, 2), (2, 3), (2, 4), (1, 5), (1, 6), (1, 7)]
     path = tmp_path / "nitro.mol2"
     given = {
-        "atom 3 is of the type O.2 and has no double bond": [0.0] * 7,
-        r"partial charges add up to \+0.00 e, and": [0.0, 0.6, -0.3, -0.3, 0.0, 0.0, 0.0],
+        "atom 3 is of the type O.2 and has no double bond.*give the molecule as an SDF file": None,
+        r"partial charges add up to \+0.50 e, and.*give the molecule as an SDF file": 0.5,
+        r"partial charges add up to \+7.00 e, and.*give the molecule as an SDF file": 7.0,
     }
-    for message, charges in given.items():
-        atoms = [f"{k} {row} 1 LIG {q}" for k, (row, q) in enumerate(zip(rows, charges, strict=True), 1)]
-        pairs = [f"{k} {i} {j} 1" for k, (i, j) in enumerate(bonds, 1)]
-        text = ["@<TRIPOS>MOLECULE", "nitro", "7 6 1", "SMALL", "USER_CHARGES", "@<TRIPOS>ATOM", *atoms,
-                "@<TRIPOS>BOND", *pairs, ""]  # fmt: skip
-        path.write_text("\n".join(text))
-        with pytest.raises(FormatError, match=f"{message}.*give the molecule as an SDF file"):
+    whole = mol2_of("C[N+](=O)[O-]", {**TRIPOS_TYPES, "N": "N.pl3"}, "1")
+    for message, charge in given.items():
+        rows = [
+            " ".join([*line.split()[:-1], str((charge or 0.0) if line.startswith("1 ") else 0.0)])
+            if " LIG " in line else line
+            for line in whole.splitlines()
+        ]  # fmt: skip
+        path.write_text("\n".join(rows))
+        with pytest.raises(FormatError, match=message):
             Ligand.read(path)
 
 

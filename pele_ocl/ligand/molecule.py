@@ -28,6 +28,7 @@ from ..formats.molecules import SdfRecord, sdf_records
 from ..formats.structures import model_numbers, read_structure, read_topology
 from . import antechamber, cache, docked
 from .completion import ADDED, completed, graph_of, match, parents_of, parsed_smiles, template_of
+from .mol2 import mol_of_mol2
 from .parametrisers import Parametriser, check_choice, parametriser_of
 from .protonation import at_ph
 from .settings import CHARGES, HYDROGENS, Hydrogens
@@ -48,7 +49,6 @@ _ATOM_NAME = "_TriposAtomName"  # property of an atom that its file names
 _PARTIAL_CHARGE = "_TriposPartialCharge"
 _CHARGES_IN_SDF = "atom.dprop.PartialCharge"  # as RDKit and OpenFF write them
 _RESIDUE = "_pele_ocl_residue"  # property of a molecule that was a residue of a structure
-_AS_SDF = "give the molecule as an SDF file, which has formal charges"
 _NAME = re.compile(r"[A-Za-z0-9]{1,3}")
 
 
@@ -503,6 +503,10 @@ def _of_mol2(file: InputFile, _: Ways) -> Iterator[_Found]:
         yield a + 1, title, partial(_mol_of_mol2, "\n".join([*lines[a:b], ""]))
 
 
+def _mol_of_mol2(block: str, _: Ways) -> Mol:
+    return mol_of_mol2(block)
+
+
 def _of_smiles(file: InputFile, _: Ways) -> Iterator[_Found]:
     for k, line in enumerate(plain_bytes(file).decode("utf-8", "replace").splitlines(), 1):
         words = line.split(None, 1)
@@ -625,38 +629,6 @@ def _mol_of(record: SdfRecord, _: Ways) -> Mol:
         if name.strip() and not name.startswith("_"):
             found.SetProp(name, text)
     return found
-
-
-def _mol_of_mol2(block: str, _: Ways) -> Mol:
-    chem: Any = extra("rdkit.Chem", "a file of small molecules")
-    found: Mol | None = chem.MolFromMol2Block(block, removeHs=False, sanitize=False)
-    if found is None or not found.GetNumAtoms():
-        raise FormatError("RDKit cannot read it as Tripos' mol2")
-    _check_charge(found)
-    return found
-
-
-def _check_charge(molecule: Mol) -> None:
-    """Raise FormatError where the formal charges that RDKit gives Tripos' types and bonds cannot be right.
-
-    A mol2 file has no formal charges. Its partial ones tell their sum; without these, the types of oxygens and
-    nitrogens must have the double bonds that they name.
-    """
-    atoms = list(molecule.GetAtoms())
-    total = sum(atom.GetFormalCharge() for atom in atoms)
-    partial = [float(atom.GetProp(_PARTIAL_CHARGE) or 0) for atom in atoms if atom.HasProp(_PARTIAL_CHARGE)]
-    if any(partial):
-        if abs(sum(partial) - total) > 0.5:
-            raise FormatError(
-                f"its partial charges add up to {sum(partial):+.2f} e, and its types and bonds to {total:+d}; {_AS_SDF}"
-            )
-        return
-    for atom in atoms:
-        kind = atom.GetProp("_TriposAtomType") if atom.HasProp("_TriposAtomType") else ""
-        if kind in ("O.2", "N.2") and all(bond.GetBondTypeAsDouble() == 1 for bond in atom.GetBonds()):
-            raise FormatError(f"atom {atom.GetIdx() + 1} is of the type {kind} and has no double bond; {_AS_SDF}")
-        if kind in ("N.2", "C.2") and sum(bond.GetBondTypeAsDouble() == 2 for bond in atom.GetBonds()) > 1:
-            raise FormatError(f"atom {atom.GetIdx() + 1} is of the type {kind} and has two double bonds; {_AS_SDF}")
 
 
 def _of_file(molecule: Mol, where: str, number: int, ways: Ways) -> Ligand:
