@@ -318,6 +318,17 @@ def test_one_computation_for_all_who_ask_at_once(monkeypatch, folder):
 
 
 @needs_programs
+def test_parameters_are_the_same_bytes_each_time(monkeypatch):
+    """By the name gaff2, parmchk2 takes GAFF's parameters in a third of its runs."""
+    ligand = Ligand.from_smiles(SULFONAMIDE).in_canonical_order()
+    found = {antechamber.topology_of(ligand, "gaff2", "gas") for _ in range(6)}
+    assert len(found) == 1
+    atoms = Ligand.from_smiles(SULFONAMIDE).parametrize()
+    (own,) = np.flatnonzero(atoms.types == "ns")
+    assert atoms.lj_epsilon[own] == pytest.approx(0.1174, abs=1e-4)  # of gaff2.dat; that of GAFF's n is 0.17
+
+
+@needs_programs
 def test_charges_of_the_file(tmp_path):
     made = Ligand.from_smiles(ETHANOL)
     charges = made.parametrize().charges

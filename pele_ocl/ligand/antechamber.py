@@ -37,6 +37,9 @@ CHARGES: Mapping[str, str] = METHODS
 
 PROGRAMS = ("antechamber", "parmchk2", "tleap")
 _DATE = re.compile(rb"DATE = \d\d/\d\d/\d\d +\d\d:\d\d:\d\d")  # of a topology, which equal ones should not have
+# Numbers by which parmchk2 knows the force fields. By the name gaff2, that of AmberTools 26 takes GAFF's
+# parameters in a third of its runs, at random.
+_SETS = {"gaff": "1", "gaff2": "2"}
 LOST = 0.01  # e that the charges of a program may lack of the formal charge
 _INSTALL = (
     "AmberTools' {program} is needed for the parameters of a small molecule, and is not on the PATH: "
@@ -93,7 +96,13 @@ def topology_of(ligand: Molecule, forcefield: str, charges: str, limit: float | 
             (folder / "charges").write_text("\n".join(f"{q:.6f}" for q in values) + "\n")
             run("antechamber", [*common, "-c", "rc", "-cf", "charges"], folder, source, until)
             note = _BY_RDKIT
-        run("parmchk2", ["-i", "out.mol2", "-f", "mol2", "-o", "out.frcmod", "-s", forcefield], folder, source, until)
+        run(
+            "parmchk2",
+            ["-i", "out.mol2", "-f", "mol2", "-o", "out.frcmod", "-s", _SETS[forcefield]],
+            folder,
+            source,
+            until,
+        )
         _refuse_guesses(folder / "out.frcmod", source)
         (folder / "leap.in").write_text(
             f"source leaprc.{forcefield}\nloadamberparams out.frcmod\nm = loadmol2 out.mol2\n"
