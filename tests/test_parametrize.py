@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -362,3 +363,42 @@ def test_names_of_files_differ():
     names = [item.name for item in items_of(molecules, "given", None, None)]
     assert names == ["ligand_1", "A_b", "a_B_2"]
     assert Path(names[1]).name == names[1]
+
+
+PROCESS = """
+import sys, time
+import pele_ocl.ligand.antechamber as by
+from pele_ocl import Ligand
+compute = by.topology_of
+def slow(*given):
+    with open(sys.argv[1], "a") as file:
+        file.write("computed\\n")
+    print("begins", flush=True)
+    time.sleep(float(sys.argv[2]))
+    return compute(*given)
+by.topology_of = slow
+Ligand.from_smiles("CCO").parametrize()
+"""
+
+
+@needs_programs
+def test_processes_wait_for_each_other_and_a_killed_one_holds_nobody(folder, tmp_path):
+    """The first is killed while it computes; of two that begin then, one computes and the other waits."""
+    counts = tmp_path / "counts"
+
+    def begun(seconds):
+        words = [sys.executable, "-c", PROCESS, str(counts), str(seconds)]
+        return subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+
+    with begun(60) as killed:
+        assert killed.stdout.readline() == "begins\n"
+        killed.kill()
+    assert not list(folder.glob("*.prmtop"))
+    with begun(1) as one, begun(1) as other:
+        assert one.wait() == other.wait() == 0
+    assert counts.read_text() == 2 * "computed\n"
+    (kept,) = folder.glob("*.prmtop")
+    before = kept.read_bytes()
+    kept.unlink()
+    Ligand.from_smiles(ETHANOL).parametrize()
+    assert kept.read_bytes() == before
