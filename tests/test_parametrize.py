@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 import shutil
 import subprocess
 import sys
 import threading
+import types
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +18,7 @@ import pytest
 
 pytest.importorskip("rdkit")
 
+from explore_run_helpers import SIMULATION
 from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
 from test_ligand import BENZAMIDINIUM, ETHANOL, folder, needs_programs, sdf
 
@@ -24,7 +27,7 @@ from pele_ocl import Energy, FormatError, InputError, Ligand, ParameterError, So
 from pele_ocl.atoms.torsions import flexible_ligand
 from pele_ocl.explore import read_rot_assign
 from pele_ocl.forcefield import ForceField
-from pele_ocl.ligand import antechamber
+from pele_ocl.ligand import antechamber, openff
 
 __all__ = ["folder", "on_the_chosen_device"]
 
@@ -108,6 +111,30 @@ def test_pele_s_files_have_the_energies_and_the_rotamers(written):
         [t.axis for t in chain.torsions] for chain in expected.side_chains
     ]
     assert len(own.side_chains) > 0
+
+
+@needs_programs
+def test_explore_runs_with_what_was_written(tmp_path):
+    """A control file of PELE's beside DataLocal: the ligand's template, its radii and rotamers are found there."""
+    made = Ligand.from_smiles(SULFONAMIDE, "one")
+    result = pele_ocl.parametrize(
+        made.moved(made.positions + np.array([12.0, 0, 0])), receptor=HEXAPEPTIDE, output=tmp_path / "out"
+    )  # fmt: skip
+    place = tmp_path / "out" / "one"
+    simulation = copy.deepcopy(SIMULATION)
+    simulation["Initialization"]["MultipleComplex"][0]["files"][0]["path"] = "one_complex.pdb"
+    (task,) = simulation["commands"][0]["PeleTasks"]
+    task["PELE_Parameters"]["numberOfPeleSteps"] = 1
+    task["metrics"] = task["metrics"][:1]
+    task.pop("parametersChanges")
+    (place / "pele.conf").write_text(json.dumps(simulation))
+    run("explore", place / "pele.conf", "-o", tmp_path / "run")
+    (report,) = (tmp_path / "run").rglob("report_1")
+    energy = float(report.read_text().splitlines()[1].split()[3])
+    whole = read(HEXAPEPTIDE) + result.atoms(0)
+    model = SolventModel.like("pele", gb="obc2", ionic_strength=0.25)
+    start = Energy(whole, model=model).evaluate().total
+    assert energy < start  # that of the template's parameters, minimised
 
 
 SANDER_NAMES = {
@@ -402,3 +429,41 @@ def test_processes_wait_for_each_other_and_a_killed_one_holds_nobody(folder, tmp
     kept.unlink()
     Ligand.from_smiles(ETHANOL).parametrize()
     assert kept.read_bytes() == before
+
+
+@needs_programs
+def test_force_fields_of_openff_come_by_the_toolkit(written, monkeypatch):
+    """A stand-in for the toolkit, whose System is that of our XML file: every step but the toolkit's own."""
+    pytest.importorskip("openmm")
+    from openmm import app
+
+    place, atoms = written
+
+    class Molecule:
+        @classmethod
+        def from_rdkit(cls, molecule, allow_undefined_stereo):
+            return cls()
+
+        def assign_partial_charges(self, method):
+            assert method == "gasteiger"
+
+        def to_topology(self):
+            return None
+
+    class Field:
+        def __init__(self, name):
+            assert name == "openff-2.2.1.offxml"
+
+        def create_openmm_system(self, topology, charge_from_molecules):
+            pdb = app.PDBFile(str(place / "a_b_c.pdb"))
+            return app.ForceField(str(place / "a_b_c.xml")).createSystem(pdb.topology)
+
+    toolkit = types.ModuleType("openff.toolkit")
+    toolkit.Molecule, toolkit.ForceField = Molecule, Field
+    monkeypatch.setitem(sys.modules, "openff", types.ModuleType("openff"))
+    monkeypatch.setitem(sys.modules, "openff.toolkit", toolkit)
+    ligand = Ligand.from_smiles(SULFONAMIDE)
+    found = openff.topology_of(ligand, "openff-2.2.1", "gas")
+    (place / "openff.prmtop").write_bytes(found)
+    again = read(place / "openff.prmtop", coordinates=place / "a_b_c.rst7").moved(atoms.positions)
+    assert_same(energies(atoms.with_radii("mbondi2")), energies(again.with_radii("mbondi2")), 1e-5)
