@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import replace
 
@@ -127,6 +128,27 @@ def test_one_bad_molecule_among_several(tmp_path):
     assert list(failed) == [2]
     with pytest.raises(FormatError, match=r"three\.sdf:\d+: molecule 2 cannot be read"):
         read_ligands(path)
+
+
+def test_damaged_files_are_refused_with_a_sentence(tmp_path):
+    """Whatever is cut out of a file, or put into it, an error says what is wrong."""
+    made = Ligand.from_smiles(POSE)
+    mol2 = "@<TRIPOS>MOLECULE\nx\n 3 2 1\nSMALL\nNO_CHARGES\n@<TRIPOS>ATOM\n1 O 0.0 0.0 0.0 O.3\n" + (
+        "2 H 0.96 0.0 0.0 H\n3 H -0.24 0.93 0.0 H\n@<TRIPOS>BOND\n1 1 2 1\n2 1 3 1\n"
+    )
+    texts = {"sdf": sdf(made), "smi": f"{POSE} a\n", "pdbqt": pdbqt(made), "mol2": mol2}
+    random = np.random.default_rng(3)
+    for suffix, text in texts.items():
+        path = tmp_path / f"l.{suffix}"
+        for _ in range(25):
+            k, n = random.integers(len(text)), random.integers(1, 60)
+            more = ("", "\n", "9", "-", "\x00")[random.integers(5)]
+            path.write_text(f"{text[:k]}{more}{text[k + n :]}")
+            with contextlib.suppress(FormatError, InputError, ParameterError):
+                read_ligands(path, failed={})
+    (tmp_path / "l.mol2").write_text(mol2.partition("\n")[2])
+    with pytest.raises(FormatError, match="holds no molecule"):
+        read_ligands(tmp_path / "l.mol2")
 
 
 POSE = "C[C@H](N)C(=O)Nc1ccc(O)cc1CCl"
