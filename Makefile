@@ -52,6 +52,10 @@ docs: $(VENV)/.installed
 	$(BIN)/python docs/kernels/make.py
 	$(BIN)/python docs/theory/necks.py
 
+# Pictures of README.md and of pages, drawn anew where the code behind them has changed; needs chromium.
+pictures: $(VENV)/.tested
+	$(BIN)/python docs/figures/make.py
+
 # A site of docs/ with search, in build/site; it runs the notebooks of docs/gallery and docs/course.
 site: $(VENV)/.site
 	$(BIN)/python -m sphinx -n -W --keep-going -b html docs build/site
@@ -69,18 +73,17 @@ recipe:
 	hash=$$(sha256sum "$$sdist" | cut -d' ' -f1) && \
 	sed -i -e "s/version: \".*\"/version: \"$${version%.tar.gz}\"/" -e "s/sha256: \".*\"/sha256: \"$$hash\"/" .conda/recipe.yaml
 
-# The tables and charts of docs/performance.md, on this machine's CPU; a quarter of an hour on two cores.
+# The tables and charts of tests/benchmarks/tables, on this machine's CPU; a quarter of an hour on two cores.
 MACHINE ?= two Zen 4 cores with AVX-512
 MOST_SECONDS ?= 20
 BENCHMARKS := tests/benchmarks
-TABLES := docs/performance
+TABLES := $(BENCHMARKS)/tables
 CHARTS := docs/figures
 performance: $(VENV)/.peers
 	$(BIN)/python $(BENCHMARKS)/peers.py --device intel --device 3.0-rc2 --machine "$(MACHINE)" -o $(TABLES)/cpu-peers.md
 	$(BIN)/python $(BENCHMARKS)/scaling.py --device intel --most-seconds $(MOST_SECONDS) --machine "$(MACHINE)" -o $(TABLES)/cpu-scaling.md -o $(CHARTS)/cpu-scaling.png
 	$(BIN)/python $(BENCHMARKS)/parts.py intel 3.0-rc2 > $(TABLES)/cpu-parts.md
 	$(BIN)/python $(BENCHMARKS)/peers_charts.py
-	$(BIN)/python $(BENCHMARKS)/fill_page.py
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

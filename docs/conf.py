@@ -26,10 +26,10 @@ release = re.findall(r'^NEXT = "(.+)"', (HERE.parent / "hatch_build.py").read_te
 from code_key import code_key  # noqa: E402
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.mathjax"]
-extensions += ["contents", "docstrings", "help_pages", "kernels", "sidebars"]  # of docs/site
+extensions += ["contents", "docstrings", "help_pages", "kernels", "redirects", "sidebars"]  # of docs/site
 if not tags.has("quick"):  # noqa: F821, Sphinx's own; the tests leave out the pages of sources, which are half of all
     extensions.append("sphinx.ext.viewcode")
-exclude_patterns = ["performance/cpu-*.md", "performance/h200-*.md"]  # docs/performance.md has their text
+
 nitpicky = True
 smartquotes = False  # two hyphens begin an option
 highlight_language = "none"  # blocks without a language are drawings and shells

@@ -6,6 +6,7 @@ A value belongs to its point, not to a cell around it: `origin` is the place of 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from .atoms import Atoms, Floats, require_atoms
 from .common import arguments
-from .common.errors import InputError
+from .common.errors import InputError, Suggests
+from .common.modules import public
 from .common.readonly import ReadOnlyArrays, own_array
 from .units import potential_factor
 
@@ -32,6 +34,10 @@ class Grid(ReadOnlyArrays):
     shape : (nx, ny, nz) points along x, y, z
 
     Raises InputError for what is no grid.
+
+    >>> grid = pele_ocl.Grid(origin=(0, 0, 0), spacing=0.5, shape=(3, 4, 5))
+    >>> len(grid), grid.last.tolist()
+    (60, [1.0, 1.5, 2.0])
     """
 
     origin: Floats
@@ -67,6 +73,10 @@ class Grid(ReadOnlyArrays):
 
         If an atom would stand on a point, the points lie half or a quarter step beside. Ions that a grid has placed do
         so.
+
+        >>> atoms = pele_ocl.Atoms(positions=[[0, 0, 0]], charges=[1.0])
+        >>> pele_ocl.Grid.around(atoms, padding=2, spacing=1.0).shape
+        (6, 6, 6)
         """
         require_atoms(atoms)
         atoms.require((), "a grid around atoms")
@@ -91,12 +101,21 @@ class Grid(ReadOnlyArrays):
         return last
 
     def axes(self) -> tuple[Floats, Floats, Floats]:
-        """Coordinates of the points along x, (nx,), y, (ny,), and z, (nz,), A."""
+        """Coordinates of the points along x, (nx,), y, (ny,), and z, (nz,), A.
+
+        >>> x, y, z = pele_ocl.Grid(origin=(0, 0, 0), spacing=0.5, shape=(3, 1, 1)).axes()
+        >>> x.tolist()
+        [0.0, 0.5, 1.0]
+        """
         x, y, z = (o + h * np.arange(n) for o, h, n in zip(self.origin, self.spacing, self.shape, strict=True))
         return x, y, z
 
     def position(self, index: ArrayLike) -> Floats:
-        """Positions (..., 3) A of grid indices (..., 3) in the order i, j, k along x, y, z."""
+        """Positions (..., 3) A of grid indices (..., 3) in the order i, j, k along x, y, z.
+
+        >>> pele_ocl.Grid(origin=(0, 0, 1), spacing=0.5, shape=(3, 3, 3)).position((2, 0, 1)).tolist()
+        [1.0, 0.0, 1.5]
+        """
         with np.errstate(over="ignore"):  # of numbers beyond all grids
             position: Floats = self.origin + _triples("the indices", index) * self.spacing
         return position
@@ -128,7 +147,7 @@ def _beside(indices: Floats, close: Floats) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Map:
+class Map(Suggests):
     """Values at the points of a grid.
 
     grid : Grid
@@ -138,6 +157,10 @@ class Map:
     temperature : K, the T of the unit kT/e; None where it is not known or does not matter
 
     `numpy.asarray(map)` is `map.values`, not copied. Raises InputError where values and grid do not fit.
+
+    >>> grid = pele_ocl.Grid(origin=(0, 0, 0), spacing=1.0, shape=(2, 2, 2))
+    >>> pele_ocl.Map(grid, np.arange(8.0).reshape(2, 2, 2), "kT/e", temperature=300.0)
+    Map(2 x 2 x 2 points, 0 to 7 kT/e at 300 K, float64)
     """
 
     grid: Grid
@@ -190,6 +213,14 @@ class Map:
         known = self.unit == "kT/e" and self.temperature is not None
         return f"{self.unit} at {self.temperature:.10g} K" if known else self.unit
 
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a map file, whose suffix says the format, as `write_map` does.
+
+        >>> grid = Grid(origin=(0, 0, 0), spacing=1.0, shape=(2, 2, 2))
+        >>> Map(grid, np.ones((2, 2, 2)), "kT/e").save("ones.dx")
+        """
+        public("write_map")(path, self)
+
     def in_unit(self, unit: str, temperature: float | None = None) -> Map:
         """Convert the potential to another unit.
 
@@ -197,6 +228,11 @@ class Map:
         temperature : K, where kT/e is meant; by default the map's own
 
         Raises InputError where one of the two units is none of a potential, or kT/e lacks its temperature.
+
+        >>> grid = pele_ocl.Grid(origin=(0, 0, 0), spacing=1.0, shape=(1, 1, 1))
+        >>> volts = pele_ocl.Map(grid, np.ones((1, 1, 1)), "V")
+        >>> round(float(volts.in_unit("kcal/mol/e").values[0, 0, 0]), 2)
+        23.06
         """
         arguments.text("unit", unit)
         if temperature is not None:

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from os import PathLike
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .common.errors import InputError
+from .common.errors import InputError, Suggests
 from .common.notes import one_line
 
 __all__ = ["Column", "Report", "Reported", "text_table"]
@@ -85,7 +85,11 @@ class Report:
         return next((len(values) for values in self._arrays.values()), 0)
 
     def to_json(self) -> dict[str, Any]:
-        """Return facts, units and columns as JSON has them; NaN and what is not known become None."""
+        """Return facts, units and columns as JSON has them; NaN and what is not known become None.
+
+        >>> Report("Terms", {"energy": Column([1.5, float("nan")], "kcal/mol")}).to_json()
+        {'units': {'energy': 'kcal/mol'}, 'columns': {'energy': [1.5, None]}}
+        """
         return {**self.facts, "units": self._units, "columns": {name: _plain(self[name]) for name in self.keys()}}
 
     def save(self, path: str | PathLike[str], inputs: Sequence[str | PathLike[str]] = ()) -> None:
@@ -171,6 +175,9 @@ class Reported(Protocol):
 
     def _repr_html_(self) -> str:
         return self.table()._repr_html_()
+
+    if not TYPE_CHECKING:
+        __getattr__ = Suggests.__getattr__
 
 
 def text_table(heads: Sequence[str], rows: Sequence[Sequence[str]], align: Sequence[str]) -> str:

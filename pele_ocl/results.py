@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from operator import index
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .atoms import Atoms, Floats, Labels, Residue
-from .common.errors import InputError
+from .common.errors import InputError, meant
+from .common.modules import public
 from .common.readonly import ReadOnlyArrays
 
 if TYPE_CHECKING:
@@ -34,6 +35,10 @@ class Terms(ReadOnlyArrays):
 
     `terms[index]` takes an index of the leading axes, as NumPy does, and gives their Terms. `numpy.asarray(terms)` is
     `terms.values`, which is read-only and not copied. Raises InputError where names and values do not fit.
+
+    >>> terms = pele_ocl.energy("data/structures/trialanine.pdb").terms
+    >>> terms.names[:3], round(float(terms.bond), 2)
+    (('bond', 'angle', 'torsion'), 1.27)
     """
 
     names: tuple[str, ...]
@@ -137,12 +142,6 @@ class Made(Protocol):
     def text(self, verbose: bool = False, total: float | None = None) -> str: ...
 
 
-class Recorder(Protocol):
-    """Job that makes records and files of results."""
-
-    def of_result(self, result: Any) -> Made: ...
-
-
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class _Computed:
     """Common part of the results of one and of many conformations.
@@ -175,13 +174,12 @@ class _Computed:
         computed.__dict__.update({"made": None, "how": {}, **fields})
         return computed
 
-    @abstractmethod
-    def _spec(self) -> Recorder:
-        """Make the job that records such results."""
+    _room: ClassVar[str]  # whose `spec` makes records and files of results
 
     @property
     def _origin(self) -> Made:
-        return self._spec().of_result(self) if self.made is None else self.made
+        found: Made = public(f"{self._room}.spec").recorded(self) if self.made is None else self.made
+        return found
 
     def to_json(self) -> dict[str, Any]:
         """Return the record, which the command prints as JSON; of Atoms without a file's name (docs/records.md)."""
@@ -203,6 +201,11 @@ class _Computed:
         """Sum the terms by residue, with the residues' names.
 
         Raises InputError where the atoms have no labels or energies by atom were not asked for.
+
+        >>> result = pele_ocl.energy(pele_ocl.read("data/structures/trialanine.pdb"), per_atom=True)
+        >>> shares = result.per_residue()
+        >>> len(shares.residues), round(float(shares.total.sum() - result.total), 3)
+        (3, 0.0)
         """
         if self.atoms.labels is None:
             raise InputError("energies per residue need atoms with labels; these have none")
@@ -258,6 +261,11 @@ class TermResult(_Computed):
 
     def _repr_html_(self) -> str:
         return self.table()._repr_html_()
+
+    @property
+    def positions(self) -> Floats:
+        """Positions of the atoms, (n, 3) A."""
+        return self.atoms.positions
 
     @property
     def total(self) -> float:
@@ -336,6 +344,7 @@ def _term(result: object, name: str) -> Floats:
     """A term by its name, or AttributeError; works while a pickle is read, when nothing is there yet."""
     terms = vars(result).get("terms")
     if terms is None or name not in terms.names:
-        raise AttributeError(f"{type(result).__name__} has no {name!r}")
+        known = () if name.startswith("_") else {*dir(type(result)), *vars(result)}
+        raise AttributeError(f"{type(result).__name__} has no {name!r}{meant(name, known)}")
     term: Floats = getattr(terms, name)
     return term

@@ -100,7 +100,7 @@ class Cluster:
 
 @contextmanager
 def dask_cluster(folder: Path) -> Iterator[Cluster]:
-    """A scheduler with two workers, begun as docs/cluster.md says."""
+    """A scheduler with two workers, begun as docs/many.md says."""
     file = folder / "scheduler.json"
     file.unlink(missing_ok=True)
     scheduler = begun("dask", "scheduler", "--scheduler-file", file, "--port", 0, "--no-dashboard")

@@ -36,6 +36,10 @@ WRONG = {
     "born8": [("3.0f / 7", "3.0f / 5"), ("r2 < far * far", "r2 > far * far"), ("fmax(4 * s, rho + s)", "s"),
               ("!any(near)", "0"), (" + x * (5.0f / 11)", "")],
     "gather8": [("1, 2, 3, 4", "1, 2, 4, 3"), (" && i + c < nx", ""), ("x - atoms[a].x", "x - atoms[a].y")],
+    "cutoff_bins": [
+        ("r2 < cutoff * cutoff)", "true)"), ("own + near[n]", "own + near[0]"),
+        ("a < begins[b + 1]", "a <= begins[b + 1]"),
+    ],
     "coalesced": [("i + c * width < nx", "true"), ("(c * width)", "c"), ("* width * get", "* get")],
 }  # fmt: skip
 
@@ -48,7 +52,7 @@ def modules() -> Iterator[None]:
         patch.setenv("PELE_OCL_DEVICE", str(DEVICES[0].index))
         yield
     sys.path.remove(str(COURSE))
-    for name in ("course", "exercises", "charts"):
+    for name in ("course", "exercises", "charts", "drawings"):
         sys.modules.pop(name, None)
 
 
@@ -138,6 +142,7 @@ def test_solutions_pass_and_blanks_fail(name, capsys):
     assert "the compiler says" in unknown or "`nonsense` is" in unknown
 
 
+NUMBER = "(bin.z * bins.y + bin.y) * bins.x + bin.x"
 ADDED = "as_int(as_float(expected) + value)"
 
 
@@ -159,6 +164,16 @@ ADDED = "as_int(as_float(expected) + value)"
         ("born8", "!any(near)", "0", "must be true if no lane is near"),
         ("born8", "far * far", "far", "is it compared with far * far?"),
         ("born8", " + x * (5.0f / 11)", "", "the series ends one term too early"),
+        ("cutoff_bins", "if (r2 < cutoff * cutoff)", "if (true)", "atoms beyond the cutoff count, too"),
+        ("cutoff_bins", "if (r2 < cutoff * cutoff)", "if (r2 < cutoff)", "compare it with cutoff * cutoff"),
+        ("cutoff_bins", "begins[b + 1];", "begins[b + 1] - 1;", "one atom too few at its end"),
+        ("cutoff_bins", "a = begins[b];", "a = begins[b] + 1;", "one atom too few at its begin"),
+        ("cutoff_bins", "a < begins[b + 1]", "a < begins[b]", "nothing was added"),
+        ("cutoff_bins", ">= bins.xyz)", ">= bins.xyz - 1)", "last layer of bins is left out"),
+        ("cutoff_bins", "any(bin.xyz < 0)", "any(bin.xyz < 1)", "first layer of bins is left out"),
+        ("cutoff_bins", NUMBER, "(own.z * bins.y + own.y) * bins.x + own.x", "b is the number of `bin`"),
+        ("cutoff_bins", NUMBER, "(bin.x * bins.y + bin.y) * bins.z + bin.z", "x and z change places"),
+        ("cutoff_bins", NUMBER, "(bin.z * bins.x + bin.x) * bins.y + bin.y", "x and y change places"),
     ],
 )
 def test_slips_are_told_by_their_cause(name, right, wrong, said, capsys):
@@ -191,6 +206,13 @@ def test_the_simulator_sees_what_a_step_reads_outside(capsys):
     solution = (COURSE / "solutions" / "segments.cl").read_text()
     assert not exercises.check("segments", solution.replace("k = offsets[i]", "k = offsets[i - 1]"))
     assert "segments: line 12: it reads outside an array in global memory" in capsys.readouterr().out
+
+
+def test_drawings_are_those_of_their_script():
+    import drawings
+
+    for name, draw in drawings.DRAWINGS.items():
+        assert (drawings.FIGURES / name).read_text() == draw(), f"{name} is stale: run docs/course/drawings.py"
 
 
 @pytest.mark.parametrize("page", sorted(COURSE.glob("*.md")), ids=lambda page: page.stem)

@@ -1,4 +1,4 @@
-"""docs/architecture.md and docs/glossary.md, held to the code: the picture, the files they name, the words."""
+"""docs/architecture.md and docs/words.md, held to the code: the picture, the files they name, the words."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_files_of_the_table_hold_the_place_to_change(file, held):
 
 
 def test_other_files_named_exist():
-    for page in ("architecture.md", "glossary.md"):
+    for page in ("architecture.md", "words.md"):
         text = (ROOT / "docs" / page).read_text()
         for name in re.findall(r"`((?:cl|pele_ocl|docs|tests)/[\w./-]+)`(?! \(new)", text):
             assert (ROOT / name).exists(), name
@@ -152,9 +152,10 @@ def test_the_rows_that_a_newcomer_asks_for_are_there():
         assert any(name.startswith(start) for name, _ in TABLE), start
 
 
-def test_the_glossary_is_in_order():
+@pytest.mark.parametrize("page", ["glossary.md", "words.md"])
+def test_the_glossary_is_in_order(page):
     """Alphabetical, no word twice."""
-    text = (ROOT / "docs" / "glossary.md").read_text()
+    text = (ROOT / "docs" / page).read_text()
     words = [line.split(" | ")[0].lstrip("| ").lower() for line in text.splitlines() if line.startswith("| ")][1:]
     assert len(words) >= 60
     assert words == sorted(set(words), key=lambda word: re.sub(r"\W", "", word))

@@ -172,3 +172,25 @@ def test_an_atom_in_a_hundred_thousand_pairs_is_sorted_quickly(queue, role):
     np.testing.assert_array_equal(queue.download(found.pairs, len(numbers), np.int32), numbers)
     if role == Role.BOTH:
         np.testing.assert_array_equal(queue.download(found.neighbours, len(numbers), np.uint32), neighbours)
+
+
+# Eight atoms, as in the thesis' figures: pairs in any order, and what each step makes of them.
+PAIRS = [(2, 5), (0, 1), (6, 3), (0, 7), (2, 4), (5, 1), (0, 2), (6, 7), (3, 1), (2, 7)]
+FIRSTS = [[1, 3, 6], [], [0, 4, 9], [8], [], [5], [2, 7], []]  # numbers of the pairs in which each atom is first
+SECONDS = [[], [1, 5, 8], [6], [2], [4], [0], [], [3, 7, 9]]
+
+
+@pytest.mark.parametrize(("role", "lists"), [(Role.FIRSTS, FIRSTS), (Role.SECONDS, SECONDS)])
+def test_eight_atoms(queue, role, lists):
+    """Counts, offsets and lists of pairs, written out; by counting and by sorting."""
+    first, second = np.array(PAIRS).T
+    pairs = PairList(8, first, second, one_four=np.zeros(len(PAIRS), bool))
+    counts = np.array([len(each) for each in lists], np.int32)
+    np.testing.assert_array_equal(np.bincount(first if role == Role.FIRSTS else second, minlength=8), counts)
+    begins = in_and_out(queue, prefix_sum, counts)
+    wanted = {Role.FIRSTS: [0, 3, 3, 6, 7, 7, 8, 10], Role.SECONDS: [0, 0, 3, 4, 5, 6, 7, 7]}[role]
+    assert begins.tolist() == wanted
+    for make in (segments_by_counting, segments_by_sorting):
+        found = make(queue, on_device(queue, pairs), len(PAIRS), 8, role)
+        assert queue.download(found.offsets, 9, np.int32).tolist() == [*wanted, 10]
+        assert queue.download(found.pairs, 10, np.int32).tolist() == [number for each in lists for number in each]

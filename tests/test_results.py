@@ -49,7 +49,8 @@ def result(atoms: Atoms = ATOMS, per_atom: bool = True) -> OneResult:
 
 
 def batch(m: int = 4) -> ManyResults:
-    return ManyResults(atoms=ATOMS, terms=Terms(NAMES, values(m)), radii=np.arange(m), **HOW)
+    positions = np.zeros((m, len(ATOMS), 3))
+    return ManyResults(atoms=ATOMS, terms=Terms(NAMES, values(m)), radii=np.arange(m), positions=positions, **HOW)
 
 
 def test_terms_by_name_and_index():

@@ -35,7 +35,7 @@ def code(page: Path) -> list[str]:
 
 
 def test_every_page_stands_once_in_the_contents():
-    contents, placed = extension("contents"), ["index"]
+    contents, placed = extension("contents"), ["index", "develop"]
     for page in placed:
         source = DOCS / f"{page}.md"
         if source.exists():
@@ -43,8 +43,22 @@ def test_every_page_stands_once_in_the_contents():
     assert len(placed) == len(set(placed))
     sources = [*DOCS.rglob("*.md"), *(DOCS / "cli").glob("*.txt"), *DOCS.rglob("*.ipynb")]
     names = {str(source.relative_to(DOCS).with_suffix("")) for source in sources}
-    within = {name for name in names if re.match(r"performance/(cpu|h200)-", name)}  # parts of docs/performance.md
-    assert set(placed) == names - within
+    assert set(placed) == names
+
+
+def test_the_developers_part_stands_apart():
+    """No page for users is below it, and its texts are not searched."""
+    contents = extension("contents")
+    parts = contents.below((DOCS / "index.md").read_text(), "index")
+    assert list(parts) == ["Use", "Learn", "Formats and programs", "Reference"]
+    developers = contents.of_developers()
+    assert {"develop", "architecture", "extend/README", "extend/kernel", "reliability"} <= developers
+    assert not developers & {name for pages in parts.values() for name in pages}
+    assert "(develop.md)" in (DOCS / "index.md").read_text()
+
+
+def test_addresses_of_pages_that_are_gone_lead_on():
+    assert not list(extension("redirects").stale())
 
 
 def test_links_named_as_files_get_titles():
@@ -199,6 +213,8 @@ def test_the_site_builds_without_a_warning(tmp_path, options):
     assert "Apache License" in (tmp_path / "_static" / "LICENSE").read_text()
     assert 'id="pele_ocl.EnergyResult"' in (tmp_path / "api" / "energies.html").read_text()
     assert (tmp_path / "searchindex.js").stat().st_size > 100_000
+    for page, to in extension("redirects").GONE.items():
+        assert f"{to}.html" in (tmp_path / f"{page}.html").read_text()
 
 
 NOTEBOOK = """---

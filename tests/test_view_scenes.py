@@ -137,7 +137,9 @@ def test_the_map_that_a_program_reads_is_taken(tmp_path):
 
 
 def test_what_a_program_does_not_read(tmp_path):
-    with pytest.raises(FormatError, match=r"a scene for VMD needs a map file that it reads: give -o with \.dx"):
+    with pytest.raises(
+        FormatError, match=r"a scene for VMD needs a map file that it reads: name one that ends in \.dx as `output`"
+    ):
         scene_path("vmd", "in.pdb", [tmp_path / "a.mrc"])
     with pytest.raises(FormatError, match=r"in\.pdb\.gz: VMD does not read \.pdb\.gz files; it reads \.pdb"):
         scene_path("vmd", "in.pdb.gz", [tmp_path / "a.dx"])

@@ -47,7 +47,10 @@ SECONDS_OF_A_CASE = 10  # that a process computes
 CHAPTERS = sorted(HERE.glob("[0-9]-*.md"))
 Shape = int | Sequence[int]  # work-items along one axis, or along each
 
-__all__ = ["Map", "bars", "check", "curves", "kernel", "map_of", "molecule", "open_queue", "run", "set_points"]
+__all__ = [
+    "Bins", "Map", "as_image", "bars", "bins_of", "check", "curves", "kernel", "map_of", "molecule", "open_queue",
+    "run", "set_points", "within",
+]  # fmt: skip
 
 
 def open_queue() -> cl.CommandQueue:
@@ -196,6 +199,59 @@ def map_of(name: str, points: int = 24) -> Map:
     placed = np.column_stack([atoms.positions - centre, COULOMB_KCAL_A * atoms.charges]).astype(np.float32)
     corner = np.array([-half, -half, -half, 2 * half / points], np.float32)
     return Map(placed, (points, points, points), corner)
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """A molecule in bins, ready for the kernels of chapter 9.
+
+    atoms : (n, 4) float32 as of Map, bin after bin; begins : (bins + 1,) int32 where each bin begins
+    shape : bins along x, y, z; edge [A]
+    """
+
+    atoms: NDArray[np.float32]
+    begins: NDArray[np.int32]
+    shape: tuple[int, int, int]
+    edge: float
+
+    def near(self, cutoff: float) -> NDArray[np.int32]:
+        """List offsets of bins (n, 4) that may hold an atom within the cutoff of a point, wherever in its bin it is."""
+        reach = int(np.ceil(cutoff / self.edge))
+        steps = np.arange(-reach, reach + 1)
+        offsets = np.stack(np.meshgrid(steps, steps, steps, indexing="ij"), axis=-1).reshape(-1, 3)
+        gap = np.maximum(np.abs(offsets) - 1, 0) * self.edge  # between the nearest faces of both bins
+        return np.pad(offsets[(gap**2).sum(axis=1) < cutoff**2], ((0, 0), (0, 1))).astype(np.int32)
+
+    def arguments(self, cutoff: float, of: Map) -> tuple[Any, ...]:
+        """All arguments of a kernel but the map."""
+        near, shape = self.near(cutoff), cl.cltypes.make_int4(*self.shape, 0)
+        return (self.atoms, self.begins, shape, self.edge, near, len(near), cutoff, *of.shape, of.corner_vector)
+
+
+def bins_of(of: Map, edge: float) -> Bins:
+    """Sort the atoms of a map into cubic bins, from the map's first point to the last atom."""
+    place = np.floor((of.atoms[:, :3] - of.corner[:3]) / edge).astype(int)
+    counts = tuple(int(last) + 1 for last in place.max(axis=0))
+    number = (place[:, 2] * counts[1] + place[:, 1]) * counts[0] + place[:, 0]
+    begins = np.concatenate([[0], np.cumsum(np.bincount(number, minlength=int(np.prod(counts))))])
+    return Bins(of.atoms[np.argsort(number, kind="stable")], begins.astype(np.int32), counts, edge)
+
+
+def within(of: Map, cutoff: float, points: NDArray[np.integer]) -> NDArray[np.float64]:
+    """Potential at points (m,) of the atoms within the cutoff, times (1 - r^2/cutoff^2)^2, in NumPy and float64."""
+    nx, ny, _ = of.shape
+    index = np.stack([points % nx, points // nx % ny, points // (nx * ny)], axis=1)
+    at = of.corner[:3].astype(float) + float(of.corner[3]) * index
+    r2 = ((at[:, None, :] - of.atoms[None, :, :3].astype(float)) ** 2).sum(axis=2)
+    smooth = np.where(r2 < cutoff**2, (1 - r2 / cutoff**2) ** 2, 0)
+    return (of.atoms[:, 3] / np.sqrt(r2) * smooth).sum(axis=1)
+
+
+def as_image(atoms: NDArray[np.float32]) -> cl.Image:
+    """Put atoms (n, 4) into an image, 1,024 pixels a row, for kernels that read texture memory."""
+    pixels = np.zeros((-(-len(atoms) // 1024), 1024, 4), np.float32)
+    pixels.reshape(-1, 4)[: len(atoms)] = atoms
+    return cl.image_from_array(open_queue().context, pixels, num_channels=4, mode="r")
 
 
 @dataclass(frozen=True, eq=False)

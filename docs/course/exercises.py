@@ -399,6 +399,75 @@ def timed_born() -> Case:
     return of_molecule(born_of("ubiquitin"))
 
 
+def bin_cases() -> Iterator[Case]:
+    """Maps with a cutoff: bins all within reach, many bins, a number of points that fills no whole groups."""
+    for points, edge, cutoff in ((6, 6.0, 30.0), (8, 4.0, 8.0), (7, 2.5, 6.0)):
+        yield of_bins(points, edge, cutoff)
+
+
+def of_bins(points: int, edge: float, cutoff: float, name: str = "hexapeptide") -> Case:
+    """Make the case of a molecule's map with a cutoff."""
+    from course import bins_of, map_of, within
+
+    of = map_of(name, points)
+    bins = bins_of(of, edge)
+    x = np.arange(points**3)
+    index = np.stack([x % points, x // points % points, x // points**2], axis=1)
+    at = (of.corner[:3] + of.corner[3] * index).astype(float)
+    r2 = ((at[:, None, :] - bins.atoms[None, :, :3]) ** 2).sum(axis=2)
+    potential = bins.atoms[:, 3] / np.sqrt(r2) * (1 - r2 / cutoff**2) ** 2
+    exact = within(of, cutoff, x)
+    allowed = 2e-5 * np.abs(potential * (r2 < cutoff**2)).sum(axis=1).max()
+
+    def explain(found: NDArray[np.float32], wrong: NDArray[np.bool_]) -> str:
+        if (found == 0).all():
+            return "nothing was added: bin b has the atoms from begins[b] to begins[b + 1]"
+        for sentence, counts in _slips(bins, np.floor(of.corner[3] * index / edge).astype(int), r2, cutoff):
+            values = (potential * counts).sum(axis=1)
+            if np.abs(found - values).max() <= 2 * allowed + 1e-5 * np.abs(values).max():
+                return sentence
+        return "" if np.isfinite(found).all() else "a number is infinite or none: an atom that is not there was read"
+
+    return Case(
+        f"{points}^3 points, {len(bins.begins) - 1:,} bins of {edge:g} A, cutoff {cutoff:g} A",
+        (-(-points // 4) * 4,) * 3, (4, 4, 4), bins.arguments(cutoff, of), np.zeros(points**3, np.float32), exact,
+        allowed, lambda k: f"that of point {index[k].tolist()}", explain,
+    )  # fmt: skip
+
+
+def _slips(
+    bins: Any, own: NDArray[np.int64], r2: NDArray[np.float64], cutoff: float
+) -> Iterator[tuple[str, NDArray[np.int64]]]:
+    """Yield what may be wrong with a walk over bins, and how often each point then counts each atom."""
+    inside, shape = r2 < cutoff**2, np.array(bins.shape)
+    number = np.repeat(np.arange(len(bins.begins) - 1), np.diff(bins.begins))
+    met = own[:, None, :] + bins.near(cutoff)[None, :, :3]
+
+    def walk(order: tuple[int, int, int] = (0, 1, 2), low: int = 0, high: int = 0) -> NDArray[np.int64]:
+        x, y, z = order
+        b = (met[..., z] * shape[y] + met[..., y]) * shape[x] + met[..., x]
+        counts = ((met >= low) & (met < shape + high)).all(axis=2)
+        return np.stack([np.isin(number, b[p][counts[p]]) for p in range(len(met))]).astype(np.int64)
+
+    last, first = (np.isin(np.arange(len(number)), ends) for ends in (bins.begins[1:] - 1, bins.begins[:-1]))
+    mine = number == ((own[:, 2] * shape[1] + own[:, 1]) * shape[0] + own[:, 0])[:, None]
+    yield "atoms beyond the cutoff count, too: r2 is to be less than cutoff * cutoff", walk()
+    yield "r2 is the square of a distance: compare it with cutoff * cutoff", inside & (r2 < cutoff)
+    yield "each bin has one atom too few at its end: it ends before begins[b + 1]", inside & ~last
+    yield "each bin has one atom too few at its begin: its first is begins[b]", inside & ~first
+    there = ((met >= 0) & (met < shape)).all(axis=2).sum(axis=1)
+    yield "the point's own bin counts for each of the list: b is the number of `bin`", inside * mine * there[:, None]
+    yield "the last layer of bins is left out: bins are numbered from 0 to bins - 1", inside & walk(high=-1)
+    yield "the first layer of bins is left out: bins are numbered from 0", inside & walk(low=1)
+    yield "x and z change places in b: x runs fastest, (z * bins.y + y) * bins.x + x", inside & walk((2, 1, 0))
+    yield "x and y change places in b: x runs fastest, (z * bins.y + y) * bins.x + x", inside & walk((1, 0, 2))
+
+
+def timed_bins() -> Case:
+    """A larger map."""
+    return of_bins(16, 4.0, 12.0, "ubiquitin")
+
+
 # Exercise -> what `pele-ocl check` needs besides. Eight numbers for a work-item, so that each must go on.
 QUANTITIES: dict[str, list[str]] = {
     "atoms_outside": ["--as", "potmap", "--launch", "one"],
@@ -407,7 +476,17 @@ QUANTITIES: dict[str, list[str]] = {
     "sum_tree": ["--as", "sum", "--points-per-item", "8"],
     "gather8": ["--as", "potmap"],
 }
-CASES: dict[str, Callable[[], Iterator[Case]]] = {"atomic": pair_cases, "segments": segment_cases, "born8": born_cases}
-TIMED: dict[str, Callable[[], Case]] = {"atomic": timed_pairs, "segments": timed_segments, "born8": timed_born}
-SIMULATED = {"atomic": 1, "segments": 0, "born8": 0}  # number of the case that the simulator runs
+CASES: dict[str, Callable[[], Iterator[Case]]] = {
+    "atomic": pair_cases,
+    "segments": segment_cases,
+    "born8": born_cases,
+    "cutoff_bins": bin_cases,
+}
+TIMED: dict[str, Callable[[], Case]] = {
+    "atomic": timed_pairs,
+    "segments": timed_segments,
+    "born8": timed_born,
+    "cutoff_bins": timed_bins,
+}
+SIMULATED = {"atomic": 1, "segments": 0, "born8": 0, "cutoff_bins": 1}  # number of the case that the simulator runs
 EXERCISES = [*QUANTITIES, *CASES]

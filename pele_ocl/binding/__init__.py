@@ -19,7 +19,7 @@ from ..gb_models.solvent_model import SolventModel
 from ..jobs.doors import Door, paths_of
 from ..jobs.structures import structures_by
 from ..reading import Models, MoleculeRead, Reading
-from ..trajectories.given import FrameOptions
+from ..trajectories.given import FrameOptions, trajectory_paths
 from .energies import PARTS, BindingEnergies
 from .frames import PartFrames, SoluteFrame
 from .parts import Chosen
@@ -60,8 +60,8 @@ Path_ = str | PathLike[str]
 Paths = Path_ | Sequence[Path_]
 
 
-@takes("object", "reading", "solvent", "trajectory", "run")
 @checked
+@takes("object", "reading", "solvent", "trajectory", "run")
 def binding(
     complex: Atoms | Path_ | Sequence[Path_],
     ligand: Chosen | Sequence[str],
@@ -195,7 +195,7 @@ def _frames(door: Door) -> FrameOptions:
     """Gather the keywords about a trajectory."""
     words, run = door.frames, door.run
     topology = words.get("topology")
-    paths = _paths("trajectory", words.get("trajectory", ()))
+    paths = trajectory_paths(words.get("trajectory"))
     select = door.reading.select if paths else None
     return FrameOptions(
         paths, words.get("frames"), select, _path(topology), run.resume and bool(paths), words.get("image")

@@ -52,7 +52,7 @@ class SoluteFrame:
     like: str | None
 
     @property
-    def paths(self) -> tuple[Path, ...]:
+    def paths(self) -> tuple[object, ...]:
         return self.choice.paths
 
     def first_positions(self, atoms: Atoms, selection: Selection | None) -> tuple[Floats, str]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..common.arguments import choice, flag, text, whole_number
+from ..common.arguments import checked, choice, flag, text, whole_number
 from ..common.errors import DeviceError, InputError
 from ..opencl import Device, get_device
 from ..opencl.refusals import is_of_a_run
@@ -88,6 +88,7 @@ def _launch(request: dict[str, Any], quantity: Quantity, asked: tuple[int, ...] 
     return Launch(quantity.launches[name], tuple(request["group"] or asked or group), points)
 
 
+@checked
 def check_kernel(
     source: str, quantity: str, *, kernel: str | None = None, launch: str | None = None,
     group: Sequence[int] | None = None, points_per_item: int | None = None, device: str | int | None = None,
@@ -109,6 +110,13 @@ def check_kernel(
     It runs on awkward sizes in a process of its own, which has all rights of yours and is no sandbox: check kernels of
     people you trust. If oclgrind is installed, that looks for races and invalid accesses, too. Raises InputError for an
     unknown quantity or launch, DeviceError.
+
+    >>> source = "kernel void total(global const float *x, int n, global float *sum) { *sum = x[0]; }"
+    >>> result = pele_ocl.check_kernel(source, "sum", timing=False)
+    >>> result.is_right
+    False
+    >>> result.table()["kind"][0].item()
+    'signature'
     """
     choice("quantity", quantity, QUANTITIES)
     if launch is not None:

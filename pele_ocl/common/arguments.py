@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import wraps
+from inspect import CO_VARARGS, signature
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, TypeVar, cast
@@ -13,8 +14,9 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import InputError
+from .errors import InputError, UnexpectedKeywordError
 from .errors import described as described
+from .modules import with_words
 from .paths import file_path as file_path
 
 T = TypeVar("T")
@@ -199,20 +201,53 @@ _KINDS: dict[str, Callable[[str, Any], object]] = {
 
 
 def checked(function: F) -> F:
-    """Let a public function refuse values of the wrong kind before it begins, for the keywords of `_KINDS`.
+    """Let a public function refuse unknown keywords, and values of the wrong kind for those of `_KINDS`.
 
-    None passes, as a keyword that was not given. Raises InputError.
+    None passes, as a keyword that was not given. Raises InputError; TypeError, which names the keyword that was meant.
     """
-    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount]
+    own = frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    most = math.inf if code.co_flags & CO_VARARGS else len(names)
 
     @wraps(function)
     def checking(*arguments: Any, **keywords: Any) -> Any:
+        if (
+            not own.issuperset(keywords)
+            or len(arguments) > most
+            or not (arguments or names[:1] == () or names[0] in keywords)
+        ):
+            _require_words(checking, arguments, keywords)
         for name, value in (*zip(names, arguments, strict=False), *keywords.items()):
             if value is not None and name in _KINDS:
                 _KINDS[name](name, value)
         return function(*arguments, **keywords)
 
     return cast(F, checking)
+
+
+_OF_FRONT_ENDS = ("call", "keep")  # keywords that signatures leave out
+_STRUCTURES = ("structure", "topology", "pdb", "path", "file", "filename", "molecule", "protein", "receptor", "top")
+
+
+def _require_words(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> None:
+    """Raise TypeError for a call that a function does not take; it says how to call it."""
+    parameters, name = signature(with_words(function)).parameters, function.__name__
+    first = next(iter(parameters))
+    if not arguments and first not in keywords:
+        for word in _STRUCTURES:
+            if word in keywords and (word == "topology" or word not in parameters):
+                raise TypeError(f"{name}() takes {first!r} first: {name}({keywords.get(word)!r}, ...)")
+    takes_any = any(of.kind is of.VAR_KEYWORD for of in parameters.values())
+    for word in keywords:
+        if word not in parameters and word not in _OF_FRONT_ENDS and not takes_any:
+            raise UnexpectedKeywordError(word, parameters, name)
+    n = sum(of.kind is of.POSITIONAL_OR_KEYWORD for of in parameters.values())
+    if len(arguments) > n:
+        needed = [of.name for of in parameters.values() if of.kind is of.KEYWORD_ONLY and of.default is of.empty]
+        word = next(iter([*(of for of in needed if of not in keywords), "output"]))
+        by_name = f", as in {word}={arguments[n]!r}" if word in parameters else ""
+        raise TypeError(f"{name}() takes {n} value{'' if n == 1 else 's'} without a name; name the others{by_name}")
 
 
 def former_keywords(**names: str) -> Callable[[F], F]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 MOST_NEAR = 0.6  # share of equal characters from which a name is suggested for another
 INTERRUPTED = 130  # the exit code after Ctrl-C, as shells have it
@@ -17,12 +17,53 @@ _LONGEST = 4_000  # characters of a sentence
 _LONGEST_VALUE = 80  # of a value in a sentence
 
 
+# Names of OpenMM, MDAnalysis, MDTraj, AMBER and APBS by ours; of several the first that an object has is suggested.
+_ELSEWHERE = {
+    "run": "step integrate",
+    "gb": "solvent implicit_solvent implicitsolvent gb_model gbmodel solvent_model igb",
+    "ionic_strength": "salt saltcon salt_conc salt_concentration concentration",
+    "forcefield": "ff force_field", "select": "selection sel atom_selection select_atoms",
+    "cutoff": "nonbonded_cutoff nonbondedcutoff cut", "device": "platform gpu", "tolerance": "tol",
+    "max_iterations": "steps max_steps maxsteps n_steps nsteps max_iter maxiter maxcyc",
+    "steps": "n_steps nsteps num_steps nstlim step", "replicas": "n_replicas nreplicas num_replicas",
+    "timestep": "dt time_step step_size stepsize", "temperatures": "temp temperature",
+    "report_every": "report_interval reportinterval stride ntwx save_every every",
+    "trajectory_format": "format trajectory", "frames": "stride step start stop first last interval",
+    "output": "out outfile output_file outdir out_dir filename html png_file map dx",
+    "trajectory": "traj trajectories frames_file dcd xtc nc", "workers": "n_jobs njobs processes nproc n_workers cpus",
+    "explorers": "n n_explorers num_explorers walkers", "spacing": "grid_spacing resolution dime",
+    "solute_dielectric": "pdie epsin indi interior_dielectric solutedielectric",
+    "solvent_dielectric": "sdie epsout exdi exterior_dielectric solventdielectric",
+    "dielectric_surface": "srfm", "scene": "pymol chimerax vmd", "map": "potential values grid", "ligand": "lig",
+    "moving_radius": "radius", "ph": "pH", "unit": "units", "color_max": "vmax range",
+    "gradient": "forces force", "total": "total_energy potential_energy final_energy dg delta_g deltag mean energy",
+    "solvation": "solvation_energy total", "energy": "delta terms energies", "to_json": "to_dict as_dict asdict dict",
+    "table": "to_dataframe dataframe df to_pandas energies energy positions", "states": "energies energy",
+    "trajectories": "positions xyz coordinates", "read": "load open parse atoms", "save": "write to_csv export",
+    "evaluate": "run compute calculate calc get_energy energy", "minimize": "run relax optimize minimise",
+    "refine": "run dock", "score": "scores best energies", "positions": "coordinates xyz",
+}  # fmt: skip
+
+
 def meant(word: str, known: Iterable[str]) -> str:
-    """Suggest the known name that is nearest to a word, as the end of a sentence; "" if none is near."""
+    """Suggest the known name that other programs call so, or that is nearest, as the end of a sentence; "" for none."""
     from difflib import get_close_matches  # `import pele_ocl` does without it
 
-    near = get_close_matches(word, sorted(known), 1, MOST_NEAR)
+    names = set(known)
+    near = [of for of, words in _ELSEWHERE.items() if of in names and word.lower() in words.lower().split()]
+    near = near or get_close_matches(word, sorted(names), 1, MOST_NEAR)
     return f"; did you mean {near[0]!r}?" if near else ""
+
+
+class Suggests:
+    """Mixin of classes whose AttributeError names the attribute that was meant."""
+
+    if not TYPE_CHECKING:  # a checker would take every attribute
+
+        def __getattr__(self, name: str) -> Any:
+            kind = type(self)
+            near = "" if name.startswith("_") else meant(name, {*dir(kind), *vars(self)})
+            raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}{near}")
 
 
 class UnexpectedKeywordError(TypeError):
@@ -77,8 +118,24 @@ def described(value: object) -> str:
             return "a number beyond all limits"
     if value is None or (isinstance(value, str) and len(value) <= _LONGEST_VALUE):
         return repr(value)
-    saved = ", which its `save` writes to a file" if hasattr(value, "save") and hasattr(value, "to_json") else ""
-    return f"of type {type(value).__name__}{saved}"
+    if hasattr(value, "value_in_unit"):  # of openmm.unit
+        return f"{value}, with a unit (give the number alone)"
+    return f"of type {type(value).__name__}{_way_of(value)}"
+
+
+_WAYS = {
+    "MDAnalysis": "pele_ocl.from_mdanalysis makes Atoms of it", "parmed": "pele_ocl.from_parmed makes Atoms of it",
+    "openmm": "pele_ocl.from_openmm makes Atoms of a System, its Topology and positions",
+    "rdkit": "pele_ocl.from_rdkit makes a Ligand of it", "mdtraj": "save it to a file, which is then read",
+}  # fmt: skip
+
+
+def _way_of(value: object) -> str:
+    """Say how an object of another library, or a result, is handed over; "" for others."""
+    library = type(value).__module__.partition(".")[0]
+    if library in _WAYS:
+        return f" ({_WAYS[library]})"
+    return ", which its `save` writes to a file" if hasattr(value, "save") and hasattr(value, "to_json") else ""
 
 
 class PeleError(Exception):

@@ -55,6 +55,13 @@ class SimulateResult(Reported):
     shared : what all replicas have in common: steps, time_ps, dynamics, device, precision, notes
     exchanges : between neighbouring temperatures, tried and accepted
     seconds : of the steps; ns_per_day : "all", and of a "replica"; 0 if no steps were left to make
+
+    >>> path = "data/structures/trialanine.pdb"
+    >>> run = pele_ocl.simulate(path, "run", replicas=2, steps=4, report_every=2, minimize=0)
+    >>> run.time, [path.name for path in run.trajectories], run.topology.name
+    (0.008, ['trialanine-00000.nc', 'trialanine-00001.nc'], 'trialanine.pdb')
+    >>> len(run.table()["potential_kcal_mol"])
+    6
     """
 
     folder: Path

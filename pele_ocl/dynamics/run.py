@@ -46,8 +46,8 @@ Structure = Atoms | str | PathLike[str]
 Watch = Callable[[Simulation], None]
 
 
-@takes("object", "reading", "solvent")
 @checked
+@takes("object", "reading", "solvent")
 def simulate(
     what: Structure | Sequence[Structure],
     output: str | PathLike[str],
@@ -162,8 +162,6 @@ def simulate(
     if replicas_per_device is not None:
         whole_number("replicas_per_device", replicas_per_device, least=1)
     door = Door.of("simulate", words, model, device)
-    if unknown := {*door.frames, *(door.given & _NOT_HERE)}:
-        raise KeywordError(f"`{min(unknown)}` is no keyword of simulate; leave it out")
     require_near(cutoff)
     solvent = door.model
     if temperatures is not None:
@@ -208,7 +206,6 @@ def simulate(
 
 
 with_words(simulate)
-_NOT_HERE = frozenset(("output", "call", "keep"))  # words of other functions
 
 
 def _share(spec: SimulateSpec, place: Place) -> int:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats
 from ..common.arguments import callback, choice, file_path, flag, numbers, texts, whole_number
-from ..common.errors import InputError, PeleError
+from ..common.errors import InputError, PeleError, Suggests
 from ..energy.engine.rows import Rows
 from ..ensemble import Column, Ensemble
 from ..ensemble.columns import WritableValues
@@ -45,7 +45,7 @@ _WHY = {
 }
 
 
-class Simulation:
+class Simulation(Suggests):
     """Implicit-solvent dynamics of many replicas on one device; docs/theory/dynamics.md.
 
     Nothing is read between steps. A replica depends on its molecule, its number and the seed alone. So it has the same
@@ -236,7 +236,7 @@ class Simulation:
         for body, own in rows_of.items():
             assert body.constraints is not None
             state = self.ensemble.state
-            state.place(own, list(body.constraints.placed(np.stack(state.read_positions(own)))))
+            state.place(own, list(body.constraints.placed(np.asarray(state.read_positions(own)))))
 
     @property
     def _rows(self) -> Rows:
@@ -324,6 +324,13 @@ class Simulation:
         """Make so many steps of all replicas, with the exchanges that fall due. Returns the simulation.
 
         What was written before is taken up first. An interrupted run ends after a whole step.
+
+        >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+        >>> simulation = pele_ocl.Simulation(atoms, replicas=2, temperature=300)
+        >>> simulation.run(10)
+        Simulation(2 replicas after 10 steps, on ...)
+        >>> np.asarray(simulation.positions).shape, simulation.steps_made.tolist()
+        ((2, 33, 3), [10, 10])
         """
         whole_number("steps", steps, most=MOST_STEPS - self.steps)
         self._catch_up()

@@ -56,8 +56,8 @@ def energy(
     accuracy: float | None = ..., device: Device | int | str | None = ..., model: SolventModel | int | None = ...,
     models: Literal["one", "all"] = ..., per_residue: bool = ..., strict: bool = ..., **words: Unpack[ProgressWords],
 ) -> Any: ...  # fmt: skip
-@takes("object", "reading", "solvent", "trajectory", "run")
 @checked
+@takes("object", "reading", "solvent", "trajectory", "run")
 def energy(
     atoms: Atoms | str | PathLike[str] | Sequence[str | PathLike[str]],
     *,
@@ -144,6 +144,14 @@ def energy(
     door = Door.of("energy", words, model, device)
     if isinstance(atoms, Atoms):
         door.require_atoms()
+        if door.frames:
+            from .plan import Energy
+
+            plan = Energy(
+                atoms, gradient=False, one_four=one_four, cutoff=cutoff, terms=terms, only_terms=_names(only_terms),
+                precision=precision, variant=variant, born=born, accuracy=accuracy, device=device, model=door.model,
+            )  # fmt: skip
+            return door.over(plan)
         return energy(
             atoms, gradient=gradient, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, per_atom=per_atom,
             frozen=frozen, terms=terms, only_terms=only_terms, precision=precision, variant=variant, born=born,

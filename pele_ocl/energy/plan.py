@@ -50,6 +50,14 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
     frozen : (n,) True for atoms that never move; further_terms : the Terms beside the force field's
     options : of the kernels; layout : the shape of their work
     model : SolventModel; names : of the terms, in the order of results
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> plan = pele_ocl.Energy(atoms, gradient=False)
+    >>> round(plan.evaluate().total, 1)
+    -135.5
+    >>> batch = plan.evaluate_batch([atoms.positions, atoms.positions + 1.0])
+    >>> batch.total.round(1).tolist()
+    [-135.5, -135.5]
     """
 
     quantity = "energy"

@@ -277,3 +277,8 @@ def _attributes(
         "born": result.born,
         **accuracy_attributes(result),
     }
+
+
+def recorded(result: EnergyResult | EnergyBatch) -> EnergyEvaluation:
+    """Make the record and the files of a result of Atoms, or of a batch."""
+    return EnergyOfPlan.of(result).of_result(result)

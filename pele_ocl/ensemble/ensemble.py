@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from ..atoms import Atoms, Floats
 from ..common.arguments import choice, described, flag, former_keywords, whole_number
 from ..common.errors import InputError
-from ..energy import EnergyBatch, Term
+from ..energy import Term
 from ..energy.result import ALL_TERMS
 from ..gb_models.solvent_model import SolventModel, choose_radii_of
 from ..results import Terms
@@ -21,7 +21,7 @@ from .columns import Column, DeviceArray
 from .drivers import DriverKernel
 from .mapped import MappedRows, mapped
 from .restraints import KINDS
-from .state import Lock, RowsLike, State, locked
+from .state import Arrays, Lock, RowsLike, State, locked
 
 if TYPE_CHECKING:
     from ..minimize import MinimizeBatch
@@ -50,6 +50,10 @@ class Ensemble:
     and `frozen` are Columns. `state` is for other rooms of the package, and not stable.
 
     Raises InputError for options that do not exist, DeviceMemoryError where the device has no room for all rows.
+
+    >>> ensemble = pele_ocl.Ensemble([pele_ocl.read("data/structures/trialanine.pdb")] * 2)
+    >>> ensemble.evaluate().energies.round(1).tolist()
+    [-135.5, -135.5]
     """
 
     def __init__(
@@ -100,17 +104,21 @@ class Ensemble:
 
     @locked
     def __reduce__(self) -> tuple[Callable[..., Ensemble], tuple[object, ...]]:
+        return _again, self._description()
+
+    def _description(self) -> tuple[list[Atoms], list[int], dict[str, Any], dict[str, dict[Any, Any]]]:
+        """Describe the ensemble: molecules, which one each row has, options, and the state of rows."""
         distinct = {id(atoms): atoms for atoms in self.atoms}
         numbers = {key: number for number, key in enumerate(distinct)}
         rows = [numbers[id(atoms)] for atoms in self.atoms]
         good = [k for k in range(len(self)) if k not in self.state.failed]
-        state = {
+        state: dict[str, dict[Any, Any]] = {
             "positions": dict(zip(good, self.positions[good], strict=True)),
             "restraints": self._restraints(),
             "failed": {k: why for k, why in self.state.failed.items() if self.state.resident.systems[k] is not None},
             "frozen": {k: mask for k, mask in enumerate(self.state.frozen) if mask.any()},
         }
-        return _again, (list(distinct.values()), rows, {**self.state.options, "device": self.device}, state)
+        return list(distinct.values()), rows, {**self.state.options, "device": self.device}, state
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -280,7 +288,7 @@ class Ensemble:
 
     @locked
     @former_keywords(largest="max_gradient", energy_change="energy_tolerance", restore="bond_repair")
-    def minimize(self, rows: RowsLike = None, **options: object) -> MinimizeBatch:
+    def minimize(self, rows: RowsLike = None, **options: Any) -> MinimizeBatch:
         """Minimise rows from where they are and leave them at their minima; give what `minimize_many` gives.
 
         Atoms that are frozen in a row stay there. options : as of Minimizer, such as tolerance and max_iterations
@@ -288,8 +296,21 @@ class Ensemble:
         from .minimizing import RowMinimizer
 
         chosen = [k for k in self.state.chosen(rows).tolist() if k not in self.state.failed]
+        if not self.state.options["gradient"]:
+            return self._minimized_by_another(chosen, options)
         self._minimizer = self._minimizer or RowMinimizer()
         return self._minimizer.minimize(self.state, chosen, options)
+
+    def _minimized_by_another(self, rows: list[int], options: dict[str, Any]) -> MinimizeBatch:
+        """Minimise rows without gradients as those of an ensemble that has them."""
+        molecules, numbers, own, state = self._description()
+        other = _again(molecules, numbers, {**own, "gradient": True}, state)
+        batch = other.minimize(rows, **options)
+        good = [k for place, k in enumerate(rows) if place not in batch.errors]
+        if good:
+            self.state.place(good, list(other.positions[good]))
+        self.state.evaluate(rows)
+        return batch
 
     @locked
     def _restraints(self) -> dict[tuple[str, str], dict[int, Floats]]:
@@ -330,24 +351,19 @@ class Ensemble:
         self.state.resident.queue.finish()
 
     @locked
-    def _read_gradients(self, rows: list[int]) -> list[Floats]:
+    def _read_gradients(self, rows: list[int]) -> Arrays:
         self.state.require_evaluated(np.array(rows, np.int64))
         if not self.state.options["gradient"]:
             raise InputError("there are no gradients; the ensemble was made with gradient=False")
-        return self._of_batches(rows, lambda batch: batch.gradients)
+        return self.state.columns(rows, 1, 3)
 
     @locked
-    def _read_radii(self, rows: list[int]) -> list[Floats]:
+    def _read_radii(self, rows: list[int]) -> Arrays:
         self.state.require_evaluated(np.array(rows, np.int64))
-        return self._of_batches(rows, lambda batch: batch.born_radii)
-
-    def _of_batches(self, rows: list[int], take: Callable[[EnergyBatch], Floats | None]) -> list[Floats]:
-        found: list[Floats] = [np.full(self.atoms[k].positions.shape, np.nan) for k in rows]
-        for places, _ in self.state.by_system(np.array(rows, np.int64)):
-            values = take(self.state.batch([rows[place] for place in places.tolist()]))
-            assert values is not None
-            for place, value in zip(places.tolist(), values, strict=True):
-                found[place] = value
+        found = self.state.columns(rows, 0, 1)
+        for places, system in self.state.by_system(np.array(rows, np.int64)):
+            for place in () if system.passes.contents.has_gb else places.tolist():
+                found[place][:] = np.nan
         return found
 
     @locked

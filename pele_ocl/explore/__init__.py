@@ -7,6 +7,7 @@ from os import PathLike
 from typing import TYPE_CHECKING
 
 from ..atoms.torsions import Flexible, flexible_ligand, flexible_residues
+from ..common.arguments import checked
 from ..common.modules import make_callable
 from ..common.variant import Progress
 from ..jobs.shards import Shard
@@ -40,6 +41,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@checked
 def explore(
     control: str | PathLike[str],
     *,

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from ..atoms import Atoms, Floats, require_atoms
 from ..common.arguments import array, callback, described, flag, instance, number, numbers, whole_number
-from ..common.errors import InputError, PeleError
+from ..common.errors import InputError, PeleError, Suggests
 from ..energy import Term
 from ..trajectories.superposing import Superposition
 from .box import Box
@@ -57,7 +57,7 @@ class Step:
         return found
 
 
-class Explorer:
+class Explorer(Suggests):
     """PELE's loop: perturb, move side chains and backbone, minimise, keep the step by Metropolis' rule.
 
     Many explorers walk at once, each for itself. A walk is a search for low energies. Its moves are not reversible, so

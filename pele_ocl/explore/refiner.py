@@ -14,7 +14,7 @@ from ..atoms.chemistry import is_polymer
 from ..binding import Binding
 from ..binding.parts import Chosen
 from ..common.arguments import callback, choice, former_keywords, number, numbers, positions_of, whole_number
-from ..common.errors import InputError
+from ..common.errors import InputError, Suggests
 from ..common.variant import Progress
 from ..energy.terms import PositionalRestraint
 from ..ensemble import Ensemble
@@ -34,7 +34,7 @@ _BARE_SIGMA, _BARE_EPSILON = 1.06908, 0.0157  # A, kcal/mol: AMBER's type H
 STEEP = 10.0  # kcal/mol/A^2: how firmly the first round holds, while clashes push
 
 
-class Refiner:
+class Refiner(Suggests):
     """Refinement of poses of one ligand in one receptor, prepared once.
 
     The ligand and residues within `moving_radius` of the pose move; all else stays. If the pose clashes, side chains
@@ -49,6 +49,10 @@ class Refiner:
     model : SolventModel; precision, device : as in `energy`
 
     Raises InputError for parts that hold no atom, and as `energy` does.
+
+    >>> refiner = pele_ocl.Refiner(pele_ocl.read("data/structures/trialanine.pdb"), "resid 3", max_iterations=2)
+    >>> len(refiner.ligand)
+    11
     """
 
     @former_keywords(near="moving_radius", hold="restraint", free="free_radius")

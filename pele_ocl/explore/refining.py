@@ -57,6 +57,11 @@ class RefineBatch(Reported):
     provenance : facts that the table names; heard : notes that were told
 
     Arrays have NaN, or 0, for poses that failed.
+
+    >>> batch = pele_ocl.refine("data/structures/trialanine.pdb", ligand="resid 3", max_iterations=2)
+    >>> batch.score.shape, batch.ranks.tolist(), batch.positions.shape
+    ((1,), [1], (1, 33, 3))
+    >>> batch.save("refined")
     """
 
     records: Sequence[Record]
@@ -211,9 +216,9 @@ class RefineBatch(Reported):
         )  # fmt: skip
 
 
-@takes("reading", "solvent")
 @former_keywords(near="moving_radius", hold="restraint", free="free_radius")
 @checked
+@takes("reading", "solvent")
 def refine(
     what: Atoms | Path_,
     poses: Path_ | Sequence[Path_] | Floats = (),

@@ -197,7 +197,7 @@ def _explain(
 # What to give for a small molecule that a force field does not know.
 LIGAND_WAY = (
     "if it is a small molecule, give that as a ligand file with all its hydrogens (`ligand_file=ligand.sdf`; .mol2 and "
-    ".smi, too; in Python ligands=[...], which also takes a Ligand of RDKit's Mol)"
+    ".smi, too; in Python ligands=[...], which also takes a Ligand of RDKit's Mol) or its SMILES (`ligand_template`)"
 )
 
 
@@ -217,7 +217,7 @@ def without_hydrogens(source: str) -> str:
     name = re.sub(r"(\.(pdb|ent|cif|mmcif))?(\.gz)?$", "", source, flags=re.IGNORECASE)
     return (
         f"{source} has no hydrogen atoms, and the charges need them; "
-        f"add them: `pele-ocl prepare {source} -o {name}-ready.pdb`"
+        f"add them: `pele-ocl prepare {source} -o {name}-ready.pdb`, in Python pele_ocl.prepare"
     )
 
 

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 
 from ..atoms import Atoms, Floats, Labels, require_atoms
 from ..atoms.chemistry import is_polymer
-from ..common.arguments import file_path, numbers
+from ..common.arguments import checked, file_path, numbers
 from ..common.errors import FormatError, InputError
 from ..common.extras import extra
 from ..common.writing import appending, replacing
@@ -631,6 +631,7 @@ def layout_of(path: str | PathLike[str], content: Content) -> ConformationFormat
     return MdtrajFormat(content) if form is Hdf5Format and INTERVAL in content.attributes else form(content)
 
 
+@checked
 def write_conformations(path: str | PathLike[str], atoms: Atoms, conformations: ArrayLike | None = None) -> None:
     """Write a molecule, by the suffix as PDB, mmCIF, HDF5, AMBER's NetCDF, DCD, GROMACS' XTC or extended XYZ.
 
@@ -642,6 +643,11 @@ def write_conformations(path: str | PathLike[str], atoms: Atoms, conformations: 
 
     Raises InputError for another shape. Raises FormatError for another suffix, for contents that the format cannot
     hold, and for a file that cannot be written.
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> pele_ocl.write_conformations("two.nc", atoms, [atoms.positions, atoms.positions + 1.0])
+    >>> pele_ocl.trajectory("two.nc", atoms).frames
+    range(0, 2)
     """
     require_atoms(atoms)
     target = file_path(path)

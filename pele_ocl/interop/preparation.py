@@ -10,7 +10,7 @@ from typing import Any
 
 from ..atoms import Atoms
 from ..common.arguments import file_path
-from ..common.errors import FormatError
+from ..common.errors import FormatError, Suggests
 from ..common.inputfile import InputFile
 from ..common.writing import replacing
 from ..formats import is_pdb
@@ -24,7 +24,7 @@ _OF_CALL = ("source", "output", "ph", "text")
 
 
 @dataclass(frozen=True)
-class Preparation:
+class Preparation(Suggests):
     """All that `prepare` changed; residues are written as `A:LYS12`.
 
     alternates : sentences about alternate locations and models that were chosen

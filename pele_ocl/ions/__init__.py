@@ -50,8 +50,8 @@ DEFAULT_IONS: Requests = {"NA": "auto", "CL": "auto"}
 CLOSE = 1e-3  # A; points closer to an atom get the potential of this distance
 
 
-@takes("reading")
 @arguments.checked
+@takes("reading")
 def ions(
     what: Atoms | str | PathLike[str],
     output: str | PathLike[str] | None = None,
@@ -155,6 +155,7 @@ def _why_none(result: IonsResult, neutralize: bool, concentration: float | None)
     return "all counts are 0"
 
 
+@arguments.checked
 def place_ions(
     atoms: Atoms,
     ions: Requests,
@@ -196,6 +197,11 @@ def place_ions(
 
     Returns an IonsResult. Raises InputError if there is no room for all ions, or for values that do not fit. Raises
     DeviceError if the device cannot do it.
+
+    >>> atoms = pele_ocl.read("data/structures/hexapeptide.pdb")
+    >>> placed = pele_ocl.place_ions(atoms, {"NA": 2}, spacing=2.0)
+    >>> placed.positions.shape
+    (2, 3)
     """
     # OpenCL is loaded when it is first needed: reading files and the command's help do without.
     from ..opencl.device import get_device

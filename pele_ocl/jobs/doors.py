@@ -93,7 +93,13 @@ class Door:
 
     def require_atoms(self) -> None:
         """Raise InputError for keywords about files, where Atoms are given."""
-        refuse_for_atoms(**dict.fromkeys(sorted(self.given - set(OF_SOLVENT) - {"progress"}), True))
+        allowed = {*OF_SOLVENT, "progress", *(_OF_FRAMES if "trajectory" in self.frames else ())}
+        refuse_for_atoms(**dict.fromkeys(sorted(self.given - allowed), True))
+
+    def over(self, plan: Any) -> Any:
+        """Evaluate the frames of the trajectory by a plan of Atoms."""
+        words = dict(self.frames)
+        return public("energy_over")(plan, words.pop("trajectory"), progress=self.run.progress, **words)
 
     def evaluated(self, spec: EvaluationSpec[Any], given: Given, *, alone: Mapping[str, object]) -> Any:
         """Evaluate a file, its models, a trajectory or several files by a job.

@@ -39,6 +39,11 @@ class Structures(Sequence[Record]):
     """Results of many structures, a Record each, in their order: `found[0]["energy"]`, `found.total`.
 
     records : of the structures; call : facts of the program and the call, for files; seconds : that all took
+
+    >>> found = pele_ocl.energy(["data/structures/trialanine.pdb", "gone.pdb"])
+    >>> found.total.round(1).tolist(), found.errors
+    ([-135.5, nan], {1: 'gone.pdb: no such file'})
+    >>> found.save("energies.csv")
     """
 
     def __init__(self, records: Sequence[Record], call: Mapping[str, object], seconds: float = 0.0) -> None:

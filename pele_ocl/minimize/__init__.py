@@ -49,9 +49,9 @@ def minimize(what: What, *, models: Literal["all"], **options: Any) -> MinimizeB
 def minimize(what: What, *, trajectory: Trajectory | Paths, **options: Any) -> MinimizeBatch: ...
 @overload
 def minimize(what: Sequence[What], **options: Any) -> MinimizeBatch: ...
-@takes("reading", "solvent")
 @former_keywords(largest="max_gradient", energy_change="energy_tolerance", restore="bond_repair")
 @checked
+@takes("reading", "solvent")
 def minimize(
     what: What | Sequence[What],
     *,
@@ -219,6 +219,10 @@ def minimize_many(
     each : a function of the Atoms that gives further options for it, such as its own terms and frozen atoms
     errors, progress, watch : as of Minimizer.minimize_batch; the molecule that is named is the first that was found
     options : as of Minimizer, the same for all
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> pele_ocl.minimize_many([atoms, atoms.moved(atoms.positions * 1.01)], max_iterations=2).iterations.tolist()
+    [2, 2]
     """
     return minimize_all(molecules, each, errors, progress, watch, options)
 

@@ -32,7 +32,7 @@ from ..trajectories import Trajectory
 from .conformations import Frames, Minimizing, OpensFrames, Watch, minimized_conformations
 from .many import minimize_all
 from .minimizer import Minimizer
-from .options import Stopping, descent_of
+from .options import Stopping, method_of
 from .result import CONVERGED, UNIT, MinimizeBatch, MinimizeResult, Origin, failed_result, result_of_record
 from .spec import MinimizeSpec
 from .targets import OutputTargets, files_of_other_run, refuse_files_of
@@ -238,7 +238,7 @@ def described_by(
 def require_options(options: Mapping[str, Any]) -> None:
     """Raise InputError or DeviceError for options of the Minimizer with which no structure can be minimised."""
     Stopping(**{of.name: options[of.name] for of in fields(Stopping) if of.name in options})
-    descent_of(options.get("method", "lbfgs"), options.get("constraints"))
+    method_of(options.get("method", "lbfgs"), options.get("constraints"))
     require_near(options.get("cutoff"))
     EnergyOptions(True, True, False, options.get("cutoff"), options.get("one_four", "scale"))
     get_device(options.get("device")).require_precision(options.get("precision", "float32"))

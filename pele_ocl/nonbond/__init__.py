@@ -46,8 +46,8 @@ def nonbond(
     internal_dielectric: Literal["uniform", "vdgbnp"] = ..., models: Literal["one", "all"] = ..., strict: bool = ...,
     write_pairs: str | PathLike[str] | None = ..., **words: Unpack[EvaluationWords],
 ) -> Any: ...  # fmt: skip
-@takes("object", "reading", "solvent", "trajectory", "run")
 @checked
+@takes("object", "reading", "solvent", "trajectory", "run")
 def nonbond(
     atoms: Atoms | str | PathLike[str] | Sequence[str | PathLike[str]],
     pairs: Pairs | str | PathLike[str] | None = None,

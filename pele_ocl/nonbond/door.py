@@ -57,6 +57,8 @@ def evaluated(
                 atoms, listed, solvent=spec.solvent, gradient=gradient, variant=variant, precision=precision,
                 device=cast(Any, device), model=door.model, internal_dielectrics=internal_dielectrics,
             )  # fmt: skip
+        if door.frames:
+            return door.over(plan)
         return plan.evaluate(born_radii=born_radii, profile=True, progress=progress)
     for name, value in ("born_radii", born_radii), ("internal_dielectrics", internal_dielectrics):
         if value is not None:

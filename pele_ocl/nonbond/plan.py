@@ -44,6 +44,11 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
 
     pairs : the list; dielectrics : (n,) internal dielectric constants; gb : whether there is a solvent
     model : SolventModel; names : of the terms, in the order of results
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> plan = pele_ocl.Nonbond(atoms, pele_ocl.pairs_within(atoms, 8.0))
+    >>> round(plan.evaluate().lennard_jones, 2)
+    -3.12
     """
 
     quantity = "nonbond"

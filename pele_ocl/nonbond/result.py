@@ -8,7 +8,7 @@ import numpy as np
 
 from ..atoms import Floats
 from ..contract import HasFindings
-from ..results import Recorder, TermBatch, TermResult
+from ..results import TermBatch, TermResult
 
 TERMS = ("lennard_jones", "coulomb", "gb_pair")
 
@@ -21,7 +21,13 @@ class NonbondResult(HasFindings, TermResult):
     exact : False where the variant loses updates of the gradient to races (`naive`)
     seconds : "prepare", once for a list; "total", with everything around, first builds of kernels included. If times of
         kernels were asked for also "kernel", of the kernels over pairs
+
+    >>> result = pele_ocl.nonbond("data/structures/trialanine.pdb", "all")
+    >>> result.n_pairs, round(result.total, 1)
+    (365, -27.0)
     """
+
+    _room = "nonbond"
 
     n_pairs: int
     gradient: Floats | None
@@ -29,11 +35,6 @@ class NonbondResult(HasFindings, TermResult):
 
     def __repr__(self) -> str:
         return self._about(f"{len(self.atoms):,} atoms, {self.n_pairs:,} pairs", f"total {self.total:.3f} kcal/mol")
-
-    def _spec(self) -> Recorder:
-        from .spec import NonbondSpec
-
-        return NonbondSpec.of_plan(self)
 
     @property
     def net_force(self) -> float:
@@ -49,16 +50,18 @@ class NonbondBatch(TermBatch[NonbondResult]):
     gradients : (m, n, 3) kcal/mol/A, None where not asked for
     exact : False where the variant loses updates of the gradients to races (`naive`)
     errors : why conformations failed, by their number from 0; their results are NaN
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> plan = pele_ocl.Nonbond(atoms, pele_ocl.all_pairs(atoms), solvent="vacuum")
+    >>> plan.evaluate_batch([atoms.positions] * 2).total.round(1).tolist()
+    [-256.2, -256.2]
     """
+
+    _room = "nonbond"
 
     n_pairs: int
     gradients: Floats | None
     exact: bool
-
-    def _spec(self) -> Recorder:
-        from .spec import NonbondSpec
-
-        return NonbondSpec.of_plan(self)
 
     def _member(self, i: int) -> NonbondResult:
         return NonbondResult(

@@ -293,3 +293,8 @@ def _pairs_lines(facts: Facts) -> list[str]:
     up_to = "three" if facts["one_four"] == "exclude" else "two"
     of_bonded = f"GB lacks      pairs up to {up_to} bonds apart, which whole energies have"
     return [*lines, of_bonded] if GB_OF_BONDED in facts["total_lacks"] else lines
+
+
+def recorded(result: NonbondResult | NonbondBatch) -> Evaluation[NonbondResult]:
+    """Make the record and the files of a result of Atoms, or of a batch."""
+    return NonbondSpec.of_plan(result).of_result(result)

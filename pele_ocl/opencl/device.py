@@ -329,6 +329,10 @@ def list_devices() -> tuple[Device, ...]:
     """Every usable OpenCL device, the default first. Empty where there is none.
 
     Warns with DeviceWarning of runtimes and devices that answer with an error; others stay usable.
+
+    >>> devices = pele_ocl.list_devices()
+    >>> devices[0].index, devices[0].kind in ("CPU", "GPU")
+    (0, True)
     """
     found: list[cl.Device] = []
     for each in find_platforms():
@@ -349,8 +353,8 @@ def fix_device(device: Device, units: int | None = None) -> Device:
 def get_device(choice: Device | int | str | None = None) -> Device:
     """Choose the device to use: `choice`, else the environment variable PELE_OCL_DEVICE, else the default.
 
-    choice : a Device, an index of `list_devices()`, part of a device's or platform's name in any case; or a title, such
-        as `str(device)`, with the platform
+    choice : a Device, an index of `list_devices()`, part of a device's or platform's name in any case, or its kind,
+        "GPU" or "CPU"; or a title, such as `str(device)`, with the platform
 
     Raises DeviceError where nothing fits the choice or there is no device; and after a fork.
     """
@@ -375,6 +379,7 @@ def fitting_devices(choice: int | str | None = None) -> tuple[Device, ...]:
         return titled
     named = {device: f"{device.platform} {device.version} {device.name}".lower() for device in devices}
     found = tuple(device for device, name in named.items() if not is_index and wanted.lower() in name)
+    found = found or tuple(device for device in devices if device.kind.lower() == wanted.lower())
     if found:
         return found
     known = ", ".join(f"{d.index}: {d}" for d in devices)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyopencl as cl
@@ -108,6 +108,11 @@ class Transfers:
         buffer.dtype, buffer.is_read_only = dtype, values is not None
         self.device.buffers.count(buffer, size)
         return buffer
+
+    def part(self, buffer: Buffer, first: int, size: int) -> Buffer:
+        """Give so many bytes of a buffer, from its byte `first` on, as a buffer of their own."""
+        with device_errors(self.device):
+            return cast(Buffer, buffer.get_sub_region(first, size))
 
     def download(self, buffer: Buffer, n: int, dtype: DTypeLike | None = None) -> NDArray[Any]:
         """Read the first n values of a buffer, reals if no other type is given, after everything before."""

@@ -68,7 +68,10 @@ def scene_path(program: str, structure: str | PathLike[str], maps: Sequence[Path
         raise FormatError(f"{path}: {of.name} does not read {suffix}{'.gz' if zipped else ''} files; it reads {known}")
     fitting = [each for known in of.maps for each in maps if map_suffix(each) == known]
     if not fitting:
-        raise FormatError(f"a scene for {of.name} needs a map file that it reads: give -o with {' or '.join(of.maps)}")
+        raise FormatError(
+            f"a scene for {of.name} needs a map file that it reads: name one that ends in {' or '.join(of.maps)} as "
+            "`output`"
+        )
     map_ = fitting[0]
     for each in (path, map_):
         _relative(each, map_.parent.resolve())

@@ -76,8 +76,8 @@ _MODEL_FIELDS = {  # fields of PBModel by the keywords of `pb`
 def pb(what: Atoms, model: PBModel | None = None, **options: Any) -> PBResult: ...
 @overload
 def pb(what: Path_, model: PBModel | int | None = None, **options: Any) -> Any: ...
-@takes("reading")
 @arguments.checked
+@takes("reading")
 def pb(
     what: Atoms | Path_, model: PBModel | int | None = None, *, grids: Grid | Sequence[Grid] | None = None,
     spacing: float = 0.5, padding: float = 10.0, wide: bool | None = None, radii: ArrayLike | str | None = None,
@@ -133,6 +133,8 @@ def pb(
     if not isinstance(what, Atoms) and arguments.file_path(what, "the structure").suffix.lower() == ".in":
         _refuse_for_apbs({**keywords, **read})
         return run_apbs(read_file(what), device, show, progress)
+    if isinstance(model, str | PathLike):
+        raise KeywordError(f"`model` is {arguments.described(model)}, no PBModel; a file to write is named by `output`")
     arguments.number("ionic_strength", ionic_strength, "a number of mol/L, 0 to 20,")
     if output is not None:
         require_map_suffix(arguments.file_path(output, "output"))

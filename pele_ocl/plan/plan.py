@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from ..atoms import Atoms, Floats, placed
 from ..common.arguments import callback, choice, flag, numbers, whole_number
-from ..common.errors import DeviceError, InputError
+from ..common.errors import DeviceError, InputError, Suggests
 from ..common.readonly import own_array
 from ..common.variant import Progress, Variant
 from .conformations import as_conformations
@@ -51,7 +51,7 @@ class Loan:
             self._give_back(self._evaluator)
 
 
-class Plan(ABC, Generic[R, B]):
+class Plan(Suggests, ABC, Generic[R, B]):
     """Common part of `Solvent`, `Nonbond` and `Energy`: construction, checks, evaluation, batches.
 
     Several threads may use a plan at once, and so may progress callbacks of its own evaluations. Each evaluation

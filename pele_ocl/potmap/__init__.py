@@ -80,8 +80,8 @@ def potmap(
 ) -> FramePotentials: ...
 @overload
 def potmap(what: Sequence[Path_], grid: Grid | None = None, **options: Any) -> MapBatch: ...
-@takes("reading")
 @arguments.checked
+@takes("reading")
 def potmap(
     what: Atoms | Path_ | Sequence[Path_],
     grid: Grid | None = None,
@@ -189,6 +189,8 @@ def potmap(
         >>> map_.grid.shape
         (6, 6, 6)
     """
+    if isinstance(grid, str | PathLike):
+        raise KeywordError(f"`grid` is {arguments.described(grid)}, no Grid; a file to write is named by `output`")
     arguments.callback("progress", progress)
     arguments.choice("models", models, ("one", "all"))
     if combine is not None:

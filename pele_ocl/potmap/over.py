@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats, require_atoms
-from ..common.arguments import callback, file_path
+from ..common.arguments import callback, checked, file_path
 from ..common.errors import InputError
 from ..common.inputfile import InputFile
 from ..common.notes import with_notes
@@ -39,6 +39,7 @@ from .result import FrameMaps
 STATISTICS = ("mean", "sd", "min", "max")  # of values at atoms
 
 
+@checked
 def potmap_over(
     atoms: Atoms,
     trajectory: Trajectory | Paths,
@@ -202,6 +203,7 @@ class FramePotentials(Reported):
         return with_notes(record, self.heard)
 
 
+@checked
 def potentials_over(
     atoms: Atoms,
     trajectory: Trajectory | Paths,

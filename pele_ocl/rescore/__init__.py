@@ -43,8 +43,8 @@ _OF_EXPLORE = (
 )
 
 
-@takes("object", "reading", "solvent", "run")
 @checked
+@takes("object", "reading", "solvent", "run")
 def rescore(
     folder: str | PathLike[str],
     structure: str | PathLike[str] | None = None,

@@ -15,6 +15,7 @@ from ..binding import PBSolvent
 from ..binding.decomposition import GROUPS
 from ..common.arguments import callback, checked, choice, described, file_path, flag, text, whole_number
 from ..common.errors import FormatError, InputError, KeywordError
+from ..common.modules import takes, with_words
 from ..common.notes import heard_notes, note
 from ..common.variant import Progress
 from ..gb_models.solvent_model import SolventModel
@@ -45,6 +46,7 @@ Ligands = Path_ | Ligand | Atoms | Sequence[Path_ | Ligand | Atoms]
 
 
 @checked
+@takes("reading", "solvent")
 def screen(
     receptor: Atoms | Path_,
     ligands: Ligands,
@@ -162,6 +164,9 @@ def screen(
         if folder is not None and part is None:
             found.save(folder)
     return replace(found, heard=tuple(heard))
+
+
+with_words(screen)
 
 
 def _with_defaults(

@@ -49,8 +49,8 @@ def solvent(
     progress: Progress | None = ..., accuracy: float | None = ..., energy: bool = ...,
     models: Literal["one", "all"] = ..., per_residue: bool = ..., strict: bool = ..., **words: Unpack[EvaluationWords],
 ) -> Any: ...  # fmt: skip
-@takes("object", "reading", "solvent", "trajectory", "run")
 @checked
+@takes("object", "reading", "solvent", "trajectory", "run")
 def solvent(
     atoms: Atoms | str | PathLike[str] | Sequence[str | PathLike[str]],
     *,
@@ -122,6 +122,12 @@ def solvent(
     door = Door.of("solvent", {**words, "progress": progress}, model)
     if isinstance(atoms, Atoms):
         door.require_atoms()
+        if door.frames:
+            from .plan import Solvent
+
+            return door.over(
+                Solvent(atoms, variant=variant, precision=precision, device=device, model=door.model, accuracy=accuracy)
+            )
         return solvent(
             atoms, variant=variant, precision=precision, device=device, model=door.model, progress=progress,
             accuracy=accuracy, energy=energy,

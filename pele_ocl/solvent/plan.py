@@ -41,6 +41,11 @@ class Solvent(Plan[SolventResult, SolventBatch]):
     model : SolventModel; accuracy : of the Born radii, where the variant approximates; else None
     devices : Devices that share the work; `device` is the first
     names : of the terms, in the order of results; layout : the shape of the kernels' work
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> plan = pele_ocl.Solvent(atoms, model=pele_ocl.SolventModel(gb="gbn2"))
+    >>> plan.evaluate().born_radii.shape
+    (33,)
     """
 
     quantity = "solvent"

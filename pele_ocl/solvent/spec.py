@@ -185,3 +185,8 @@ def _details(result: SolventResult) -> list[str]:
         f"Kernel: cl/{VARIANTS[result.variant].file}, {VARIANTS[result.variant].summary}",
         choice_line(result.device),
     ]
+
+
+def recorded(result: SolventResult | SolventBatch) -> Evaluation[SolventResult]:
+    """Make the record and the files of a result of Atoms, or of a batch."""
+    return SolventSpec.of_plan(result).of_result(result)

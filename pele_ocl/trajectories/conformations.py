@@ -7,13 +7,14 @@ from os import PathLike
 import numpy as np
 
 from ..atoms import Atoms, Floats, correspondence
-from ..common.arguments import file_path, instance
+from ..common.arguments import checked, file_path, instance
 from ..common.errors import FormatError, InputError
 from ..formats import STRUCTURES, structure_suffix
 from ..formats import read_conformations as read_models
 from .files import open_frames
 
 
+@checked
 def read_conformations(
     path: str | PathLike[str], failed: dict[int, str] | None = None, atoms: Atoms | None = None
 ) -> tuple[list[int], Floats]:

@@ -13,13 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats
-from ..common.arguments import callback, described, file_path, flag
-from ..common.errors import InputError
+from ..common.arguments import callback, checked, described, file_path, flag
+from ..common.errors import InputError, Suggests
 from ..common.hashing import sha256_of
+from ..common.notes import as_json
 from ..common.variant import Progress
 from ..contract import Image
 from ..energy import Energy, EnergyBatch
 from ..gb_models.solvent_model import has_area
+from ..jobs.records import SCHEMA, entries
 from ..nonbond import Nonbond, NonbondBatch
 from ..report import Column, Report
 from ..results import Terms
@@ -58,7 +60,7 @@ class FramesMade(Protocol):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FrameEnergies:
+class FrameEnergies(Suggests):
     """Energies of the frames of a trajectory.
 
     frames : (m,) their numbers, from 0 across all files
@@ -114,12 +116,23 @@ class FrameEnergies:
         return Report(f"Energy of {len(self):,} frames", columns, {} if self.made is None else self.made.facts)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record: facts, an entry for each frame, statistics and findings; docs/records.md."""
-        return self._made.to_json()
+        """Return the record: facts, an entry for each frame, statistics and findings; docs/records.md.
+
+        Of `energy_over`, which has a plan and no file, the entries alone.
+        """
+        if self.made is not None:
+            return self.made.to_json()
+        rows = zip(self.frames.tolist(), self.terms.values.tolist(), self.total.tolist(), strict=True)
+        energies = {
+            frame: {"energy": {**dict(zip(self.terms.names, values, strict=True)), "total": total}}
+            for frame, values, total in rows
+        }
+        found = [(frame, self.errors.get(frame, energy)) for frame, energy in energies.items()]
+        return {"schema": SCHEMA, **entries("frame", found), **as_json(self.notes)}
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
         """Describe the energies for people: molecule, physics and statistics; total : seconds of all, to be told"""
-        return self._made.text(total)
+        return str(self.table()) if self.made is None else self.made.text(total)
 
     @property
     def tally(self) -> Tally:
@@ -131,7 +144,10 @@ class FrameEnergies:
 
         Raises FormatError for another suffix, or a file that cannot be written.
         """
-        self._made.save(path)
+        if self.made is None:
+            self.table().save(path)
+        else:
+            self.made.save(path)
 
     @property
     def _made(self) -> FramesMade:
@@ -143,6 +159,7 @@ class FrameEnergies:
         return self.table()._repr_html_()
 
 
+@checked
 def energy_over(
     atoms: Atoms | AnyPlan,
     trajectory: Trajectory | Paths,
@@ -169,6 +186,11 @@ def energy_over(
 
     A frame that fails, such as one with torn bonds, has NaN in its terms and the reason in `errors`. Raises FormatError
     and InputError as `trajectory` does. Raises FormatError for an output of other settings, or one that is also read.
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> found = pele_ocl.energy_over(atoms, np.stack([atoms.positions, atoms.positions + 1.0]))
+    >>> found.frames.tolist(), found.total.round(1).tolist()
+    ([0, 1], [-135.5, -135.5])
     """
     plan = Energy(atoms, gradient=False) if isinstance(atoms, Atoms) else atoms
     output = None if output is None else file_path(output, "output")
@@ -216,6 +238,11 @@ def batches_over(
 
     A Nonbond has one pair list for all frames here. Frames that fail are in the batch's `errors`. Raises FormatError
     and InputError as `trajectory` does.
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> plan = pele_ocl.Energy(atoms, gradient=False)
+    >>> [(frames, len(batch)) for frames, batch in pele_ocl.batches_over(plan, np.stack([atoms.positions] * 3))]
+    [(range(0, 3), 3)]
     """
     callback("progress", progress)
     over = trajectory_for(plan, trajectory)

@@ -13,11 +13,28 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Floats, Taken
 from ..atoms.selection import SelectableAtoms
 from ..atoms.selection import Selection as Words
+from ..common.arguments import file_path, file_paths
 from ..common.errors import FormatError, InputError, KeywordError
 from ..common.notes import note
 from ..contract import Image
+from ..jobs.outputs import expanded
+from .files import MemoryFile, held_frames
 from .reading import Trajectory
 from .selection import Selection, described_atoms, described_file, selected_atoms
+
+
+def trajectory_paths(trajectory: object) -> tuple[Path | MemoryFile, ...]:
+    """List the files of a trajectory, of patterns all that fit; or the frames that an object or an array holds.
+
+    Raises InputError for anything else.
+    """
+    if trajectory is None:
+        return ()
+    held = held_frames(trajectory)
+    if held is not None:
+        return (held,)
+    files = [trajectory] if isinstance(trajectory, str | PathLike) else file_paths("trajectory", trajectory)
+    return expanded([file_path(each, "trajectory") for each in files])
 
 
 @dataclass(frozen=True)
@@ -30,7 +47,7 @@ class FrameOptions:
     image : how frames with a cell are imaged, None for "auto"
     """
 
-    paths: tuple[Path, ...]
+    paths: tuple[Path | MemoryFile, ...]
     words: str | None
     select: str | None
     topology: Path | None

@@ -18,7 +18,7 @@ from ..atoms.corresponding import OTHER_ATOMS
 from ..atoms.labels import labels_of
 from ..atoms.selection import SelectableAtoms
 from ..atoms.selection import Selection as Words
-from ..common.arguments import choice, file_path, file_paths, instance, whole_number
+from ..common.arguments import checked, choice, file_path, file_paths, instance, whole_number
 from ..common.errors import FormatError, InputError
 from ..contract import IMAGES, Finding, FrameContract, Image
 from .files import AtomChoice, FrameFile, LastOpenFile, MemoryFile, Positions, held_frames, open_frames
@@ -381,6 +381,7 @@ def _as_slice(atoms: NDArray[np.intp], n: int) -> AtomChoice:
     return slice(None) if len(atoms) == n else slice(int(atoms[0]), int(atoms[-1]) + 1)
 
 
+@checked
 def trajectory(
     paths: Paths,
     atoms: Atoms | None = None,
@@ -408,6 +409,11 @@ def trajectory(
 
     Raises FormatError for files that are missing, damaged, cut off or of other atoms. Raises InputError for frames and
     selections that are none, and for .xtc and .trr without MDTraj.
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> frames = pele_ocl.trajectory(np.stack([atoms.positions] * 5), atoms, frames="::2")
+    >>> [piece.positions.shape for piece in frames.pieces()]
+    [(3, 33, 3)]
     """
     return Trajectory(paths, atoms, frames, select, topology, chunk, image)
 

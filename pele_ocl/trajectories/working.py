@@ -24,7 +24,7 @@ from ..nonbond import Nonbond
 from ..reading import MoleculeRead
 from .energies import AnyPlan, FrameEnergies, energies_of_parts, evaluate_with, plan_settings, recorded, workers_of
 from .fingerprints import settings_of_frames
-from .given import FrameOptions, noted
+from .given import FrameOptions, noted, trajectory_paths
 from .reading import Trajectory
 from .recording import Settings, recorder_for, require_record_suffix
 from .sharing import FramesSpec, OpenedFrames, require_output, shared_frames
@@ -147,8 +147,7 @@ def frames_by(
 
     A selection is of the atoms of `topology`, if it is given, else of the structure's.
     """
-    given = words.get("trajectory", ())
-    paths = tuple(map(Path, (given,) if isinstance(given, str | PathLike) else given))
+    paths = trajectory_paths(words.get("trajectory"))
     topology = None if words.get("topology") is None else Path(words["topology"])
     select = spec.reading.select
     trajectory = FrameOptions(paths, words.get("frames"), select, topology, run.resume, words.get("image"))

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
     from ..jobs.words import ReadingOptions
     from ..opencl.device import Device
+    from ..pb import PBResult
 
 __all__ = ["METHODS", "View", "draw_surface", "view", "write_page"]
 
@@ -69,6 +70,11 @@ class View:
     source : the file of the structure, None where atoms were given; inputs : all files that were read
     settings : of a potential that was computed, by name; empty without one
     result : PotmapResult of it, else None; heard : sentences that were noted while it was made
+
+    >>> page = pele_ocl.view("data/structures/trialanine.pdb", method="screened")
+    >>> page.facts()["unit"]
+    'kT/e at 298.15 K'
+    >>> page.save("page.html")  # needs plotly
     """
 
     shown: Painted
@@ -148,13 +154,13 @@ class View:
             self.shown.save_page(path, every)
 
 
-@takes("reading")
 @arguments.checked
+@takes("reading")
 def view(
     what: Atoms | Path_,
     output: Path_ | Sequence[Path_] = (),
     *,
-    map: Map | Path_ | None = None,
+    map: Map | PotmapResult | PBResult | Path_ | None = None,
     from_unit: str | None = None,
     residue_values: Mapping[str, float] | Path_ | None = None,
     unit: str = "",
@@ -172,8 +178,8 @@ def view(
 
     what : Atoms, or the path of a structure, which needs no force field with `map` or `residue_values`
     output : files to write, .html or .png
-    map : to show, a Map or its file, from any program; by default the potential is computed, in kT/e and 0.15 mol/L of
-        salt. from_unit : its unit, if the file does not name it
+    map : to show, a Map, a result that has one, or a file, from any program; by default the potential is computed, in
+        kT/e and 0.15 mol/L of salt. from_unit : its unit, if the file does not name it
     residue_values : in its place, values by the names of residues, `A:LEU4` say, in `unit`; or a file of them, a
         decomposition of `binding`, .csv, or lines residue,value
     method : "pb" for the potential by the Poisson-Boltzmann equation, the default, or "screened" for the screened
@@ -194,9 +200,10 @@ def view(
     """
     if map is not None and residue_values is not None:
         raise KeywordError("choose one of `map` and `residue_values`")
-    if from_unit is not None and (map is None or isinstance(map, Map)):
+    shown_map: Any = getattr(map, "map", map)  # of a result
+    if from_unit is not None and (shown_map is None or isinstance(shown_map, Map)):
         raise KeywordError("`from_unit` is about the file of `map`")
-    if method is not None and not (map is residue_values is None):
+    if method is not None and not (shown_map is residue_values is None):
         raise KeywordError("`method` is about a potential that is computed; leave it out")
     if method is not None:
         arguments.choice("method", method, METHODS)
@@ -208,14 +215,14 @@ def view(
             require_png(path)
         else:
             require_page(path)
-    if map is not None and not isinstance(map, Map):
-        require_map_suffix(arguments.file_path(map, "map"))
+    if shown_map is not None and not isinstance(shown_map, Map):
+        require_map_suffix(arguments.file_path(shown_map, "map"))
     reads = reading_of(reading, read)
     if isinstance(what, Atoms) and read:
         given_molecule(what, reading, read)  # which refuses it
     with heard_notes() as heard:
-        if map is not None:
-            shown, inputs = _of_map(_unparameterised(what, reads), map, from_unit, color_max)
+        if shown_map is not None:
+            shown, inputs = _of_map(_unparameterised(what, reads), shown_map, from_unit, color_max)
             given, result = _unread(what), None
         elif residue_values is not None:
             shown, inputs = _of_residues(_unparameterised(what, reads), residue_values, unit, color_max)

@@ -7,6 +7,7 @@ from pathlib import Path
 from harness.panels import draw
 
 DOCS = Path(__file__).parents[2] / "docs"
+TABLES = Path(__file__).parent / "tables"
 NAMES = ("cpu-peers", "h200-peers", "h200-map")
 
 
@@ -17,5 +18,5 @@ def title_of(page: str) -> str:
 
 if __name__ == "__main__":
     for name in NAMES:
-        page = (DOCS / "performance" / f"{name}.md").read_text()
+        page = (TABLES / f"{name}.md").read_text()
         draw(DOCS / "figures" / f"{name}.svg", page, title_of(page))

@@ -1,6 +1,6 @@
-"""Chart of README.md: our time and OpenMM's for equal work, from the tables in docs/performance.
+"""Chart of README.md: how many times as fast as other programs, each bar of one run, from the tables and pages.
 
-python tests/benchmarks/readme_chart.py draws docs/figures/beside-openmm.png
+python tests/benchmarks/readme_chart.py draws docs/figures/beside.png
 """
 
 from __future__ import annotations
@@ -9,29 +9,41 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.charts import new_figure, save
+from harness.charts import logarithmic, new_figure, plain, save
 
 DOCS = Path(__file__).parents[2] / "docs"
-TABLES, CHART = DOCS / "performance", DOCS / "figures" / "beside-openmm.png"
-NAMES = {"ubiquitin": "ubiquitin, 1,231 atoms", "src3": "c-Src kinase, 4,427 atoms", "ruvab": "RuvAB, 30,211 atoms"}
-OURS, THEIRS = "#1f6fb4", "#8a8a8a"
+TABLES, CHART = Path(__file__).parent / "tables", DOCS / "figures" / "beside.png"
+NAMES = {"ubiquitin": "1,231 atoms", "src3": "4,427 atoms", "ruvab": "30,211 atoms"}
+COLOUR = "#1f6fb4"
 
 
 @dataclass(frozen=True)
-class Pair:
-    """One line of a panel: what was computed, and the seconds that we and OpenMM took."""
+class Bar:
+    """What was computed, beside what and where; the time, or the steps a second, of both.
+
+    command : what measured it
+    unit : s, or steps/s, of which more is better
+    """
 
     what: str
+    beside: str
     ours: float
     theirs: float
+    command: str
+    unit: str = "s"
+
+    @property
+    def ratio(self) -> float:
+        """Times as fast."""
+        return self.ours / self.theirs if self.unit == "steps/s" else self.theirs / self.ours
 
 
-def calls(table: str, ours: str, theirs: str) -> list[Pair]:
-    """Calls of the whole energy with its gradient: `ms a call` in a table that peers.py made.
+def calls(table: str, ours: str, theirs: str) -> dict[str, tuple[float, float]]:
+    """Seconds of a call of the whole energy with its gradient, by structure, in a table that peers.py made.
 
     ours, theirs : texts that begin the row, or stand in it
     """
-    pairs = []
+    pairs = {}
     for name, section in re.findall(r"^### energy: (\w+), float32\n(.*?)(?=^### |\Z)", table, re.DOTALL | re.MULTILINE):
         rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in section.splitlines() if "|" in line]
         column = rows[0].index("ms a call")
@@ -39,82 +51,85 @@ def calls(table: str, ours: str, theirs: str) -> list[Pair]:
             next(float(row[column]) / 1e3 for row in rows[2:] if wanted in " ".join(row[:2]))
             for wanted in (ours, theirs)
         ]
-        pairs.append(Pair(NAMES[name], *found))
+        pairs[name] = found[0], found[1]
     return pairs
 
 
-def minima(table: str) -> list[Pair]:
-    """Minimisation of one structure from 0.1 A of noise to 1 kJ/mol/nm, in the table of minimize.py."""
-    pairs = []
-    for line in table.splitlines():
-        cells = [cell.strip() for cell in line.strip("| ").split("|")]
-        if cells[0] in NAMES and cells[2:4] == ["0.1", "1"]:
-            pairs.append(Pair(NAMES[cells[0]], float(cells[5]), float(cells[7])))
-    return pairs
-
-
-def batches(table: str) -> list[Pair]:
-    """Minimisation of a thousand structures in one call; OpenMM's one after another, by what one of them takes."""
-    same = re.search(r"1,000 starts of ubiquitin together, tolerance 1: ([\d.]+) s, .* take ([\d.]+) s each", table)
+def models(table: str) -> tuple[float, float]:
+    """Seconds of a thousand models minimized in one call, and of OpenMM's one after another, by twenty of them."""
     mixed = re.search(
         r"1,000 of them, .* take ([\d.]+) s, all converged\. OpenMM minimised twenty of them in ([\d.]+) s", table
     )
-    assert same is not None
     assert mixed is not None
-    return [
-        Pair("1,000 starts of ubiquitin", float(same[1]), 1000 * float(same[2])),
-        Pair("1,000 models, 100-400 residues", float(mixed[1]), 1000 * float(mixed[2])),
-    ]
+    return float(mixed[1]), 1000 * float(mixed[2])
 
 
-def spoken(seconds: float) -> str:
-    """A time with the unit that suits it."""
-    if seconds < 1:
-        return f"{1e3 * seconds:.3g} ms" if seconds < 0.0995 else f"{1e3 * seconds:.0f} ms"
-    return f"{seconds:.3g} s" if seconds < 120 else f"{seconds / 60:.2g} min"
+def numbers(path: Path, pattern: str) -> tuple[float, float]:
+    """Two numbers of a page by a pattern with two groups, without their commas."""
+    found = re.search(pattern, path.read_text(), re.MULTILINE | re.DOTALL)
+    assert found is not None, pattern
+    one, two = (float(group.replace(",", "")) for group in found.groups())
+    return one, two
+
+
+def bars() -> list[Bar]:
+    """All bars, from one molecule to thousands."""
+    table = {name: (TABLES / f"{name}.md").read_text() for name in ("cpu-peers", "h200-peers", "h200-minimize")}
+    cpu = calls(table["cpu-peers"], "Intel(R) OpenCL", "OpenMM 8.6.1 CPU")
+    gpu = calls(table["h200-peers"], "pele-ocl", "OpenMM 8.6.1 CUDA")
+    apbs = DOCS / "coming-from-apbs.md"
+    theirs, ours = numbers(
+        apbs, r"\| `apbs` [^|]+\| \S+ \| [\d.]+ \| ([\d.]+) \|.*?\| `pele-ocl pb` \| \S+ \| [\d.]+ \| ([\d.]+) \|"
+    )
+    mmpbsa, frames = numbers(TABLES / "mmpbsa.md", r"^    MMPBSA\.py +([\d.]+) s.*?^    pele-ocl +([\d.]+) s")
+    steps = numbers(DOCS / "theory" / "dynamics.md", r"^\| 96 atoms, 4,096 replicas \| ([\d,]+) \| ([\d,]+) \|")
+    peers = "python tests/benchmarks/peers.py"
+    found = [
+        Bar("Poisson-Boltzmann energy, 4,427 atoms, 161^3 points", "APBS, CPU", ours, theirs,
+            "pb.py peer src3"),
+        Bar("energy and gradient, 30,211 atoms", "OpenMM, NVIDIA H200", *gpu["ruvab"], peers),
+        Bar("energy and gradient, 4,427 atoms", "OpenMM, two CPU cores", *cpu["src3"], peers),
+        Bar("MM/GBSA, 40 frames of 4,689 atoms", "MMPBSA.py, CPU", frames, mmpbsa,
+            "beside_mmpbsa.py"),
+        Bar("1,000 models minimized", "OpenMM, one after another, NVIDIA H200",
+            *models(table["h200-minimize"]), "mixed.py"),
+        Bar("dynamics of 4,096 replicas, 96 atoms", "one context of OpenMM, NVIDIA H100", *steps,
+            "dynamics.py", "steps/s"),
+    ]  # fmt: skip
+    return sorted(found, key=lambda bar: bar.ratio)
+
+
+def spoken(bar: Bar) -> str:
+    """Both figures of a bar."""
+    if bar.unit != "s":
+        return f"{bar.ours:,.0f} and\n{bar.theirs:,.0f} steps/s"
+    if bar.theirs < 1:
+        return f"{1e3 * bar.ours:.3g} and {1e3 * bar.theirs:.3g} ms"
+    return f"{plain(bar.ours)} and {plain(bar.theirs)} s"
 
 
 def draw(path: Path) -> None:
-    """Draw the panels into a PNG file."""
-    cpu, gpu, minimising = (
-        (TABLES / f"{name}.md").read_text() for name in ("cpu-peers", "h200-peers", "h200-minimize")
-    )
-    panels = {
-        "Energy and gradient, one call\ntwo CPU cores": calls(cpu, "Intel(R) OpenCL", "OpenMM 8.6.1 CPU"),
-        "Energy and gradient, one call\none NVIDIA H200": calls(gpu, "pele-ocl", "OpenMM 8.6.1 CUDA"),
-        "One structure to its minimum\none NVIDIA H200": minima(minimising),
-        "A thousand structures to their minima\none NVIDIA H200": batches(minimising),
-    }
-    figure = new_figure(9.2, 5.6)
-    for axes, (title, pairs) in zip(figure.subplots(2, 2).flat, panels.items(), strict=True):
-        for place, pair in enumerate(pairs):
-            axes.plot([pair.ours, pair.theirs], [place, place], color="#c9d6e2", linewidth=5, zorder=1)
-            axes.scatter(
-                [pair.theirs], [place], s=80, color=THEIRS, zorder=2, label="OpenMM 8.6" if place == 0 else None
-            )
-            axes.scatter([pair.ours], [place], s=80, color=OURS, zorder=3, label="pele-ocl" if place == 0 else None)
-            # The text of a point stands beside it, outside of the line between both.
-            for seconds, side, where in ((pair.ours, "right", -8), (pair.theirs, "left", 8)):
-                axes.annotate(spoken(seconds), (seconds, place), (where, 0), textcoords="offset points", ha=side,
-                              va="center", fontsize=10)  # fmt: skip
-            middle = (pair.ours * pair.theirs) ** 0.5
-            axes.annotate(f"{pair.theirs / pair.ours:.2g}x", (middle, place), (0, 7), textcoords="offset points",
-                          ha="center", fontsize=10, color=OURS, fontweight="bold")  # fmt: skip
-            axes.annotate(pair.what, (0.02, place), (0, 22), xycoords=("axes fraction", "data"),
-                          textcoords="offset points", fontsize=9.5, color="#333333")  # fmt: skip
-        axes.set_xscale("log")
-        fastest, slowest = min(pair.ours for pair in pairs), max(pair.theirs for pair in pairs)
-        room = (slowest / fastest) ** 0.42
-        axes.set_xlim(fastest / room, slowest * room)
-        axes.set_ylim(len(pairs) - 0.5, -0.75)
-        axes.set_yticks([])
-        axes.tick_params(axis="x", which="both", bottom=False, labelbottom=False)
-        axes.set_title(title, fontsize=11, loc="left")
-        for side in ("top", "right", "left"):
-            axes.spines[side].set_visible(False)
-        axes.spines["bottom"].set_color("#bbbbbb")
-    handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles[::-1], labels[::-1], loc="outside lower center", ncols=2, frameon=False, fontsize=11)
+    """Draw the bars into a PNG file."""
+    shown = bars()
+    figure = new_figure(9.2, 4.2)
+    axes = figure.subplots()
+    axes.barh(range(len(shown)), [bar.ratio - 1 for bar in shown], left=1, height=0.5, color=COLOUR)
+    for place, bar in enumerate(shown):
+        said = f"{bar.ratio:.1f}x" if bar.ratio < 10 else f"{bar.ratio:.0f}x"
+        axes.annotate(said, (bar.ratio, place), (5, 0), textcoords="offset points", va="center", fontsize=11,
+                      color=COLOUR, fontweight="bold")  # fmt: skip
+        axes.annotate(spoken(bar), (bar.ratio, place), (42, 0), textcoords="offset points", va="center", fontsize=8,
+                      color="#555555")  # fmt: skip
+    logarithmic(axes.xaxis)
+    axes.set_xlim(1, 2500)
+    axes.invert_yaxis()
+    axes.set_yticks(range(len(shown)), [f"{bar.what}\nbeside {bar.beside}" for bar in shown], fontsize=9.5)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="x", color="#dddddd", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.set_xlabel("times as fast as the other program in the same run")
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
     save(figure, path)
 
 

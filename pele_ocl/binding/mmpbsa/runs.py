@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...common.arguments import file_path, file_paths
+from ...common.arguments import checked, file_path, file_paths
 from ...common.errors import InputError, KeywordError
 from ...common.inputfile import opened, read_file
 from ...common.notes import heard_notes, note
@@ -46,6 +46,7 @@ Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
 Given = str | PathLike[str] | None
 
 
+@checked
 def mmpbsa(
     input_file: str | PathLike[str], complex_topology: str | PathLike[str], trajectory: Paths, *,
     receptor_topology: Given = None, ligand_topology: Given = None, solvated_complex: Given = None,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Floats
+from ...opencl.threads import by_rows
 from ...plan.evaluator import Failures
 from ...plan.pipeline import Pipeline
 from .. import Energy, EnergyBatch
@@ -40,7 +41,11 @@ class System:
     @cached_property
     def launches(self) -> list[RecordedLaunch]:
         """Give all launches, each once, in an order that is the same for molecules with the same key."""
-        return cast("list[RecordedLaunch]", list(dict.fromkeys([*self.passes.launches, *self.at_radii])))
+        found, options = [*self.passes.launches], self.passes.options
+        if options.gradient and not options.chain:  # radii may stay as they are
+            apart = self.passes.apart_at_radii
+            found += [*apart[0], *apart[1]]
+        return cast("list[RecordedLaunch]", list(dict.fromkeys(found)))
 
     @cached_property
     def at_radii(self) -> list[BoundLaunch]:
@@ -82,28 +87,36 @@ class System:
         origin: Floats = self.pipeline.decode(nowhere)[0, 0]
         return origin
 
-    def encoded(self, positions: Floats) -> tuple[NDArray[Any], Floats, dict[int, str]]:
+    def encoded(
+        self, positions: Floats, out: NDArray[Any] | None = None
+    ) -> tuple[NDArray[Any], Floats, dict[int, str]]:
         """Encode positions (m, n, 3) A of structures, as `encoded` does."""
-        return encoded(self.pipeline, positions)
+        return encoded(self.pipeline, positions, out)
 
     def energies(self, results: NDArray[Any], positions: Sequence[Floats] | Floats) -> EnergyBatch:
         """Give the energies in results (m, n_results) of positions (m, n, 3) A; errors are recorded."""
         return self.energy._batch_of(self.pipeline, results, np.asarray(positions))
 
 
-def encoded(pipeline: Pipeline, positions: Floats) -> tuple[NDArray[Any], Floats, dict[int, str]]:
+def encoded(
+    pipeline: Pipeline, positions: Floats, out: NDArray[Any] | None = None
+) -> tuple[NDArray[Any], Floats, dict[int, str]]:
     """Encode positions (m, n, 3) A of structures as passes take them.
+
+    out : (m, 3 n) to be filled
 
     Returns them, (m, 3 n); how far each is from where it is computed, (m, 3) A; and why some cannot be, by their
     numbers, which are encoded as the molecule itself.
     """
     encoding = pipeline.passes.encoding
     failures, start = Failures(len(positions), record=True), np.asarray(positions, np.float64)
-    found = np.empty((len(start), start[0].size), encoding.dtype)
-    step = 1 if encoding.is_fixed else len(start)
-    for k in range(0, len(start), step):
-        pipeline.encode(start, slice(k, k + step), found[k : k + step], failures)
-    offsets = np.nan_to_num(start[:, 0] - pipeline.decode(found)[:, 0])
+    found = np.empty((len(start), start[0].size), encoding.dtype) if out is None else out
+    if encoding.is_fixed:
+        for k in range(len(start)):
+            pipeline.encode(start, slice(k, k + 1), found[k : k + 1], failures)
+    else:
+        by_rows(len(found), found.shape[1], lambda rows: pipeline.encode(start, rows, found[rows], failures))
+    offsets = np.nan_to_num(start[:, 0] - pipeline.decode(found[:, :3])[:, 0])
     offsets[np.abs(offsets).max(axis=1) <= encoding.step] = 0
     offsets[list(failures.reasons)] = 0
     return found, offsets, failures.in_order

@@ -99,10 +99,12 @@ class UniverseFile(MemoryFile):
 
 
 def held_frames(given: object) -> MemoryFile | None:
-    """Return the frames that an object of another library or an array holds; None for paths.
+    """Return the frames that an object of another library or an array holds, or that were held before; None for paths.
 
     Raises InputError for arrays of other shapes.
     """
+    if isinstance(given, tuple) and len(given) == 1 and isinstance(given[0], MemoryFile):
+        return given[0]
     if isinstance(given, str | PathLike) or (isinstance(given, Sequence) and not _are_arrays(given)):
         return None
     library, name = type(given).__module__.split(".")[0], type(given).__name__

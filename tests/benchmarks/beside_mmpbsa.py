@@ -1,0 +1,79 @@
+"""MM/GBSA by MMPBSA.py and by `pele-ocl mmpbsa`: processor time of both commands, in turns, and their results.
+
+python beside_mmpbsa.py FOLDER [--frames 20] [--runs 3] [--peers FILE]
+
+FOLDER has com.parm7, rec.parm7, lig.parm7 and com.rst7, as parity_build.py makes them. The frames are the coordinates
+with noise of 0.02 A. Both read the same input, igb 5 with LCPO surfaces and use_sander = 1, and write a table; each run
+has its own folder.
+Times are of the processor, user and system, of the whole command with all that it starts, so that other programs do
+not count: MMPBSA.py computes on one core, ours on all that the device has. FILE is a shell file that puts AmberTools
+on the PATH.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+import pele_ocl
+
+INPUT = "beside\n&general\n use_sander=1, netcdf=1, keep_files=0\n/\n&gb\n igb=5, saltcon=0.1\n/\n"
+FILES = "-O -i mmpbsa.in -cp com.parm7 -rp rec.parm7 -lp lig.parm7 -y com.nc"
+DELTA = re.compile(r"^DELTA TOTAL\s+(-?[\d.]+)", re.MULTILINE)
+
+
+def used(command: str, folder: Path) -> float:
+    """Run a command in a shell, and return the seconds of processor time it took with its children."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(["bash", "-c", command], cwd=folder, check=True, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def main() -> None:
+    """Print medians, and the mean binding energy of either."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--frames", type=int, default=20)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--peers", type=Path)
+    given = parser.parse_args()
+    atoms = pele_ocl.read(given.folder / "com.parm7", coordinates=given.folder / "com.rst7")
+    noise = np.random.default_rng(0).normal(0, 0.02, (given.frames, *atoms.positions.shape))
+    source = f"source {given.peers.resolve()}; " if given.peers else ""
+    commands = {
+        "MMPBSA.py": f"{source}MMPBSA {FILES} -o out.dat",
+        "pele-ocl": f"{sys.executable} -m pele_ocl mmpbsa {FILES} -o out.dat",
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in commands}
+    deltas = {}
+    with tempfile.TemporaryDirectory() as temporary:
+        for run in range(given.runs):
+            for name, command in commands.items():
+                folder = Path(temporary) / f"{name}-{run}"
+                folder.mkdir()
+                for file in ("com.parm7", "rec.parm7", "lig.parm7"):
+                    shutil.copy(given.folder / file, folder)
+                (folder / "mmpbsa.in").write_text(INPUT)
+                pele_ocl.write_conformations(folder / "com.nc", atoms, atoms.positions + noise)
+                seconds[name].append(used(command, folder))
+                (deltas[name],) = DELTA.findall((folder / "out.dat").read_text())
+    medians = {name: statistics.median(each) for name, each in seconds.items()}
+    print(f"{given.folder.name}: {len(atoms):,} atoms, {given.frames} frames, {given.runs} runs in turns")
+    for name, each in seconds.items():
+        spread = f"({min(each):.2f} to {max(each):.2f})"
+        print(f"{name:10} {medians[name]:8.2f} s of the processor {spread}; delta {deltas[name]}")
+    print(f"ratio {medians['MMPBSA.py'] / medians['pele-ocl']:.1f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,434 @@
+"""Tables of the thesis and the lecture, measured again: a C program beside OpenCL kernels, on molecules of their sizes.
+
+python tests/benchmarks/thesis.py [--device D] [--systems NAME,...] [--runs 3] [--only born,pairs,maps] [-o FILE]
+    [--chart FILE.png] [--seconds 20]
+
+thesis.c, beside this file, is built three times by `cc`: with -O0, with -O3, and with -O3 -fopenmp; without `cc` these
+rows are left out. The kernels are those of pele-ocl's ladders, their groups 64, 128 and 256. "device" is the device's
+own clock from the first kernel's start to the last one's end; "host" is the clock on the wall around the call, which
+has positions go in and results come out. Each is the median of the runs after one that is not counted. A C loop that
+would take longer than --seconds is timed on a sample of rows and scaled, marked *. Where nvidia-smi is there, power is
+read while kernels run for two seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+
+from pele_ocl import Atoms
+from pele_ocl.bench.groups import with_groups
+from pele_ocl.bench.systems import SYSTEMS, load
+from pele_ocl.nonbond import Nonbond
+from pele_ocl.opencl.device import Device, get_device
+from pele_ocl.pairs import PairList, pairs_within
+from pele_ocl.solvent import Solvent
+from pele_ocl.units import COULOMB_KCAL_A
+
+HERE = Path(__file__).resolve().parent
+KERNELS = HERE.parents[1] / "docs" / "course"
+BUILDS = {"-O0": ["-O0"], "-O3": ["-O3"], "-O3 -fopenmp": ["-O3", "-fopenmp"]}
+GROUPS = 64, 128, 256
+CUTOFF = 12.0  # A
+POINTS_PER_ATOM = 20
+FLOPS = {"constant": 187 / 18.6, "image": 187 / 18.6, "coarsened": 259 / 33.4, "coalesced": 291 / 39.5,
+         "padded": 291 / 39.5}  # operations of an evaluation, as the lecture counts them  # fmt: skip
+LECTURE = {"constant": 18.6, "coarsened": 33.4, "shared": 36.4, "coalesced": 39.5}  # G evaluations/s, GeForce 8800
+
+Build = tuple[str, ctypes.CDLL]
+
+
+def builds(folder: Path) -> Iterator[Build]:
+    """Build thesis.c in each way, and load it."""
+    compiler = shutil.which("cc")
+    for number, (name, flags) in enumerate(BUILDS.items() if compiler else ()):
+        library = folder / f"thesis{number}.so"
+        command = [str(compiler), *flags, "-shared", "-fPIC", str(HERE / "thesis.c"), "-lm", "-o", str(library)]
+        subprocess.run(command, check=True)
+        yield f"C, {name}", ctypes.CDLL(str(library))
+
+
+def pointer(array: np.ndarray) -> Any:
+    """Hand an array to C."""
+    return array.ctypes.data_as(ctypes.c_void_p)
+
+
+def median(work: Callable[[], object], runs: int) -> float:
+    """Median of the seconds by the clock on the wall, after one run that is not counted."""
+    work()
+    seconds = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - start)
+    return statistics.median(seconds)
+
+
+def born_in_c(library: ctypes.CDLL, atoms: Atoms, runs: int, most: float) -> tuple[float, bool, np.ndarray]:
+    """Seconds of all Born radii in C, whether they are of a sample of rows, and the radii."""
+    n = len(atoms)
+    x = np.ascontiguousarray(atoms.positions, np.float32)
+    radii = np.asarray(atoms.gb_radii, np.float32)
+    rho = radii - np.float32(0.09)
+    scaled = np.asarray(atoms.gb_scales, np.float32) * rho
+    found = np.zeros(n, np.float32)
+
+    def rows(first: int, last: int) -> None:
+        library.born(n, first, last, pointer(x), pointer(rho), pointer(scaled), pointer(radii), pointer(found))
+
+    few = min(n, 64)
+    start = time.perf_counter()
+    rows(0, few)
+    whole = (time.perf_counter() - start) * n / few
+    counted = n if whole < most else max(few, int(n * most / whole / 2))
+    seconds = median(lambda: rows(0, counted), runs if whole < most else 1)
+    return seconds * n / counted, counted < n, found[:counted]
+
+
+def opencl_rows(device: Device) -> Iterator[tuple[str, str, int | None]]:
+    """Yield the kernels of Born radii: a name, the variant and the size of its groups."""
+    yield "OpenCL, one work-item", "sequential", None
+    yield "inner", "inner", None
+    yield "outer", "outer", None
+    for group in GROUPS:
+        yield f"pair, groups of {group}", "pair", group
+    yield "ours, tiled", "tiled", None
+
+
+def born(device: Device, systems: list[str], built: list[Build], runs: int, most: float) -> Iterator[str]:
+    """Tables 3.2 and 3.3: Born radii."""
+    yield "## Born radii, all pairs, float32\n"
+    yield "| structure | atoms | program | device, ms | host, ms | times C -O3 | times C -O0 | largest error |"
+    yield "|---|---:|---|---:|---:|---:|---:|---:|"
+    for name in systems:
+        atoms = load(name)
+        exact = Solvent(atoms, energy=False, precision="float64", variant="tiled", device=device)
+        wanted = exact.evaluate().born_radii
+        base: dict[str, float] = {}
+        for program, library in built:
+            seconds, sampled, radii = born_in_c(library, atoms, runs, most)
+            base[program] = seconds
+            error = float(np.abs(radii / wanted[: len(radii)] - 1).max())
+            yield row(name, len(atoms), program, None, seconds, base, error, "*" if sampled else "")
+        for program, variant, group in opencl_rows(device):
+            if variant in ("sequential", "inner") and len(atoms) > 5000:
+                continue  # tables of `bench solvent` have them, on a sample
+            plan = Solvent(atoms, energy=False, variant=variant, device=with_groups(device, group))
+            plan.evaluate()
+            kernels = statistics.median([plan.evaluate(profile=True).seconds["born"] for _ in range(runs)])
+            host = median(lambda: plan.evaluate(atoms.positions), runs)  # noqa: B023
+            error = float(np.abs(plan.evaluate().born_radii / wanted - 1).max())
+            yield row(name, len(atoms), program, kernels, host, base, error, "")
+
+
+def row(
+    name: str, n: int, program: str, device: float | None, host: float, base: dict[str, float], error: float, mark: str
+) -> str:
+    """A row of the table of Born radii."""
+    ratios = [f"{base[key] / host:.3g}" if key in base else "" for key in ("C, -O3", "C, -O0")]
+    shown = "" if device is None else f"{1e3 * device:.4g}"
+    return f"| {name} | {n:,} | {program} | {shown} | {1e3 * host:.4g}{mark} | {' | '.join(ratios)} | {error:.1e} |"
+
+
+def pairs_in_c(
+    library: ctypes.CDLL, atoms: Atoms, listed: PairList, alpha: np.ndarray, gradient: bool, runs: int
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Seconds of the energies of a list in C, the three energies, and the gradient."""
+    pair = np.ascontiguousarray(np.column_stack([listed.first, listed.second]), np.int32)
+    a, b = pair.T
+    sigma = 0.5 * (atoms.lj_sigma[a] + atoms.lj_sigma[b])
+    qq = np.asarray(atoms.charges[a] * atoms.charges[b], np.float32)
+    x, eps = np.ascontiguousarray(atoms.positions, np.float32), np.sqrt(4 * atoms.lj_epsilon).astype(np.float32)
+    sigma2, born_radii = (sigma * sigma).astype(np.float32), alpha.astype(np.float32)
+    energy, found = np.zeros(3), np.zeros((len(atoms), 3), np.float32)
+    k = ctypes.c_float(COULOMB_KCAL_A)
+
+    def once() -> None:
+        found[:] = 0
+        library.pairs(len(atoms), len(pair), pointer(pair), pointer(sigma2), pointer(qq), pointer(x), pointer(eps),
+                      pointer(born_radii), k, pointer(energy), pointer(found) if gradient else None)  # fmt: skip
+
+    return median(once, runs), energy, found
+
+
+def pairs(device: Device, name: str, built: list[Build], runs: int) -> Iterator[str]:
+    """Tables 4.2 to 4.9: energies and gradients over a list of pairs."""
+    atoms = load(name)
+    alpha = Solvent(atoms, energy=False, device=device).evaluate().born_radii
+    in_order = pairs_within(atoms, CUTOFF)
+    lists = {"in order": in_order, "shuffled": in_order.shuffled(1)}
+    yield f"\n## Energies over {len(in_order):,} pairs of {name} within {CUTOFF:g} A, float32\n"
+    yield "| list | gradient | program | once, ms | device, ms | host, ms | times C -O3 | error of the gradient |"
+    yield "|---|---|---|---:|---:|---:|---:|---:|"
+    variants = [("OpenCL, one work-item", "sequential", None), ("naive (wrong)", "naive", None),
+                ("atomic", "atomic", None), ("bitonic", "bitonic", None), ("offsets", "offsets", None),
+                *((f"offsets-group, {group}", "offsets-group", group) for group in GROUPS),
+                ("ours, rows", "rows", None), ("ours, tiled", "tiled", None)]  # fmt: skip
+    for order, listed in lists.items():
+        for gradient in (False, True):
+            base, exact = 0.0, None
+            says = "yes" if gradient else "no"
+            if gradient:
+                plan = Nonbond(atoms, listed, variant="tiled", precision="float64", device=device)
+                exact = plan.evaluate(born_radii=alpha).gradient
+            for program, library in built:
+                seconds, _, found = pairs_in_c(library, atoms, listed, alpha, gradient, runs)
+                base = seconds if program == "C, -O3" else base
+                error = f"{norm_error(found, exact):.1e}" if exact is not None else ""
+                ratio = f"{base / seconds:.3g}" if base else ""
+                yield f"| {order} | {says} | {program} | | | {1e3 * seconds:.4g} | {ratio} | {error} |"
+            for program, variant, group in variants:
+                if not gradient and variant not in ("sequential", "offsets", "rows", "tiled"):
+                    continue
+                made = Nonbond(atoms, listed, gradient=gradient, variant=variant, device=with_groups(device, group))
+                prepared = made.evaluate(born_radii=alpha).seconds["prepare"]
+                plan = Nonbond(atoms, listed, gradient=gradient, variant=variant, device=with_groups(device, group))
+                result = plan.evaluate(born_radii=alpha)
+                kernels = statistics.median(
+                    [plan.evaluate(born_radii=alpha, profile=True).seconds["kernel"] for _ in range(runs)]
+                )
+                host = median(lambda: plan.evaluate(atoms.positions, born_radii=alpha), runs)  # noqa: B023
+                error = f"{norm_error(result.gradient, exact):.1e}" if exact is not None else ""
+                ratio = f"{base / host:.3g}" if base else ""
+                yield (
+                    f"| {order} | {says} | {program} | {1e3 * prepared:.4g} | {1e3 * kernels:.4g} | {1e3 * host:.4g} "
+                    f"| {ratio} | {error} |"
+                )
+    yield from item0(device, atoms, in_order)
+
+
+def norm_error(found: np.ndarray, exact: np.ndarray) -> float:
+    """Relative error by norm."""
+    return float(np.linalg.norm(found - exact) / np.linalg.norm(exact))
+
+
+def built_kernel(device: Device, *files: str) -> cl.Kernel:
+    """Build a kernel of the course."""
+    text = "\n".join((KERNELS / f"{file}.cl").read_text() for file in files)
+    return cl.Program(device.context, text).build("-cl-mad-enable -w").all_kernels()[0]
+
+
+def milliseconds(device: Device, launch: Callable[[], cl.Event], runs: int = 5) -> float:
+    """Median of a kernel's own time."""
+    launch().wait()
+    times = []
+    for _ in range(runs):
+        event = launch()
+        event.wait()
+        times.append(1e-6 * (event.profile.end - event.profile.start))
+    return statistics.median(times)
+
+
+def item0(device: Device, atoms: Atoms, listed: PairList) -> Iterator[str]:
+    """The thesis' open question: a group brings an atom's pairs to local memory, and item 0 alone adds them."""
+    queue, flags = device.queue, cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
+    n, first = len(atoms), np.asarray(listed.first)
+    index = np.argsort(first, kind="stable").astype(np.int32)
+    counts = np.bincount(first, minlength=n)
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+    stored = np.random.default_rng(0).normal(size=(len(first), 4)).astype(np.float32)
+    buffers = [cl.Buffer(device.context, flags, hostbuf=array) for array in (stored, index, offsets)]
+    out = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 16 * n)
+    said = f"{counts.mean():.0f} pairs an atom and {counts.max()} at most"
+    yield f"\n## Sums of {len(first):,} stored gradients, of {said}\n"
+    yield "| adds up | groups of | device, ms |"
+    yield "|---|---:|---:|"
+    kernels = [("an item an atom (`segments`)", "solutions/segments", (64,))]
+    kernels += [("item 0 of a group an atom (`item0`)", "kernels/item0", GROUPS)] if counts.max() <= 500 else []
+    kernels += [("a tree in a group an atom (`tree_segments`)", "kernels/tree_segments", (64,))]
+    for says, file, sizes in kernels:
+        kernel = built_kernel(device, file)
+        for group in sizes:
+            items = -(-n // group) * group if file.endswith("/segments") else n * group
+            kernel.set_args(np.int32(n), *buffers, np.float32(1), out)
+
+            def launch(kernel: cl.Kernel = kernel, items: int = items, group: int = group) -> cl.Event:
+                return cl.enqueue_nd_range_kernel(queue, kernel, (items,), (group,))
+
+            yield f"| {says} | {group} | {milliseconds(device, launch):.4g} |"
+
+
+def charges_in(n_points: int) -> np.ndarray:
+    """Random charges in a cube of so many points an edge, POINTS_PER_ATOM points an atom; x, y, z in spacings of 1."""
+    n = max(1, n_points**3 // POINTS_PER_ATOM)
+    numbers = np.random.default_rng(2)
+    atoms = numbers.uniform(0, n_points, (n, 4)) + 0.25
+    atoms[:, 3] = numbers.choice([-1.0, 1.0], n)
+    return atoms.astype(np.float32)
+
+
+def maps(device: Device, built: list[Build], runs: int, most: float) -> Iterator[str]:
+    """Figure 15.10: seconds by the size of the map, a C program beside kernels; 20 points an atom."""
+    yield f"\n## Potential maps by size, {POINTS_PER_ATOM} points an atom, float32\n"
+    yield "| points | atoms | program | ms | G evaluations/s | error |"
+    yield "|---|---:|---|---:|---:|---:|"
+    for n in (16, 32, 64, 128):
+        atoms = charges_in(n)
+        evaluations = n**3 * len(atoms)
+        exact = None
+        for program, library in built:
+            phi = np.zeros((n, n, n), np.float32)
+            if evaluations * 2e-9 * (10 if "O0" in program else 1) > most:
+                continue
+
+            def once(
+                library: ctypes.CDLL = library, phi: np.ndarray = phi, atoms: np.ndarray = atoms, n: int = n
+            ) -> None:
+                library.map(len(atoms), pointer(atoms), n, n, n, ctypes.c_float(1), pointer(phi))
+
+            seconds = median(once, runs)
+            exact = phi.copy() if program == "C, -O3" else exact
+            yield f"| {n}^3 | {len(atoms):,} | {program} | {1e3 * seconds:.4g} | {1e-9 * evaluations / seconds:.4g} | |"
+        for name in ("gather", "coalesced"):
+            if evaluations > (2e10 if device.kind == "CPU" else 1e13) * most:
+                continue
+            seconds, found = map_on(device, name, atoms, n, runs)
+            error = "" if exact is None else f"{norm_error(found, exact):.1e}"
+            rate = 1e-9 * evaluations / seconds
+            yield f"| {n}^3 | {len(atoms):,} | OpenCL, {name} | {1e3 * seconds:.4g} | {rate:.4g} | {error} |"
+
+
+def map_on(device: Device, name: str, atoms: np.ndarray, n: int, runs: int) -> tuple[float, np.ndarray]:
+    """Seconds of a kernel of the course over all chunks of atoms, and its map (n, n, n)."""
+    queue = device.queue
+    file = {"gather": "solutions/gather", "coalesced": "solutions/coalesced"}.get(name, f"kernels/{name}")
+    kernel = built_kernel(device, file)
+    points = 4 if name in ("coarsened", "coalesced", "padded") else 1
+    width = min(max(n // points, 1), 64 if name == "padded" or points == 1 else 32)
+    chunk = len(atoms) if name in ("gather", "image") else 4000
+    map_ = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * n**3)
+    corner = cl.cltypes.make_float4(0, 0, 0, 1)
+    group = width, max(1, 64 // width), 1
+    size = -(-(n // points) // width) * width, -(-n // group[1]) * group[1], n
+    total, found = 0.0, np.zeros((n, n, n), np.float32)
+    for begin in range(0, len(atoms), chunk):
+        some = atoms[begin : begin + chunk]
+        if name == "image":
+            source: Any = as_image(device, some)
+        else:
+            flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
+            source = cl.Buffer(device.context, flags, hostbuf=np.ascontiguousarray(some))
+        kernel.set_args(np.int32(len(some)), source, *(np.int32(n),) * 3, corner, map_)
+
+        def launch() -> cl.Event:
+            return cl.enqueue_nd_range_kernel(queue, kernel, size, group)
+
+        total += 1e-3 * milliseconds(device, launch, runs)
+        part = np.empty_like(found)
+        cl.enqueue_copy(queue, part, map_)
+        found += part
+    return total, found
+
+
+def as_image(device: Device, atoms: np.ndarray) -> cl.Image:
+    """Atoms as pixels of an image, 1,024 in a row."""
+    rows = -(-len(atoms) // 1024)
+    pixels = np.zeros((rows, 1024, 4), np.float32)
+    pixels.reshape(-1, 4)[: len(atoms)] = atoms
+    return cl.image_from_array(device.context, pixels, num_channels=4, mode="r")
+
+
+def rungs(device: Device, runs: int, chart: Path | None) -> Iterator[str]:
+    """The lecture's versions, texture memory and padding beside them."""
+    n = 64 if device.kind == "CPU" else 256
+    atoms = charges_in(n)[: 1000 if device.kind == "CPU" else 4000]
+    yield f"\n## Rungs of the lecture, {n}^3 points, {len(atoms):,} atoms, float32\n"
+    yield "| kernel | G evaluations/s | GFLOPS as the lecture counts | the lecture, G evaluations/s |"
+    yield "|---|---:|---:|---:|"
+    rates = {}
+    for name in ("gather", "constant", "image", "coarsened", "coalesced", "padded"):
+        if name == "image" and not device.handle.image_support:
+            continue
+        rates[name] = 1e-9 * len(atoms) * n**3 / map_on(device, name, atoms, n, runs)[0]
+        flops = f"{rates[name] * FLOPS[name]:,.0f}" if name in FLOPS else ""
+        yield f"| {name} | {rates[name]:,.4g} | {flops} | {LECTURE.get(name, '')} |"
+    if chart is not None:
+        draw(rates, str(device), chart)
+
+
+def draw(rates: dict[str, float], title: str, path: Path) -> None:
+    """Draw the rates as bars."""
+    from harness.charts import new_figure, save
+
+    figure = new_figure(7, 2.8)
+    axes = figure.subplots()
+    axes.barh(list(rates), list(rates.values()), color="#1f6fb4")
+    axes.invert_yaxis()
+    axes.set_xlabel("billion evaluations per second")
+    axes.set_title(title, fontsize=10, loc="left")
+    save(figure, path)
+
+
+def power(device: Device) -> Iterator[str]:
+    """Watts while a map and Born radii are computed, where the device tells."""
+    yield "\n## Power\n"
+    smi = shutil.which("nvidia-smi")
+    if device.kind == "CPU" or smi is None:
+        yield "No meter of power is read on this device."
+        return
+    atoms = load("ruvab")
+    plan = Solvent(atoms, energy=False, variant="pair", device=with_groups(device, 256))
+    plan.evaluate()
+    asked = [smi, "--query-gpu=power.draw", "--format=csv,noheader,nounits", "--id=0"]
+    idle = float(subprocess.run(asked, capture_output=True, text=True, check=True).stdout)
+    watts, evaluations, end = [], 0, time.perf_counter() + 3
+    reader = subprocess.Popen([*asked, "--loop-ms=200"], stdout=subprocess.PIPE, text=True)
+    while time.perf_counter() < end:
+        plan.evaluate(atoms.positions)
+        evaluations += 1
+    reader.terminate()
+    watts = [float(line) for line in (reader.communicate()[0] or "").split() if line.replace(".", "").isdigit()]
+    mean = statistics.mean(watts[len(watts) // 3 :] or [float("nan")])
+    joules = mean * 3 / evaluations
+    yield f"Born radii of ruvab by `pair`: {mean:.0f} W (idle {idle:.0f} W), {joules:.3g} J an evaluation."
+
+
+def main() -> None:
+    """Print the tables, or write them."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device")
+    parser.add_argument("--systems", default=",".join(SYSTEMS))
+    parser.add_argument("--list", default="src3", help="the structure of the lists of pairs")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--only", default="born,pairs,maps,power")
+    parser.add_argument("--chart", type=Path)
+    parser.add_argument("-o", "--output", type=Path)
+    given = parser.parse_args()
+    warnings.simplefilter("ignore", cl.CompilerWarning)
+    device, only = get_device(given.device), given.only.split(",")
+    lines = [f"On {device}; {time.strftime('%Y-%m-%d', time.gmtime())}:\n", f"    python {' '.join(sys.argv)}\n"]
+    with tempfile.TemporaryDirectory() as folder:
+        built = list(builds(Path(folder)))
+        parts: list[Iterator[str]] = []
+        if "born" in only:
+            parts.append(born(device, given.systems.split(","), built, given.runs, given.seconds))
+        if "pairs" in only:
+            parts.append(pairs(device, given.list, built, given.runs))
+        if "maps" in only:
+            parts += [maps(device, built, given.runs, given.seconds), rungs(device, given.runs, given.chart)]
+        if "power" in only:
+            parts.append(power(device))
+        for part in parts:
+            for line in part:
+                print(line, flush=True)
+                lines.append(line)
+    if given.output:
+        given.output.write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
