@@ -291,7 +291,9 @@ class ScreenResult(Reported):
             if any(value is not None and abs(value) > 1e-4 for value in values):
                 columns[f"term {name}"] = (f"{name.replace('_', ' ')}, {UNIT}", values)
         for name in dict.fromkeys(of for row in rows for of in row.get("properties", {})):
-            columns[f"input {name}"] = (name, [row.get("properties", {}).get(name) for row in rows])
+            values = [row.get("properties", {}).get(name) for row in rows]
+            if len(set(values) - {None}) > 1:  # others tell nothing of one molecule
+                columns[f"input {name}"] = (name, values)
         across = next(name for name in ("measured", "rmsd_after", "n_heavy", "rank") if name in columns)
         settings = lines_of(self.facts["settings"])
         failed = f", {len(self.errors):,} failed" if self.errors else ""

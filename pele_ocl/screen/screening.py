@@ -158,7 +158,7 @@ def screen(
         if provenance is not None:
             found = replace(found, provenance=provenance)
         found = replace(found, shares=_shares(found, residues))
-        for sentence in found.facts["notes"]:
+        for sentence in found.facts["notes"] if isinstance(receptor, Atoms) else ():  # files have told theirs
             note(f"Note: {sentence}")
         _tell(found)
         if folder is not None and part is None:
