@@ -20,8 +20,9 @@ from ..results import Terms
 from .columns import Column, DeviceArray
 from .drivers import DriverKernel
 from .mapped import MappedRows, mapped
-from .restraints import KINDS
+from .restraints import KINDS, RESTRAINTS
 from .state import Arrays, Lock, RowsLike, State, locked
+from .values import Scales, TermArrays, names_of_arrays
 
 if TYPE_CHECKING:
     from ..minimize import MinimizeBatch
@@ -44,6 +45,8 @@ class Ensemble:
     copies : rows of each molecule, which begin at its positions
     gradient : False for energies alone
     errors : "record" for rows of molecules that cannot be computed, "raise" for an InputError
+    scales : True for rows that scale charges, Lennard-Jones wells and torsions, `scales` of the ensemble; each then
+        has parameters of its own on the device
     other parameters : as of `Energy`, for all rows
 
     `atoms` has the Atoms of each row, `device` and `precision` are of all. `positions`, `gradients`, `born_radii`
@@ -72,6 +75,7 @@ class Ensemble:
         device: Device | int | str | None = None,
         model: SolventModel | None = None,
         errors: Literal["raise", "record"] = "raise",
+        scales: bool = False,
     ) -> None:
         from ..opencl.device import get_device
 
@@ -79,7 +83,7 @@ class Ensemble:
         options: dict[str, Any] = dict(
             gradient=flag("gradient", gradient), fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff,
             terms=terms, only_terms=only_terms,
-            precision=precision, variant=variant, model=model,
+            precision=precision, variant=variant, model=model, scales=flag("scales", scales),
         )  # fmt: skip
         self.device, self.precision = get_device(device), precision
         self.atoms: tuple[Atoms, ...] = _rows_of(molecules, copies, SolventModel.or_default(model))
@@ -115,10 +119,12 @@ class Ensemble:
         state: dict[str, dict[Any, Any]] = {
             "positions": dict(zip(good, self.positions[good], strict=True)),
             "restraints": self._restraints(),
+            "arrays": self._arrays(),
             "failed": {k: why for k, why in self.state.failed.items() if self.state.resident.systems[k] is not None},
             "frozen": {k: mask for k, mask in enumerate(self.state.frozen) if mask.any()},
         }
-        return list(distinct.values()), rows, {**self.state.options, "device": self.device}, state
+        options = {**self.state.options, "scales": self.state.scales, "device": self.device}
+        return list(distinct.values()), rows, options, state
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -219,6 +225,28 @@ class Ensemble:
         name : of the restraint
         """
         return self._restraint_values("targets", name, 1)
+
+    def values(self, term: str, name: str) -> Column:
+        """Give an array of a term that rows have of their own, by the names of the term and of the array.
+
+        Terms of users have the arrays that they upload by `TermContext.upload_each`.
+        `ensemble.values("morse", "lengths")[3] = lengths` writes it for row 3.
+        """
+        values = TermArrays(self.state, term, name)
+        return Column(self.state, values.read, values.write, ndim=8)
+
+    @property
+    def scales(self) -> Scales:
+        """Scales of charges, Lennard-Jones wells and torsions of rows, of an ensemble made with `scales=True`.
+
+        `ensemble.scales["charges"][3] = 0.8` is of all atoms of row 3, an array (n,) of single atoms; wells of two
+        atoms, and torsions by their outer atoms, take the root of the product of both numbers.
+
+        Raises InputError for other ensembles.
+        """
+        if not self.state.scales:
+            raise InputError("rows have no scales; make the ensemble with `scales=True`")
+        return Scales(self.state)
 
     def _restraint_values(self, kind: str, name: str, ndim: int) -> Column:
         values = KINDS[kind](self.state, name)
@@ -324,6 +352,20 @@ class Ensemble:
                     found[kind, name] = dict(zip(there, values(self.state, name).read(there), strict=True))
         return found
 
+    def _arrays(self) -> dict[tuple[str, str], dict[int, NDArray[Any]]]:
+        """Read the arrays of users' terms and the scales, by term and name and by row."""
+        there, found = self.state.resident.there.tolist(), dict[tuple[str, str], dict[int, NDArray[Any]]]()
+        restraints = {of for k in there for of in self.state.resident.system(k).energy.further_terms
+                      if isinstance(of, RESTRAINTS)}  # fmt: skip
+        for k in there:
+            for name in names_of_arrays(self.state.resident.system(k)):
+                array, _, term = name.partition(" of ")
+                if term not in {of.name for of in restraints}:
+                    found.setdefault((term, array), {})[k] = self.values(term, array)[k]
+        if self.state.scales:
+            found |= {("", kind): dict(zip(there, column[there], strict=True)) for kind, column in self.scales.items()}
+        return found
+
     @contextmanager
     def mapped(self, *, moves: bool = False) -> Iterator[MappedRows]:
         """Map the memory of rows on a CPU device as NumPy arrays, as long as a `with` block lasts.
@@ -395,6 +437,8 @@ def _again(
     ensemble.positions[list(state["positions"])] = list(state["positions"].values())
     for (values, name), of_rows in state["restraints"].items():
         KINDS[values](ensemble.state, name).write(list(of_rows), list(of_rows.values()))
+    for (term, name), of_rows in state.get("arrays", {}).items():
+        (ensemble.values(term, name) if term else ensemble.scales[name])[list(of_rows)] = list(of_rows.values())
     ensemble.state.failed |= state["failed"]  # a row that could not be placed is no row at its molecule's positions
     for k, mask in state["frozen"].items():
         ensemble.frozen[k] = mask

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..atoms import Atoms, Floats
 from ..common.arguments import described, numbers
 from ..common.errors import InputError, PeleError
-from ..energy import Energy, EnergyBatch
+from ..energy import Energy, EnergyBatch, Term
 from ..energy.engine.rows import ResidentRows, Rows
 from ..energy.engine.system import System
 from ..energy.result import PASS_TERMS
@@ -47,7 +47,7 @@ class State:
 
     atoms, frozen, offsets : of each row, the last in A from the place that its molecule has on the device
     resident : the rows on the device; device, precision : of all
-    options : of `Energy`, for all rows
+    options : of `Energy`, for all rows; scales : if rows scale parameters
     failed, explained : sentences on rows that cannot be placed, or whose energies are no numbers, by their numbers
     moves : (n_rows,) how often the positions of each were changed; masks : how often frozen atoms were
     has_radii : (n_rows,) if rows have Born radii
@@ -62,7 +62,8 @@ class State:
         """
         from ..opencl.queue import Queue
 
-        self.atoms, self.device, self.options = atoms, device, options
+        self.atoms, self.device, self.scales = atoms, device, bool(options["scales"])
+        self.options = {name: value for name, value in options.items() if name != "scales"}
         self.precision: str = options["precision"]
         self.failed: dict[int, str] = {}
         systems = self._systems(errors)
@@ -87,7 +88,7 @@ class State:
             if id(atoms) not in found:
                 try:
                     energy = Energy(atoms, born="pairs", device=self.device, rebuild_sites=True, **self.options)
-                    found[id(atoms)] = System(energy, is_alone=len(self) == 1)
+                    found[id(atoms)] = System(energy, is_alone=len(self) == 1, is_scaled=self.scales)
                 except PeleError as error:
                     if errors == "raise":
                         raise InputError(f"row {k}: {error}" if len(self) > 1 else str(error)) from error
@@ -107,6 +108,12 @@ class State:
         if system is None:
             raise InputError(self.failed[k])
         return system
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """Further terms of all rows."""
+        given = self.options["terms"]
+        return (given,) if isinstance(given, Term) else tuple(given)
 
     @property
     def energy_options(self) -> dict[str, Any]:

@@ -111,10 +111,12 @@ class RecordingQueue(Queue):
 
     homes : where the regions are on the device
     is_shared : whether several structures share launches; else kernels are the plain ones
+    owns_parameters : whether each structure has charges, wells and heights of torsions of its own
     store : as of BufferPiece
     """
 
     is_shared: bool = True
+    owns_parameters: bool = False
     store: int = 0
     pieces: list[BufferPiece] = field(default_factory=list)
     homes: WeakSet[Home] = field(default_factory=WeakSet)
@@ -132,6 +134,9 @@ class RecordingQueue(Queue):
     def upload_each(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
         array = np.ascontiguousarray(values, dtype or self.dtype)
         return cast(Buffer, self._piece(BufferPiece(max(array.itemsize, array.nbytes), array.dtype, array)))
+
+    def upload_parameters(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
+        return self.upload_each(values, dtype) if self.owns_parameters else self.upload(values, dtype)
 
     def cached(self, key: Hashable, make: Callable[[], ArrayLike]) -> Buffer:
         return self.upload(make())

@@ -60,6 +60,10 @@ class Transfers:
         """Upload values that each structure of a molecule may have of its own."""
         return self.upload(values, dtype)
 
+    def upload_parameters(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
+        """Upload charges, wells or heights of torsions, which each structure has of its own if they may be scaled."""
+        return self.upload(values, dtype)
+
     def cached(self, key: Hashable, make: Callable[[], ArrayLike]) -> Buffer:
         """Upload what `make` gives, which the device keeps for the next time that the key is met."""
         cached = self.device.cached

@@ -16,6 +16,7 @@ from ...plan.pipeline import Pipeline
 from .. import Energy, EnergyBatch
 from ..passes import EnergyPasses
 from .launching import key_of
+from .scales import ScaledParameters
 
 if TYPE_CHECKING:
     from ...opencl.launch import BoundLaunch
@@ -28,15 +29,20 @@ class System:
     energy : its plan; passes : the launches of an evaluation, recorded
     """
 
-    def __init__(self, energy: Energy, *, is_alone: bool = False) -> None:
-        """is_alone : if it has one structure, and there are no other molecules"""
+    def __init__(self, energy: Energy, *, is_alone: bool = False, is_scaled: bool = False) -> None:
+        """is_alone : if it has one structure, and there are no other molecules; is_scaled : if rows scale parameters
+
+        Raises InputError where parameters cannot be scaled.
+        """
         from ...opencl.recording import RecordingQueue
 
         self.recorder = RecordingQueue(energy.device, energy.precision, profile=False, is_shared=not is_alone)
+        self.recorder.owns_parameters = is_scaled
         self.energy, self.pipeline = energy, energy._prepared(self.recorder, 1)
         passes = self.pipeline.passes
         assert isinstance(passes, EnergyPasses)
         self.passes = passes
+        self.scaled = ScaledParameters(passes, self.recorder) if is_scaled else None
 
     @cached_property
     def launches(self) -> list[RecordedLaunch]:
