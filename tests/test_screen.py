@@ -175,8 +175,14 @@ def test_command_and_function_give_the_same(places, tmp_path):
 def test_resumed_workers_and_shards_give_the_same_files(places, tmp_path):
     options = {"max_iterations": 6, "moving_radius": 3.0}
     whole = screen(HEXAPEPTIDE, places, output=tmp_path / "whole", **options)
+    values = tmp_path / "values.csv"
+    values.write_text("name,dG (kcal/mol)\npose_2,-5\npose_3,-4\n")
     for number in (1, 2):
-        screen(HEXAPEPTIDE, places, output=tmp_path / "parts", shard=f"{number}/2", **options)
+        part = screen(HEXAPEPTIDE, places, output=tmp_path / "parts", shard=f"{number}/2", reference=values, **options)
+    assert part.names == ["pose_3", "pose_10"]
+    assert part.measured[0] == -4
+    assert part.to_json()["molecules"][1]["title"] == "pose_10"
+    assert len(part.complex(0)) == len(whole.complex(0))
     assert not (tmp_path / "parts" / "screen.csv").exists()
     parts = screen(HEXAPEPTIDE, places, output=tmp_path / "parts", resume=True, **options)
     assert parts.to_json()["molecules"] == whole.to_json()["molecules"]
