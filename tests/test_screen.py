@@ -78,6 +78,26 @@ def test_score_is_the_binding_energy_of_the_refined_complex(receptor, peptides):
     assert first.binding != second.binding
 
 
+def test_rows_that_stay_on_a_device_reach_the_same_minima(receptor, peptides):
+    """The way of GPUs, and that of CPUs, which leave out what frozen atoms give each other."""
+    clashing = peptides[0].moved(peptides[0].positions - np.array([0.0, 0.0, 1.2]))
+    given = [clashing, *peptides[:2], replace(peptides[0], lj_epsilon=None)]
+    found = []
+    for is_resident in (False, True):
+        screener = Screener(receptor, moving_radius=4.0, tolerance=0.05)
+        screener._is_resident = is_resident
+        found.append(screener.screen(given))
+    for one, other in zip(found[0][:3], found[1][:3], strict=True):
+        assert one.converged
+        assert other.converged
+        assert other.binding == pytest.approx(one.binding, abs=0.3)
+        still = (one.atoms.positions[: len(receptor)] == receptor.positions).all(axis=1)
+        assert 0 < still.sum() < len(receptor)
+        assert np.allclose(other.atoms.positions[: len(receptor)][still], receptor.positions[still], atol=1e-6)
+    assert isinstance(found[0][3], InputError)
+    assert isinstance(found[1][3], InputError)
+
+
 def test_a_complex_depends_on_itself_alone(receptor, peptides):
     screener = Screener(receptor, **FEW)
     together = screener.screen(peptides)
