@@ -199,8 +199,8 @@ class Screener:
         """Put a ligand into the receptor; or why it cannot be."""
         try:
             atoms = self.receptor + ligand
-            apart = _least_distance(atoms, len(ligand))
-            if apart > _FAR:
+            if not _near(self.receptor.positions, ligand.positions, _FAR).any():
+                apart = _least_distance(self.receptor.positions, ligand.positions)
                 raise InputError(
                     f"it is {apart:.0f} A from the receptor; give poses in the receptor's frame, by docking them first"
                 )
@@ -459,7 +459,6 @@ def _near(receptor: Floats, ligand: Floats, radius: float) -> Mask:
     return near
 
 
-def _least_distance(atoms: Atoms, n_ligand: int) -> float:
-    split = len(atoms) - n_ligand
-    apart = atoms.positions[:split, None] - atoms.positions[split:]
+def _least_distance(receptor: Floats, ligand: Floats) -> float:
+    apart = receptor[:, None] - ligand
     return float(np.sqrt(np.einsum("ijk,ijk->ij", apart, apart).min()))
