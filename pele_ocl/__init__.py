@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from .common.installation import installed_version as _installed_version
 from .common.modules import find_public_names_by as _find_public_names_by
+from .common.modules import sign_functions_by as _sign_functions_by
 
 if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .atoms import Atoms as Atoms
@@ -41,18 +42,34 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .common.errors import ParameterError as ParameterError
     from .common.errors import PeleError as PeleError
     from .dynamics import Simulation as Simulation
+    from .dynamics.bias_words import ColvarFiles as ColvarFiles
+    from .dynamics.mbar import FreeEnergyResult as FreeEnergyResult
+    from .dynamics.mbar import MBAR as MBAR
+    from .dynamics.mbar import free_energy as free_energy
     from .dynamics.result import SimulateResult as SimulateResult
     from .dynamics.run import simulate as simulate
     from .dynamics.spec import SimulateSpec as SimulateSpec
+    from .dynamics.tempering import SimulatedTempering as SimulatedTempering
+    from .dynamics.tempering import StateSamples as StateSamples
+    from .dynamics.tempering import rest2 as rest2
+    from .dynamics.umbrella import UmbrellaResult as UmbrellaResult
+    from .dynamics.umbrella import umbrella as umbrella
     from .energy import Energy as Energy
     from .energy import EnergyBatch as EnergyBatch
     from .energy import EnergyResult as EnergyResult
     from .energy import energy as energy
+    from .energy.over import energy_over as energy_over
     from .energy.spec import EnergySpec as EnergySpec
     from .energy.terms import CenterRestraint as CenterRestraint
     from .energy.terms import DistanceRestraint as DistanceRestraint
+    from .energy.terms import DistanceVariable as DistanceVariable
+    from .energy.terms import GridBias as GridBias
+    from .energy.terms import GyrationVariable as GyrationVariable
+    from .energy.terms import Metadynamics as Metadynamics
     from .energy.terms import PositionalRestraint as PositionalRestraint
+    from .energy.terms import RMSDVariable as RMSDVariable
     from .energy.terms import TorsionRestraint as TorsionRestraint
+    from .energy.terms import TorsionVariable as TorsionVariable
     from .ensemble import Ensemble as Ensemble
     from .explore import Explorer as Explorer
     from .explore import ExploreResult as ExploreResult
@@ -143,7 +160,6 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .solvent import solvent as solvent
     from .solvent.spec import SolventSpec as SolventSpec
     from .trajectories import batches_over as batches_over
-    from .trajectories import energy_over as energy_over
     from .trajectories import read_conformations as read_conformations
     from .trajectories import trajectory as trajectory
     from .view import View as View
@@ -160,10 +176,18 @@ _HOMES = {
     "rescore": ("RescoreResult",),
     "checking": ("CheckResult", "check_kernel"),
     "dynamics": ("Simulation",),
+    "dynamics.bias_words": ("ColvarFiles",),
+    "dynamics.mbar": ("FreeEnergyResult", "MBAR", "free_energy"),
+    "dynamics.tempering": ("SimulatedTempering", "StateSamples", "rest2"),
+    "dynamics.umbrella": ("UmbrellaResult", "umbrella"),
     "dynamics.result": ("SimulateResult",),
     "dynamics.run": ("simulate",),
     "energy": ("Energy", "EnergyBatch", "EnergyResult"),
-    "energy.terms": ("CenterRestraint", "DistanceRestraint", "PositionalRestraint", "TorsionRestraint"),
+    "energy.over": ("energy_over",),
+    "energy.terms": (
+        "CenterRestraint", "DistanceRestraint", "DistanceVariable", "GridBias", "GyrationVariable", "Metadynamics",
+        "PositionalRestraint", "RMSDVariable", "TorsionRestraint", "TorsionVariable",
+    ),
     "energy.spec": ("EnergySpec",),
     "nonbond.spec": ("NonbondSpec",),
     "solvent.spec": ("SolventSpec",),
@@ -201,7 +225,7 @@ _HOMES = {
     "screen.spec": ("ScreenSpec",),
     "solvent": ("Solvent", "SolventBatch", "SolventResult"),
     "painting": ("draw_surface", "write_page"),
-    "trajectories": ("batches_over", "energy_over", "read_conformations", "trajectory"),
+    "trajectories": ("batches_over", "read_conformations", "trajectory"),
     "view": ("View",),
 }  # fmt: skip
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
@@ -255,4 +279,11 @@ def __dir__() -> list[str]:
     return sorted([*__all__, "__version__", "units"])
 
 
+def _signature(function: Any, groups: tuple[str, ...]) -> Any:
+    from .jobs.words import signature_of
+
+    return signature_of(function, groups)
+
+
 _find_public_names_by(__getattr__)
+_sign_functions_by(_signature)

@@ -34,6 +34,10 @@ class Grid(ReadOnlyArrays):
     shape : (nx, ny, nz) points along x, y, z
 
     Raises InputError for what is no grid.
+
+    >>> grid = pele_ocl.Grid(origin=(0, 0, 0), spacing=0.5, shape=(3, 4, 5))
+    >>> len(grid), grid.last.tolist()
+    (60, [1.0, 1.5, 2.0])
     """
 
     origin: Floats
@@ -69,6 +73,10 @@ class Grid(ReadOnlyArrays):
 
         If an atom would stand on a point, the points lie half or a quarter step beside. Ions that a grid has placed do
         so.
+
+        >>> atoms = pele_ocl.Atoms(positions=[[0, 0, 0]], charges=[1.0])
+        >>> pele_ocl.Grid.around(atoms, padding=2, spacing=1.0).shape
+        (6, 6, 6)
         """
         require_atoms(atoms)
         atoms.require((), "a grid around atoms")
@@ -93,12 +101,21 @@ class Grid(ReadOnlyArrays):
         return last
 
     def axes(self) -> tuple[Floats, Floats, Floats]:
-        """Coordinates of the points along x, (nx,), y, (ny,), and z, (nz,), A."""
+        """Coordinates of the points along x, (nx,), y, (ny,), and z, (nz,), A.
+
+        >>> x, y, z = pele_ocl.Grid(origin=(0, 0, 0), spacing=0.5, shape=(3, 1, 1)).axes()
+        >>> x.tolist()
+        [0.0, 0.5, 1.0]
+        """
         x, y, z = (o + h * np.arange(n) for o, h, n in zip(self.origin, self.spacing, self.shape, strict=True))
         return x, y, z
 
     def position(self, index: ArrayLike) -> Floats:
-        """Positions (..., 3) A of grid indices (..., 3) in the order i, j, k along x, y, z."""
+        """Positions (..., 3) A of grid indices (..., 3) in the order i, j, k along x, y, z.
+
+        >>> pele_ocl.Grid(origin=(0, 0, 1), spacing=0.5, shape=(3, 3, 3)).position((2, 0, 1)).tolist()
+        [1.0, 0.0, 1.5]
+        """
         with np.errstate(over="ignore"):  # of numbers beyond all grids
             position: Floats = self.origin + _triples("the indices", index) * self.spacing
         return position
@@ -140,6 +157,10 @@ class Map(Suggests):
     temperature : K, the T of the unit kT/e; None where it is not known or does not matter
 
     `numpy.asarray(map)` is `map.values`, not copied. Raises InputError where values and grid do not fit.
+
+    >>> grid = pele_ocl.Grid(origin=(0, 0, 0), spacing=1.0, shape=(2, 2, 2))
+    >>> pele_ocl.Map(grid, np.arange(8.0).reshape(2, 2, 2), "kT/e", temperature=300.0)
+    Map(2 x 2 x 2 points, 0 to 7 kT/e at 300 K, float64)
     """
 
     grid: Grid
@@ -207,6 +228,11 @@ class Map(Suggests):
         temperature : K, where kT/e is meant; by default the map's own
 
         Raises InputError where one of the two units is none of a potential, or kT/e lacks its temperature.
+
+        >>> grid = pele_ocl.Grid(origin=(0, 0, 0), spacing=1.0, shape=(1, 1, 1))
+        >>> volts = pele_ocl.Map(grid, np.ones((1, 1, 1)), "V")
+        >>> round(float(volts.in_unit("kcal/mol/e").values[0, 0, 0]), 2)
+        23.06
         """
         arguments.text("unit", unit)
         if temperature is not None:

@@ -90,6 +90,9 @@ class PBIon:
     radius : A, >= 0; the largest of all species holds for all
 
     Raises InputError for other values.
+
+    >>> pele_ocl.PBIon(charge=2, concentration=0.05, radius=1.5).charge
+    2
     """
 
     charge: float
@@ -128,6 +131,10 @@ class PBModel:
         sphere with the molecule's moments; "zero"
 
     Raises InputError for other values and for a salt that is not neutral.
+
+    >>> model = pele_ocl.PBModel(solute_dielectric=4, ions=[pele_ocl.PBIon(1, 0.15), pele_ocl.PBIon(-1, 0.15)])
+    >>> model.surface, model.equation
+    ('edges', 'linear')
     """
 
     solute_dielectric: float = 2.0
@@ -174,6 +181,9 @@ class PBModel:
         program : "apbs": the surface, charges and border of the input files that PyMOL and pdb2pqr write for it, as
             pictures of surfaces have them, too
         changes : fields of PBModel, which win
+
+        >>> pele_ocl.PBModel.like("apbs").surface
+        'smol'
         """
         arguments.choice("program", program, ("apbs",))
         unknown = set(changes) - {of.name for of in fields(cls)}

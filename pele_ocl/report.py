@@ -85,7 +85,11 @@ class Report:
         return next((len(values) for values in self._arrays.values()), 0)
 
     def to_json(self) -> dict[str, Any]:
-        """Return facts, units and columns as JSON has them; NaN and what is not known become None."""
+        """Return facts, units and columns as JSON has them; NaN and what is not known become None.
+
+        >>> Report("Terms", {"energy": Column([1.5, float("nan")], "kcal/mol")}).to_json()
+        {'units': {'energy': 'kcal/mol'}, 'columns': {'energy': [1.5, None]}}
+        """
         return {**self.facts, "units": self._units, "columns": {name: _plain(self[name]) for name in self.keys()}}
 
     def save(self, path: str | PathLike[str], inputs: Sequence[str | PathLike[str]] = ()) -> None:

@@ -35,6 +35,10 @@ class Terms(ReadOnlyArrays):
 
     `terms[index]` takes an index of the leading axes, as NumPy does, and gives their Terms. `numpy.asarray(terms)` is
     `terms.values`, which is read-only and not copied. Raises InputError where names and values do not fit.
+
+    >>> terms = pele_ocl.energy("data/structures/trialanine.pdb").terms
+    >>> terms.names[:3], round(float(terms.bond), 2)
+    (('bond', 'angle', 'torsion'), 1.27)
     """
 
     names: tuple[str, ...]
@@ -197,6 +201,11 @@ class _Computed:
         """Sum the terms by residue, with the residues' names.
 
         Raises InputError where the atoms have no labels or energies by atom were not asked for.
+
+        >>> result = pele_ocl.energy(pele_ocl.read("data/structures/trialanine.pdb"), per_atom=True)
+        >>> shares = result.per_residue()
+        >>> len(shares.residues), round(float(shares.total.sum() - result.total), 3)
+        (3, 0.0)
         """
         if self.atoms.labels is None:
             raise InputError("energies per residue need atoms with labels; these have none")

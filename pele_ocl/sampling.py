@@ -24,6 +24,11 @@ def sample(map_: Map, positions: ArrayLike, outside: Literal["raise", "nan"] = "
         give "nan"
 
     Returns (n,), in the map's unit.
+
+    >>> grid = pele_ocl.Grid(origin=(0, 0, 0), spacing=1.0, shape=(2, 2, 2))
+    >>> slope = pele_ocl.Map(grid, np.indices((2, 2, 2))[2].astype(float))  # it grows along x
+    >>> pele_ocl.sample(slope, [[0.25, 0.5, 0.5]]).tolist()
+    [0.25]
     """
     require_map(map_)
     where = arguments.positions_of(positions)

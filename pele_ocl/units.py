@@ -64,6 +64,9 @@ def debye_kappa(ionic_strength: float, dielectric: float, temperature: float) ->
     temperature : K, 0.001 to 1e6
 
     Raises InputError for other values.
+
+    >>> round(pele_ocl.units.debye_kappa(0.15, 78.54, 298.15), 4)  # 1/A
+    0.1273
     """
     molar("ionic_strength", ionic_strength)
     for name, value in (("dielectric", dielectric), ("temperature", temperature)):

@@ -55,7 +55,8 @@ from pele_ocl.explore.rotations import side_chains_of
 from pele_ocl.gb_models.surface import unit_points
 from pele_ocl.ions import Placement
 from pele_ocl.ions.placement import WorkSplit
-from pele_ocl.minimize import METHODS, Minimizer, iteration, preconditioner, scheduler, shared
+from pele_ocl.minimize import METHODS, Minimizer, driver, preconditioner, seats
+from pele_ocl.minimize import method as methods_of
 from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
 from pele_ocl.nonbond import nonbond
 from pele_ocl.nonbond.index import prefix_sum
@@ -90,14 +91,14 @@ RESTRAINTS = [
 # Minimisations whose host looks soon at what is done, as the cases end after one or two iterations; and little memory,
 # because the simulator's time of a launch grows with the size of its buffers.
 MINIMIZING = {
-    (scheduler, "LEAST_LOOK"): 2, (shared, "LOOK"): 2, (shared.SharedScheduler, "ahead"): 1,
-    (shared, "MOST_BYTES"): 1 << 19, (shared, "CAPACITY"): 8,
+    (driver, "LEAST_LOOK"): 2, (driver, "LOOK"): 2, (driver, "AHEAD"): 1, (driver, "MOST_BYTES"): 1 << 19,
+    (seats, "CAPACITY"): 8,
 }  # fmt: skip
 # Small groups of kernels that are not what a case is about: the simulator's time is that of its work-items.
-ITERATING = iteration.Shape(16, 16, 16, 4, 2)
+ITERATING = methods_of.Shape(16, 16, 16, 4, 2)
 SMALL_GROUPS = {
     (kernels, "ITEMS_GPU"): 16, (blocking, "GPU_GROUPS"): ((2, 4, 2),),
-    (iteration.Shape, "of"): staticmethod(lambda *_: ITERATING), (launching, "GROUP"): (16, 2, 1),
+    (methods_of.Shape, "of"): staticmethod(lambda *_: ITERATING), (launching, "GROUP"): (16, 2, 1),
 }  # fmt: skip
 SMALL_SQUARES = {(SquaresLayout, "of"): staticmethod(lambda *_: SquaresLayout(1, 8, 8, shares=2))}
 BLOCKS = {"BLOCK": 8, "HALF": 4, "SIDE": 24}  # of the preconditioner, smaller than they are
@@ -390,13 +391,13 @@ def minimize_cases(device: Device) -> None:
     bonds = np.column_stack([np.arange(0, 20, 2), np.arange(1, 21, 2)])
     held = replace(atoms, bonds=bonds, labels=labels_of_elements(["C", "H"] * 10))
     sprung = replace(of_every_kind(20), lj_epsilon=np.zeros(20), charges=np.zeros(20))
-    of_gpu, of_cpu = ITERATING, iteration.Shape(1, 1024, 1024, 16, 1)
+    of_gpu, of_cpu = ITERATING, methods_of.Shape(1, 1024, 1024, 16, 1)
     for shape, methods in ((of_gpu, METHODS), (of_cpu, ("lbfgs",))):
         with (
-            patch.object(iteration.Shape, "of", lambda *_: shape),  # noqa: B023
+            patch.object(methods_of.Shape, "of", lambda *_: shape),  # noqa: B023
             patch.object(plans, "CHUNK_ATOMS", 40),
             patch.multiple(preconditioner, **BLOCKS),
-            patch.object(iteration, "BLOCK", 8),
+            patch.object(methods_of, "BLOCK", 8),
             patch.object(preconditioner, "_fits", lambda queue: shape.items > 1),  # noqa: B023
         ):
             options = dict(max_iterations=2, device=device)
@@ -424,7 +425,7 @@ def ensemble_cases(device: Device) -> None:
     ensemble.minimize(max_iterations=2)
     ensemble.frozen[1] = [0, 1]
     ensemble.minimize(max_iterations=1, rounds=2)
-    with patch.multiple(preconditioner, **BLOCKS), patch.object(iteration, "BLOCK", 8):
+    with patch.multiple(preconditioner, **BLOCKS), patch.object(methods_of, "BLOCK", 8):
         ensemble.minimize(max_iterations=1, method="newton")
     page = (Path(__file__).parent.parent / "docs" / "extend" / "driver.md").read_text()
     section = page[page.index("`metropolis.cl`") :]

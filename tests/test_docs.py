@@ -122,6 +122,7 @@ RUNNING = {
     "docs/libraries.md": _protein("hexapeptide"),
     "docs/maps.md": _map,
     "docs/pictures.md": _protein("hexapeptide"),
+    "docs/sampling.md": _protein("hexapeptide"),
     "docs/selection.md": _protein("ubiquitin"),
     "docs/simulating.md": _protein("hexapeptide"),
     "docs/start.md": _protein("ubiquitin"),

@@ -365,3 +365,51 @@ def test_restraints_of_rows_count_at_radii_that_are_kept_too(device):
     ensemble.references("restraint")[0] = away
     for keeps in (False, True):
         assert ensemble.evaluate(keep_radii=keeps).energies - before == pytest.approx([4.5], abs=1e-3)
+
+
+@pytest.mark.parametrize("options", [{}, {"variant": "squares"}, {"model": SolventModel(gb="none")}])
+def test_rows_scale_their_parameters(device, options):
+    """Scaled rows are what molecules with scaled parameters are; others have the bits of an ensemble without scales."""
+    atoms, rng = PEPTIDE[:41], np.random.default_rng(3)
+    charges, wells, torsions = (rng.uniform(0.2, 1.3, len(atoms)) for _ in range(3))
+    ensemble = Ensemble([atoms, MOLECULES[0]], [2, 1], scales=True, device=device, **options)
+    ensemble.scales["charges"][1] = charges
+    ensemble.scales["lennard_jones"][1] = wells
+    ensemble.scales["torsions"][1] = torsions
+    bonded = atoms.bonded
+    quarter, table = bonded.one_four, bonded.torsions
+    (i, j), by = quarter.atoms.T, quarter.parameters.copy()
+    by[:, 0] *= charges[i] * charges[j]
+    by[:, 2] *= np.sqrt(wells[i] * wells[j])
+    heights = table.parameters.copy()
+    heights[:, 0] *= np.sqrt(torsions[table.atoms[:, 0]] * torsions[table.atoms[:, 3]])
+    scaled = replace(
+        atoms, charges=atoms.charges * charges, lj_epsilon=atoms.lj_epsilon * wells,
+        bonded=replace(
+            bonded, one_four=replace(quarter, parameters=by), torsions=Torsions(table.atoms, heights)
+        ),
+    )  # fmt: skip
+    expected = Energy(scaled, device=device, born="pairs", **options).evaluate()
+    ensemble.evaluate()
+    np.testing.assert_allclose(ensemble.terms(1).values[0], expected.terms.values, rtol=2e-5)
+    scale = np.abs(expected.gradient).max()
+    np.testing.assert_allclose(ensemble.gradients[1], expected.gradient, atol=2e-5 * scale)
+    plain = Ensemble([atoms, MOLECULES[0]], device=device, **options).evaluate()
+    assert bits(ensemble, 0) == bits(plain, 0)
+    ensemble.copy(1, 0)
+    np.testing.assert_array_equal(ensemble.scales["charges"][0], charges)
+    again = pickle.loads(pickle.dumps(ensemble)).evaluate()
+    assert bits(again, 0) == bits(ensemble, 1)
+    ensemble.scales["charges"][:] = ensemble.scales["lennard_jones"][:] = ensemble.scales["torsions"][:] = 1.0
+    assert bits(ensemble.evaluate(), 1) == bits(plain, 0)
+
+
+def test_scales_that_cannot_be(device):
+    with pytest.raises(InputError, match="rows have no scales; make the ensemble with `scales=True`"):
+        _ = Ensemble(PEPTIDE[:30], device=device).scales
+    ensemble = Ensemble(PEPTIDE[:30], scales=True, device=device)
+    for wrong in (-0.5, [1.0, 2.0], np.nan):
+        with pytest.raises(InputError, match=r"scales of row 0 have shape|a finite number is needed"):
+            ensemble.scales["charges"][0] = wrong
+    with pytest.raises(InputError, match="rows have no array 'b of a'; there are: none"):
+        ensemble.values("a", "b")

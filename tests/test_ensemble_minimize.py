@@ -20,7 +20,9 @@ from pele_ocl import (
     TorsionRestraint,
 )
 from pele_ocl.ensemble import minimizing
-from pele_ocl.minimize import shared
+from pele_ocl.minimize import driver
+from pele_ocl.minimize.job import Recipe
+from pele_ocl.minimize.seats import Seats
 from pele_ocl.opencl import Queue
 from pele_ocl.opencl.launch import BoundLaunch
 
@@ -100,13 +102,13 @@ def test_a_row_has_the_same_bits_in_any_order_and_company(device, options):
 def test_rows_share_launches_and_molecules_are_prepared_once(device, monkeypatch):
     """Whatever is frozen in rows, and however often they are minimised; other options prepare them anew."""
     prepared: list[int] = []
-    own = shared.Member.__init__
+    own = Recipe.__init__
 
-    def counted(self, minimizer):
-        prepared.append(len(minimizer.atoms))
-        own(self, minimizer)
+    def counted(self, system, *args, **named):
+        prepared.append(len(system.energy.atoms))
+        own(self, system, *args, **named)
 
-    monkeypatch.setattr(shared.Member, "__init__", counted)
+    monkeypatch.setattr(Recipe, "__init__", counted)
     launched: list[tuple[str, int]] = []
     launch = Queue.launch_bound
 
@@ -224,11 +226,11 @@ def test_wrong_options_are_named(device):
 def test_more_rows_than_have_room_at_a_time(device, monkeypatch):
     """They take each other's places, with the same bits; also where molecules make room, and are prepared anew."""
     expected = minimized([0, 1, 2, 3, 1, 1], device, tolerance=1.0)
-    monkeypatch.setattr(shared, "MOST_ATOMS", 100)
+    monkeypatch.setattr(driver, "MOST_ATOMS", 100)
     assert minimized([0, 1, 2, 3, 1, 1], device, tolerance=1.0) == expected
     monkeypatch.setattr(minimizing, "most_bytes", lambda device: 1)
     assert minimized([0, 1, 2, 3, 1, 1], device, tolerance=1.0) == expected
-    monkeypatch.setattr(minimizing, "MOST_MEMBERS", 1)
+    monkeypatch.setattr(minimizing, "MOST_RECIPES", 1)
     assert minimized([0, 1, 2, 3, 1, 1], device, tolerance=1.0) == expected
 
 
@@ -268,8 +270,8 @@ def test_the_tolerance_is_of_the_atoms_that_move(device):
 def test_no_row_waits_for_others_after_other_options(device, monkeypatch):
     """The molecule of a call before leaves its bytes to all rows of the next one."""
     seated: list[int] = []
-    enter = shared.SharedSeats.enter
-    monkeypatch.setattr(shared.SharedSeats, "enter", lambda self, own: seated.append(len(own)) or enter(self, own))
+    take = Seats.take
+    monkeypatch.setattr(Seats, "take", lambda self, own: seated.append(len(own)) or take(self, own))
     ensemble = Ensemble([MOLECULES[1], PEPTIDE[:20]], [5, 3], device=device)
     for options in ({"max_iterations": 2}, {"max_iterations": 3}, {"tolerance": 0.5, "max_iterations": 1}):
         seated.clear()
@@ -281,16 +283,55 @@ def test_no_row_waits_for_others_after_other_options(device, monkeypatch):
 @pytest.mark.parametrize("most", [0, 1, 3, 8, 13])
 def test_iterations_that_are_started_are_those_that_are_counted(device, monkeypatch, most):
     started: list[int] = []
-    iterate = shared.Seats.iterate
+    iterate = Seats.iterate
 
     def counted(self, count):
-        started.append(count if self.structures else 0)
+        started.append(count if self.jobs else 0)
         iterate(self, count)
 
-    monkeypatch.setattr(shared.Seats, "iterate", counted)
+    monkeypatch.setattr(Seats, "iterate", counted)
     ensemble = Ensemble(MOLECULES[1], 3, device=device)
     batch = ensemble.minimize(max_iterations=most, tolerance=0.0)
     assert sum(started) == batch.evaluations[0] >= most + 1
     started.clear()
     result = Minimizer(MOLECULES[1], max_iterations=most, tolerance=0.0, device=device).minimize()
     assert sum(started) == result.evaluations
+
+
+def test_rows_are_minimised_where_they_are(device):
+    """No second plan is made, and little is kept on the device beside the rows."""
+    ensemble = Ensemble(PEPTIDE, 40, device=device)
+    kept = device.held_bytes
+    ensemble.minimize(max_iterations=2)
+    assert device.held_bytes - kept < minimizing.MOST_KEPT
+    found = ensemble.energies
+    np.testing.assert_array_equal(found, ensemble.evaluate().energies)
+    assert ensemble.minimize([3], tolerance=0.5)[0].stopped_by == "gradient"
+
+
+def test_rows_without_gradients(device):
+    """They get to the minima that rows with gradients get to."""
+    plain, other = (Ensemble(MOLECULES[1], 2, gradient=of, device=device) for of in (True, False))
+    for ensemble in (plain, other):
+        ensemble.positions[0] = shaken(0.1, 3, MOLECULES[1])
+    batches = [ensemble.minimize(tolerance=1.0) for ensemble in (plain, other)]
+    np.testing.assert_array_equal(batches[0][0].positions, batches[1][0].positions)
+    np.testing.assert_allclose(other.energies, plain.energies, rtol=1e-6)
+
+
+def test_rows_are_where_they_were_after_an_interrupt(device, monkeypatch):
+    ensemble = Ensemble(MOLECULES[1], 3, device=device)
+    ensemble.positions[:] = places = [shaken(0.1, k, MOLECULES[1]) for k in range(3)]
+    ensemble.evaluate()
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(driver.Driver, "_look", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            ensemble.minimize()
+    np.testing.assert_allclose(ensemble.positions[:], places, atol=1e-12)
+    with pytest.raises(InputError, match="was not evaluated"):
+        ensemble.energies  # noqa: B018
+    assert not ensemble.minimize(tolerance=1.0).errors

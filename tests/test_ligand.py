@@ -12,6 +12,7 @@ pytest.importorskip("rdkit")
 
 from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
 
+import pele_ocl
 from pele_ocl import (
     Energy,
     EnergySpec,
@@ -451,13 +452,71 @@ def test_two_residues_of_one_molecule_and_another_that_is_added(parametrized, tm
 @needs_programs
 def test_a_residue_that_is_another_molecule_says_why(parametrized, tmp_path):
     path = tmp_path / "complex.pdb"
-    whole = complex_with(parametrized, path)
+    complex_with(parametrized, path)
     with pytest.raises(ParameterError, match=r"LIG1:.*it is not the molecule of the ligand that was given: it has .*C"):
         read(path, ligands=[Ligand.from_smiles(ETHANOL).parametrize()])
-    heavy = whole.selected("not resname LIG") | (whole.labels.elements != "H")
-    write_conformations(path, whole[heavy])
-    with pytest.raises(ParameterError, match="hydrogens are missing: it has 9 of the 18 atoms"):
-        read(path, ligands=[parametrized])
+
+
+CHIRAL = "C[C@H]([NH3+])C(=O)Nc1ccc(O)cc1CCl"
+
+
+@needs_programs
+@pytest.mark.parametrize("kept", ["none", "polar", "all but one"])
+def test_hydrogens_that_a_residue_lacks_are_placed(kept, tmp_path):
+    """By the geometry of the molecule, also where the residue has another conformation and another order."""
+    from rdkit.Chem import rdMolTransforms
+
+    ligand, path = Ligand.from_smiles(CHIRAL), tmp_path / "complex.pdb"
+    bent = ligand.moved(ligand.positions)
+    rdMolTransforms.SetDihedralDeg(bent.molecule.GetConformer(), 3, 5, 6, 7, 70.0)
+    atoms = ligand.parametrize()
+    there = bent.positions + 30
+    whole = read(HEXAPEPTIDE) + atoms.moved(there)
+    n, own = len(whole) - len(atoms), np.arange(len(atoms))
+    is_hydrogen = np.array(ligand.elements) == "H"
+    is_polar = np.array([
+        is_hydrogen[k] and ligand.elements[int(ligand.bonds[(ligand.bonds == k).any(axis=1)][0].min())] in "NO"
+        for k in own
+    ])  # fmt: skip
+    left_out = {"none": is_hydrogen, "polar": is_hydrogen & ~is_polar, "all but one": own == own[-1]}[kept]
+    order = [*range(n), *(n + k for k in own[::-1] if not left_out[k])]
+    write_conformations(path, whole[order])
+    found = read(path, ligands=[ligand])
+    assert len(found) == len(whole)
+    assert found.labels.residue_index.tolist() == sorted(found.labels.residue_index.tolist())
+    note = next(note for note in found.notes if "hydrogens were added" in note)
+    assert f"{left_out.sum()} hydrogens were added" in note
+    assert found.charges[n:].sum() == pytest.approx(1, abs=1e-3)
+    names = found.labels.names[n:].tolist()
+    assert len(set(names)) == len(names)
+    strain = Energy(found[n:]).evaluate(found.positions[n:]).energy
+    expected = Energy(atoms).evaluate(there).energy
+    assert strain["bond"] == pytest.approx(expected["bond"], abs=2)
+    assert strain["angle"] == pytest.approx(expected["angle"], abs=4)
+    with pytest.raises(InputError, match="its ligands lack hydrogens, which are added to one model at a time"):
+        pele_ocl.energy(path, ligands=[ligand], models="all")
+
+
+@needs_programs
+@pytest.mark.parametrize("with_hydrogens", [True, False])
+def test_a_smiles_is_the_template_of_a_residue(with_hydrogens, tmp_path):
+    ligand, path = Ligand.from_smiles(CHIRAL), tmp_path / "complex.pdb"
+    whole = read(HEXAPEPTIDE) + ligand.moved(ligand.positions + 30).parametrize()
+    keep = (whole.labels.elements != "H") | (whole.labels.residue_names != "LIG")
+    write_conformations(path, whole if with_hydrogens else whole[keep])
+    found = read(path, ligand_template=CHIRAL)
+    assert len(found) == len(whole)
+    assert found.charges.sum() == pytest.approx(whole.charges.sum(), abs=1e-3)
+    record = json.loads(run("energy", path, "--ligand-template", CHIRAL, "--json").stdout)
+    assert record["energy"]["total"] == pytest.approx(Energy(found).evaluate(found.positions).total, rel=1e-9)
+    neutral = read(path, ligand_template="C[C@H](N)C(=O)Nc1ccc(O)cc1CCl", ligand_ph=7.4)
+    assert neutral.charges.sum() == pytest.approx(found.charges.sum(), abs=1e-3)
+    with pytest.raises(ParameterError, match="it is not the molecule of the template CCO: it has"):
+        read(path, ligand_template="CCO")
+    with pytest.raises(ParameterError, match="has no residue that is the molecule of the template CCO"):
+        read(HEXAPEPTIDE, ligand_template="CCO")
+    with pytest.raises(InputError, match="is neither a SMILES nor a code"):
+        read(path, ligand_template="@")
 
 
 @needs_programs
@@ -552,23 +611,73 @@ def test_bad_records_leave_the_others(kind, tmp_path):
     assert Ligand.read(path, 3).smiles == ethanol.smiles
 
 
+def mol2_of(smiles: str, types: dict[str, str], order: str = "") -> str:
+    """A mol2 file without a formal charge.
+
+    types : of elements, their symbols by default; order : of all bonds, by default each its own
+    """
+    from rdkit import Chem
+
+    found = Ligand.from_smiles(smiles).molecule
+    Chem.Kekulize(found, clearAromaticFlags=True)
+    n = found.GetNumAtoms()
+    share = [Chem.GetFormalCharge(found) - 0.1, *[0.1 / (n - 1)] * (n - 1)]  # whose sum is the charge
+    rows = [
+        f"{k} {atom.GetSymbol()}{k} {' '.join(f'{x:.4f}' for x in place)} "
+        f"{types.get(atom.GetSymbol(), atom.GetSymbol())} 1 LIG {q:.4f}"
+        for k, (atom, place, q) in enumerate(
+            zip(found.GetAtoms(), found.GetConformer().GetPositions(), share, strict=True), 1
+        )
+    ]
+    bonds = [
+        f"{k} {bond.GetBeginAtomIdx() + 1} {bond.GetEndAtomIdx() + 1} {order or int(bond.GetBondTypeAsDouble())}"
+        for k, bond in enumerate(found.GetBonds(), 1)
+    ]
+    head = ["@<TRIPOS>MOLECULE", "made", f"{len(rows)} {len(bonds)} 1", "SMALL", "USER_CHARGES"]
+    return "\n".join([*head, "@<TRIPOS>ATOM", *rows, "@<TRIPOS>BOND", *bonds, ""])
+
+
+GAFF_TYPES = {"C": "c3", "N": "n3", "O": "o", "H": "h1", "S": "s6", "P": "p5", "Cl": "cl"}
+TRIPOS_TYPES = {"C": "C.3", "N": "N.3", "O": "O.2", "S": "S.o2", "P": "P.3"}
+
+
+@pytest.mark.parametrize("smiles", [
+    "CS(=O)(=O)[N-]C", "CN=[N+]=[N-]", "[O-][Cl+3]([O-])([O-])[O-]", "C[N+](=O)[O-]", "COP(=O)([O-])[O-]",
+    "CC(N)=[NH2+]", "C[N+]#[C-]", "C[P+](C)(C)C", "O=C1[N-]S(=O)(=O)c2ccccc12", "Cc1nn[n-]n1", "[S-]C#N",
+])  # fmt: skip
+@pytest.mark.parametrize("types", [GAFF_TYPES, TRIPOS_TYPES], ids=["gaff", "tripos"])
+@pytest.mark.parametrize("order", ["", "1"], ids=["orders", "single"])
+def test_formal_charges_follow_from_the_partial_ones_of_a_mol2_file(smiles, types, order, tmp_path):
+    """With GAFF's types or Tripos', and bonds that are all single, as antechamber writes some groups."""
+    from rdkit import Chem
+
+    path = tmp_path / "x.mol2"
+    path.write_text(mol2_of(smiles, types, order))
+    ligand, wanted = Ligand.read(path), Ligand.from_smiles(smiles)
+    assert (ligand.charge, ligand.formula) == (wanted.charge, wanted.formula)
+    if not order:  # a mesomeric form may be another where RDKit has to find the orders
+        rings = any(atom.GetIsAromatic() for atom in wanted.molecule.GetAtoms())
+        same = Chem.MolToSmiles(Chem.RemoveHs(ligand.molecule)) == Chem.CanonSmiles(smiles)
+        assert same or rings or smiles in ("COP(=O)([O-])[O-]", "C[N+](=O)[O-]", "CC(N)=[NH2+]", "CN=[N+]=[N-]")
+
+
 def test_charges_that_a_mol2_file_contradicts_are_refused(tmp_path):
     """As antechamber writes nitro groups: both oxygens of the type O.2, with single bonds."""
-    rows = ["C1 0 0 0 C.3", "N1 1.5 0 0 N.pl3", "O1 2.1 1 0 O.2", "O2 2.1 -1 0 O.2", "H1 -.4 1 0 H", "H2 -.4 -.5 .9 H",
-            "H3 -.4 -.5 -.9 H"]  # fmt: skip
-    bonds = [(1, 2), (2, 3), (2, 4), (1, 5), (1, 6), (1, 7)]
     path = tmp_path / "nitro.mol2"
     given = {
-        "atom 3 is of the type O.2 and has no double bond": [0.0] * 7,
-        r"partial charges add up to \+0.00 e, and": [0.0, 0.6, -0.3, -0.3, 0.0, 0.0, 0.0],
+        "atom 3 is of the type O.2 and has no double bond.*give the molecule as an SDF file": None,
+        r"partial charges add up to \+0.50 e, and.*give the molecule as an SDF file": 0.5,
+        r"partial charges add up to \+7.00 e, and.*give the molecule as an SDF file": 7.0,
     }
-    for message, charges in given.items():
-        atoms = [f"{k} {row} 1 LIG {q}" for k, (row, q) in enumerate(zip(rows, charges, strict=True), 1)]
-        pairs = [f"{k} {i} {j} 1" for k, (i, j) in enumerate(bonds, 1)]
-        text = ["@<TRIPOS>MOLECULE", "nitro", "7 6 1", "SMALL", "USER_CHARGES", "@<TRIPOS>ATOM", *atoms,
-                "@<TRIPOS>BOND", *pairs, ""]  # fmt: skip
-        path.write_text("\n".join(text))
-        with pytest.raises(FormatError, match=f"{message}.*give the molecule as an SDF file"):
+    whole = mol2_of("C[N+](=O)[O-]", {**TRIPOS_TYPES, "N": "N.pl3"}, "1")
+    for message, charge in given.items():
+        rows = [
+            " ".join([*line.split()[:-1], str((charge or 0.0) if line.startswith("1 ") else 0.0)])
+            if " LIG " in line else line
+            for line in whole.splitlines()
+        ]  # fmt: skip
+        path.write_text("\n".join(rows))
+        with pytest.raises(FormatError, match=message):
             Ligand.read(path)
 
 

@@ -100,7 +100,7 @@ def test_where_a_minimisation_begins(device):
 def test_starts_that_stay_as_they_are(device, more):
     """Starts stay unchanged if bonds do not count, no step is taken, or restoring was not wanted."""
     plan, start = Minimizer(PEPTIDE, model=VACUUM, device=device, tolerance=5.0, **more), shaken(0.3)
-    np.testing.assert_array_equal(plan._placed(start, plan.free), start)
+    np.testing.assert_array_equal(plan.protocol.starts(start[np.newaxis], [plan.free])[0][0], start)
     assert plan.minimize(start).restored == 0
 
 

@@ -16,7 +16,7 @@ from pele_ocl.common.installation import shipped
 from pele_ocl.energy.bonded import TABLES_OF_TERMS
 from pele_ocl.energy.bonded.tasks import Tasks
 from pele_ocl.minimize.preconditioner import BLOCK, FIRST_STIFFNESS, HALF, REACH, REST, SIDE, block_order
-from pele_ocl.minimize.seats import PlanSeats, Seated
+from pele_ocl.opencl import Queue
 from pele_ocl.opencl.interface import BondedKind, StepState
 from pele_ocl.reference.bonded import angle, distance, torsion
 from pele_ocl.units import KJ_PER_MOL_NM
@@ -65,19 +65,22 @@ def built_blocks(plan: Minimizer, x: NDArray[np.float64], gradient: float | None
 
     gradient : root mean square, None before there is one
     """
-    with plan.energy._lent(1) as pipeline:
-        steps = plan._iteration_of(pipeline.passes)
-        queue = pipeline.passes.queue.anew(False)
-        encoded = np.empty((1, x.size), pipeline.passes.encoding.dtype)
-        pipeline.encode(x[np.newaxis], slice(0, 1), encoded, None)
-        seats = PlanSeats(queue, pipeline, steps)
-        seats.enter([Seated(0, plan.stopping, plan.rounds, pipeline, x, plan.free, encoded[0], np.zeros(3))])
-        if gradient is not None:
-            state = steps.first_state(int(plan.free.sum()))
-            state[StepState.EVALUATIONS], state[StepState.GRADIENT2] = 1, plan.free.sum() * gradient**2
-            queue.write(steps.per_seat["state"][0], state)
-        seats.iterate(1)
-        blocks = queue.download(steps.per_seat["inverses"][0], steps.per_seat["inverses"][1] // queue.dtype.itemsize)
+    prepared, queue = plan._prepared(plan.energy, True), Queue(plan.energy.device, plan.energy.precision)
+    recipe, driver = prepared.recipe, prepared.driver_for(1)
+    (job,), _ = recipe.jobs([0], plan.atoms.positions[np.newaxis])
+    job.start = job.origin = recipe.system.encoded(x[np.newaxis])[0][0]
+    assert driver._bring([job]) == 1
+    seats = driver._seats_for(job)
+    driver._seat(seats, [job])
+    if gradient is not None:
+        state = recipe.method.first_state(int(plan.free.sum()))
+        state[StepState.EVALUATIONS], state[StepState.GRADIENT2] = 1, plan.free.sum() * gradient**2
+        queue.write(driver.scratch.buffer, state, job.place(recipe.piece("state")) // state.itemsize)
+    seats.iterate(1)
+    piece = recipe.piece("inverses")
+    blocks = np.empty(piece.size // queue.dtype.itemsize, queue.dtype)
+    driver.stop()
+    queue.read(blocks, driver.scratch.buffer, job.place(piece) // queue.dtype.itemsize)
     return blocks.reshape(-1, SIDE, SIDE)
 
 
@@ -163,8 +166,7 @@ def test_restraints_count(device):
     held = [PositionalRestraint(50.0, atoms=[3, 4]), PositionalRestraint(7.0, atoms=[4], name="also")]
     flat = PositionalRestraint(1e3, atoms=[5], flat=0.5, name="flat")
     plan = Minimizer(PEPTIDE, terms=[*held, flat], model=VACUUM, device=device)
-    with plan.energy._lent(1) as pipeline:
-        blocks = plan._iteration_of(pipeline.passes)._preconditioner
+    blocks = plan._prepared(plan.energy, True).recipe.method._preconditioner
     assert blocks is not None
     rest = np.empty(len(PEPTIDE))
     rest[blocks.order[blocks.order >= 0]] = blocks.rest[blocks.order >= 0]
@@ -182,8 +184,7 @@ def test_iterations_saved(device):
 
 def test_without_bonded_terms_there_is_none(device):
     bare = Minimizer(PEPTIDE, only_terms=["lennard_jones"], model=VACUUM, max_iterations=3, device=device)
-    with bare.energy._lent(1) as pipeline:
-        assert bare._iteration_of(pipeline.passes)._preconditioner is None
+    assert bare._prepared(bare.energy, True).recipe.method._preconditioner is None
     assert bare.minimize().iterations == 3
 
 
@@ -193,8 +194,8 @@ def test_groups_of_gpus(device, monkeypatch):
     options = dict(model=VACUUM, tolerance=0.05, device=device)
     expected = Minimizer(PEPTIDE, **options).minimize(START)
     exact = built_blocks(Minimizer(PEPTIDE, **options), START)
-    shape = pele_ocl.minimize.iteration.Shape(128, 32, 64, 64, 2)
-    monkeypatch.setattr("pele_ocl.minimize.iteration.Shape.of", lambda *_: shape)
+    shape = pele_ocl.minimize.method.Shape(128, 32, 64, 64, 2)
+    monkeypatch.setattr("pele_ocl.minimize.method.Shape.of", lambda *_: shape)
     monkeypatch.setattr("pele_ocl.minimize.preconditioner._fits", lambda queue: True)
     plan = Minimizer(PEPTIDE, **options)
     blocks = built_blocks(plan, START)

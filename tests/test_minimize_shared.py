@@ -23,8 +23,9 @@ from pele_ocl import (
 )
 from pele_ocl.atoms import Impropers
 from pele_ocl.common.errors import DeviceMemoryError
-from pele_ocl.energy.engine import launching
-from pele_ocl.minimize import iteration, many, shared
+from pele_ocl.energy.engine.store import FreeList
+from pele_ocl.minimize import driver, many, method, seats
+from pele_ocl.minimize.job import Recipe
 from pele_ocl.opencl import Device, packing
 from pele_ocl.opencl.signature import Parameter
 
@@ -36,15 +37,16 @@ MOLECULES[2] = replace(MOLECULES[2], bonded=replace(MOLECULES[2].bonded, imprope
 @pytest.fixture
 def sharing(monkeypatch) -> list[int]:
     """Two or three molecules at a time; the numbers of those that shared launches."""
-    monkeypatch.setattr(shared, "MOST_ATOMS", 150)
+    monkeypatch.setattr(driver, "MOST_ATOMS", 150)
     entered: list[int] = []
-    own = shared.Member.structures
+    own = Recipe.jobs
 
     def counted(self, numbers, *args):
-        entered.extend(numbers)
+        if self.recorder.is_shared:
+            entered.extend(numbers)
         return own(self, numbers, *args)
 
-    monkeypatch.setattr(shared.Member, "structures", counted)
+    monkeypatch.setattr(Recipe, "jobs", counted)
     return entered
 
 
@@ -90,9 +92,9 @@ def test_each_has_the_bits_that_it_has_alone(device, sharing, options):
 
 def test_newton_beside_a_larger_molecule(device, monkeypatch):
     """A launch has as many groups as its largest molecule; smaller ones have fewer chunks."""
-    own = iteration.Shape.of
-    monkeypatch.setattr(iteration.Shape, "of", lambda device, n: replace(own(device, n), chunk=32))
-    monkeypatch.setattr(shared.SharedSeats, "is_at_work", property(lambda self: True))  # until the next one is ready
+    own = method.Shape.of
+    monkeypatch.setattr(method.Shape, "of", lambda device, n: replace(own(device, n), chunk=32))
+    monkeypatch.setattr(seats.Seats, "is_at_work", property(lambda self: True))  # until the next one is ready
     molecules = [MOLECULES[0], MOLECULES[1]]
     options = {"method": "newton", "tolerance": 1.0, "max_iterations": 5, "device": device}
     assert_as_alone(minimize_many(molecules, **options), molecules, **options)
@@ -101,7 +103,7 @@ def test_newton_beside_a_larger_molecule(device, monkeypatch):
 @pytest.mark.parametrize("iterations", [0, 3])
 def test_none_is_lost_where_all_leave_at_once(device, sharing, monkeypatch, iterations):
     """Also where the device is done sooner than the host with a part of its work."""
-    monkeypatch.setattr(shared.SharedSeats, "is_at_work", property(lambda self: False))
+    monkeypatch.setattr(seats.Seats, "is_at_work", property(lambda self: False))
     batch = minimize_many(MOLECULES, max_iterations=iterations, device=device)
     assert [result.iterations for result in batch] == [iterations] * 4
     relaxed = [result.atoms for result in minimize_many(MOLECULES, tolerance=1.0, device=device)]
@@ -126,7 +128,7 @@ def test_options_of_each_and_what_shares_no_launches(device, sharing):
 
 def test_no_room_and_kernels_that_cannot_be_packed(device, sharing, monkeypatch):
     """Such molecules come one after the other."""
-    monkeypatch.setattr(shared, "MOST_BYTES", 1 << 18)
+    monkeypatch.setattr(driver, "MOST_BYTES", 1 << 18)
     batch = minimize_many(MOLECULES[:2], tolerance=1.0, device=device)
     assert sharing == [1]
     assert_as_alone(batch, MOLECULES[:2], tolerance=1.0, device=device)
@@ -138,10 +140,10 @@ def test_no_room_and_kernels_that_cannot_be_packed(device, sharing, monkeypatch)
         return refuse
 
     for owner, name, error in (
-        (shared.SharedSeats, "__init__", DeviceMemoryError("no room for tables")),
-        (shared.SharedScheduler, "suits", DeviceError("no names of arguments")),
-        (shared.SharedScheduler, "suits", KernelBuildError("no kernel of this form")),
-        (many, "SharedScheduler", DeviceMemoryError("no room for the large buffer")),
+        (seats, "Tables", DeviceMemoryError("no room for tables")),
+        (many, "suits", DeviceError("no names of arguments")),
+        (many, "suits", KernelBuildError("no kernel of this form")),
+        (many, "Driver", DeviceMemoryError("no room for the large buffer")),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(owner, name, refusing(error))
@@ -198,7 +200,7 @@ def test_shaken_starts_are_as_alone(device, sharing, more):
 
 
 def test_room():
-    room = launching.Room(100)
+    room = FreeList(100)
     assert [room.take(40), room.take(40), room.take(40)] == [0, 40, None]
     room.give_back(0, 40)
     assert room.take(50) is None

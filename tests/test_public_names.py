@@ -83,7 +83,7 @@ def test_plans_and_results_have_no_other_methods_than_these(of, names):
     }
 
 
-DOORS = ("energy solvent nonbond potmap pb minimize binding refine simulate view ions rescore").split()
+DOORS = "energy solvent nonbond potmap pb minimize binding refine screen simulate view ions rescore".split()
 
 
 @pytest.mark.parametrize("name", DOORS)
@@ -101,7 +101,8 @@ def test_signatures_name_every_keyword(name):
         function(ATOMS, **{"forcefeld": "amber14"}, **NEEDED.get(name, {}))
 
 
-NEEDED = {"binding": {"ligand": "resid 1"}, "refine": {"ligand": "resid 1"}, "simulate": {"output": "o", "steps": 1},
+NEEDED = {"binding": {"ligand": "resid 1"}, "screen": {"ligands": "l.sdf"},
+    "refine": {"ligand": "resid 1"}, "simulate": {"output": "o", "steps": 1},
           "ions": {"add": {"NA": 1}}}  # fmt: skip
 
 

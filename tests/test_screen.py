@@ -17,6 +17,7 @@ from pele_ocl.ligand import antechamber
 from pele_ocl.screen.correlations import correlations
 from pele_ocl.screen.molecules import entries_of
 from pele_ocl.screen.reference import KT, Reference
+from pele_ocl.screen.screener import SCORING
 
 __all__ = ["on_the_chosen_device"]
 
@@ -70,7 +71,7 @@ def test_score_is_the_binding_energy_of_the_refined_complex(receptor, peptides):
     screener = Screener(receptor, **FEW)
     first, second, _ = screener.screen(peptides)
     for one in (first, second):
-        plan = Binding(one.atoms, np.arange(len(receptor), len(one.atoms)))
+        plan = Binding(one.atoms, np.arange(len(receptor), len(one.atoms)), model=SCORING)
         assert one.binding == pytest.approx(plan.evaluate().total, abs=2e-3)
         assert len(one.ligand) == len(peptides[0])
     assert first.strain > 0
@@ -93,10 +94,14 @@ def test_residues_far_away_and_ions_stay(receptor, peptides):
 
 
 def test_permittivity_inside_is_of_the_score_alone(receptor, peptides):
-    plain, inner = (Screener(receptor, inside=inside, **FEW).screen(peptides[:1])[0] for inside in (1.0, 2.0))
-    assert np.array_equal(plain.atoms.positions, inner.atoms.positions)
-    assert inner.terms["coulomb"] == pytest.approx(plain.terms["coulomb"] / 2, abs=1e-3)
-    assert inner.terms["lennard_jones"] == pytest.approx(plain.terms["lennard_jones"], abs=1e-3)
+    plain, inner = (screen(receptor, peptides[:1], inside=inside, **FEW) for inside in (1, 2))
+    assert np.array_equal(plain.ligand(0), inner.ligand(0))
+    first, second = (found.records[0]["terms"] for found in (plain, inner))
+    assert second["coulomb"] == pytest.approx(first["coulomb"] / 2, abs=1e-3)
+    assert second["lennard_jones"] == pytest.approx(first["lennard_jones"], abs=1e-3)
+    assert inner.score[0] == screen(receptor, peptides[:1], **FEW).score[0]  # the default
+    with pytest.raises(InputError, match="one thing"):
+        screen(receptor, peptides[:1], inside=1, solute_dielectric=2)
 
 
 def test_strain_is_added_where_it_is_asked_for(receptor, peptides):
@@ -229,6 +234,7 @@ def test_molecules_of_an_sdf_file(receptor, tmp_path, monkeypatch):
     assert list(found.errors) == [4]
     assert found.titles[1] == "$(touch x);../<b>"
     assert found.binding[0] == found.binding[2]
+    assert found.table()["input_pIC50"].tolist()[0] in (4, 5, 6, 7)
     assert found.measured[3] == pytest.approx(-KT * np.log(10) * 7)
     assert found.column("rmsd_before")[:4] == pytest.approx(0, abs=1e-4)
     assert found.column("rmsd_after")[0] > 0
@@ -263,7 +269,7 @@ def test_parameters_that_are_there_need_no_programs(tmp_path, monkeypatch):
     assert second.binding[0] == pytest.approx(first.binding[0], abs=0.05)
     unchosen = screen(HEXAPEPTIDE, tmp_path / "acetamide.prmtop", **FEW)
     complex_ = unchosen.complex(0)
-    plan = Binding(complex_, np.arange(len(receptor), len(complex_)))
+    plan = Binding(complex_, np.arange(len(receptor), len(complex_)), model=SCORING)
     assert unchosen.binding[0] == pytest.approx(plan.evaluate().total, abs=2e-3)
 
 
@@ -338,11 +344,13 @@ def test_poses_of_one_molecule_count_once(receptor, peptides, tmp_path):
 
 def test_models_radii_and_unknown_words(receptor, peptides):
     other = screen(receptor, peptides[:1], model=SolventModel(gb="hct"), **FEW)
-    same = screen(receptor, peptides[:1], gb="hct", **FEW)
+    same = screen(receptor, peptides[:1], gb="hct", inside=1, **FEW)
     assert other.binding[0] == same.binding[0]
+    vacuum = screen(receptor, peptides[:1], gb="none", **FEW)
+    assert "gb_pair" not in vacuum.records[0]["terms"]
     with pytest.raises(TypeError):
         screen(receptor, peptides[:1], insides=2)
     with pytest.raises(InputError):
         screen(receptor, [])
     with pytest.raises(InputError):
-        screen(receptor, peptides[:1], inside=0)
+        screen(receptor, peptides[:1], inside=0, **FEW)

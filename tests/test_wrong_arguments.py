@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import random
 import shutil
+import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -66,6 +67,10 @@ WRONG: dict[str, Any] = {
     "large array": np.full((12, 3), 1e308),
 }
 
+DISTANCE = pele_ocl.DistanceVariable(0, 5)
+METADYNAMICS = pele_ocl.Metadynamics(DISTANCE, 0.5, 0.1, 10, bounds=[(0.0, 9.0)])
+SIMULATION = pele_ocl.Simulation(ATOMS, terms=[METADYNAMICS], device=DEVICE)
+
 # What is right, by the parameter's name, or by the call's and the parameter's.
 RIGHT: dict[str, Any] = {
     "atoms": ATOMS,
@@ -100,6 +105,14 @@ RIGHT: dict[str, Any] = {
     "refine.what": PAIR,
     "refine.ligand": "index 12:17",
     "relax.what": FILE,
+    "screen.receptor": PAIR[:12],
+    "screen.ligands": [PAIR[12:]],
+    "Screener.receptor": PAIR[:12],
+    "Screener.screen.ligands": [PAIR[12:]],
+    "screen.reference": None,
+    "Screener.score.complexes": [(PAIR, 6)],
+    "Screener.binding_of.atoms": PAIR,
+    "Screener.binding_of.n_ligand": 6,
     "binding.complex": PAIR,
     "binding.ligand": "index 12:17",
     "view.output": (),
@@ -118,6 +131,9 @@ RIGHT: dict[str, Any] = {
     "convert.unit": "kT/e",
     "Samples.save.path": "out.csv",
     "View.save.path": "out.png",
+    "Atoms.save.path": "out.pdb",
+    "Map.save.path": "out.dx",
+    "nonbond.cutoff": None,
     "mmpbsa.index": None,
     "mmpbsa.structure": None,
     "mmpbsa.reference": None,
@@ -145,6 +161,44 @@ RIGHT: dict[str, Any] = {
     "CenterRestraint.weights": [1.0, 1.0],
     "DistanceRestraint.atoms": [[0, 1]],
     "TorsionRestraint.atoms": [[0, 1, 2, 3]],
+    "TorsionVariable.atoms": [0, 1, 2, 3],
+    "GyrationVariable.atoms": [0, 1, 2],
+    "RMSDVariable.atoms": [0, 1, 2],
+    "variables": DISTANCE,
+    "widths": 0.5,
+    "height": 0.1,
+    "pace": 10,
+    "Metadynamics.bounds": [(0.0, 9.0)],
+    "Metadynamics.heights.energies": np.zeros(2),
+    "Metadynamics.heights.temperatures": np.full(2, 300.0),
+    "GridBias.bounds": [(0.0, 9.0)],
+    "GridBias.grid": np.zeros((5, 2)),
+    "u_kn": np.zeros((2, 12)),
+    "states": np.arange(12) % 2,
+    "free_energy.values": np.linspace(0, 1, 12),
+    "MBAR.free_energy.values": np.linspace(0, 1, 12),
+    "MBAR.mean.values": np.linspace(0, 1, 12),
+    "bins": 1,
+    "temperatures": [300.0, 400.0],
+    "SimulatedTempering.rungs_of.simulation": SIMULATION,
+    "StateSamples.simulation": SIMULATION,
+    "ColvarFiles.folder": ".",
+    "simulate.bias": None,
+    "Simulation.change_temperatures.temperatures": 300.0,
+    "Simulation.variables.name": "metadynamics",
+    "Simulation.bias_energies.name": "metadynamics",
+    "Simulation.bias_term.name": "metadynamics",
+    "Simulation.hills.name": "metadynamics",
+    "Simulation.metadynamics_surface.name": "metadynamics",
+    "Ensemble.values.term": "restraint",
+    "Ensemble.values.name": "constants",
+    "umbrella.centers": [3.0, 4.0],
+    "umbrella.force_constants": 1.0,
+    "umbrella.sample_every": 1,
+    "umbrella.positions": None,
+    "Metadynamics.spacing": 0.2,
+    "umbrella.temperature": 300.0,
+    "simulate.temperatures": None,
     "target": 1.0,
     "reference": ATOMS.positions,
     "padding": 3.0,
@@ -273,11 +327,21 @@ EXAMPLES: dict[type, Callable[[], Any]] = {
     pele_ocl.Ensemble: lambda: pele_ocl.Ensemble(
         ATOMS, 2, terms=[pele_ocl.PositionalRestraint(1.0), pele_ocl.CenterRestraint([0, 1], 1.0)], device=DEVICE
     ).evaluate(),
-    pele_ocl.Simulation: lambda: pele_ocl.Simulation(ATOMS, device=DEVICE),
+    pele_ocl.Simulation: lambda: pele_ocl.Simulation(ATOMS, terms=[METADYNAMICS], device=DEVICE),
     pele_ocl.PositionalRestraint: lambda: pele_ocl.PositionalRestraint(1.0),
     pele_ocl.CenterRestraint: lambda: pele_ocl.CenterRestraint([0, 1], 1.0),
     pele_ocl.DistanceRestraint: lambda: pele_ocl.DistanceRestraint([[0, 1]], 1.0, 1.0),
     pele_ocl.TorsionRestraint: lambda: pele_ocl.TorsionRestraint([[0, 1, 2, 3]], 1.0, 1.0),
+    pele_ocl.GridBias: lambda: pele_ocl.GridBias(DISTANCE, np.zeros((5, 2)), [(0.0, 9.0)]),
+    pele_ocl.Metadynamics: lambda: METADYNAMICS,
+    pele_ocl.TorsionVariable: lambda: pele_ocl.TorsionVariable([0, 1, 2, 3]),
+    pele_ocl.DistanceVariable: lambda: DISTANCE,
+    pele_ocl.GyrationVariable: lambda: pele_ocl.GyrationVariable([0, 1, 2]),
+    pele_ocl.RMSDVariable: lambda: pele_ocl.RMSDVariable([0, 1, 2]),
+    pele_ocl.MBAR: lambda: pele_ocl.MBAR(np.zeros((2, 12)), np.arange(12) % 2),
+    pele_ocl.StateSamples: lambda: samples(),
+    pele_ocl.ColvarFiles: lambda: pele_ocl.ColvarFiles(tempfile.gettempdir()),
+    pele_ocl.SimulatedTempering: lambda: pele_ocl.SimulatedTempering([300.0, 400.0]),
     pele_ocl.Minimizer: lambda: pele_ocl.Minimizer(ATOMS, device=DEVICE, variant="rows", max_iterations=1),
     pele_ocl.PBIon: lambda: pele_ocl.PBIon(1, 0.1),
     pele_ocl.PBModel: pele_ocl.PBModel,
@@ -286,8 +350,15 @@ EXAMPLES: dict[type, Callable[[], Any]] = {
     pele_ocl.Relaxer: lambda: pele_ocl.Relaxer(device=DEVICE),
     pele_ocl.Explorer: lambda: pele_ocl.Explorer(ATOMS, [0, 1, 2], [], device=DEVICE),
     pele_ocl.Binding: lambda: pele_ocl.Binding(ATOMS, "index 6:11", device=DEVICE),
+    pele_ocl.Screener: lambda: pele_ocl.Screener(PAIR[:12], max_iterations=1, device=DEVICE),
     pele_ocl.Refiner: lambda: pele_ocl.Refiner(ATOMS, "index 6:11", max_iterations=1, device=DEVICE),
 }
+
+
+def samples() -> Any:
+    found = pele_ocl.StateSamples()
+    found(SIMULATION)
+    return found
 
 
 @cache
@@ -296,10 +367,13 @@ def example(owner: type) -> Any:
 
 
 # Made by the program alone.
-RESULTS = ("Result", "Batch", "Energies", "Preparation", "Refined", "Poses", "Spec")
+RESULTS = ("Result", "Batch", "Energies", "Preparation", "Refined", "Scored", "Poses", "Spec")
 MADE = pele_ocl.ForceField, pele_ocl.Samples, pele_ocl.View  # by functions
 # Called by the program alone.
-OF_THE_PROGRAM = ("check_targets", "launches", "part", "put_targets", "runs_first", "sizes", "targets_of")
+OF_THE_PROGRAM = (
+    "check_targets", "groups", "launches", "part", "put_targets", "runs_first", "sizes", "targets_of", "traits",
+    "value",
+)  # fmt: skip
 # Take objects of other libraries, or seconds.
 APART = (
     pele_ocl.from_openmm, pele_ocl.from_parmed, pele_ocl.from_mdanalysis, pele_ocl.from_rdkit, pele_ocl.prepare,

@@ -71,6 +71,10 @@ class Atoms(ReadOnlyArrays, Suggests):
     Parameters that a calculation does not need may be left out; a function that needs them says so. The arrays are
     copied to float64 and made read-only. Raises InputError for unequal lengths, values that are not finite, negative
     radii or bonds to atoms that do not exist.
+
+    >>> ions = pele_ocl.Atoms(positions=[[0, 0, 0], [3, 0, 0]], charges=[1.0, -1.0], gb_radii=[1.5, 1.7])
+    >>> len(ions), ions.positions.shape, float(ions.charges.sum())
+    (2, (2, 3), 0.0)
     """
 
     positions: Floats
@@ -207,6 +211,11 @@ class Atoms(ReadOnlyArrays, Suggests):
         """Write the structure: .pdb, .cif, .pqr, or another format of `write_conformations`; the suffix says which.
 
         Raises FormatError for another suffix, and for a file that cannot be written.
+
+        >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+        >>> atoms.select("not element H").save("heavy.pdb")
+        >>> len(pele_ocl.formats.read_structure("heavy.pdb").positions)
+        16
         """
         is_pqr = str(path).lower().endswith(".pqr")
         (public("formats").write_pqr if is_pqr else public("write_conformations"))(path, self)
@@ -215,6 +224,10 @@ class Atoms(ReadOnlyArrays, Suggests):
         """Mark the atoms that a text chooses, (n,) True for each: `atoms.selected("within 5 of resname NAP")`.
 
         docs/selection.md lists the words. Raises InputError for a text that is no selection, or chooses no atom.
+
+        >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+        >>> int(atoms.selected("name CA").sum())
+        3
         """
         return selection(self, text)
 
@@ -222,6 +235,10 @@ class Atoms(ReadOnlyArrays, Suggests):
         """Take the atoms that a text chooses, with their bonds: `atoms.select("protein and not resname NAP")`.
 
         docs/selection.md lists the words. Raises InputError for a text that is no selection, or chooses no atom.
+
+        >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+        >>> atoms.select("resid 1")
+        Atoms(12 atoms, 1 residues, 11 bonds, net charge +1.000 e)
         """
         return self[self.selected(text)]
 
@@ -255,6 +272,11 @@ class Atoms(ReadOnlyArrays, Suggests):
         """Move the atoms to other positions (n, 3) A, which alone are checked: many times faster than `replace`.
 
         Raises InputError for another shape and for positions that are not finite.
+
+        >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+        >>> there = atoms.moved(atoms.positions + 1.0)
+        >>> round(float((there.positions - atoms.positions).max()), 3)
+        1.0
         """
         there = arguments.numbers("positions", positions)
         if there.shape != self.positions.shape:
@@ -299,6 +321,10 @@ class Atoms(ReadOnlyArrays, Suggests):
 
         They stay whatever the solvent is. Raises InputError for another name, and where labels or bonds are missing
         that the set needs; ParameterError for a residue or an atom that a force field of PDB2PQR does not have.
+
+        >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+        >>> atoms.gb_radii_set, atoms.with_radii("mbondi3").gb_radii_set
+        ('openmm-obc', 'mbondi3')
         """
         chosen = tidy_set(arguments.text("name", name))
         arguments.choice("the set of GB radii", chosen, (*RADII_SETS, *PDB2PQR_SETS))
@@ -327,7 +353,13 @@ class Atoms(ReadOnlyArrays, Suggests):
         return own is not None and own.has(self.gb_radii_set, self.gb_radii, self.gb_scales)
 
     def bounds(self) -> tuple[Floats, Floats]:
-        """Lowest and highest x, y and z, (3,) A each."""
+        """Lowest and highest x, y and z, (3,) A each.
+
+        >>> atoms = pele_ocl.Atoms(positions=[[0, 0, 0], [3, 1, 0]], charges=[0.0, 0.0])
+        >>> low, high = atoms.bounds()
+        >>> high.tolist()
+        [3.0, 1.0, 0.0]
+        """
         columns = np.ascontiguousarray(self.positions.T)  # ten times faster to look through
         return columns.min(axis=1), columns.max(axis=1)
 
@@ -465,6 +497,10 @@ def selection(atoms: Atoms | Labels, text: str, positions: ArrayLike | None = No
 
     Raises InputError for a text that is no selection, with the place of the wrong word, or chooses no atom. If it names
     labels, types or positions that the atoms lack, InputError says so.
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> pele_ocl.selection(atoms, "backbone and resid 2").nonzero()[0]
+    array([12, 14, 20, 21])
     """
     from .selection import Selection
 

@@ -41,6 +41,10 @@ class Labels(ReadOnlyArrays):
     residue_names, residue_numbers, insertion_codes, chains : as in the file; "" where blank
     residue_index : number of the residue, from 0, in the order of the file; the same for all atoms of one residue
     residue_starts : the first atom of each residue
+
+    >>> labels = pele_ocl.read("data/structures/trialanine.pdb").labels
+    >>> labels.atom(0), len(labels.residues)
+    ('A:ALA1:N', 3)
     """
 
     names: Strings

@@ -59,6 +59,11 @@ class Binding:
     pb : PBSolvent, None with Generalized Born
 
     It pickles by its atoms and options, as plans do.
+
+    >>> binding = pele_ocl.Binding(pele_ocl.read("data/structures/trialanine.pdb"), "resid 3")
+    >>> energies = binding.evaluate()
+    >>> round(float(energies.delta.total))
+    -2
     """
 
     quantity = "binding"

@@ -59,6 +59,11 @@ class BindingResult(Reported):
     molecule : as it was read; findings : about structure and energies, as JSON has them
     record, frames : settings of the file of frames' results, and their trajectory
     heard : notes that were told; call : facts of the call, for files; seconds : that all took
+
+    >>> result = pele_ocl.binding("data/structures/trialanine.pdb", "resid 3")
+    >>> round(result.total), result.table()["term"][:2].tolist()
+    (-2, ['bond', 'angle'])
+    >>> result.save("binding.csv")
     """
 
     binding: Binding

@@ -110,6 +110,13 @@ def check_kernel(
     It runs on awkward sizes in a process of its own, which has all rights of yours and is no sandbox: check kernels of
     people you trust. If oclgrind is installed, that looks for races and invalid accesses, too. Raises InputError for an
     unknown quantity or launch, DeviceError.
+
+    >>> source = "kernel void total(global const float *x, int n, global float *sum) { *sum = x[0]; }"
+    >>> result = pele_ocl.check_kernel(source, "sum", timing=False)
+    >>> result.is_right
+    False
+    >>> result.table()["kind"][0].item()
+    'signature'
     """
     choice("quantity", quantity, QUANTITIES)
     if launch is not None:

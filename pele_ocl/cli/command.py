@@ -80,7 +80,8 @@ GROUPS = {
     "born accuracy",
     "Models and trajectories": "models resume trajectory frames topology image combine align at_atoms",
     "Choosing atoms": "model select without only",
-    "Structure and force field": "coordinates ligand_file ligand_forcefield ligand_charges ligand_hydrogens parameters "
+    "Structure and force field": "coordinates ligand_file ligand_forcefield ligand_charges ligand_hydrogens "
+    "ligand_ph ligand_template parameters "
     "forcefield allow_scripts radii templates obc pele_data "
     "guess_radii pele_conf allow_missing_terminals",
     "Solvent": "like gb born_cutoff solute_dielectric solvent_dielectric ionic_strength temperature kappa_convention "

@@ -92,6 +92,16 @@ class StructureGroup:
         "Hydrogens of ligand files: all given, or add those that valences lack; formal charges stay the file's.",
         like=Reading, choices=HYDROGENS,
     )  # fmt: skip
+    ligand_ph: float | None = option(
+        "Protonate ligands by usual pKa of their groups at this pH, and add their hydrogens.",
+        like=Reading,
+        metavar="PH",
+    )
+    ligand_template: tuple[str, ...] = option(
+        "SMILES, or code of the PDB's components (ccd:BEN), of a residue of the structure that has no template; it may "
+        "lack hydrogens. Can be given several times.",
+        default=(), metavar="SMILES",
+    )  # fmt: skip
     templates: tuple[Path, ...] = option("PELE template, or a folder of templates.", like=Reading, metavar="PATH")
     obc: tuple[Path, ...] = option("OBC table, text or JSON.", like=Reading, metavar="FILE")
     pele_data: tuple[Path, ...] = option("PELE Data or DataLocal folder.", like=Reading, metavar="DIR")

@@ -35,22 +35,19 @@ class Screening:
     """How molecules are refined and scored."""
 
     moving_radius: float = option(
-        "Move residues with an atom within this distance of the ligand, Angstrom.", like=library, type=_LENGTH
+        "Distance from the ligand, Angstrom, within which residues are minimised with it.", like=library, type=_LENGTH
     )
     restraint: float = option(
-        "Force constant that holds the ligand's heavy atoms and the backbone, kcal/mol/A^2.", like=library,
-        type=_LENGTH,
-    )  # fmt: skip
-    free_radius: float = option(
-        "Distance atoms may drift before the restraint acts, Angstrom.", like=library, type=_LENGTH
+        "Force constant for heavy atoms of the ligand and the backbone, kcal/mol/A^2.", like=library, type=_LENGTH
     )
+    free_radius: float = option("Distance that these atoms are free to move, Angstrom.", like=library, type=_LENGTH)
     tolerance: float = option(
         "Rms gradient at which a complex is done, kcal/mol/A.", like=library,
         type=click.FloatRange(min=0, min_open=True),
     )  # fmt: skip
     max_iterations: int = option("Largest number of steps of a round.", like=library, type=click.IntRange(min=1))
-    inside: float = option(
-        "Relative permittivity inside the molecules, for the score alone.", like=library,
+    inside: float | None = option(
+        "Relative permittivity inside the molecules, by default 2; as --solute-dielectric.", like=library,
         type=click.FloatRange(min=0, min_open=True),
     )  # fmt: skip
     pb: bool = option("Score by the Poisson-Boltzmann equation (MM/PBSA).", like=library)
@@ -98,10 +95,11 @@ def screen(
 ) -> None:  # fmt: skip
     """Refine molecules in a receptor, score each by MM/GBSA, and rank them.
 
-    LIGANDS are files of molecules in the frame of RECEPTOR, as docking programs write them: .sdf or .mol2 with any
-    number of molecules or poses, AMBER topologies with .rst7 files beside them, or folders of such files. Each gets
-    parameters, and is minimised with the residues near it. The score is the energy of the minimised complex less those
-    of receptor and ligand. A molecule that fails is a row with the reason, and the exit code is 1.
+    LIGANDS are files of molecules in the frame of RECEPTOR, as docking programs write them: .sdf, .mol2, .pdbqt or .dlg
+    with any number of molecules or poses, AMBER topologies with .rst7 files beside them, peptides as .pdb, or folders
+    of such files. Each gets parameters, and is minimised with the residues near it. The score is the energy of the
+    minimised complex less those of receptor and ligand, by default in GBn2 with permittivity 2 inside. A molecule that
+    fails is a row with the reason, and the exit code is 1.
     """
     with failing_as_record(path, as_json), ProgressLine("Screening") as progress:
         found = library(

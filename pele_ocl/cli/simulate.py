@@ -104,6 +104,10 @@ class Dynamics:
     minimize: int = option(
         "Iterations of a minimisation before the first step; 0 for none.", like=simulated, type=_NATURAL, metavar="N"
     )
+    bias: Path | None = option(
+        "TOML file with collective variables and biases in PLUMED's words, of one structure; docs/sampling.md.",
+        metavar="FILE",
+    )  # fmt: skip
     keep_center_motion: bool = option(
         "Let the centre of mass move, which otherwise rests unless atoms are held.", former=("--keep-motion",)
     )

@@ -111,8 +111,11 @@ def described(settings: Settings, atoms: Sequence[Atoms], bodies: Sequence[Body 
     for rows, _ in _places(resident):
         for name, values in first_values(resident.system(rows[0])).items():
             restraints.update(name.encode() + values.tobytes())
+    chosen = asdict(settings)
+    if settings.exchange == "temperature":  # the only ones of former versions
+        del chosen["exchange"]
     what = {
-        "settings": asdict(settings), "precision": resident.queue.dtype.name,
+        "settings": chosen, "precision": resident.queue.dtype.name,
         "coordinate": str(resident.coordinate), "rows": len(atoms), "molecules": digest.hexdigest(),
         "restraints": restraints.hexdigest(),
     }  # fmt: skip

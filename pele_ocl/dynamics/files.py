@@ -7,7 +7,7 @@ import io
 import json
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
@@ -48,6 +48,7 @@ TRAJECTORIES = (*(suffix[1:] for suffix in CONFORMATION_FORMATS), "none")  # how
 TRAJECTORIES_OF = ("replica", "temperature")
 _SHARE = 50  # a checkpoint is written when so many times as long has passed as writing one takes
 Row = dict[str, Any]
+Labels = Mapping[str, Sequence[str]]  # names of collective variables by the name of their bias
 Array = np.ndarray[Any, Any]
 
 
@@ -72,6 +73,7 @@ class Recorded(Protocol):
     def kinetic_temperatures(self) -> Floats: ...
     @property
     def restraint_energies(self) -> Floats | None: ...
+    def variables(self, name: str) -> Floats: ...
     @property
     def term_energies(self) -> Terms: ...
     @property
@@ -124,10 +126,11 @@ def held_already(folder: Path) -> FormatError:
     )
 
 
-def columns_of(simulation: Recorded) -> tuple[str, ...]:
-    """Name the columns of the tables: COLUMNS, and the terms of the potential energy, whose sum that is."""
+def columns_of(simulation: Recorded, labels: Labels) -> tuple[str, ...]:
+    """Name the columns of the tables: COLUMNS, the terms of the potential energy, whose sum that is, and variables."""
     terms = (f"{name}_kcal_mol" for name in simulation.ensemble.names)
-    return *COLUMNS[:_BEFORE_TERMS], *terms, *COLUMNS[_BEFORE_TERMS:]
+    variables = dict.fromkeys(label for of in labels.values() for label in of)
+    return *COLUMNS[:_BEFORE_TERMS], *terms, *variables, *COLUMNS[_BEFORE_TERMS:]
 
 
 def require_velocities(form: str) -> None:
@@ -146,18 +149,20 @@ class SimulationFiles:
     def __init__(
         self, simulation: Recorded, folder: Path, own: Path, names: Sequence[str], form: str, *,
         by_temperature: bool, every: int, n_steps: int, sources: Sequence[object], minimized: int,
-        velocities: bool = False,
+        velocities: bool = False, labels: Labels | None = None,
     ) -> None:  # fmt: skip
         """folder : of trajectories and structures; names, sources : of these; n_steps : to be made in all
 
         form : a suffix of CONFORMATION_FORMATS without its dot, or "none"; minimized : iterations before the first step
         velocities : whether trajectories have them
+        labels : of collective variables, for columns of the tables
 
         Raises InputError for a format that has no velocities.
         """
         if velocities:
             require_velocities(form)
-        self.columns, self._has_velocities = columns_of(simulation), velocities
+        self._labels: Labels = labels or {}
+        self.columns, self._has_velocities = columns_of(simulation, self._labels), velocities
         self._folder, self.own, self._simulation, self._by_temperature = folder, own, simulation, by_temperature
         self._names, self._sources, self._every = names, sources, every
         self._n_steps, self._minimized = n_steps, minimized
@@ -400,13 +405,16 @@ class SimulationFiles:
         frame = 1 + self.made // self._every if self.files and self.made % self._every == 0 else None
         found, goes_on = [], simulation._goes_on
         terms = simulation.term_energies
+        variables: dict[str, Floats] = {}
+        for name, of in self._labels.items():
+            variables |= dict(zip(of, simulation.variables(name).T, strict=True))
         for k, (structure, replica) in enumerate(zip(self.structures, self.replicas, strict=True)):
             values = (
                 simulation.steps, round(simulation.time, 6), structure, replica,
                 round(float(baths[k]), 4) if has_baths else None, int(rungs[k]) if has_rungs else None,
                 *(_rounded(value) for value in (potential[k], kinetic[k], potential[k] + kinetic[k], temperatures[k])),
                 None if restraints is None else _rounded(restraints[k]), *map(_rounded, terms.values[k]),
-                frame if goes_on[k] else None, errors.get(k),
+                *(_rounded(of[k]) for of in variables.values()), frame if goes_on[k] else None, errors.get(k),
             )  # fmt: skip
             found.append(dict(zip(self.columns, values, strict=True)))
         return found

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Floats
 from ..energy.engine.rows import RowLaunches, Rows, joined
 from .bodies import MOST_MEMBERS, Body
+from .hamiltonians import Swaps, uninterrupted
 from .integrators import INTEGRATORS
 from .settings import Settings
 
@@ -86,7 +87,7 @@ class Motion:
 
     def _bind(self, removes: bool) -> None:
         """Bind the launches of rows."""
-        settings, queue, of = self._settings, self._resident.queue, self._buffer
+        settings, queue, of = self._settings, self._resident.queue, self.buffer
         schedule = queue.upload(np.array(settings.anneal), self._ensemble.energy_dtype)
         drawn: Arguments = dict(
             velocities=of("velocities"), replicas=of("replicas"), molecules=of("molecules"), done=of("done"),
@@ -119,7 +120,7 @@ class Motion:
             queue.bind(
                 "dynamics/motion.cl", "row_motion", (items, 1), (items, 1),
                 dict(velocities=of(velocities), center_velocities=of(center), counts=counts, **kept, **self._common),
-                GROUP=items, **self._macros,
+                GROUP=items, **self.macros,
             )
             for velocities, center, counts in (
                 ("velocities", "center_velocities", 1), ("present", "center", 0), ("velocities", "center_velocities", 0)
@@ -142,19 +143,22 @@ class Motion:
         self._attempts = queue.zeros(len(self._ladders), np.int32)
         queue.write(self._of_ladders["row_of"], self._ladders.astype(np.int32))
         self._first_rows = queue.upload(self._ladders[:, 0], np.int32)
-        self._exchange = queue.kernel("dynamics/exchange.cl", "exchange", **self._macros)
+        self._exchange = queue.kernel("dynamics/exchange.cl", "exchange", **self.macros)
+        self._swaps = Swaps(self._ensemble, self._ladders) if self._settings.exchanges_hamiltonians else None
 
     @property
-    def _macros(self) -> dict[str, int]:
+    def macros(self) -> dict[str, int]:
+        """Build definitions of kernels that see rows and their clusters."""
         members = MOST_MEMBERS if self._settings.constraints else 1
         return {"MOST_MEMBERS": members, **self._resident.macros}
 
-    def _buffer(self, name: str) -> Buffer:
+    def buffer(self, name: str) -> Buffer:
+        """Give an array's buffer."""
         return self.arrays[name].buffer
 
     def _of_clusters(self, file: str, name: str, arguments: Arguments, **defines: int) -> BoundLaunch:
         """Bind a launch with a work-item a cluster."""
-        shape, macros = (self._most_clusters, 1), {**self._macros, **defines}
+        shape, macros = (self._most_clusters, 1), {**self.macros, **defines}
         return self._resident.queue.bind(file, name, shape, (ITEMS, 1), {**self._common, **arguments}, **macros)
 
     def launch(self, launches: Sequence[BoundLaunch], rows: Rows) -> None:
@@ -172,16 +176,46 @@ class Motion:
     def exchange(self, rows: Rows, number: int) -> None:
         """Start an exchange of temperatures; number : of the attempt, from 0"""
         self._resident.add_up(rows)
+        if self._swaps is not None:
+            self._exchange_hamiltonians(self._swaps, rows, number)
+            return
         n_ladders, n_rungs = self._ladders.shape
         arguments = dict(
-            n_rungs=n_rungs, n_ladders=n_ladders, stopped=self._buffer("stopped"),
-            energies=self._resident.energies_on_device, replicas=self._buffer("replicas"),
-            first_rows=self._first_rows, rung_of=self._buffer("rung_of"), temperatures=self._buffer("temperatures"),
-            scales=self._buffer("scales"), attempts=self._attempts, number=number, seed=self._settings.seed,
+            n_rungs=n_rungs, n_ladders=n_ladders, stopped=self.buffer("stopped"),
+            energies=self._resident.energies_on_device, replicas=self.buffer("replicas"),
+            first_rows=self._first_rows, rung_of=self.buffer("rung_of"), temperatures=self.buffer("temperatures"),
+            scales=self.buffer("scales"), attempts=self._attempts, number=number, seed=self._settings.seed,
             **self._of_ladders,
         )  # fmt: skip
         self._resident.queue.launch(self._exchange, (n_rungs // 2 + 1, n_ladders), (1, 1), arguments)
         self.launch([self.rescale], rows)
+
+    def _exchange_hamiltonians(self, swaps: Swaps, rows: Rows, number: int) -> None:
+        """Start an exchange of all that rows have of their own; forces follow."""
+        resident, queue, (n_ladders, n_rungs) = self._resident, self._resident.queue, self._ladders.shape
+        common: Arguments = dict(
+            n_rungs=n_rungs, n_ladders=n_ladders, number=number, energies=resident.energies_on_device,
+            before=swaps.before, partners=swaps.partners, row_of=self._of_ladders["row_of"],
+            scales=self.buffer("scales"),
+        )  # fmt: skip
+        decided: Arguments = dict(
+            seed=self._settings.seed, replicas=self.buffer("replicas"), first_rows=self._first_rows,
+            rung_of=self.buffer("rung_of"), temperatures=self.buffer("temperatures"), tried=self._of_ladders["tried"],
+            accepted=self._of_ladders["accepted"], attempts=self._attempts,
+        )  # fmt: skip
+
+        def launch(name: str, n_items: int, arguments: Arguments) -> None:
+            kernel = queue.kernel("dynamics/hamiltonians.cl", name, **self.macros)
+            queue.launch(kernel, (n_items, n_ladders), (1, 1), arguments)
+
+        with uninterrupted():
+            launch("pair_up", n_rungs, {**common, "stopped": self.buffer("stopped")})
+            swaps.swap(self.macros)
+            resident.evaluate(rows)
+            launch("decide", n_rungs // 2 + 1, {**common, **decided})
+            swaps.swap(self.macros)
+            self.launch([self.rescale], rows)
+            resident.launch(rows)
 
     @property
     def attempts(self) -> int:

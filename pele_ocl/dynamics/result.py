@@ -20,6 +20,7 @@ from ..gb_models.solvent_model import SolventModel
 from ..jobs.facts import composition_as_json, settings
 from ..jobs.records import Record
 from ..report import Column, Report, Reported
+from .colvar import write_colvar
 from .files import TABLES
 from .integrators import INTEGRATORS
 
@@ -55,6 +56,13 @@ class SimulateResult(Reported):
     shared : what all replicas have in common: steps, time_ps, dynamics, device, precision, notes
     exchanges : between neighbouring temperatures, tried and accepted
     seconds : of the steps; ns_per_day : "all", and of a "replica"; 0 if no steps were left to make
+
+    >>> path = "data/structures/trialanine.pdb"
+    >>> run = pele_ocl.simulate(path, "run", replicas=2, steps=4, report_every=2, minimize=0)
+    >>> run.time, [path.name for path in run.trajectories], run.topology.name
+    (0.008, ['trialanine-00000.nc', 'trialanine-00001.nc'], 'trialanine.pdb')
+    >>> len(run.table()["potential_kcal_mol"])
+    6
     """
 
     folder: Path
@@ -134,6 +142,22 @@ class SimulateResult(Reported):
         rows = [json.loads(line) for line in lines] or self.rows
         columns: dict[str, Any] = {name: _column(name, [row[name] for row in rows]) for name in rows[0]}
         return Report(f"Replicas in {one_line(str(self.folder))}", columns, self._facts())
+
+    def write_colvar(self, labels: Mapping[str, Sequence[str]]) -> None:
+        """Write the collective variables and biases of each replica to a file COLVAR.N, as PLUMED does.
+
+        labels : names of variables by the name of their bias. Shards leave it to the last one.
+        """
+        if not (self.folder / TABLES[1]).is_file():
+            return
+        table = self.table()
+        fields = {"time": "time_ps"}
+        for bias, names in labels.items():
+            fields |= {name: name for name in names} | {f"{bias}.bias": f"{bias}_kcal_mol"}
+        replicas = np.asarray(table["replica"])
+        for replica in np.unique(replicas).tolist():
+            of = {field: np.ma.filled(table[name][replicas == replica], np.nan) for field, name in fields.items()}
+            write_colvar(self.folder / f"COLVAR.{replica}", of)
 
     def _facts(self) -> dict[str, Any]:
         return {name: self.shared[name] for name in ("device", *_SHARED)} | {"n_failed": self.n_failed}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import ArrayLike
 
@@ -19,17 +19,18 @@ from ..common.modules import takes, with_words
 from ..common.notes import note
 from ..common.variant import Progress
 from ..contract import of_structure
+from ..doors import Door
 from ..energy.options import require_near
 from ..energy.restraints import Held, Texts
 from ..energy.result import terms_listed
 from ..energy.terms import Term
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.checks import Checks
-from ..jobs.doors import Door
 from ..jobs.journal import Journal
 from ..jobs.running import run_with
 from ..jobs.shards import Place, Shard
 from .amounts import notes_of_reports, steps_of
+from .bias_words import BiasWords
 from .files import TRAJECTORIES, TRAJECTORIES_OF
 from .result import Part, Simulated, SimulateResult
 from .settings import temperatures_of
@@ -83,6 +84,7 @@ def simulate(
     torsion: Texts = (),
     reference: str | PathLike[str] | None = None,
     freeze: str | None = None,
+    bias: str | PathLike[str] | Mapping[str, Any] | None = None,
     fixed_radii: bool = False,
     one_four: Literal["scale", "exclude"] = "scale",
     cutoff: float | None = None,
@@ -128,6 +130,8 @@ def simulate(
     frozen : atoms that stay, a mask (n,) or indices; terms : further terms, such as PositionalRestraint(10.0)
     restrain, distance, torsion, reference, freeze : restraints and atoms that stay, as texts with selections: as of
         `minimize`
+    bias : TOML file with collective variables and biases, or a mapping of the same words: docs/sampling.md. The tables
+        get the variables, and the folder a file COLVAR.N of each replica as PLUMED writes it
     fixed_radii, one_four, cutoff, only_terms, variant, precision, device : as in `energy`, whose gradient must be whole
     model : the solvent; or the number of the model of a file to read
     strict : refuse structures with findings that are noted otherwise
@@ -161,7 +165,7 @@ def simulate(
     whole_number("first_replica", first_replica)
     if replicas_per_device is not None:
         whole_number("replicas_per_device", replicas_per_device, least=1)
-    door = Door.of("simulate", words, model, device)
+    door = Door.of(simulate, words, model, device)
     require_near(cutoff)
     solvent = door.model
     if temperatures is not None:
@@ -177,7 +181,8 @@ def simulate(
     held = Held.of(restrain, distance, torsion, reference, freeze).referring(door.reading)
     if held.each is not None and (len(terms) or frozen is not None):
         raise KeywordError("choose one of `terms` and `frozen`, and of restraints and frozen atoms as texts")
-    if len(listed) > 1 and (held.each is not None or len(terms) or frozen is not None):
+    biases = None if bias is None else BiasWords.of(bias)
+    if len(listed) > 1 and (held.each is not None or len(terms) or frozen is not None or biases is not None):
         raise KeywordError("restraints and frozen atoms are of one structure; give one")
     is_removed = not flag("keep_center_motion", keep_center_motion)
     place = Place(workers, scheduler, None if device is None else str(device))
@@ -198,7 +203,7 @@ def simulate(
         every=report_every, reading=replace(door.reading, structures=files, solvent=solvent), options=options,
         held=held.each, trajectory=trajectory_format, by_temperature=trajectory_of == "temperature", minimized=minimize,
         strict=flag("strict", strict), resume=flag("resume", resume), shard=part,
-        velocities=flag("velocities", velocities),
+        velocities=flag("velocities", velocities), bias=biases,
     )  # fmt: skip
     if replicas_per_device is None and place.is_remote:
         spec = replace(spec, together=_share(spec, place))
@@ -247,6 +252,8 @@ class _Run:
         if self._place.is_remote:
             self._tell([*result.shared["notes"], *(": ".join(of) for of in result.shared["notes_of_structures"])])
         spec.join()
+        if spec.bias is not None:
+            result.write_colvar(spec.bias.labels)
         return result
 
     def _structure(self, k: int) -> Simulated:

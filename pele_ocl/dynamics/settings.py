@@ -21,6 +21,7 @@ FRICTION = 1.0  # 1/ps of a heat bath by default
 MOST_TEMPERATURE = 100_000.0  # K
 MOST_TIMESTEP = 20.0  # fs
 FS = 1e-3  # ps of a fs
+EXCHANGES = "temperature", "hamiltonian"  # what replicas exchange
 MOST_STEPS = 2**32 - 1  # that the device counts
 
 
@@ -32,6 +33,7 @@ class Settings:
     timestep : fs; friction : 1/ps, 0 without a heat bath
     integrator : key of INTEGRATORS
     exchange_every : steps between exchanges, None for none
+    exchange : what is exchanged, of EXCHANGES
     anneal : points (step, temperature K), in order; empty if temperatures do not change
     remove_motion : if the centre of mass stays at rest; None to decide by what holds the atoms
     """
@@ -47,15 +49,17 @@ class Settings:
     anneal: tuple[tuple[float, float], ...]
     remove_motion: bool | None
     first_replica: int
+    exchange: str = "temperature"
 
     @classmethod
     def checked(
         cls, *, temperature: float | Sequence[float], timestep: float, friction: float | None, seed: int,
         integrator: str, constraints: str | None, hydrogen_mass: float | None, exchange_every: int | None,
-        anneal: ArrayLike | None, remove_motion: bool | None, first_replica: int,
+        anneal: ArrayLike | None, remove_motion: bool | None, first_replica: int, exchange: str = "temperature",
     ) -> Settings:  # fmt: skip
         """Check settings. anneal : (n, 2) ps and K. Raises InputError for what cannot be."""
         choice("integrator", integrator, tuple(INTEGRATORS))
+        choice("exchange", exchange, EXCHANGES)
         if constraints is not None:
             choice("constraints", constraints, CONSTRAINTS)
         step = number(
@@ -73,8 +77,13 @@ class Settings:
             whole_number("seed", seed, most=2**32 - 1), integrator, constraints, hydrogen_mass, exchange_every,
             _schedule(anneal, step, len(temperatures), integrator),
             None if remove_motion is None else flag("remove_motion", remove_motion),
-            whole_number("first_replica", first_replica),
+            whole_number("first_replica", first_replica), exchange,
         )  # fmt: skip
+
+    @property
+    def exchanges_hamiltonians(self) -> bool:
+        """Tell if rungs are exchanged with all that rows have of their own."""
+        return self.exchange_every is not None and self.exchange == "hamiltonian"
 
     @property
     def dt(self) -> float:

@@ -7,15 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats
-from ..common.arguments import callback, choice, file_path, flag, numbers, texts, whole_number
+from ..common.arguments import callback, choice, file_path, flag, numbers, text, texts, whole_number
 from ..common.errors import InputError, PeleError, Suggests
 from ..energy.engine.rows import Rows
+from ..energy.terms import Interpolated, Metadynamics
 from ..ensemble import Column, Ensemble
 from ..ensemble.columns import WritableValues
 from ..ensemble.state import Lock, locked
@@ -27,6 +28,8 @@ from . import checkpoint
 from .amounts import steps_of
 from .bodies import Body, masses_of
 from .files import CHECKPOINT, TRAJECTORIES, TRAJECTORIES_OF, SimulationFiles, names_of, require_no_run
+from .hamiltonians import reduced_energies
+from .hills import Hills, free_energy_of, variables_of
 from .integrators import INTEGRATORS
 from .motion import Motion
 from .result import Simulated, SimulateResult
@@ -69,6 +72,8 @@ class Simulation(Suggests):
     constraints : "hbonds" holds the bonds to hydrogen at the lengths of the force field
     hydrogen_mass : Da that hydrogens take from their neighbours, so that time steps may be longer
     exchange_every : steps between replica exchanges; successive replicas are a ladder over the temperatures
+    exchange : what replicas exchange: "temperature" alone, or "hamiltonian" for all that rows have of their own too,
+        such as scales, restraints and biases; temperatures may then be equal, and say how many rungs there are
     anneal : points (n, 2) of time in ps and temperature in K, linear between them
     remove_motion : if the centre of mass is kept at rest; by default unless atoms are frozen or terms are added
     frozen : mask (n,) or indices of atoms that stay, in all replicas
@@ -94,6 +99,7 @@ class Simulation(Suggests):
         constraints: str | None = None,
         hydrogen_mass: float | None = None,
         exchange_every: int | None = None,
+        exchange: Literal["temperature", "hamiltonian"] = "temperature",
         anneal: ArrayLike | None = None,
         remove_motion: bool | None = None,
         frozen: ArrayLike | None = None,
@@ -106,7 +112,7 @@ class Simulation(Suggests):
             temperature=ROOM if temperature is None else temperature, timestep=timestep, friction=friction, seed=seed,
             integrator=integrator,
             constraints=constraints, hydrogen_mass=hydrogen_mass, exchange_every=exchange_every, anneal=anneal,
-            remove_motion=remove_motion, first_replica=first_replica,
+            exchange=exchange, remove_motion=remove_motion, first_replica=first_replica,
         )  # fmt: skip
         self.settings = Settings.checked(**given)
         self._given = copy.deepcopy(given)
@@ -124,6 +130,10 @@ class Simulation(Suggests):
         self._masks, self._moves = -1, np.full(n, -1)  # of the ensemble's state, as they were taken up last
         self._lost = np.ones(n, bool)  # rows without velocities to go on with: not begun, stopped or failed
         self._behind = np.zeros(n, np.int64)  # steps that rows that go on have made less than `steps`
+        self._hills = {
+            term.name: Hills(self.ensemble, self._motion, term)
+            for term in state.terms if isinstance(term, Metadynamics)
+        }  # fmt: skip
         self._under_way: Rows | None = None  # rows of a run that did not come to its end
         self.velocities = Column(state, self._read_velocities, self._write_velocities)
         self._positions = Column(state, state.read_positions, self._write_positions)
@@ -236,7 +246,7 @@ class Simulation(Suggests):
         for body, own in rows_of.items():
             assert body.constraints is not None
             state = self.ensemble.state
-            state.place(own, list(body.constraints.placed(np.stack(state.read_positions(own)))))
+            state.place(own, list(body.constraints.placed(np.asarray(state.read_positions(own)))))
 
     @property
     def _rows(self) -> Rows:
@@ -320,12 +330,38 @@ class Simulation(Suggests):
         self._draw(self._rows)
 
     @locked
-    def run(self, steps: int) -> Simulation:
-        """Make so many steps of all replicas, with the exchanges that fall due. Returns the simulation.
+    def run(
+        self, steps: int, *, every: int | None = None, call: Callable[[Simulation], object] | None = None
+    ) -> Simulation:  # fmt: skip
+        """Make so many steps of all replicas, with the exchanges and hills that fall due. Returns the simulation.
 
         What was written before is taken up first. An interrupted run ends after a whole step.
+
+        every, call : a function that is called with the simulation after each step whose number is a multiple of
+            `every`. Rows stay on the device; it may read and write all that can be read and written between runs
+
+            >>> import pele_ocl
+            >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+            >>> simulation = pele_ocl.Simulation(atoms, 2, seed=1)
+            >>> found = []
+            >>> _ = simulation.run(30, every=10, call=lambda of: found.append(of.potential_energies.shape))
+            >>> found
+            [(2,), (2,), (2,)]
         """
         whole_number("steps", steps, most=MOST_STEPS - self.steps)
+        if (every is None) != (call is None):
+            raise InputError("give both of `every` and `call`, or none")
+        end = self.steps + steps
+        if every is not None and call is not None:
+            whole_number("every", every, least=1)
+            callback("call", call)
+            while (stop := (self.steps // every + 1) * every) <= end:
+                self._run(stop - self.steps)
+                call(self)
+        return self._run(end - self.steps)
+
+    def _run(self, steps: int) -> Simulation:
+        """Make steps, without calls between them."""
         self._catch_up()
         end, state, self._under_way = self.steps + steps, self.ensemble.state, self._rows
         state.changed(self._under_way)
@@ -347,11 +383,23 @@ class Simulation(Suggests):
             while self.steps < stop:
                 resident.queue_up(launches)
                 self.steps += 1
+                self._add_hills(rows, self.steps)
                 if every is not None and self.steps % every == 0:
                     self._motion.exchange(rows, self.steps // every - 1)
                 if self.steps % STEPS_A_FLUSH == 1:
                     resident.queue.submit()
             self._drop_stopped()
+
+    def _add_hills(self, rows: Rows, step: int, *, missing: bool = False) -> None:
+        """Start to add the hills that are due at a step, and to compute forces with them.
+
+        missing : whether only those that were not added yet, after an interrupt
+        """
+        for hills in self._hills.values():
+            number, rest = divmod(step, hills.pace)
+            if rest == 0 and number and not (missing and hills.made >= number):
+                hills.add(rows, number)
+                self.ensemble.state.resident.launch(rows)
 
     def _settle(self, steps: int) -> None:
         """End a run: rows are evaluated where they came to."""
@@ -373,6 +421,9 @@ class Simulation(Suggests):
             state.resident.queue_up(motion.launches_of_step(late))
             self._drop_stopped()
         state.evaluate(rows)
+        if self._hills:
+            self._add_hills(rows[~self._lost[rows]], last, missing=True)
+            state.resident.add_up(rows)
         every = self.settings.exchange_every
         if every is not None and last and last % every == 0 and motion.attempts < last // every:
             motion.exchange(rows[~self._lost[rows]], last // every - 1)
@@ -444,6 +495,77 @@ class Simulation(Suggests):
         found: Floats = terms.values[:, [name in names for name in terms.names]].sum(axis=1)
         return found
 
+    @locked
+    def u_kn(self) -> Floats:
+        """Reduced energies U / (k_B T) of all replicas in the states of all replicas, (n_rows, n_rows), for MBAR.
+
+        A state is a temperature with all that rows have of their own: scales, restraints, biases. States are the first
+        index, in the order of rows, or of the rungs of ladder after ladder where there are exchanges. Infinity stands
+        for energies that are no numbers. Each state costs an evaluation of all rows.
+
+        Raises InputError where replicas are of several molecules, or some failed.
+        """
+        self._catch_up()
+        order = np.argsort(self.states)
+        return reduced_energies(self.ensemble, np.asarray(self.temperatures), order)
+
+    @property
+    @locked
+    def states(self) -> NDArray[np.int64]:
+        """State that each row has now, as `u_kn` counts them, (n_rows,): its own number, or its rung and ladder."""
+        if self.settings.exchange_every is None:
+            return np.arange(len(self))
+        return np.argsort(self._motion.read("row_of").ravel())
+
+    @locked
+    def variables(self, name: str) -> Floats:
+        """Collective variables of a bias at the positions of rows, (n_rows, d); NaN of rows without molecule.
+
+        name : of a term on collective variables, such as Metadynamics
+        """
+        self._catch_up()
+        return variables_of(self.ensemble, self.bias_term(name))[0]
+
+    @locked
+    def bias_energies(self, name: str) -> Floats:
+        """Energies of a bias on collective variables where rows are, (n_rows,) kcal/mol. name : of the term"""
+        self._catch_up()
+        return variables_of(self.ensemble, self.bias_term(name))[1]
+
+    @locked
+    def hills(self, name: str) -> Floats:
+        """The last hill of each row, (n_rows, d + 1): its place, and its height in kcal/mol. name : of Metadynamics"""
+        self._metadynamics(name)
+        return self._hills[name].last
+
+    @locked
+    def metadynamics_surface(self, name: str, row: int = 0) -> tuple[tuple[Floats, ...], Floats]:
+        """Estimate the free energy of a row by its bias of metadynamics.
+
+        Returns the nodes along each variable, (n_1,), ..., and the energies, (n_1, ...) kcal/mol, 0 where least.
+        """
+        term = self._metadynamics(name)
+        n = len(self)
+        whole_number("row", row, least=-n, most=n - 1)
+        grid = self.ensemble.values(name, "grid")[row % n]
+        return tuple(axis.nodes for axis in term.axes), free_energy_of(grid, term)
+
+    def bias_term(self, name: str) -> Interpolated:
+        """Give the bias on collective variables of this name. Raises InputError if there is none."""
+        text("name", name)
+        found = {term.name: term for term in self.ensemble.state.terms if isinstance(term, Interpolated)}
+        if name not in found:
+            raise InputError(
+                f"no bias on collective variables is named {name!r}; there are: {', '.join(found) or 'none'}"
+            )
+        return found[name]
+
+    def _metadynamics(self, name: str) -> Metadynamics:
+        term = self.bias_term(name)
+        if not isinstance(term, Metadynamics):
+            raise InputError(f"{name} gets no hills; it is a {type(term).__name__}")
+        return term
+
     @property
     @locked
     def kinetic_energies(self) -> Floats:
@@ -486,6 +608,16 @@ class Simulation(Suggests):
     @temperatures.setter
     def temperatures(self, values: ArrayLike) -> None:
         self.temperatures[:] = values
+
+    @locked
+    def change_temperatures(self, temperatures: ArrayLike) -> None:
+        """Write temperatures of heat baths, (n_rows,) K, and scale velocities to them at once."""
+        before = np.asarray(self.temperatures)
+        self.temperatures[:] = numbers("temperatures", temperatures)
+        factors = np.sqrt(np.divide(self.temperatures, before, out=np.ones(len(self)), where=before > 0))
+        self._catch_up()
+        self._motion.write("scales", factors)
+        self._motion.launch([self._motion.rescale], self._rows)
 
     @locked
     def _write_temperatures(self, values: Floats) -> None:
@@ -642,6 +774,8 @@ class Simulation(Suggests):
         self.steps = int(arrays["steps"])
         if self.settings.exchange_every is not None:
             motion.attempts = self.steps // self.settings.exchange_every
+        for hills in self._hills.values():
+            hills.made = self.steps // hills.pace
         self._lost[:] = arrays["stopped"] != 0
         self._lost[list(state.failed)] = True
         self._behind = self.steps - arrays["done"].astype(np.int64)

@@ -29,6 +29,7 @@ from ..jobs.shards import Shard
 from ..jobs.spec import Spec
 from ..opencl.device import get_device
 from ..reading import Reading
+from .bias_words import BiasWords
 from .files import (
     CHECKPOINT,
     PARTS,
@@ -63,6 +64,7 @@ class SimulateSpec(Spec[range]):
     velocities : True to write velocities into trajectories too, "nc" and "h5" alone
     minimized : iterations of a minimisation before the first step
     strict : True to refuse what is noted otherwise; resume : True to go on with a run in `output`
+    bias : collective variables and biases of the structure
     watch : of this process alone; called with the simulation before its first step and after each report
     """
 
@@ -83,6 +85,7 @@ class SimulateSpec(Spec[range]):
     resume: bool = False
     watch: Callable[[Simulation], None] | None = None
     shard: Shard | None = None
+    bias: BiasWords | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return super().__getstate__() | {"watch": None}
@@ -246,13 +249,18 @@ class SimulateSpec(Spec[range]):
         own = {"first_replica": item.start, "temperature": self._temperatures(item)}
         options = {**self.options, "model": self.model, **own, **held}
         of_ensemble = {name: options.pop(name) for name in options.keys() - _OF_SIMULATION}
+        if self.bias is not None:
+            of_ensemble["terms"] = [*of_ensemble.get("terms", ()), *self.bias.terms(atoms[0])]
         simulation = Simulation(Ensemble(atoms, len(item), **of_ensemble), **options)
+        if self.bias is not None:
+            self.bias.prepare(simulation, [replica + item.start for replica in simulation.replicas])
         for k, reason in simulation.errors.items():
             raise InputError(f"{self.molecules[k // len(item)][0]}: {reason}")
         recorder = SimulationFiles(
             simulation, Path(self.output), self._folder(item), self.names,
             self.trajectory, by_temperature=self.by_temperature, every=self.every, n_steps=self.n_steps,
             sources=[source for source, _ in self.molecules], minimized=self.minimized, velocities=self.velocities,
+            labels={} if self.bias is None else self.bias.labels,
         )  # fmt: skip
         found = recorder.run(has_structures=item.start == self.first_replica, watch=self.watch)
         of_all = {"first_replica": self.first_replica, "temperatures": list(temperatures_of(self._baths))}

@@ -138,13 +138,15 @@ def energy(
             accuracy=accuracy, device=device, model=model,
         )  # fmt: skip
         return plan.evaluate(profile=True)
-    from ..jobs.doors import Door
+    from ..doors import Door
     from .spec import EnergySpec
 
-    door = Door.of("energy", words, model, device)
+    door = Door.of(energy, words, model, device)
     if isinstance(atoms, Atoms):
         door.require_atoms()
         if door.frames:
+            from .plan import Energy
+
             plan = Energy(
                 atoms, gradient=False, one_four=one_four, cutoff=cutoff, terms=terms, only_terms=_names(only_terms),
                 precision=precision, variant=variant, born=born, accuracy=accuracy, device=device, model=door.model,

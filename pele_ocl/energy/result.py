@@ -54,6 +54,17 @@ class EnergyResult(HasFindings, TermResult):
     accuracy : that they were computed to; None where they come from all pairs
     error : RadiusError that was measured on some of the atoms; None if radii come from all pairs, and on devices
         without float64. A member of a batch has the batch's
+
+    >>> result = pele_ocl.energy("data/structures/trialanine.pdb")
+    >>> round(result.total, 1), round(result.coulomb, 1), result.gradient.shape
+    (-135.5, -253.1, (33, 3))
+    >>> result.save("energy.csv")
+    >>> print(result.table())
+    Energy of 33 atoms
+    term              energy [kcal/mol]
+    bond                          1.266
+    ...
+    total                      -135.505
     """
 
     _room = "energy"
@@ -70,6 +81,10 @@ class EnergyResult(HasFindings, TermResult):
         """Surface area, A^2, of the model surface="lcpo"; an atom's is its nonpolar energy over the tension.
 
         Raises InputError for other models, and where the nonpolar energy is not among the terms.
+
+        >>> result = pele_ocl.energy("data/structures/trialanine.pdb", surface="lcpo", gb="gbn2")
+        >>> round(result.surface_area)
+        348
         """
         if "nonpolar" not in self.terms.names:
             raise InputError(
@@ -86,6 +101,14 @@ class EnergyBatch(TermBatch[EnergyResult]):
     gradients : (m, n, 3) kcal/mol/A, None where not asked for; born_radii : (m, n) A
     errors : why conformations failed, by their number from 0; their results are NaN
     born, accuracy, error : as EnergyResult has them, the error of the first conformation that did not fail
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> batch = pele_ocl.Energy(atoms).evaluate_batch([atoms.positions, atoms.positions * 1.01])
+    >>> len(batch), batch.energies.shape, batch.gradients.shape
+    (2, (2, 11), (2, 33, 3))
+    >>> batch.save("two.csv")
+    >>> batch[0].total < batch[1].total
+    True
     """
 
     _room = "energy"

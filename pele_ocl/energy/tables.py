@@ -59,9 +59,9 @@ class PairTables:
         integrals = np.zeros(tiles.n_slots) if integrals is None else integrals
         parameters = spheres.rho[tiles.order], spheres.radii[tiles.order], charges, sigmas, epsilons, integrals
         return cls(
-            queue.upload(np.stack(parameters)),
+            queue.upload_parameters(np.stack(parameters)),
             queue.upload(sigmas),
-            queue.upload(epsilons),
+            queue.upload_parameters(epsilons),
             queue.upload(np.column_stack([slopes.T, np.zeros(tiles.n_slots)])),
             queue.upload(slopes),
             _masks(queue, tiles, excluded, order),

@@ -24,8 +24,8 @@ class Column:
     """
 
     def __init__(
-        self, state: State, read: Callable[[list[int]], Sequence[NDArray[Any]]],
-        write: Callable[[list[int], Sequence[Any]], object] | None = None, ndim: int = 2,
+        self, state: State, read: Callable[[list[int]], Sequence[NDArray[Any]] | NDArray[Any]],
+        write: Callable[[list[int], Any], object] | None = None, ndim: int = 2,
     ) -> None:  # fmt: skip
         self._state, self._read, self._write, self._ndim = state, read, write, ndim
 
@@ -39,9 +39,11 @@ class Column:
     @locked
     def __getitem__(self, rows: RowsLike) -> Any:
         chosen = self._state.chosen(rows).tolist()
-        arrays = list(self._read(chosen))
+        arrays = self._read(chosen)
         if isinstance(rows, int | np.integer):
             return arrays[0]
+        if isinstance(arrays, np.ndarray):
+            return arrays
         return np.stack(arrays) if len({array.shape for array in arrays}) == 1 else arrays
 
     @locked
@@ -57,6 +59,9 @@ class Column:
             raise InputError(f"a {type(values).__name__} is no array for each of {len(chosen):,} rows")
         if len(values) != len(chosen):
             raise InputError(f"there are {len(chosen)} rows to write and {len(values)} arrays")
+        if isinstance(values, np.ndarray) and len(set(chosen)) == len(chosen):
+            self._write(chosen, values)
+            return
         last = dict(zip(chosen, values, strict=True))  # of a row that is named twice
         self._write(list(last), list(last.values()))
 

@@ -13,15 +13,16 @@ from numpy.typing import DTypeLike, NDArray
 from ..atoms import Atoms, Floats
 from ..common.arguments import choice, described, flag, former_keywords, whole_number
 from ..common.errors import InputError
-from ..energy import EnergyBatch, Term
+from ..energy import Term
 from ..energy.result import ALL_TERMS
 from ..gb_models.solvent_model import SolventModel, choose_radii_of
 from ..results import Terms
 from .columns import Column, DeviceArray
 from .drivers import DriverKernel
 from .mapped import MappedRows, mapped
-from .restraints import KINDS
-from .state import Lock, RowsLike, State, locked
+from .restraints import KINDS, RESTRAINTS
+from .state import Arrays, Lock, RowsLike, State, locked
+from .values import Scales, TermArrays, names_of_arrays
 
 if TYPE_CHECKING:
     from ..minimize import MinimizeBatch
@@ -44,12 +45,18 @@ class Ensemble:
     copies : rows of each molecule, which begin at its positions
     gradient : False for energies alone
     errors : "record" for rows of molecules that cannot be computed, "raise" for an InputError
+    scales : True for rows that scale charges, Lennard-Jones wells and torsions, `scales` of the ensemble; each then
+        has parameters of its own on the device
     other parameters : as of `Energy`, for all rows
 
     `atoms` has the Atoms of each row, `device` and `precision` are of all. `positions`, `gradients`, `born_radii`
     and `frozen` are Columns. `state` is for other rooms of the package, and not stable.
 
     Raises InputError for options that do not exist, DeviceMemoryError where the device has no room for all rows.
+
+    >>> ensemble = pele_ocl.Ensemble([pele_ocl.read("data/structures/trialanine.pdb")] * 2)
+    >>> ensemble.evaluate().energies.round(1).tolist()
+    [-135.5, -135.5]
     """
 
     def __init__(
@@ -68,6 +75,7 @@ class Ensemble:
         device: Device | int | str | None = None,
         model: SolventModel | None = None,
         errors: Literal["raise", "record"] = "raise",
+        scales: bool = False,
     ) -> None:
         from ..opencl.device import get_device
 
@@ -75,7 +83,7 @@ class Ensemble:
         options: dict[str, Any] = dict(
             gradient=flag("gradient", gradient), fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff,
             terms=terms, only_terms=only_terms,
-            precision=precision, variant=variant, model=model,
+            precision=precision, variant=variant, model=model, scales=flag("scales", scales),
         )  # fmt: skip
         self.device, self.precision = get_device(device), precision
         self.atoms: tuple[Atoms, ...] = _rows_of(molecules, copies, SolventModel.or_default(model))
@@ -100,17 +108,23 @@ class Ensemble:
 
     @locked
     def __reduce__(self) -> tuple[Callable[..., Ensemble], tuple[object, ...]]:
+        return _again, self._description()
+
+    def _description(self) -> tuple[list[Atoms], list[int], dict[str, Any], dict[str, dict[Any, Any]]]:
+        """Describe the ensemble: molecules, which one each row has, options, and the state of rows."""
         distinct = {id(atoms): atoms for atoms in self.atoms}
         numbers = {key: number for number, key in enumerate(distinct)}
         rows = [numbers[id(atoms)] for atoms in self.atoms]
         good = [k for k in range(len(self)) if k not in self.state.failed]
-        state = {
+        state: dict[str, dict[Any, Any]] = {
             "positions": dict(zip(good, self.positions[good], strict=True)),
             "restraints": self._restraints(),
+            "arrays": self._arrays(),
             "failed": {k: why for k, why in self.state.failed.items() if self.state.resident.systems[k] is not None},
             "frozen": {k: mask for k, mask in enumerate(self.state.frozen) if mask.any()},
         }
-        return _again, (list(distinct.values()), rows, {**self.state.options, "device": self.device}, state)
+        options = {**self.state.options, "scales": self.state.scales, "device": self.device}
+        return list(distinct.values()), rows, options, state
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -212,6 +226,28 @@ class Ensemble:
         """
         return self._restraint_values("targets", name, 1)
 
+    def values(self, term: str, name: str) -> Column:
+        """Give an array of a term that rows have of their own, by the names of the term and of the array.
+
+        Terms of users have the arrays that they upload by `TermContext.upload_each`.
+        `ensemble.values("morse", "lengths")[3] = lengths` writes it for row 3.
+        """
+        values = TermArrays(self.state, term, name)
+        return Column(self.state, values.read, values.write, ndim=8)
+
+    @property
+    def scales(self) -> Scales:
+        """Scales of charges, Lennard-Jones wells and torsions of rows, of an ensemble made with `scales=True`.
+
+        `ensemble.scales["charges"][3] = 0.8` is of all atoms of row 3, an array (n,) of single atoms; wells of two
+        atoms, and torsions by their outer atoms, take the root of the product of both numbers.
+
+        Raises InputError for other ensembles.
+        """
+        if not self.state.scales:
+            raise InputError("rows have no scales; make the ensemble with `scales=True`")
+        return Scales(self.state)
+
     def _restraint_values(self, kind: str, name: str, ndim: int) -> Column:
         values = KINDS[kind](self.state, name)
         return Column(self.state, values.read, values.write, ndim)
@@ -280,7 +316,7 @@ class Ensemble:
 
     @locked
     @former_keywords(largest="max_gradient", energy_change="energy_tolerance", restore="bond_repair")
-    def minimize(self, rows: RowsLike = None, **options: object) -> MinimizeBatch:
+    def minimize(self, rows: RowsLike = None, **options: Any) -> MinimizeBatch:
         """Minimise rows from where they are and leave them at their minima; give what `minimize_many` gives.
 
         Atoms that are frozen in a row stay there. options : as of Minimizer, such as tolerance and max_iterations
@@ -288,8 +324,21 @@ class Ensemble:
         from .minimizing import RowMinimizer
 
         chosen = [k for k in self.state.chosen(rows).tolist() if k not in self.state.failed]
+        if not self.state.options["gradient"]:
+            return self._minimized_by_another(chosen, options)
         self._minimizer = self._minimizer or RowMinimizer()
         return self._minimizer.minimize(self.state, chosen, options)
+
+    def _minimized_by_another(self, rows: list[int], options: dict[str, Any]) -> MinimizeBatch:
+        """Minimise rows without gradients as those of an ensemble that has them."""
+        molecules, numbers, own, state = self._description()
+        other = _again(molecules, numbers, {**own, "gradient": True}, state)
+        batch = other.minimize(rows, **options)
+        good = [k for place, k in enumerate(rows) if place not in batch.errors]
+        if good:
+            self.state.place(good, list(other.positions[good]))
+        self.state.evaluate(rows)
+        return batch
 
     @locked
     def _restraints(self) -> dict[tuple[str, str], dict[int, Floats]]:
@@ -301,6 +350,20 @@ class Ensemble:
             for name in names:
                 with suppress(InputError):  # of another kind
                     found[kind, name] = dict(zip(there, values(self.state, name).read(there), strict=True))
+        return found
+
+    def _arrays(self) -> dict[tuple[str, str], dict[int, NDArray[Any]]]:
+        """Read the arrays of users' terms and the scales, by term and name and by row."""
+        there, found = self.state.resident.there.tolist(), dict[tuple[str, str], dict[int, NDArray[Any]]]()
+        restraints = {of for k in there for of in self.state.resident.system(k).energy.further_terms
+                      if isinstance(of, RESTRAINTS)}  # fmt: skip
+        for k in there:
+            for name in names_of_arrays(self.state.resident.system(k)):
+                array, _, term = name.partition(" of ")
+                if term not in {of.name for of in restraints}:
+                    found.setdefault((term, array), {})[k] = self.values(term, array)[k]
+        if self.state.scales:
+            found |= {("", kind): dict(zip(there, column[there], strict=True)) for kind, column in self.scales.items()}
         return found
 
     @contextmanager
@@ -330,24 +393,19 @@ class Ensemble:
         self.state.resident.queue.finish()
 
     @locked
-    def _read_gradients(self, rows: list[int]) -> list[Floats]:
+    def _read_gradients(self, rows: list[int]) -> Arrays:
         self.state.require_evaluated(np.array(rows, np.int64))
         if not self.state.options["gradient"]:
             raise InputError("there are no gradients; the ensemble was made with gradient=False")
-        return self._of_batches(rows, lambda batch: batch.gradients)
+        return self.state.columns(rows, 1, 3)
 
     @locked
-    def _read_radii(self, rows: list[int]) -> list[Floats]:
+    def _read_radii(self, rows: list[int]) -> Arrays:
         self.state.require_evaluated(np.array(rows, np.int64))
-        return self._of_batches(rows, lambda batch: batch.born_radii)
-
-    def _of_batches(self, rows: list[int], take: Callable[[EnergyBatch], Floats | None]) -> list[Floats]:
-        found: list[Floats] = [np.full(self.atoms[k].positions.shape, np.nan) for k in rows]
-        for places, _ in self.state.by_system(np.array(rows, np.int64)):
-            values = take(self.state.batch([rows[place] for place in places.tolist()]))
-            assert values is not None
-            for place, value in zip(places.tolist(), values, strict=True):
-                found[place] = value
+        found = self.state.columns(rows, 0, 1)
+        for places, system in self.state.by_system(np.array(rows, np.int64)):
+            for place in () if system.passes.contents.has_gb else places.tolist():
+                found[place][:] = np.nan
         return found
 
     @locked
@@ -379,6 +437,8 @@ def _again(
     ensemble.positions[list(state["positions"])] = list(state["positions"].values())
     for (values, name), of_rows in state["restraints"].items():
         KINDS[values](ensemble.state, name).write(list(of_rows), list(of_rows.values()))
+    for (term, name), of_rows in state.get("arrays", {}).items():
+        (ensemble.values(term, name) if term else ensemble.scales[name])[list(of_rows)] = list(of_rows.values())
     ensemble.state.failed |= state["failed"]  # a row that could not be placed is no row at its molecule's positions
     for k, mask in state["frozen"].items():
         ensemble.frozen[k] = mask

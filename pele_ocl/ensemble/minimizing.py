@@ -1,10 +1,10 @@
-"""Rows of an ensemble minimised: each from where it is, by launches that all share."""
+"""Rows of an ensemble minimised where they are, by launches that all share."""
 
 from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -12,31 +12,32 @@ import numpy as np
 
 from ..common.errors import DeviceMemoryError, InputError
 from ..energy.engine.system import System
-from ..minimize.minimizer import Minimizer
+from ..minimize.driver import Driver, most_bytes
+from ..minimize.job import Job, Recipe
 from ..minimize.options import check_options
+from ..minimize.protocol import Protocol
 from ..minimize.result import MinimizeBatch, MinimizeResult
-from ..minimize.shared import Member, SharedScheduler, SharedSeated, most_bytes
-from .restraints import values_of_rows
 from .state import State
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
 
-MOST_MEMBERS = 256  # molecules with options that are kept prepared
+MOST_RECIPES = 256  # molecules with options that are kept prepared
+Named = tuple[tuple[str, str], ...]  # options by name, as a key
 
-Found = dict[int, MinimizeResult | str]  # results of rows, or why there is none
+MOST_KEPT = 1 << 25  # bytes beside the rows that are kept from call to call
 
 
 class RowMinimizer:
-    """Minimisation of the rows of an ensemble: molecules prepared once for all rows and calls, and their scheduler.
+    """Minimisation of the rows of an ensemble: molecules prepared once for all rows and calls, and their driver.
 
     Other options alone make a molecule be prepared anew. Frozen atoms and references of restraints are data of rows.
     """
 
     def __init__(self) -> None:
-        self._members: dict[tuple[System, tuple[object, ...]], Member | str] = {}
-        self._scheduler: SharedScheduler | None = None
-        self._size = 0  # bytes of its regions
+        self._recipes: dict[tuple[System, Named], Recipe | str] = {}
+        self._checked: set[Named] = set()  # options that there are
+        self._driver: Driver | None = None
         self._stack = ExitStack()
         weakref.finalize(self, self._stack.close).atexit = False
 
@@ -45,89 +46,111 @@ class RowMinimizer:
 
         options : of Minimizer. Raises InputError for options that do not exist, or are the ensemble's.
         """
-        begin, own = time.perf_counter(), state.energy_options
-        if twice := [name for name in options if name in own or name in ("frozen", "device")]:
-            raise InputError(f"{twice[0]} is the ensemble's own; leave it out")
-        check_options(options)
-        found: Found = {}
-        batches = list(self._structures(state, rows, options, found))
-        try:
-            self._run(state, batches, options.get("max_seconds"), found)
-        except BaseException:
-            self._forget()
-            raise
-        good = {k: of.positions for k, of in found.items() if isinstance(of, MinimizeResult)}
-        if good:
-            state.place(list(good), list(good.values()))
-        state.evaluate(list(rows))
+        begin = time.perf_counter()
+        named = tuple(sorted((name, repr(value)) for name, value in options.items()))
+        if named not in self._checked:
+            own = state.energy_options
+            if twice := [name for name in options if name in own or name in ("frozen", "device")]:
+                raise InputError(f"{twice[0]} is the ensemble's own; leave it out")
+            check_options(options)
+            self._checked.add(named)
+        found: dict[int, MinimizeResult | str] = {}
+        jobs = self._jobs(state, np.unique(np.array(rows, np.int64)), options, named, found)
+        if jobs:
+            try:
+                self._run(state, jobs, options.get("max_seconds"))
+            except BaseException:
+                self._forget()
+                put_back(state, jobs)
+                raise
+            found |= {job.number: job.result for job in jobs}
+            done = [job for job in jobs if not isinstance(job.result, str)]
+            put_back(state, [job for job in jobs if isinstance(job.result, str)])
+            if done:
+                state.minimized([job.number for job in done], [job.offset for job in done])
+        if failed := [k for k in rows if isinstance(found[k], str)]:
+            state.evaluate(failed)
         results = [found[k] for k in rows]
         errors = {place: result for place, result in enumerate(results) if isinstance(result, str)}
         there = [None if isinstance(result, str) else result for result in results]
         return MinimizeBatch(there, errors, time.perf_counter() - begin)
 
-    def _structures(
-        self, state: State, rows: Sequence[int], options: Mapping[str, Any], found: Found
-    ) -> Iterator[list[SharedSeated]]:
-        """Give the structures of rows by molecule. found : gets why others are none"""
-        chosen = np.unique(np.array(rows, np.int64))
-        for there, system in state.by_system(chosen):
-            own_rows = chosen[there].tolist()
-            member = self._member(state, system, own_rows[0], options)
-            if isinstance(member, str):
-                found |= dict.fromkeys(own_rows, member)
+    def _jobs(
+        self, state: State, rows: np.ndarray[Any, np.dtype[np.int64]], options: Mapping[str, Any],
+        named: Named, found: dict[int, MinimizeResult | str],
+    ) -> list[Job]:  # fmt: skip
+        """Give the structures of rows. named : the options as a key; found : gets why others are none"""
+        jobs: list[Job] = []
+        for there, system in state.by_system(rows):
+            own_rows = rows[there]
+            recipe = self._recipe(system, options, named)
+            if isinstance(recipe, str):
+                found |= dict.fromkeys(own_rows.tolist(), recipe)
                 continue
-            structures, errors = member.structures(
-                own_rows, np.stack(state.read_positions(own_rows)), [~state.frozen[k] for k in own_rows],
-                values_of_rows(state, system, own_rows),
-            )  # fmt: skip
-            found |= errors
-            yield structures
+            encoded, offsets = state.encoded(own_rows.tolist()), state.offsets[own_rows]
+            given = system.pipeline.decode(encoded) + offsets[:, None]
+            free = [~state.frozen[k] for k in own_rows.tolist()]
+            own, errors = recipe.jobs(own_rows.tolist(), given, free, encoded, offsets, state.resident.own[own_rows])
+            found |= {k: str(error) for k, error in errors.items()}
+            jobs += own
+        return jobs
 
-    def _member(self, state: State, system: System, k: int, options: Mapping[str, Any]) -> Member | str:
-        """Prepare the molecule of row k for some options, once; give it, or why it cannot be."""
-        key = system, tuple(sorted((name, repr(value)) for name, value in options.items()))
-        if key not in self._members:
-            if len(self._members) >= MOST_MEMBERS:
+    def _recipe(self, system: System, options: Mapping[str, Any], named: Named) -> Recipe | str:
+        """Prepare a molecule for some options, once; give it, or why it cannot be."""
+        key = system, named
+        if key not in self._recipes:
+            if len(self._recipes) >= MOST_RECIPES:
                 self._forget()
             try:
-                minimizer = Minimizer(state.atoms[k], **options, **state.energy_options, device=state.device)
-                self._members[key] = Member(minimizer)
+                self._recipes[key] = Recipe(system, Protocol(system.energy, **options), is_resident=True)
             except InputError as error:
-                self._members[key] = str(error)
-        return self._members[key]
+                self._recipes[key] = str(error)
+        return self._recipes[key]
 
-    def _run(self, state: State, batches: Sequence[list[SharedSeated]], limit: float | None, found: Found) -> None:
+    def _run(self, state: State, jobs: Sequence[Job], limit: float | None) -> None:
         """Minimise structures, for so many seconds at most."""
-        members = [batch[0].member for batch in batches if batch]
-        if not members:
-            return
-        needed = sum(of.shared.size for of in members)
-        needed += sum(len(batch) * batch[0].member.own.size for batch in batches if batch)
-        scheduler = self._scheduler_for(state.device, state.precision, needed, max(of.size for of in members))
-        scheduler.begin(limit)
-        for done in scheduler.minimized(iter(batches)):
-            found |= {structure.number: structure.result for structure in done}
+        recipes = dict.fromkeys(job.recipe for job in jobs)
+        for recipe in recipes:
+            _ = recipe.rows  # which lays out what the minimiser keeps
+        needed = sum(of.recorder.shared.size for of in recipes) + sum(job.recipe.recorder.own.size for job in jobs)
+        driver = self._driver_for(state, needed, max(of.size for of in recipes))
+        driver.begin(limit)
+        for _ in driver.minimized(iter([jobs])):
+            pass
+        if driver.size > MOST_KEPT:
+            self._give_up()
 
-    def _scheduler_for(self, device: Device, precision: str, needed: int, least: int) -> SharedScheduler:
-        """Give a scheduler with so many bytes for its regions, or as many as there may be, at least `least`.
+    def _driver_for(self, state: State, needed: int, least: int) -> Driver:
+        """Give a driver with so many bytes for what it keeps, or as many as there may be, at least `least`.
 
         Raises DeviceMemoryError if a structure has no room.
         """
+        device: Device = state.device
         most = max(least, most_bytes(device))
         if least > device.largest_buffer:
             raise DeviceMemoryError(
                 f"a row takes {least / 2**30:.1f} GiB while it is minimised; {device} has buffers of "
                 f"{device.largest_buffer / 2**30:.1f} GiB at most"
             )
-        if self._scheduler is None or self._size < min(needed, most):
-            self._size = min(max(needed, 2 * self._size), most)
-            self._scheduler = None
-            self._stack.close()  # which gives the queues back, and waits for what is left
-            self._scheduler = SharedScheduler(device, precision, self._stack, self._size)
-        return self._scheduler
+        if self._driver is None or self._driver.size < min(needed, most):
+            size = min(max(needed, 2 * self._driver.size if self._driver else 0), most)
+            self._give_up()
+            queue = state.resident.queue
+            self._driver = Driver(queue, self._stack.enter_context(queue.beside()), size, state.resident.store)
+            self._stack.callback(self._driver.stop)  # waits for what is left
+        return self._driver
+
+    def _give_up(self) -> None:
+        """Give up the driver with all that it keeps on the device."""
+        self._driver = None
+        self._stack.close()
 
     def _forget(self) -> None:
         """Give up all that is prepared."""
-        self._members.clear()
-        self._scheduler = None
-        self._stack.close()
+        self._recipes.clear()
+        self._give_up()
+
+
+def put_back(state: State, jobs: Sequence[Job]) -> None:
+    """Place rows where they were before they were to be minimised."""
+    state.put_back([job.number for job in jobs], [job.origin for job in jobs])

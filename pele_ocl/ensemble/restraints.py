@@ -16,6 +16,8 @@ from ..energy.terms import CenterRestraint, PositionalRestraint, Term
 from ..energy.terms.internal import InternalRestraint
 from .state import State
 
+RESTRAINTS = PositionalRestraint, InternalRestraint, CenterRestraint
+
 
 class RowValues:
     """Values of one kind that a restraint has for each row: read from the device, and written there.
@@ -23,8 +25,8 @@ class RowValues:
     words : what they are, for messages; kinds : of restraints that have such values
     """
 
-    words: ClassVar[str]
-    kinds: ClassVar[tuple[type[Term], ...]] = (PositionalRestraint, InternalRestraint, CenterRestraint)
+    words: str
+    kinds: ClassVar[tuple[type[Term], ...]] = RESTRAINTS
 
     def __init__(self, state: State, name: str) -> None:
         """name : of the restraint. Raises InputError if a molecule has no such values under it"""
@@ -163,20 +165,18 @@ class Targets(RowValues):
         return term
 
 
-_BUFFERS = "reference of ", "constants of ", "parameters of "  # how names of the buffers begin that have values
 KINDS: dict[str, type[RowValues]] = {"references": References, "force_constants": ForceConstants, "targets": Targets}
 
 
 def values_of_rows(state: State, system: System, rows: list[int]) -> dict[str, NDArray[np.uint8]]:
-    """Read the values of restraints of rows of one molecule, bytes (n_rows, size) by names of buffers."""
-    names = [name for name in system.passes.buffers if name.startswith(_BUFFERS)]
-    return {name: state.resident.read(rows, name, np.uint8) for name in names}
+    """Read all arrays that rows of one molecule have of their own, bytes (n_rows, size) by names of buffers."""
+    return {name: state.resident.read(rows, name, np.uint8) for name in first_values(system)}
 
 
 def first_values(system: System) -> dict[str, NDArray[Any]]:
-    """Give the values that a molecule's restraints have by themselves, before rows have their own, by buffers."""
-    pieces = {name: system.piece(name) for name in system.passes.buffers if name.startswith(_BUFFERS)}
-    return {name: piece.values for name, piece in pieces.items() if piece.values is not None}
+    """Give what a molecule has by itself in the arrays that rows have of their own, by names of buffers."""
+    pieces = {name: system.piece(name) for name in system.passes.buffers}
+    return {name: of.values for name, of in pieces.items() if of.values is not None and not of.is_shared}
 
 
 def _calls(system: System) -> str:

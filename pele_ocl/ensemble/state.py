@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from functools import wraps
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -14,9 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from ..atoms import Atoms, Floats
 from ..common.arguments import described, numbers
 from ..common.errors import InputError, PeleError
-from ..energy import Energy, EnergyBatch
+from ..energy import Energy, EnergyBatch, Term
 from ..energy.engine.rows import ResidentRows, Rows
 from ..energy.engine.system import System
+from ..energy.result import PASS_TERMS
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 RowsLike = int | slice | ArrayLike | None
 Lock = AbstractContextManager[bool]
+Arrays = Sequence[Floats] | Floats  # of rows: one array if all are of one molecule
 
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -45,7 +47,7 @@ class State:
 
     atoms, frozen, offsets : of each row, the last in A from the place that its molecule has on the device
     resident : the rows on the device; device, precision : of all
-    options : of `Energy`, for all rows
+    options : of `Energy`, for all rows; scales : if rows scale parameters
     failed, explained : sentences on rows that cannot be placed, or whose energies are no numbers, by their numbers
     moves : (n_rows,) how often the positions of each were changed; masks : how often frozen atoms were
     has_radii : (n_rows,) if rows have Born radii
@@ -60,7 +62,8 @@ class State:
         """
         from ..opencl.queue import Queue
 
-        self.atoms, self.device, self.options = atoms, device, options
+        self.atoms, self.device, self.scales = atoms, device, bool(options["scales"])
+        self.options = {name: value for name, value in options.items() if name != "scales"}
         self.precision: str = options["precision"]
         self.failed: dict[int, str] = {}
         systems = self._systems(errors)
@@ -85,7 +88,7 @@ class State:
             if id(atoms) not in found:
                 try:
                     energy = Energy(atoms, born="pairs", device=self.device, rebuild_sites=True, **self.options)
-                    found[id(atoms)] = System(energy, is_alone=len(self) == 1)
+                    found[id(atoms)] = System(energy, is_alone=len(self) == 1, is_scaled=self.scales)
                 except PeleError as error:
                     if errors == "raise":
                         raise InputError(f"row {k}: {error}" if len(self) > 1 else str(error)) from error
@@ -105,6 +108,12 @@ class State:
         if system is None:
             raise InputError(self.failed[k])
         return system
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """Further terms of all rows."""
+        given = self.options["terms"]
+        return (given,) if isinstance(given, Term) else tuple(given)
 
     @property
     def energy_options(self) -> dict[str, Any]:
@@ -141,8 +150,8 @@ class State:
 
     def _see_rewrites(self) -> None:
         """Take note of buffers of terms that were written, which change the energies of all rows."""
-        if self._rewrites != self.resident.rewrites:
-            self._rewrites = self.resident.rewrites
+        if self._rewrites != self.resident.store.rewrites:
+            self._rewrites = self.resident.store.rewrites
             self._versions += 1
 
     def changed(self, rows: Rows | Sequence[int] | None, *, moved: bool = True) -> None:
@@ -158,7 +167,7 @@ class State:
         """Let it be known that the results of rows are of the state that they are in."""
         self._see_rewrites()
         self._evaluated[rows] = self._versions[rows]
-        for k in np.asarray(rows).tolist():
+        for k in np.asarray(rows).tolist() if self.explained else ():
             self.explained.pop(k, None)
 
     def require_evaluated(self, rows: Rows) -> None:
@@ -169,8 +178,8 @@ class State:
 
     def by_system(self, rows: Rows) -> list[tuple[Rows, System]]:
         """Places in `rows` by molecule; without failed rows."""
-        by_system = self._places([-1 if k in self.failed else k for k in rows.tolist()])
-        return [(np.array(places, np.int64), system) for system, places in by_system.items()]
+        good = ~np.isin(rows, list(self.failed)) if self.failed else None
+        return [(np.array(places, np.int64), system) for system, places in self._places(rows, good).items()]
 
     def evaluate(self, rows: RowsLike, keep_radii: bool = False) -> None:
         """Compute energies and gradients of rows on the device; failed rows are passed over.
@@ -188,54 +197,128 @@ class State:
     def batch(self, rows: list[int]) -> EnergyBatch:
         """Read the energies of rows of one molecule as results have them."""
         results = self.resident.read(rows, "results", self.precision)
-        return self.resident.system(rows[0]).energies(results, self.read_positions(rows))
+        return self.resident.system(rows[0]).energies(results, np.asarray(self.read_positions(rows)))
 
-    def read_positions(self, rows: list[int]) -> list[Floats]:
+    def read_positions(self, rows: list[int]) -> Arrays:
         """Read the positions of rows, (n, 3) A each; NaN of rows that failed."""
-        return [x + self.offsets[k] for k, x in zip(rows, self._read_encoded(rows, "positions"), strict=True)]
 
-    def _read_encoded(self, rows: list[int], name: str) -> list[Floats]:
-        found: list[Floats] = [np.full(self.atoms[k].positions.shape, np.nan) for k in rows]
-        for places, system in self.by_system(np.array(rows, np.int64)):
-            there = [rows[place] for place in places.tolist()]
-            encoded = self.resident.read(there, name, self.resident.coordinate)
-            for place, positions in zip(places.tolist(), system.pipeline.decode(encoded), strict=True):
-                found[place] = positions
+        def read(there: Rows, system: System) -> Floats:
+            positions = system.pipeline.decode(self.encoded(there.tolist()))
+            if self.offsets[there].any():
+                positions += self.offsets[there, None]
+            return positions
+
+        return self.read(rows, read, (3,))
+
+    def read(self, rows: list[int], read: Callable[[Rows, System], Floats], shape: tuple[int, ...]) -> Arrays:
+        """Read arrays of rows, (n, *shape) each; NaN of rows that failed. One array if all are of one molecule.
+
+        read : gives those of some rows of one molecule
+        """
+        numbers_ = np.array(rows, np.int64)
+        parts = self.by_system(numbers_)
+        if len(parts) == 1 and len(parts[0][0]) == len(rows):
+            return read(numbers_, parts[0][1])
+        found: list[Floats] = [np.full((len(self.atoms[k]), *shape), np.nan) for k in rows]
+        for places, system in parts:
+            for place, values in zip(places.tolist(), read(numbers_[places], system), strict=True):
+                found[place] = values
         return found
 
-    def place(self, rows: list[int], positions: Sequence[ArrayLike], errors: str = "record") -> None:
+    def columns(self, rows: list[int], first: int, count: int) -> Arrays:
+        """Read columns of the atoms from the results of rows: Born radii are the first one, three of gradients follow.
+
+        Returns (n,) or (n, count) of each row, NaN of rows that failed.
+        """
+        shape = (count,) if count > 1 else ()
+
+        def read(there: Rows, system: System) -> Floats:
+            n = len(system.energy.atoms)
+            begin = len(PASS_TERMS) * system.passes.n_energies + first * n
+            found = self.resident.read_part(there.tolist(), "results", begin, count * n)
+            found = found.reshape(len(there), n, *shape)
+            found[~are_numbers[there]] = np.nan
+            return found
+
+        _, are_numbers = self.resident.energies()
+        return self.read(rows, read, shape)
+
+    def encoded(self, rows: list[int]) -> NDArray[Any]:
+        """Read the positions of rows of one molecule as the device has them, (m, 3 n)."""
+        return self.resident.read(rows, "positions", self.resident.coordinate)
+
+    def put_back(self, rows: Sequence[int], encoded: Sequence[NDArray[Any]]) -> None:
+        """Place rows where `encoded` had them, before something moved them."""
+        for places, _ in self.by_system(np.array(rows, np.int64)):
+            there = [rows[place] for place in places.tolist()]
+            self.resident.write(there, "positions", np.stack([encoded[place] for place in places.tolist()]))
+            self.changed(there, moved=False)
+
+    def minimized(self, rows: list[int], offsets: Sequence[Floats]) -> None:
+        """Take note of rows that were moved and evaluated where they are, and add up their energies.
+
+        offsets : (3,) A of each, from the place that its molecule has on the device
+        """
+        self.changed(rows)
+        self.offsets[rows] = offsets
+        self.resident.add_up(np.array(rows, np.int64))
+        self.resident.queue.submit()
+        self.has_radii[rows] = True
+        self.settled(rows)
+
+    def place(self, rows: list[int], positions: Sequence[ArrayLike] | NDArray[Any], errors: str = "record") -> None:
         """Place rows; a structure that cannot be is a failed row until it is placed again.
 
+        positions : (n, 3) A of each, or one array of all
         errors : "raise" for an InputError in place of a failed row, before any row is changed
         """
-        given = [self._checked(k, x) for k, x in zip(rows, positions, strict=True)]
-        ready: list[tuple[list[int], NDArray[Any], Floats]] = []
         failed: dict[int, str] = {}
-        for system, places in self._places(rows).items():
-            there = [rows[place] for place in places]
-            encoded, offsets, reasons = system.encoded(np.stack([given[place] for place in places]))
-            failed |= {there[k]: reason for k, reason in reasons.items()}
-            ready.append((there, encoded, offsets))
-        if failed and errors == "raise":
-            k = min(failed)
-            raise InputError(f"row {k}: {failed[k]}" if len(self) > 1 else failed[k])
-        self.changed(rows)
-        for k in rows:
-            if self.resident.systems[k] is not None:
-                self.failed.pop(k, None)
-            self.explained.pop(k, None)
-        self.failed |= failed
-        for there, encoded, offsets in ready:
-            self.offsets[there] = offsets
-            self.resident.write(there, "positions", encoded)
+        with ExitStack() as stack:
+            ready = list(self._encoded(rows, positions, failed, stack))
+            if failed and errors == "raise":
+                k = min(failed)
+                raise InputError(f"row {k}: {failed[k]}" if len(self) > 1 else failed[k])
+            self.changed(rows)
+            if self.failed or self.explained:
+                for k in rows:
+                    if self.resident.systems[k] is not None:
+                        self.failed.pop(k, None)
+                    self.explained.pop(k, None)
+            self.failed |= failed
+            for there, encoded, offsets in ready:
+                self.offsets[there] = offsets
+                self.resident.write(there, "positions", encoded)
 
-    def _places(self, rows: Sequence[int]) -> dict[System, list[int]]:
-        """Places in `rows` by molecule; without rows that have none, and those that are -1."""
+    def _encoded(
+        self, rows: list[int], positions: Sequence[ArrayLike] | NDArray[Any], failed: dict[int, str], stack: ExitStack
+    ) -> Iterator[tuple[list[int], NDArray[Any], Floats]]:
+        """Encode positions by molecule: rows, encoded positions, offsets. failed : gets why some cannot be"""
+        by_system = self._places(np.array(rows, np.int64))
+        given: Arrays
+        whole = positions if isinstance(positions, np.ndarray) and len(by_system) == 1 else np.zeros(0)
+        if whole.dtype.kind in "iuf" and whole.shape[1:] == self.atoms[rows[0]].positions.shape:
+            given = numbers("positions", whole)
+        else:
+            given = [self._checked(k, x) for k, x in zip(rows, positions, strict=True)]
+        for system, places in by_system.items():
+            there = [rows[place] for place in places]
+            own = given if len(there) == len(rows) else [given[place] for place in places]
+            shape = len(there), 3 * len(system.energy.atoms)
+            out = stack.enter_context(self.resident.pinned(shape, self.resident.coordinate))
+            encoded, offsets, reasons = system.encoded(np.asarray(own), out)
+            failed |= {there[k]: reason for k, reason in reasons.items()}
+            yield there, encoded, offsets
+
+    def _places(self, rows: Rows, good: NDArray[np.bool_] | None = None) -> dict[System, list[int]]:
+        """Places in `rows` by molecule; without rows that have none, and those that are not `good`."""
+        resident, numbers_ = self.resident, self.resident.numbers[rows]
+        kept = np.arange(len(rows)) if good is None else np.flatnonzero(good)
         found: dict[System, list[int]] = {}
-        for place, k in enumerate(rows):
-            system = None if k < 0 else self.resident.systems[k]
-            if system is not None:
-                found.setdefault(system, []).append(place)
+        for number in dict.fromkeys(numbers_[kept].tolist()) if len(resident.distinct) > 1 else [0]:
+            system = resident.distinct[number]
+            places = kept if len(resident.distinct) == 1 else kept[numbers_[kept] == number]
+            if system is not None and len(places):
+                found[system] = places.tolist()
         return found
 
     def _checked(self, k: int, positions: ArrayLike) -> Floats:

@@ -49,6 +49,10 @@ class Refiner(Suggests):
     model : SolventModel; precision, device : as in `energy`
 
     Raises InputError for parts that hold no atom, and as `energy` does.
+
+    >>> refiner = pele_ocl.Refiner(pele_ocl.read("data/structures/trialanine.pdb"), "resid 3", max_iterations=2)
+    >>> len(refiner.ligand)
+    11
     """
 
     @former_keywords(near="moving_radius", hold="restraint", free="free_radius")

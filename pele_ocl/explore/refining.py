@@ -57,6 +57,11 @@ class RefineBatch(Reported):
     provenance : facts that the table names; heard : notes that were told
 
     Arrays have NaN, or 0, for poses that failed.
+
+    >>> batch = pele_ocl.refine("data/structures/trialanine.pdb", ligand="resid 3", max_iterations=2)
+    >>> batch.score.shape, batch.ranks.tolist(), batch.positions.shape
+    ((1,), [1], (1, 33, 3))
+    >>> batch.save("refined")
     """
 
     records: Sequence[Record]
@@ -273,7 +278,7 @@ def refine(
     """
     choice("errors", errors, ("raise", "record"))
     callback("progress", progress)
-    solvent, reads = described_by("refine", words, model, reading, what)
+    solvent, reads = described_by(refine, words, model, reading, what)
     folder = None if output is None else file_path(output, "output")
     if folder is None and resume:
         raise KeywordError("`resume` needs the files of the earlier run; give `output`")

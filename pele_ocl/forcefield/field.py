@@ -58,6 +58,10 @@ class ForceField:
         terminal one. It then gets the template of one within a chain, or else the end's, less the missing atoms
     whole_segments : bond residues that follow each other in a chain, however far apart they are
     default_radii : if radii are of a set that was taken because nobody named one, which a GB model may replace
+
+    >>> field = pele_ocl.ForceField.load()  # Amber99SB
+    >>> field.assign(pele_ocl.formats.read_structure("data/structures/trialanine.pdb"))
+    Atoms(33 atoms, 3 residues, 32 bonds, net charge +0.000 e)
     """
 
     name: str

@@ -197,7 +197,7 @@ def _explain(
 # What to give for a small molecule that a force field does not know.
 LIGAND_WAY = (
     "if it is a small molecule, give that as a ligand file with all its hydrogens (`ligand_file=ligand.sdf`; .mol2 and "
-    ".smi, too; in Python ligands=[...], which also takes a Ligand of RDKit's Mol)"
+    ".smi, too; in Python ligands=[...], which also takes a Ligand of RDKit's Mol) or its SMILES (`ligand_template`)"
 )
 
 

@@ -643,6 +643,11 @@ def write_conformations(path: str | PathLike[str], atoms: Atoms, conformations: 
 
     Raises InputError for another shape. Raises FormatError for another suffix, for contents that the format cannot
     hold, and for a file that cannot be written.
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> pele_ocl.write_conformations("two.nc", atoms, [atoms.positions, atoms.positions + 1.0])
+    >>> pele_ocl.trajectory("two.nc", atoms).frames
+    range(0, 2)
     """
     require_atoms(atoms)
     target = file_path(path)

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from ..atoms import RADII_SETS, Atoms, noted, require_atoms, with_default_set
-from ..common.arguments import choice, described, is_finite
+from ..common.arguments import choice, described, is_among, is_finite
 from ..common.errors import InputError, KeywordError, PeleError
 from ..common.modules import accept_former
 from ..units import COULOMB_KCAL_A, debye_kappa, molar
@@ -121,6 +121,10 @@ class SolventModel:
         letters of AMBER's types: it takes chlorine, bromine and iodine for carbon, and gives ions no area
 
     Raises InputError for values outside these bounds, and for constants of a solvent beside gb="none".
+
+    >>> model = pele_ocl.SolventModel(gb="gbn2", ionic_strength=0.15)
+    >>> model.gb, round(model.kappa, 4)
+    ('gbn2', 0.0921)
     """
 
     solute_dielectric: float = 1.0
@@ -251,6 +255,10 @@ class SolventModel:
         changes : fields of SolventModel, which win
 
         Raises InputError for another program, or fields that do not exist.
+
+        >>> model = pele_ocl.SolventModel.like("amber", gb="gbn2")
+        >>> model.solvent_dielectric, model.surface
+        (78.5, 'none')
         """
         choice("program", program, tuple(PRESETS))
         if "rgb_max" in changes:
@@ -260,7 +268,7 @@ class SolventModel:
             raise InputError(f"a SolventModel has no {', '.join(sorted(unknown))}; see help(SolventModel)")
         of_model = PRESETS_OF_MODELS.get((program, str(changes.get("gb"))), {})
         own = {**PRESETS[program], **of_model}
-        if changes.get("gb") == "none":
+        if is_among(changes.get("gb"), ("none",)):
             own = {name: value for name, value in own.items() if name in (*IN_VACUUM, "default_radii")}
         return cls(**{**own, **changes})  # type: ignore[arg-type]
 
@@ -410,7 +418,7 @@ def solvent_of(words: Mapping[str, Any], vacuum: str = "gb='none'") -> SolventMo
     """
     given = {word: of for word, of in words.items() if word != "like"}
     like = words.get("like")
-    if given.get("gb") == "none":
+    if is_among(given.get("gb"), ("none",)):
         idle = [word for word, of in given.items() if word not in (*IN_VACUUM, "gb") and of != _SAYS_NONE.get(word)]
         if idle:
             names = ", ".join(f"`{word}`" for word in idle)

@@ -91,6 +91,11 @@ def prepare(
 
     Returns a Preparation: the changes, and `read` for the atoms. Raises InputError if PDBFixer is not installed, for a
     pH outside 0 to 14 and for an impossible replacement. Raises FormatError for files that cannot be read or written.
+
+    >>> pele_ocl.read("data/structures/trialanine.pdb").select("not element H").save("heavy.pdb")
+    >>> made = pele_ocl.prepare("heavy.pdb", "ready.pdb")  # doctest: +SKIP
+    >>> made.hydrogens_added  # doctest: +SKIP
+    17
     """
     arguments.file_path(path)
     ph = arguments.number("ph", ph, "a pH of 0 to 14", least=0, most=14)

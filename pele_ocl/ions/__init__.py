@@ -197,6 +197,11 @@ def place_ions(
 
     Returns an IonsResult. Raises InputError if there is no room for all ions, or for values that do not fit. Raises
     DeviceError if the device cannot do it.
+
+    >>> atoms = pele_ocl.read("data/structures/hexapeptide.pdb")
+    >>> placed = pele_ocl.place_ions(atoms, {"NA": 2}, spacing=2.0)
+    >>> placed.positions.shape
+    (2, 3)
     """
     # OpenCL is loaded when it is first needed: reading files and the command's help do without.
     from ..opencl.device import get_device

@@ -42,6 +42,11 @@ class IonsResult:
     source : the file of the structure, None where atoms were given; model : the number of its model, None for the first
     settings : constants of the potential by name
     heard : sentences that were noted while it was computed; call : gives facts of the call, for files
+
+    >>> result = pele_ocl.ions("data/structures/hexapeptide.pdb", add={"NA": 1, "CL": 1}, spacing=2.0)
+    >>> result.table()["ion"].tolist()
+    ['NA', 'CL']
+    >>> result.save("salted.pdb")
     """
 
     atoms: Atoms

@@ -27,6 +27,11 @@ class Record:
     code : word by which programs know the reason; docs/records.md
     more : what a journal keeps beside the record, of files that were written, say
     cause : the error, where this process met it
+
+    >>> spec = pele_ocl.SolventSpec()
+    >>> record = next(pele_ocl.jobs.run(spec, ["data/structures/trialanine.pdb", "gone.pdb"]))
+    >>> record.failed, record["n_atoms"], record.path.name
+    (False, 33, 'trialanine.pdb')
     """
 
     structure: str

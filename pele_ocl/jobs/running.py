@@ -40,6 +40,10 @@ def run(
 
     Raises InputError for arguments that do not go together. Raises FormatError for a journal of other settings, or one
     that cannot be written. Other errors of an item are in its record.
+
+    >>> records = pele_ocl.jobs.run(pele_ocl.EnergySpec(gradient=False), ["data/structures/trialanine.pdb"])
+    >>> [round(record["energy"]["total"], 1) for record in records]
+    [-135.5]
     """
     if not isinstance(spec, Spec):
         raise InputError(f"spec is {type(spec).__name__}; a Spec is needed, EnergySpec() say")

@@ -43,6 +43,8 @@ class ReadingWords(TypedDict, total=False):
     ligand_forcefield: str
     ligand_charges: str
     ligand_hydrogens: Hydrogens
+    ligand_ph: float | None
+    ligand_template: Sequence[str] | str
 
 
 class ReadingOptions(ReadingWords, total=False):

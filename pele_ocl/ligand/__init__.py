@@ -19,9 +19,10 @@ if TYPE_CHECKING:  # the same names as below, for checkers and editors
     )
     from .parametrisers import Parametriser, check_choice, parametriser_of
     from .residues import LigandTemplate, LigandTemplates
-    from .settings import ATOM_TYPES, CHARGES, HYDROGENS, Hydrogens
+    from .settings import ADDED_HYDROGENS, ATOM_TYPES, CHARGES, HYDROGENS, Hydrogens
 
 __all__ = [
+    "ADDED_HYDROGENS",
     "ATOM_TYPES",
     "CHARGES",
     "ELEMENTS",
@@ -50,6 +51,6 @@ if not TYPE_CHECKING:  # names by the file that has them
             "molecule": "ELEMENTS Ligand Maker count_molecules is_molecule_file ligand_makers read_ligands",
             "parametrisers": "Parametriser check_choice parametriser_of",
             "residues": "LigandTemplate LigandTemplates",
-            "settings": "ATOM_TYPES CHARGES HYDROGENS Hydrogens",
+            "settings": "ADDED_HYDROGENS ATOM_TYPES CHARGES HYDROGENS Hydrogens",
         },
     )

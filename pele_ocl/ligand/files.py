@@ -15,16 +15,16 @@ from .settings import Hydrogens
 
 def read_sdf(
     file: InputFile, model: int | None = None, forcefield: str = "gaff2", charges: str = "gas",
-    hydrogens: Hydrogens = "given",
+    hydrogens: Hydrogens = "given", ph: float | None = None,
 ) -> Atoms:  # fmt: skip
     """Read a molecule and give it parameters.
 
     model : number of the molecule, from 1; the first if None
-    forcefield, charges : as of Ligand.parametrize; hydrogens : as of Ligand.read
+    forcefield, charges : as of Ligand.parametrize; hydrogens, ph : as of Ligand.read
 
     Raises as Ligand.read and Ligand.parametrize do.
     """
-    atoms = Ligand.read(file, model or 1, hydrogens=hydrogens).parametrize(forcefield, charges)
+    atoms = Ligand.read(file, model or 1, hydrogens=hydrogens, ph=ph).parametrize(forcefield, charges)
     if model is None and count_molecules(file) > 1:
         return replace(atoms, notes=(*atoms.notes, model_note(str(file), 1)))
     return atoms

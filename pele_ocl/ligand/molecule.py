@@ -28,6 +28,7 @@ from ..formats.molecules import SdfRecord, sdf_records
 from ..formats.structures import model_numbers, read_structure, read_topology
 from . import antechamber, cache, docked
 from .completion import ADDED, completed, graph_of, match, parents_of, parsed_smiles, template_of
+from .mol2 import mol_of_mol2
 from .parametrisers import Parametriser, check_choice, parametriser_of
 from .protonation import at_ph
 from .settings import CHARGES, HYDROGENS, Hydrogens
@@ -48,7 +49,6 @@ _ATOM_NAME = "_TriposAtomName"  # property of an atom that its file names
 _PARTIAL_CHARGE = "_TriposPartialCharge"
 _CHARGES_IN_SDF = "atom.dprop.PartialCharge"  # as RDKit and OpenFF write them
 _RESIDUE = "_pele_ocl_residue"  # property of a molecule that was a residue of a structure
-_AS_SDF = "give the molecule as an SDF file, which has formal charges"
 _NAME = re.compile(r"[A-Za-z0-9]{1,3}")
 
 
@@ -138,6 +138,21 @@ class Ligand:
         if whole.GetNumAtoms() > MOST_ATOMS:
             raise InputError(f"{source}: has {whole.GetNumAtoms():,} atoms; a ligand has {MOST_ATOMS} at most")
         return cls(embedded(molecule, source), name, residue_name or "LIG", source, tuple(notes))
+
+    @classmethod
+    def from_template(cls, template: str, source: InputFile | None = None, *, ph: float | None = None) -> Ligand:
+        """Make the molecule of a SMILES or a code of the PDB's components (`ccd:BEN`), with positions as of a SMILES.
+
+        source : an mmCIF file that may describe the component; ph : as of `read`
+
+        Raises InputError for a text that is neither.
+        """
+        molecule, notes = template_of(template, source), list[str]()
+        named = f"the template {template}"
+        if ph is not None:
+            molecule, notes = _protonated(molecule, ph, named)
+        _check_graph(extra("rdkit.Chem", _PURPOSE).AddHs(molecule), named)
+        return cls(embedded(molecule, named), "", "LIG", named, tuple(notes))
 
     def __len__(self) -> int:
         return int(self.molecule.GetNumAtoms())
@@ -488,6 +503,10 @@ def _of_mol2(file: InputFile, _: Ways) -> Iterator[_Found]:
         yield a + 1, title, partial(_mol_of_mol2, "\n".join([*lines[a:b], ""]))
 
 
+def _mol_of_mol2(block: str, _: Ways) -> Mol:
+    return mol_of_mol2(block)
+
+
 def _of_smiles(file: InputFile, _: Ways) -> Iterator[_Found]:
     for k, line in enumerate(plain_bytes(file).decode("utf-8", "replace").splitlines(), 1):
         words = line.split(None, 1)
@@ -612,38 +631,6 @@ def _mol_of(record: SdfRecord, _: Ways) -> Mol:
     return found
 
 
-def _mol_of_mol2(block: str, _: Ways) -> Mol:
-    chem: Any = extra("rdkit.Chem", "a file of small molecules")
-    found: Mol | None = chem.MolFromMol2Block(block, removeHs=False, sanitize=False)
-    if found is None or not found.GetNumAtoms():
-        raise FormatError("RDKit cannot read it as Tripos' mol2")
-    _check_charge(found)
-    return found
-
-
-def _check_charge(molecule: Mol) -> None:
-    """Raise FormatError where the formal charges that RDKit gives Tripos' types and bonds cannot be right.
-
-    A mol2 file has no formal charges. Its partial ones tell their sum; without these, the types of oxygens and
-    nitrogens must have the double bonds that they name.
-    """
-    atoms = list(molecule.GetAtoms())
-    total = sum(atom.GetFormalCharge() for atom in atoms)
-    partial = [float(atom.GetProp(_PARTIAL_CHARGE) or 0) for atom in atoms if atom.HasProp(_PARTIAL_CHARGE)]
-    if any(partial):
-        if abs(sum(partial) - total) > 0.5:
-            raise FormatError(
-                f"its partial charges add up to {sum(partial):+.2f} e, and its types and bonds to {total:+d}; {_AS_SDF}"
-            )
-        return
-    for atom in atoms:
-        kind = atom.GetProp("_TriposAtomType") if atom.HasProp("_TriposAtomType") else ""
-        if kind in ("O.2", "N.2") and all(bond.GetBondTypeAsDouble() == 1 for bond in atom.GetBonds()):
-            raise FormatError(f"atom {atom.GetIdx() + 1} is of the type {kind} and has no double bond; {_AS_SDF}")
-        if kind in ("N.2", "C.2") and sum(bond.GetBondTypeAsDouble() == 2 for bond in atom.GetBonds()) > 1:
-            raise FormatError(f"atom {atom.GetIdx() + 1} is of the type {kind} and has two double bonds; {_AS_SDF}")
-
-
 def _of_file(molecule: Mol, where: str, number: int, ways: Ways) -> Ligand:
     """Make a Ligand of the molecule of a record."""
     chem: Any = extra("rdkit.Chem", "a file of small molecules")
@@ -669,7 +656,8 @@ def _of_file(molecule: Mol, where: str, number: int, ways: Ways) -> Ligand:
         if lacking and ways.hydrogens == "given" and ways.ph is None:
             raise InputError(
                 f"{source}: lacks {lacking:,} hydrogens; give the molecule with all of them and its formal charges, or "
-                "have them added, if these charges are right (`ligand_hydrogens='add'`)"
+                "have them added, if these charges are right (`hydrogens='add'`; beside a structure "
+                "`ligand_hydrogens='add'`)"
             )
         if lacking and ways.ph is None:
             _check_lengths(molecule, source)

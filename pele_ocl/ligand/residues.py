@@ -20,7 +20,10 @@ from ..atoms.graphs import (
     with_hands,
 )
 from ..common.errors import InputError, ParameterError
+from ..common.notes import Note
 from ..forcefield import ForceField
+from .hydrogens import inserted, lacking, with_hydrogens
+from .settings import ADDED_HYDROGENS
 
 _SURELY = 1.4  # of the sum of two covalent radii, up to which two atoms are bonded as the ligand's are
 _WAY = (
@@ -34,10 +37,18 @@ class LigandTemplate:
     """A molecule with parameters, as the template of residues.
 
     atoms : with elements and bonds; source : of the molecule, for messages
+    must_be_there : whether a structure without it is refused, in place of the molecule being added
     """
 
     atoms: Atoms
     source: str
+    must_be_there: bool = False
+
+    @property
+    def graph(self) -> Graph:
+        """Elements and bonds."""
+        assert self.atoms.labels is not None
+        return Graph.of(self.atoms.labels.elements.tolist(), self.atoms.bond_pairs)
 
     def fit(self, labels: Labels, positions: Floats) -> tuple[Indices | None, str]:
         """Find the residue's atom that is each atom of the molecule, (n,), or say why it is another molecule.
@@ -74,11 +85,53 @@ class LigandTemplates:
     used: frozenset[int]
 
     @classmethod
+    def completed(
+        cls, structure: Structure, forcefield: ForceField, given: Sequence[LigandTemplate]
+    ) -> Structure:  # fmt: skip
+        """Add hydrogens to residues that are the molecules but for these, by the molecules' own geometry; notes tell.
+
+        Added atoms follow the last one of their residue.
+        """
+        usable = [each for each in given if each.atoms.labels is not None]
+        if not usable:
+            return structure
+        behind, names, places, notes = list[int](), list[str](), list[Floats](), list[str]()
+        for residue in cls(forcefield, usable, frozenset())._unknown(structure):
+            labels, positions = _residue(structure, residue)
+            if any(each.fit(labels, positions)[0] is not None for each in usable):
+                continue
+            for each in usable:
+                graph = each.graph
+                order = lacking(graph, each.atoms.positions, labels.elements.tolist(), positions)
+                if order is None:
+                    continue
+                new = np.flatnonzero(order < 0)
+                taken = set(labels.names.tolist())
+                free = (name for k in range(1, 1000) if (name := f"H{k}") not in taken)
+                last = int(structure.labels.residue_starts[residue]) + len(labels) - 1
+                behind += [last] * len(new)
+                names += [next(free) for _ in new]
+                places += list(with_hydrogens(graph, each.atoms.positions, order, positions)[new])
+                text = f"{structure.labels.residue(last)}: {len(new):,} hydrogens were added, as {each.source} has them"
+                notes.append(Note(text, code=ADDED_HYDROGENS))
+                break
+        if not behind:
+            return structure
+        return replace(
+            inserted(structure, behind, names, np.array(places)), notes=(*structure.notes, *notes)
+        )  # fmt: skip
+
+    @classmethod
     def of(cls, structure: Structure, forcefield: ForceField, given: Sequence[LigandTemplate]) -> LigandTemplates:
         """Look which of the molecules are residues of the structure."""
         usable = [k for k, each in enumerate(given) if each.atoms.labels is not None]
         own = cls(forcefield, given, frozenset(usable))
-        return replace(own, used=frozenset(k for k, _, _ in own._fits(structure)))
+        found = replace(own, used=frozenset(k for k, _, _ in own._fits(structure)))
+        for k, each in enumerate(given):
+            if each.must_be_there and k not in found.used:
+                found._refuse_others(structure, ())
+                raise ParameterError(f"{structure.source}: has no residue that is the molecule of {each.source}")
+        return found
 
     def assign(self, structure: Structure) -> Atoms:
         """Parameters for every atom, in the structure's order: of the molecules, and of the force field for the rest.

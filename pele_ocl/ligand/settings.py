@@ -4,6 +4,7 @@ from typing import Literal
 
 Hydrogens = Literal["given", "add"]
 
+ADDED_HYDROGENS = "ligand_hydrogens_added"  # code of the note about hydrogens that residues lacked
 ATOM_TYPES = ("gaff2", "gaff")
 HYDROGENS = ("given", "add")
 CHARGES = {

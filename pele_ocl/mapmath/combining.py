@@ -27,6 +27,11 @@ def combine_maps(maps: Sequence[Map], factors: Sequence[float], *, onto_first: b
 
     Returns a Map in the first one's unit, on its grid or the part of it that all maps cover. It is float32 if all maps
     are. Raises InputError for maps on other grids or without a common part, and for units that cannot be converted.
+
+    >>> grid = pele_ocl.Grid(origin=(0, 0, 0), spacing=1.0, shape=(2, 2, 2))
+    >>> ones = pele_ocl.Map(grid, np.ones((2, 2, 2)), "kT/e")
+    >>> float(pele_ocl.combine_maps([ones, ones], [2.0, -1.0]).values.sum())
+    8.0
     """
     if not isinstance(maps, list | tuple) or not maps:
         raise InputError(f"the maps are {arguments.described(maps)}; a list of Maps is needed")

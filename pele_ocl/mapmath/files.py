@@ -108,6 +108,11 @@ def convert(
 
     Returns a MapResult. Raises FormatError for files that cannot be read or written, InputError for units that do not
     fit.
+
+    >>> pele_ocl.potmap("data/structures/trialanine.pdb", spacing=3, output="map.dx").map.unit
+    'kcal/mol/e'
+    >>> pele_ocl.convert("map.dx", "map.ccp4", unit="kT/e", temperature=300).map.unit
+    'kT/e'
     """
     if output is not None:
         require_map_suffix(arguments.file_path(output, "output"))
@@ -150,6 +155,11 @@ def mapmath(
 
     Returns a MapResult, in the unit of the first map. Raises InputError for signs too many or too few, for maps on
     other grids, and for units that cannot be converted.
+
+    >>> map_ = pele_ocl.potmap("data/structures/trialanine.pdb", spacing=3).map
+    >>> difference = pele_ocl.mapmath(map_, "-", map_)
+    >>> float(abs(difference.map.values).max())
+    0.0
     """
     arguments.number("scale", scale)
     signs, given = _parsed(terms, arguments.flag("mean", mean))
@@ -260,6 +270,12 @@ def sample_map(
     output : table to write; call : gives facts of the call for files, of a path
 
     Returns Samples. Raises FormatError for files that cannot be read or written.
+
+    >>> map_ = pele_ocl.potmap("data/structures/trialanine.pdb", spacing=2, min_distance=1.0).map
+    >>> samples = pele_ocl.sample_map(map_, "data/structures/trialanine.pdb")
+    >>> samples.values.shape
+    (33,)
+    >>> samples.save("samples.csv")
     """
     arguments.choice("outside", outside, ("error", "nan"))
     if output is not None:

@@ -176,7 +176,7 @@ def minimize(
         for name, value in given.items():
             if value is not None:
                 raise KeywordError(f"`{name}` is about a trajectory; give one as `trajectory`")
-    solvent, reads = described_by("minimize", words, model, reading, what, first)
+    solvent, reads = described_by(minimize, words, model, reading, what, first)
     options: dict[str, Any] = {
         "method": method, "tolerance": tolerance_of(tolerance), "max_gradient": max_gradient,
         "energy_tolerance": energy_tolerance, "max_iterations": max_iterations, "max_seconds": max_seconds,
@@ -219,6 +219,10 @@ def minimize_many(
     each : a function of the Atoms that gives further options for it, such as its own terms and frozen atoms
     errors, progress, watch : as of Minimizer.minimize_batch; the molecule that is named is the first that was found
     options : as of Minimizer, the same for all
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> pele_ocl.minimize_many([atoms, atoms.moved(atoms.positions * 1.01)], max_iterations=2).iterations.tolist()
+    [2, 2]
     """
     return minimize_all(molecules, each, errors, progress, watch, options)
 

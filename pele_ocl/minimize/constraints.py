@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..energy.passes import AnyPasses
     from ..opencl.launch import BoundLaunch
     from ..opencl.memory import Buffer
+    from ..opencl.queue import Queue
 
 KINDS = ("hbonds", "hbonds-present")
 ITEMS = 64  # of a work-group
@@ -100,12 +101,12 @@ class BondConstraints:
         found[:, self.hydrogens] -= along[..., None] * units
         return found
 
-    def launches(self, passes: AnyPasses, base: Buffer, free: Buffer) -> tuple[BoundLaunch, BoundLaunch]:
+    def launches(self, passes: AnyPasses, queue: Queue, base: Buffer, free: Buffer) -> tuple[BoundLaunch, BoundLaunch]:
         """Bind the launch that projects the gradient after an evaluation, and the one that holds bonds after a step.
 
         free : reals (n,) of a structure: 1, or 0 of atoms that stay; some of these may move in the plan
         """
-        queue, n = passes.queue, len(self.heavy)
+        n = len(self.heavy)
         fine = queue.dtype if passes.encoding.is_fixed else np.dtype(np.float64)
         clusters = dict(
             n_atoms=passes.n_atoms, step=passes.encoding.step, n_clusters=n,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,10 +17,13 @@ from ..common.errors import DeviceError, DeviceMemoryError, InputError, KernelBu
 from ..common.variant import Progress
 from ..gb_models.solvent_model import SolventModel, choose_radii_of
 from ..plan.plan import CHUNK_ATOMS
+from .driver import Driver, Jobs, most_bytes
+from .job import Recipe
 from .minimizer import Minimizer, Watch
 from .result import MinimizeBatch, MinimizeResult
-from .scheduler import Structures
-from .shared import Member, SharedScheduler
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
 
 EachOptions = Callable[[Atoms], Mapping[str, object]]
 Options = Mapping[str, Any]  # of a Minimizer
@@ -103,39 +106,45 @@ class Together:
     def _sharing(self, numbers: Sequence[int]) -> Iterator[Done]:
         """Minimise molecules by the same launches, but for molecules that cannot be so."""
         from ..opencl.device import get_device
+        from ..opencl.queue import Queue
 
         device, precision = get_device(self._options.get("device")), self._options.get("precision", "float32")
         largest_first = sorted(numbers, key=lambda k: len(self._molecules[k]), reverse=True)
         with ExitStack() as stack:
-            scheduler = SharedScheduler(device, precision, stack)
-            for done in scheduler.minimized(self._structures(scheduler, largest_first)):
-                for structure in done:
-                    self._keep(structure.number, structure.result)
-                if scheduler.looks:
-                    self._tell(0, 0, scheduler.largest_rms)
+            plain = Queue(device, precision, profile=False)
+            queue, own_queue = (stack.enter_context(plain.beside()) for _ in range(2))
+            driver = Driver(queue, own_queue, most_bytes(device))
+            stack.callback(driver.stop)
+            for done in driver.minimized(self._jobs(driver, device, largest_first)):
+                for job in done:
+                    self._keep(job.number, job.result)
+                if driver.looks:
+                    self._tell(0, 0, driver.largest_rms)
                 yield from self._taken()
 
-    def _structures(self, scheduler: SharedScheduler, numbers: Sequence[int]) -> Structures:
+    def _jobs(self, driver: Driver, device: Device, numbers: Sequence[int]) -> Jobs:
         """Prepare each structure when it is asked for, with None between the parts of the work."""
+        precision = self._options.get("precision", "float32")
         for k in numbers:
-            member = None
+            recipe = None
             try:
                 minimizer = self._minimizer(k)
                 yield None
-                member = Member(minimizer) if scheduler.suits(minimizer) else None
+                if suits(minimizer, device, precision):
+                    recipe = Recipe.of(minimizer.protocol, minimizer.energy)
+                    _ = recipe.rows
                 yield None
-                fits = member is not None and scheduler.fits(member)
             except (DeviceError, KernelBuildError):  # alone it may do, or tells what is wrong
-                fits = False
+                recipe = None
             except PeleError as error:
                 self._keep(k, str(error))
                 continue
-            if member is None or not fits:
+            if recipe is None or not driver.fits(recipe):
                 continue
-            structures, errors = member.structures([k], self._molecules[k].positions[np.newaxis])
+            jobs, errors = recipe.jobs([k], self._molecules[k].positions[np.newaxis])
             for reason in errors.values():
-                self._keep(k, reason)
-            yield structures
+                self._keep(k, str(reason))
+            yield jobs
 
     def _minimize(self, k: int) -> None:
         """Minimise a molecule by launches of its own."""
@@ -166,3 +175,9 @@ class Together:
             self._progress(n_done / n)
         if self._watch is not None:
             self._watch(n_done, n, gradient)
+
+
+def suits(minimizer: Minimizer, device: Device, precision: str) -> bool:
+    """Tell if a molecule can be minimised beside others on a device."""
+    energy, is_timed = minimizer.energy, minimizer.protocol.stopping.max_seconds is not None
+    return not is_timed and energy.device is device and energy.precision == precision

@@ -3,53 +3,48 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats
-from ..atoms.close_pairs import close_pair
-from ..common.arguments import array, callback, flag, former_keywords
-from ..common.errors import InputError, Suggests
+from ..common.arguments import array, callback, former_keywords
+from ..common.errors import DeviceMemoryError, InputError, Suggests
 from ..common.variant import Progress
-from ..energy import Energy, EnergyBatch, Term
-from ..energy.engine.system import encoded
+from ..energy import Energy, Term
 from ..energy.frozen import are_in_place
-from ..energy.passes import AnyPasses, EnergyPasses
 from ..gb_models.solvent_model import SolventModel
-from ..opencl.interface import Descent, StepState
-from ..plan.pipeline import Pipeline
-from .bond_lengths import BondLengths
-from .constraints import BondConstraints, check_rigid
-from .iteration import Iteration
-from .newton import NewtonIteration
-from .options import EVALUATIONS_OF_NEWTON, Stopping, descent_of, rounds_of, tolerance_of
-from .result import REASONS, MinimizeBatch, MinimizeResult
-from .scheduler import PlanScheduler
-from .seats import Seated
+from .constraints import BondConstraints
+from .driver import Driver, most_bytes
+from .job import Recipe
+from .options import tolerance_of
+from .protocol import Protocol
+from .result import MinimizeBatch, MinimizeResult
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
+    from .method import Method
 
 # Called with how many structures are done, how many there are, and the largest gradient of those that go on.
 Watch = Callable[[int, int, float], None]
-
-LEAST_APART = 1e-4  # A; the forces of closer atoms have no direction, and rounding would choose one
-NONE_MOVES = "all atoms are frozen; leave some free to move"
 
 
 class Minimizer(Suggests):
     """Minimisation of one molecule, prepared once; parameters as in `minimize`.
 
     energy : the plan that computes energies and gradients
-    free : (n,) True for atoms that move; constraints : BondConstraints, None without
-    descent, stopping, rounds : the method, the bounds and the rounds as they were chosen
+    protocol : the method, the bounds and the rounds as they were chosen, the atoms that move, and what is held
 
     It pickles by its atoms and options, as plans do.
+
+    >>> minimizer = pele_ocl.Minimizer(pele_ocl.read("data/structures/trialanine.pdb"), max_iterations=5)
+    >>> result = minimizer.minimize()
+    >>> result.converged, bool(result.total < result.energy_before.total)
+    (True, True)
     """
 
     @former_keywords(largest="max_gradient", energy_change="energy_tolerance", restore="bond_repair")
@@ -57,7 +52,7 @@ class Minimizer(Suggests):
         self,
         atoms: Atoms,
         *,
-        method: str = "lbfgs",
+        method: str | type[Method] = "lbfgs",
         tolerance: float | str = 0.1,
         max_gradient: float | None = None,
         energy_tolerance: float | None = None,
@@ -77,11 +72,9 @@ class Minimizer(Suggests):
         device: Device | int | str | None = None,
         model: SolventModel | None = None,
     ) -> None:
-        self.descent = descent_of(method, constraints)
-        self.rounds = rounds_of(rounds)
         atoms = SolventModel.or_default(model).choose_radii(atoms)
         tolerance = tolerance_of(tolerance)
-        self.stopping = Stopping(tolerance, max_gradient, energy_tolerance, max_iterations, max_seconds)
+        Protocol.check(method, constraints, rounds)
         self._make = partial(
             Energy, atoms, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, terms=terms,
             only_terms=only_terms, precision=precision, variant=variant, device=device, model=model,
@@ -98,17 +91,12 @@ class Minimizer(Suggests):
             model=self.energy.model,
         )  # fmt: skip
         self._whole: Energy | None = None  # the same, with all that frozen atoms give each other
-        self.free = ~self.energy.frozen & ~atoms.is_site
-        self._iteration: WeakKeyDictionary[AnyPasses, Iteration] = WeakKeyDictionary()
-        if not self.free.any():
-            raise InputError(NONE_MOVES)
-        self.constraints = None if constraints is None else BondConstraints.of(atoms, self.free, constraints)
-        if max_iterations:
-            check_rigid(atoms, self.free, self.constraints)
-        # Nothing is moved where there are to be no steps, or where no energy depends on bonds.
-        has_bonds = "bond" in self.energy._contents.names
-        keeps_bonds = not flag("bond_repair", bond_repair) or max_iterations == 0 or not has_bonds
-        self._lengths = None if keeps_bonds else BondLengths.of(atoms)
+        self.protocol = Protocol(
+            self.energy, method=method, tolerance=tolerance, max_gradient=max_gradient,
+            energy_tolerance=energy_tolerance, max_iterations=max_iterations, max_seconds=max_seconds,
+            constraints=constraints, bond_repair=bond_repair, rounds=rounds,
+        )  # fmt: skip
+        self._spare = deque[_Prepared]()  # for later calls
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
         """Give atoms and options, the device by its title; a pickle makes the plan anew on a device like it."""
@@ -122,6 +110,16 @@ class Minimizer(Suggests):
     def atoms(self) -> Atoms:
         """Molecule that is minimised."""
         return self.energy.atoms
+
+    @property
+    def free(self) -> NDArray[np.bool_]:
+        """Tell which atoms move, (n,)."""
+        return self.protocol.free
+
+    @property
+    def constraints(self) -> BondConstraints | None:
+        """Bonds that are held; None without any."""
+        return self.protocol.constraints
 
     def minimize(self, positions: ArrayLike | None = None, *, progress: Progress | None = None) -> MinimizeResult:
         """Minimise from positions (n, 3) A, by default the atoms' own.
@@ -151,67 +149,32 @@ class Minimizer(Suggests):
         begin = time.perf_counter()
         given, failures = self.energy._checked(conformations, errors)
         given = given.astype(np.float64)
-        plan = self._plan_for(given)
-        with plan._lent(len(given)) as pipeline:
-            assert isinstance(pipeline, Pipeline)
-            structures, wrong = seated(self, pipeline, given, [self.free] * len(given))
-            for k, error in wrong.items():
-                failures.add(k, error)
-            failures.check(len(given))
-            self._minimize(pipeline, structures, len(given), begin, progress, watch)
-        before = plan.evaluate_batch(computable(given, self.atoms), errors="record")
-        finals = given.copy()
-        for structure in structures:
-            finals[structure.number] = structure.final
-        after = plan.evaluate_batch(computable(finals, self.atoms), errors="record")
-        for k, reason in after.errors.items():
-            failures.add(k, InputError(reason))
+        prepared = self._prepared(self._plan_for(given), len(given) == 1)
+        jobs, wrong = prepared.recipe.jobs(range(len(given)), given)
+        for k, error in wrong.items():
+            failures.add(k, error)
         failures.check(len(given))
         results: list[MinimizeResult | None] = [None] * len(given)
-        for structure in structures:
-            k = structure.number
-            if k not in failures.reasons:
-                results[k] = self._result_of(structure, before, after, k)
-        return MinimizeBatch(results, dict(sorted(failures.reasons.items())), time.perf_counter() - begin)
-
-    def _minimize(
-        self, pipeline: Pipeline, structures: Sequence[Seated], count: int, begin: float, progress: Progress | None,
-        watch: Watch | None,
-    ) -> None:  # fmt: skip
-        """Minimise structures of one molecule, of so many with failed ones."""
-        passes = pipeline.passes
-        assert isinstance(passes, EnergyPasses)
-        queue, n_done = passes.queue.anew(False), count - len(structures)
-        scheduler = PlanScheduler(queue, pipeline, self._iteration_of(passes), self.stopping.max_seconds, begin)
+        n_done, driver = len(wrong), prepared.driver_for(len(jobs))
+        driver.begin(self.protocol.stopping.max_seconds, begin)
         try:
-            for done in scheduler.minimized(iter([structures])):
+            for done in driver.minimized(iter([jobs])):
                 n_done += len(done)
-                if progress is not None and scheduler.looks:
-                    progress(n_done / count)
-                if watch is not None and scheduler.looks:
-                    watch(n_done, count, scheduler.largest_rms)
+                for job in done:
+                    if isinstance(job.result, str):
+                        failures.add(job.number, InputError(job.result))
+                    else:
+                        results[job.number] = job.result
+                if progress is not None and driver.looks:
+                    progress(n_done / len(given))
+                if watch is not None and driver.looks:
+                    watch(n_done, len(given), driver.largest_rms)
         except BaseException:
-            queue.finish()  # so that others may have its buffers
+            driver.stop()  # nothing may run on when its buffers go
             raise
-
-    def _placed(self, positions: Floats, free: NDArray[np.bool_]) -> Floats:
-        """Give positions (n, 3) A as they begin: bonds of shaken ones near their lengths, held ones at them.
-
-        free : (n,) atoms that move. Raises InputError if a bond is held between one that moves and one that does not.
-        """
-        restored = positions if self._lengths is None else self._lengths.restored(positions, free)
-        constraints, sites = self._constraints_of(free), self.atoms.virtual_sites
-        held = restored if constraints is None else constraints.placed(restored[np.newaxis])[0]
-        return held if sites is None else sites.placed(held, free)
-
-    def _constraints_of(self, free: NDArray[np.bool_]) -> BondConstraints | None:
-        """Give the constraints of a structure with atoms `free` (n,) that move; None without any.
-
-        Raises InputError as `_placed` does.
-        """
-        if self.constraints is None or np.array_equal(free, self.free):
-            return self.constraints
-        return self.constraints.within(self.atoms, free)
+        self._spare.append(prepared)
+        failures.check(len(given))
+        return MinimizeBatch(results, dict(sorted(failures.reasons.items())), time.perf_counter() - begin)
 
     def _plan_for(self, conformations: Floats) -> Energy:
         """Plan of conformations (m, n, 3) A; it leaves nothing out if frozen atoms are elsewhere in any."""
@@ -220,78 +183,52 @@ class Minimizer(Suggests):
         self._whole = self._whole or self._make()
         return self._whole
 
-    def _iteration_of(self, passes: AnyPasses) -> Iteration:
-        """Iteration that goes with some passes, made once."""
-        if passes not in self._iteration:
-            packed = self.stopping.packed(self.energy.precision)
-            kind = NewtonIteration if self.descent == Descent.NEWTON else Iteration
-            self._iteration[passes] = kind(
-                passes, packed, self.descent, self.free, self.constraints, not passes.options.chain
-            )
-            passes.queue.finish()  # what was made there goes to another queue
-        return self._iteration[passes]
-
-    def _check_start(self, positions: Floats, free: NDArray[np.bool_]) -> None:
-        """Raise InputError for positions (n, 3) A that no molecule has, with two atoms at one place, or if none moves.
-
-        free : (n,) atoms that move
-        """
-        if not np.isfinite(positions).all() or close_pair(positions, LEAST_APART) is not None:
-            self.atoms.moved(positions).require_apart(LEAST_APART)
-        if not free.any():
-            raise InputError(NONE_MOVES)
-
-    def _result_of(self, structure: Seated, before: EnergyBatch, after: EnergyBatch, k: int) -> MinimizeResult:
-        """Give the result of a structure that ended. before, after : energies in which it is conformation k"""
-        assert after.gradients is not None
-        given, final, state, free = structure.given, structure.final, structure.state, structure.free
-        gradient, constraints = np.where(free[:, None], after.gradients[k], 0.0), self._constraints_of(free)
-        if constraints is not None:
-            gradient = constraints.tangent(final[np.newaxis], gradient[np.newaxis])[0]
-        moved = final - given
-        return MinimizeResult(
-            atoms=self.atoms.moved(final),
-            energy_before=before.terms[k],
-            energy_after=after.terms[k],
-            gradient=gradient,
-            rms_gradient=float(np.sqrt((gradient**2).sum() / free.sum())),
-            largest_gradient=float(np.sqrt((gradient**2).sum(axis=1).max())),
-            iterations=int(state[StepState.ITERATIONS]),
-            evaluations=int(state[StepState.EVALUATIONS]),
-            stopped_by=REASONS[int(state[StepState.STOPPED]) - 1],
-            restored=0 if self._lengths is None else self._lengths.n_restored(given),
-            rms_displacement=float(np.sqrt((moved**2).sum(axis=1).mean())),
-            seconds=structure.seconds,
-        )
+    def _prepared(self, plan: Energy, is_alone: bool) -> _Prepared:
+        """Lend what is prepared for a plan, and for one structure alone or several, which nobody else uses."""
+        for _ in range(len(self._spare)):
+            try:
+                prepared = self._spare.popleft()
+            except IndexError:
+                break
+            if prepared.suits(plan, is_alone):
+                return prepared
+            self._spare.append(prepared)
+        return _Prepared(self.protocol, plan, is_alone)
 
 
-def seated(
-    minimizer: Minimizer, pipeline: Pipeline, given: Floats, free: Sequence[NDArray[np.bool_]]
-) -> tuple[list[Seated], dict[int, InputError]]:
-    """Make structures that begin at positions (m, n, 3) A, and find why others cannot, by their numbers from 0.
+class _Prepared:
+    """A molecule recorded for a device, and the driver of its structures.
 
-    free : of each, (n,) atoms that move
+    recipe : of structures that share launches, or of one alone
     """
-    starts, errors = np.array(given, np.float64), dict[int, InputError]()
-    free = [moves & ~minimizer.atoms.is_site for moves in free]
-    for k, (positions, moves) in enumerate(zip(given, free, strict=True)):
-        try:
-            minimizer._check_start(positions, moves)
-            starts[k] = minimizer._placed(positions, moves)
-        except InputError as error:
-            errors[k] = error
-    found, offsets, far = encoded(pipeline, starts)
-    errors = {**{k: InputError(reason) for k, reason in far.items()}, **errors}
-    good = (k for k in range(len(given)) if k not in errors)
-    return [
-        Seated(
-            k, minimizer.stopping, minimizer.rounds, pipeline, given[k], free[k], found[k], offsets[k],
-            EVALUATIONS_OF_NEWTON if minimizer.descent == Descent.NEWTON else 1,
-        )
-        for k in good
-    ], errors  # fmt: skip
 
+    def __init__(self, protocol: Protocol, plan: Energy, is_alone: bool) -> None:
+        self._plan, self._is_alone = plan, is_alone
+        self.recipe = Recipe.of(protocol, plan, is_alone)
+        self._driver: Driver | None = None
 
-def computable(conformations: Floats, atoms: Atoms) -> Floats:
-    """Conformations with the atoms' own positions in place of numbers that are not finite."""
-    return np.where(np.isfinite(conformations), conformations, atoms.positions)
+    def suits(self, plan: Energy, is_alone: bool) -> bool:
+        """Tell if it serves structures of a plan."""
+        return self._plan is plan and self._is_alone == is_alone
+
+    def driver_for(self, m: int) -> Driver:
+        """Give a driver with room for m structures, or as many as there may be at a time.
+
+        Raises DeviceMemoryError if one has no room.
+        """
+        from ..opencl.queue import Queue
+
+        recipe, device = self.recipe, self._plan.device
+        _ = recipe.rows
+        shared, own = recipe.recorder.shared.size, recipe.recorder.own.size
+        size = max(shared + own, min(shared + m * own, most_bytes(device)))
+        if shared + own > device.largest_buffer:
+            raise DeviceMemoryError(
+                f"minimising {len(self._plan.atoms):,} atoms takes {(shared + own) / 2**30:.1f} GiB; {device} has "
+                f"buffers of {device.largest_buffer / 2**30:.1f} GiB at most"
+            )
+        if self._driver is None or self._driver.size < size:
+            self._driver = None
+            queue = Queue(device, self._plan.precision, profile=False)
+            self._driver = Driver(queue, queue, size, is_steady=True)
+        return self._driver

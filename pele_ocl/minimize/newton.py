@@ -2,60 +2,64 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
+from numpy.typing import NDArray
 
 from ..energy.passes import AnyPasses
-from .iteration import Iteration
+from ..opencl.interface import Descent, StepState
+from .lbfgs import FIRST_LENGTH
+from .method import Method
+from .preconditioner import Preconditioner
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ..opencl.launch import BoundLaunch
-    from ..opencl.signature import Arguments
 
 
-class NewtonIteration(Iteration):
-    """Iteration by truncated Newton; cl/minimize/newton.cl. It is an evaluation, of a step or along p."""
+class Newton(Method):
+    """Truncated Newton; cl/minimize/newton.cl. An iteration is an evaluation, of a step or along p."""
 
     history: ClassVar[int] = 1  # of vectors: the preconditioned residual and the direction of the conjugate gradients
+    each: ClassVar[int] = 16
+    holds_bonds: ClassVar[bool] = False
+    title: ClassVar[str] = "truncated Newton"
 
-    def _more(self, size: int, real: np.dtype[np.generic]) -> list[tuple[str, int, np.dtype[np.generic]]]:
-        return [("solutions", size, real)]
+    def own_arrays(self, n_atoms: int) -> Mapping[str, int]:
+        return {"directions": 3 * n_atoms, "solutions": 3 * n_atoms}
 
-    def _builds_of(self, passes: AnyPasses) -> list[BoundLaunch]:
+    @classmethod
+    def preconditioner_of(cls, passes: AnyPasses) -> Preconditioner | None:
+        return Preconditioner.of(passes)
+
+    def init(self, state: NDArray[Any]) -> None:
+        state[StepState.LENGTH] = FIRST_LENGTH
+
+    def builds_of(self) -> list[BoundLaunch]:
         return []  # built at each trial
 
-    def _may_join(self, passes: AnyPasses) -> bool:
-        return False
+    def step(self, before: str, after: str) -> list[BoundLaunch]:
+        bends, reaches = (self.queue.zeros(k * self.n_chunks, self.fine) for k in (4, 2))
+        old, new, step = self.arrays[before], self.arrays[after], self.passes.encoding.step
+        sizes = dict(n_atoms=self.n_atoms, chunk_size=self.shape.chunk, n_chunks=self.n_chunks)
 
-    def _launches(self, passes: AnyPasses, before: str, after: str) -> list[BoundLaunch]:
-        queue, shape, n_chunks = passes.queue, self._shape, self._n_chunks
-        bends = queue.zeros(4 * passes.batch * n_chunks, self.fine)
-        reaches = queue.zeros(2 * passes.batch * n_chunks, self.fine)
-        step, old, new = passes.encoding.step, self.per_seat[before][0], self.per_seat[after][0]
-        sizes = dict(n_atoms=passes.n_atoms, chunk_size=shape.chunk, n_chunks=n_chunks)
-        macros = self._macros(passes)
+        def launch(name: str, *names: str, **arguments: Any) -> BoundLaunch:
+            given = {**sizes, **arguments, **self.named(*names)}
+            return self.bind("minimize/newton.cl", name, (self.n_chunks, 1), given)
 
-        def launch(name: str, arguments: Arguments) -> BoundLaunch:
-            return queue.bind(
-                "minimize/newton.cl", name, (n_chunks * shape.items, 1), (shape.items, 1), {**sizes, **arguments},
-                **macros,
-            )  # fmt: skip
+        results = self.passes.result_sizes
+        curvature = launch(
+            "measure_curvature", "free", "results", "base_gradient", "history", state=old, sums=bends, **results,
+            **self.softened,
+        )  # fmt: skip
+        step_on = launch(
+            "step_newton", "free", "results", "positions", "base", "base_gradient", "directions", "history",
+            "solutions", sharing=self.sharing, descent=Descent.NEWTON, stopping=self.stopping, step=step,
+            parts=self.sums, bends=bends, before=old, after=new, reaches=reaches, **results, **self.softened,
+        )  # fmt: skip
+        probe = launch("probe_newton", "positions", "history", "base", step=step, reaches=reaches, state=new)
+        return [self.build("positions", before), self.measure(), curvature, step_on, probe]
 
-        curvature = dict(
-            state=old, free=self.free, sums=bends, **passes.result_sizes, **self._softened, **passes.named("results"),
-            **self._named("base_gradient", "history"),
-        )  # fmt: skip
-        stepped = dict(
-            sharing=self._sharing, descent=self._descent, stopping=self._stopping, step=step, free=self.free,
-            parts=self._sums, bends=bends, before=old, after=new, reaches=reaches, **self._softened,
-            **passes.result_sizes, **passes.named("results", "positions"),
-            **self._named("base", "base_gradient", "directions", "history", "solutions"),
-        )  # fmt: skip
-        probe = dict(
-            step=step, reaches=reaches, state=new, **passes.named("positions"), **self._named("history", "base"),
-        )  # fmt: skip
-        return [
-            *self.evaluation, self._build(passes, "positions", before), self._measure(passes),
-            launch("measure_curvature", curvature), launch("step_newton", stepped), launch("probe_newton", probe),
-        ]  # fmt: skip
+
+METHOD = Newton

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -13,26 +14,19 @@ from ..atoms import Floats
 from ..common.arguments import choice, flag, number, whole_number
 from ..common.errors import InputError
 from ..common.textfiles import number as number_in
-from ..opencl.interface import STOPPING, Descent, StepState, Stop
+from ..opencl.interface import STOPPING, StepState, Stop
 from ..units import KJ_PER_MOL_NM
 from .constraints import KINDS
 
-METHODS = {
-    "lbfgs": Descent.LBFGS,
-    "steepest": Descent.STEEPEST,
-    "fire": Descent.FIRE,
-    "newton": Descent.NEWTON,
-}
+if TYPE_CHECKING:
+    from .method import Method
 
-# What the gradient is multiplied with in the first step, A^2 mol/kcal: the stiffest bonds bear it. Of FIRE the time of
-# a step, A (mol/kcal)^1/2.
-FIRST_LENGTH = {Descent.LBFGS: 5e-4, Descent.STEEPEST: 5e-4, Descent.FIRE: 0.01, Descent.NEWTON: 5e-4}
+METHODS = ("lbfgs", "steepest", "fire", "newton")  # each a module of this folder, whose METHOD it is
 MOST_STEP = 0.2  # A that an atom moves in an iteration at most
 RAMP = 1e4  # kcal/mol/A; while an atom's gradient is larger, steepest descent comes first
 NEVER = -1.0
 MOST_ROUNDS = 1000
 _MOST = 1e18  # kcal/mol/A, beyond which a bound is none
-EVALUATIONS_OF_NEWTON = 16  # that an iteration of truncated Newton takes, about
 
 
 @dataclass(frozen=True)
@@ -119,7 +113,7 @@ def check_options(options: Mapping[str, Any]) -> None:
     known = ("method", *bounds, "constraints", "bond_repair", "rounds")
     if unknown := [name for name in options if name not in known]:
         raise InputError(f"there is no option {unknown[0]} of minimisation; there are {', '.join(known)}")
-    descent_of(options.get("method", "lbfgs"), options.get("constraints"))
+    method_of(options.get("method", "lbfgs"), options.get("constraints"))
     given = {name: options[name] for name in bounds if name in options}
     Stopping(**{**given, "tolerance": tolerance_of(options.get("tolerance", Stopping.tolerance))})
     rounds_of(options.get("rounds", 1))
@@ -133,11 +127,17 @@ def rounds_of(rounds: int) -> int:
     return whole_number("rounds", rounds, least=1, most=MOST_ROUNDS)
 
 
-def descent_of(method: str, constraints: str | None = None) -> Descent:
-    """Give how a method finds directions. Raises InputError for others, and for one that holds no bonds."""
-    if not isinstance(method, str) or method not in METHODS:
+def method_of(method: object, constraints: str | None = None) -> type[Method]:
+    """Give the class of a method. Raises InputError for others, and for one that holds no bonds.
+
+    method : a name of METHODS, or a class derived from Method
+    """
+    if isinstance(method, str) and method in METHODS:
+        found: Any = import_module(f".{method}", __package__).METHOD
+    elif isinstance(method, type) and any(base.__name__ == "Method" for base in method.__mro__):
+        found = method
+    else:
         raise InputError(f"there is no method {method!r}; choose {', '.join(METHODS)}")
-    descent = METHODS[method]
-    if constraints is not None and descent == Descent.NEWTON:
-        raise InputError("truncated Newton holds no bonds; take the method lbfgs, or leave out constraints")
-    return descent
+    if constraints is not None and not found.holds_bonds:
+        raise InputError(f"{found.title} holds no bonds; take the method lbfgs, or leave out constraints")
+    return cast("type[Method]", found)

@@ -13,7 +13,6 @@ from ..atoms import Atoms, Floats
 from ..energy.bonded import TABLES_OF_TERMS, BondedTerms, bonded_names
 from ..energy.bonded.tasks import MEMBERS, Tasks, stable_order
 from ..energy.passes import AnyPasses
-from ..opencl.interface import Descent
 from ..plan.plan import CHUNK_ATOMS
 
 if TYPE_CHECKING:
@@ -110,13 +109,12 @@ class Preconditioner:
         return self.n_blocks * SIDE**2
 
     def launch(
-        self, passes: AnyPasses, buffers: Mapping[str, Buffer], items: int, **macros: int
+        self, passes: AnyPasses, queue: Queue, buffers: Mapping[str, Buffer], items: int, **macros: int
     ) -> BoundLaunch:  # fmt: skip
         """Bind the launch that builds the blocks, by groups of so many work-items.
 
         buffers : free, positions, state, and the inverses that it leaves
         """
-        queue = passes.queue
         fine = queue.dtype if passes.encoding.is_fixed else np.dtype(np.float64)
         springs = ("starts", "entries", "members", "stands", "details")
         arguments = dict(
@@ -147,13 +145,11 @@ def blocks_of(n_atoms: int) -> int:
     return max(1, -(-n_atoms // HALF) - 1)
 
 
-def is_preconditioned(passes: AnyPasses, descent: Descent) -> bool:
-    """Tell if directions are: by truncated Newton, and by L-BFGS if bonded terms count and there is room."""
-    if descent != Descent.LBFGS:
-        return descent == Descent.NEWTON
+def has_room(passes: AnyPasses) -> bool:
+    """Tell if the blocks of all structures that are minimised together have room on the device."""
     most = max(1, CHUNK_ATOMS // passes.n_atoms)  # structures at once; the same whether they are so many or not
     size = most * blocks_of(passes.n_atoms) * SIDE**2 * passes.queue.dtype.itemsize
-    return size <= min(MOST_BYTES, passes.queue.device.largest_buffer) and _has_springs(passes)
+    return size <= min(MOST_BYTES, passes.queue.device.largest_buffer)
 
 
 def block_order(atoms: Atoms) -> NDArray[np.int64]:
@@ -174,7 +170,7 @@ def _springs(passes: AnyPasses) -> Tasks:
     return (Tasks.of(passes.atoms, None, passes.model, ()) if tasks is None else tasks).springs
 
 
-def _has_springs(passes: AnyPasses) -> bool:
+def has_springs(passes: AnyPasses) -> bool:
     """Tell if a term that counts has springs."""
     counted = (name for name in bonded_names(passes.atoms) if name in passes.contents.names)
     return any(TABLES_OF_TERMS[name].has_springs for name in counted)

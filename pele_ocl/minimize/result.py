@@ -80,6 +80,11 @@ class MinimizeResult(Reported):
     seconds : from the begin of its batch until the structure was done, beside others if any were
     origin : of results of `pele_ocl.minimize`, its file and record
     error : why the structure failed, "" if it did not; energies of a failed one are NaN, and it has no atoms
+
+    >>> result = pele_ocl.minimize("data/structures/trialanine.pdb", max_iterations=5)
+    >>> result.stopped_by, result.converged, result.positions.shape
+    ('gradient', True, (33, 3))
+    >>> result.save("minimum.pdb")
     """
 
     atoms: Atoms
@@ -262,6 +267,12 @@ class MinimizeBatch(Sequence[MinimizeResult], Reported):
 
     Arrays have NaN, False, 0 or "" for structures that failed; `batch[i]` of one has NaN, too, its `error`, and raises
     InputError with that if it is asked for atoms.
+
+    >>> paths = ["data/structures/trialanine.pdb", "data/structures/hexapeptide.pdb"]
+    >>> batch = pele_ocl.minimize(paths, max_iterations=2)
+    >>> len(batch), batch.iterations.tolist(), batch.energies.shape
+    (2, [2, 2], (2, 11))
+    >>> batch.save("minima")
     """
 
     results: Sequence[MinimizeResult | None]

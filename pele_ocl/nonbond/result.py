@@ -21,6 +21,10 @@ class NonbondResult(HasFindings, TermResult):
     exact : False where the variant loses updates of the gradient to races (`naive`)
     seconds : "prepare", once for a list; "total", with everything around, first builds of kernels included. If times of
         kernels were asked for also "kernel", of the kernels over pairs
+
+    >>> result = pele_ocl.nonbond("data/structures/trialanine.pdb", "all")
+    >>> result.n_pairs, round(result.total, 1)
+    (365, -27.0)
     """
 
     _room = "nonbond"
@@ -46,6 +50,11 @@ class NonbondBatch(TermBatch[NonbondResult]):
     gradients : (m, n, 3) kcal/mol/A, None where not asked for
     exact : False where the variant loses updates of the gradients to races (`naive`)
     errors : why conformations failed, by their number from 0; their results are NaN
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> plan = pele_ocl.Nonbond(atoms, pele_ocl.all_pairs(atoms), solvent="vacuum")
+    >>> plan.evaluate_batch([atoms.positions] * 2).total.round(1).tolist()
+    [-256.2, -256.2]
     """
 
     _room = "nonbond"

@@ -329,6 +329,10 @@ def list_devices() -> tuple[Device, ...]:
     """Every usable OpenCL device, the default first. Empty where there is none.
 
     Warns with DeviceWarning of runtimes and devices that answer with an error; others stay usable.
+
+    >>> devices = pele_ocl.list_devices()
+    >>> devices[0].index, devices[0].kind in ("CPU", "GPU")
+    (0, True)
     """
     found: list[cl.Device] = []
     for each in find_platforms():

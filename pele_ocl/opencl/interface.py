@@ -168,6 +168,15 @@ class Halt(IntEnum):
     SPEED = 3  # of an atom that goes too far in a step
 
 
+class VariableKind(IntEnum):
+    """Collective variables, each a file of cl/energy/terms/variables."""
+
+    TORSION = 0
+    DISTANCE = 1
+    GYRATION = 2
+    RMSD = 3
+
+
 class Descent(IntEnum):
     """Method that finds directions."""
 
@@ -179,6 +188,7 @@ class Descent(IntEnum):
 
 SIDE_CHAIN_BLOCK = 16  # atoms of a block that has special pairs with a side chain; vectors are no wider
 MOST_POLAR = 36  # places of polar hydrogens
+VARIABLE_REALS = 4  # of a row: up to three collective variables, and at last the energy of their bias
 ROW_BLOCK = 256  # bytes to which the arrays of a row are aligned
 PAIR_SUMS = PairSums.RADIUS_SUM + 1
 N_STATE = max(StepState) + 1
@@ -331,5 +341,8 @@ HEADERS = {header: struct.in_c() for header, struct in STRUCTS.items()} | {
     "stop": "\n".join(f"#define STOP_{reason.name} {reason.value}" for reason in Stop),
     "descent": _listed(Descent),
     "halt": "\n".join(f"#define HALT_{reason.name} {reason.value}" for reason in Halt),
+    "variables": "\n".join(f"#define VARIABLE_{of.name} {of.value}" for of in VariableKind)
+    + "\n"
+    + _defined({"VARIABLE_REALS": VARIABLE_REALS}),
     "one_four": f"#define ONE_FOUR {ONE_FOUR:#x}u",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -42,6 +43,7 @@ class Queue(Transfers):
     held : buffers that live as long as the queue
     events : of the launches, in order; firsts : indices of launches that were a kernel's first on the device
     steps : index of the first launch of each step that was begun, by name
+    posted : events of writes that may be under way; one that is dropped before it has come makes the host wait
     """
 
     portable: bool = False
@@ -53,6 +55,7 @@ class Queue(Transfers):
     firsts: set[int] = field(default_factory=set)
     steps: dict[str, int] = field(default_factory=dict)
     allocated: int = 0
+    posted: deque[Event] = field(default_factory=deque)
 
     def anew(self, profile: bool) -> Queue:
         """Make another queue of the device, with or without times."""
@@ -80,6 +83,12 @@ class Queue(Transfers):
         """
         self.held.append(self.upload(values, dtype))
         return self.held[-1]
+
+    def post(self, buffer: Buffer, values: NDArray[Any], first: int = 0) -> None:
+        """Start to fill a buffer from an array, from its value `first` on; nobody else may write to the array."""
+        while self.posted and self.has_come(self.posted[0]):
+            self.posted.popleft()
+        self.posted.append(self.start_write(buffer, values, first))
 
     def kernel(self, file: str, name: str, width: int = 1, **defines: int) -> Kernel:
         """Get a kernel in the queue's precision."""

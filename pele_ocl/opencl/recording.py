@@ -29,6 +29,7 @@ class BufferPiece:
     values : which it has at the beginning; None if any will do
     are_zero : whether all are 0 at the beginning
     is_shared : whether all structures of the molecule have it together, which kernels then only read
+    store : which of the stores of its rows has it: 0, or 1 for what is kept apart from the rows
     first : byte of its region at which it begins, once that is laid out
     """
 
@@ -37,6 +38,7 @@ class BufferPiece:
     values: NDArray[Any] | None = None
     are_zero: bool = False
     is_shared: bool = False
+    store: int = 0
     first: int = -1
 
     @property
@@ -49,13 +51,13 @@ class BufferPiece:
 class ArgumentRow:
     """Arguments of a launch for a structure, with arrays counted from the begin of their region.
 
-    values : bytes; shared, own : the numbers of the 8 bytes at which arrays of the molecule and of the structure stand
+    values : bytes
+    places : for shared and own arrays of store 0, then of store 1, the numbers of the 8 bytes at which they stand
     shape : work-items of the launch
     """
 
     values: NDArray[np.uint8]
-    shared: NDArray[np.intp]
-    own: NDArray[np.intp]
+    places: tuple[NDArray[np.intp], ...]
     shape: tuple[int, int]
 
 
@@ -78,17 +80,22 @@ class RecordedLaunch:
     def row(self, slot: int) -> ArgumentRow:
         """Pack the row of the launch in a table. slot : bytes; each argument takes one of them, or several"""
         n_groups = np.array([whole // own for whole, own in zip(self.shape, self.group, strict=False)], np.int32)
-        fields, shared, own, at = [n_groups.tobytes()], list[int](), list[int](), slot
+        fields, at = [n_groups.tobytes()], slot
+        places: tuple[list[int], ...] = ([], [], [], [])
         for arg in self.args:
             piece = cast(BufferPiece, arg) if not isinstance(arg, np.generic) else None
             fields.append(np.asarray(arg).tobytes() if piece is None else np.uint64(piece.first).tobytes())
             if piece is not None:
-                (shared if piece.is_shared else own).append(at // 8)
+                places[region_of(piece)].append(at // 8)
             at += -(-len(fields[-1]) // slot) * slot
         padded = b"".join(of.ljust(-(-len(of) // slot) * slot, b"\0") for of in fields)
-        return ArgumentRow(
-            np.frombuffer(padded, np.uint8), np.array(shared, np.intp), np.array(own, np.intp), self.shape
-        )
+        numbers = tuple(np.array(of, np.intp) for of in places)
+        return ArgumentRow(np.frombuffer(padded, np.uint8), numbers, self.shape)
+
+
+def region_of(piece: BufferPiece) -> int:
+    """Number the region of a piece: 0 and 1 are shared and own arrays of store 0, 2 and 3 of store 1."""
+    return 2 * piece.store + (not piece.is_shared)
 
 
 class Home(Protocol):
@@ -103,9 +110,14 @@ class RecordingQueue(Queue):
     """A queue that keeps what it is given, for one molecule: regions of a large buffer, and rows of tables.
 
     homes : where the regions are on the device
+    is_shared : whether several structures share launches; else kernels are the plain ones
+    owns_parameters : whether each structure has charges, wells and heights of torsions of its own
+    store : as of BufferPiece
     """
 
     is_shared: bool = True
+    owns_parameters: bool = False
+    store: int = 0
     pieces: list[BufferPiece] = field(default_factory=list)
     homes: WeakSet[Home] = field(default_factory=WeakSet)
     # By the number of the array, which its piece keeps alive.
@@ -122,6 +134,9 @@ class RecordingQueue(Queue):
     def upload_each(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
         array = np.ascontiguousarray(values, dtype or self.dtype)
         return cast(Buffer, self._piece(BufferPiece(max(array.itemsize, array.nbytes), array.dtype, array)))
+
+    def upload_parameters(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
+        return self.upload_each(values, dtype) if self.owns_parameters else self.upload(values, dtype)
 
     def cached(self, key: Hashable, make: Callable[[], ArrayLike]) -> Buffer:
         return self.upload(make())
@@ -158,7 +173,7 @@ class RecordingQueue(Queue):
             home.rewrite(self, piece.is_shared, piece.first + begin, data)
 
     def kernel(self, file: str, name: str, width: int = 1, **defines: int) -> Kernel:
-        return get_kernel(self.device, file, name, self.precision, width, self.portable, True, **defines)
+        return get_kernel(self.device, file, name, self.precision, width, self.portable, self.is_shared, **defines)
 
     def bind_kernel(
         self, kernel: Kernel, shape: tuple[int, int], group: tuple[int, int], arguments: Arguments, *,
@@ -175,14 +190,22 @@ class RecordingQueue(Queue):
     @cached_property
     def shared(self) -> Region:
         """Region of what all structures of the molecule have together."""
-        return Region.of([piece for piece in self.pieces if piece.is_shared])
+        return Region.of([piece for piece in self.pieces if piece.is_shared], self.block)
 
     @cached_property
     def own(self) -> Region:
         """Region of a structure."""
-        return Region.of([piece for piece in self.pieces if not piece.is_shared])
+        return Region.of([piece for piece in self.pieces if not piece.is_shared], self.block)
+
+    @property
+    def block(self) -> int:
+        """Bytes to which arrays are aligned; each may be a buffer of its own for a structure alone."""
+        return ROW_BLOCK if self.is_shared else max(ROW_BLOCK, self.device.handle.mem_base_addr_align // 8)
 
     def _piece(self, piece: BufferPiece) -> BufferPiece:
+        region = "shared" if piece.is_shared else "own"
+        assert region not in self.__dict__, "an array is made after its region was laid out"
+        piece.store = self.store
         self.pieces.append(piece)
         return piece
 
@@ -196,14 +219,14 @@ class Region:
     size: int
 
     @classmethod
-    def of(cls, pieces: Sequence[BufferPiece]) -> Region:
-        """Lay out pieces one after the other."""
+    def of(cls, pieces: Sequence[BufferPiece], block: int) -> Region:
+        """Lay out pieces one after the other, each at a multiple of so many bytes."""
         ranks = [0 if piece.values is not None else 1 if piece.are_zero else 2 for piece in pieces]
         ends, end = [0, 0, 0], 0
         for rank in range(3):
             for piece in (piece for piece, of in zip(pieces, ranks, strict=True) if of == rank):
                 piece.first = end
-                end += -(-piece.size // ROW_BLOCK) * ROW_BLOCK
+                end += -(-piece.size // block) * block
             ends[rank] = end
         image = np.zeros(ends[0], np.uint8)
         for piece in pieces:

@@ -39,7 +39,7 @@ def read_without_padding(
         part[:] = staged[:, : part.shape[1], : part.shape[2]]
 
     in_turn = min(IN_TURN, max(LEAST_IN_TURN, IN_TURN * at_once // (step * per_slice)))
-    with _borrowed(queue, size, min(in_turn, len(starts))) as arrays:
+    with borrowed(queue, size, min(in_turn, len(starts))) as arrays:
         for turn, start in enumerate(starts):
             if len(under_way) == len(arrays):
                 under_way.popleft().result()
@@ -62,7 +62,7 @@ def start_making(values: NDArray[Any]) -> list[Future[None]]:
 
 
 @contextmanager
-def _borrowed(queue: Transfers, size: int, count: int) -> Iterator[list[NDArray[np.uint8]]]:
+def borrowed(queue: Transfers, size: int, count: int) -> Iterator[list[NDArray[np.uint8]]]:
     """Arrays of at least so many bytes, which the device keeps for later reads: to make them takes long."""
     kept = queue.device.staging
     arrays = []

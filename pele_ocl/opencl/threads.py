@@ -23,6 +23,15 @@ def in_parts(size: int, work: Callable[[slice], T]) -> list[T]:
     return list(copiers().map(work, parts))
 
 
+def by_rows(count: int, size: int, work: Callable[[slice], T]) -> list[T]:
+    """Work on parts of so many rows of `size` numbers, as `in_parts` does."""
+    if count * size < LEAST:
+        return [work(slice(0, count))]
+    step = max(1, PART // max(1, size))
+    parts = [slice(first, min(first + step, count)) for first in range(0, count, step)]
+    return list(copiers().map(work, parts))
+
+
 def copiers() -> ThreadPoolExecutor:
     """Get the threads of this process: a forked one lacks its parent's."""
     return _copiers(os.getpid())

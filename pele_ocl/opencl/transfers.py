@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyopencl as cl
@@ -60,6 +60,10 @@ class Transfers:
         """Upload values that each structure of a molecule may have of its own."""
         return self.upload(values, dtype)
 
+    def upload_parameters(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
+        """Upload charges, wells or heights of torsions, which each structure has of its own if they may be scaled."""
+        return self.upload(values, dtype)
+
     def cached(self, key: Hashable, make: Callable[[], ArrayLike]) -> Buffer:
         """Upload what `make` gives, which the device keeps for the next time that the key is met."""
         cached = self.device.cached
@@ -108,6 +112,11 @@ class Transfers:
         buffer.dtype, buffer.is_read_only = dtype, values is not None
         self.device.buffers.count(buffer, size)
         return buffer
+
+    def part(self, buffer: Buffer, first: int, size: int) -> Buffer:
+        """Give so many bytes of a buffer, from its byte `first` on, as a buffer of their own."""
+        with device_errors(self.device):
+            return cast(Buffer, buffer.get_sub_region(first, size))
 
     def download(self, buffer: Buffer, n: int, dtype: DTypeLike | None = None) -> NDArray[Any]:
         """Read the first n values of a buffer, reals if no other type is given, after everything before."""

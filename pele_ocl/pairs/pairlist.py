@@ -47,6 +47,9 @@ class PairList(ReadOnlyArrays):
 
     The arrays are copied and made read-only. Raises InputError for unequal lengths and for numbers that are not whole
     or not finite. Atoms that do not exist, an atom paired with itself, and a repeated pair are refused, too.
+
+    >>> pele_ocl.PairList(4, first=[0, 1], second=[2, 3])
+    PairList(2 pairs of 4 atoms)
     """
 
     n_atoms: int

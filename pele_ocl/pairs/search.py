@@ -36,6 +36,11 @@ def pairs_within(atoms: Atoms, cutoff: float, one_four: OneFour = "exclude") -> 
     a pair: a list of 100 million pairs 5 GB. If the cutoff spans the molecule, all_pairs needs none.
 
     Raises InputError for a cutoff that is no positive, finite number.
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> pairs = pele_ocl.pairs_within(atoms, 8.0)
+    >>> len(pairs), bool((pairs.first < pairs.second).all())
+    (297, True)
     """
     require_atoms(atoms)
     codes = codes_within(atoms.positions, require_cutoff("cutoff", cutoff))
@@ -43,7 +48,11 @@ def pairs_within(atoms: Atoms, cutoff: float, one_four: OneFour = "exclude") -> 
 
 
 def all_pairs(atoms: Atoms, one_four: OneFour = "exclude") -> AllPairs:
-    """List all pairs of atoms, except pairs one or two bonds apart; `one_four` as in pairs_within."""
+    """List all pairs of atoms, except pairs one or two bonds apart; `one_four` as in pairs_within.
+
+    >>> pele_ocl.all_pairs(pele_ocl.read("data/structures/trialanine.pdb"))
+    AllPairs(365 pairs of 33 atoms)
+    """
     excluded, scaled = _excluded(atoms, one_four)
     return AllPairs(len(atoms), excluded, scaled)
 
@@ -56,6 +65,11 @@ def without_bonded(pairs: PairList, atoms: Atoms, one_four: OneFour = "exclude")
     one_four : "exclude" leaves out pairs three bonds apart, "scale" flags them; pairs that the list flags count as such
 
     Raises InputError for a list of other atoms.
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> listed = pele_ocl.PairList(len(atoms), [0, 0], [1, 20])
+    >>> len(pele_ocl.without_bonded(listed, atoms))  # atoms 0 and 1 are bonded
+    1
     """
     require_pairs(pairs)
     require_atoms(atoms)

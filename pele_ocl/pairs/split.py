@@ -50,6 +50,10 @@ def pairs_split(atoms: Atoms, cutoffs: SplitCutoffs = SHORT_CUTOFFS, one_four: O
     evaluates for pairs in the long list alone.
 
     Returns pairs i < j, sorted; takes about 90 bytes of host memory a pair. Raises InputError for atoms without labels.
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> len(pele_ocl.pairs_split(atoms)) <= len(pele_ocl.all_pairs(atoms))
+    True
     """
     require_atoms(atoms)
     arguments.instance("cutoffs", cutoffs, SplitCutoffs, "SplitCutoffs(neutral, mixed, charged)")

@@ -73,6 +73,11 @@ class PoissonBoltzmann:
 
     Raises InputError for values that do not fit and ParameterError for atoms without radii. Raises DeviceError if the
     device has no float64 and the tolerance needs it.
+
+    >>> ion = pele_ocl.Atoms(positions=[[0, 0, 0]], charges=[1.0], gb_radii=[2.0])
+    >>> plan = pele_ocl.PoissonBoltzmann(ion, spacing=0.5, padding=4)
+    >>> plan.solve().energy < 0
+    True
     """
 
     def __init__(

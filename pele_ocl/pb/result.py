@@ -99,6 +99,11 @@ class PBResult:
     source : the file of the structure, None where atoms were given; findings : about the structure
     with_residues : whether `to_json` has the residues' shares
     heard : sentences that were noted while it was computed; call : gives facts of the call, for files
+
+    >>> result = pele_ocl.pb("data/structures/trialanine.pdb", spacing=1.5)
+    >>> result.potentials.shape, result.solvation < 0
+    ((33,), True)
+    >>> result.save("potential.dx")
     """
 
     atoms: Atoms

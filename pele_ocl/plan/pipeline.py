@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Floats
 from ..common.errors import InputError
 from ..common.variant import Progress
-from ..opencl.threads import LEAST, in_parts
+from ..opencl.threads import LEAST, by_rows, in_parts
 from .conformations import TooWideError, check_span
 from .evaluator import Evaluator, Failures, untold
 from .outputs import Outputs, norm2
@@ -210,8 +210,14 @@ class Pipeline(Evaluator):
 
     def decode(self, encoded: NDArray[Any]) -> Floats:
         """Positions (m, n, 3) A from the encoded ones of the passes, (m, 3 n), counted from the molecule's middle."""
-        encoding = self.passes.encoding
-        decoded: Floats = encoded * encoding.step + (self._middle_less_base + encoding.base)
+        encoding, decoded = self.passes.encoding, np.empty(encoded.shape)
+        middle = self._middle_less_base[:, : encoded.shape[1]] + encoding.base
+
+        def decode(rows: slice) -> None:
+            scaled = encoded[rows] * encoding.step if encoding.step != 1 else encoded[rows]
+            np.add(scaled, middle, out=decoded[rows])
+
+        by_rows(len(encoded), encoded.shape[1], decode)
         return decoded.reshape(len(encoded), -1, 3)
 
     def _from_own_middle(self, positions: NDArray[Any]) -> Floats:

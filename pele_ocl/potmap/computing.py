@@ -47,6 +47,11 @@ class Potmap:
 
     atoms : at the positions of the first map; grid : Grid; method : key of MAP_METHODS
     variant : key of VARIANTS, never "auto"; of pb the solver; devices : Devices that share the work
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> plan = pele_ocl.Potmap(atoms, pele_ocl.Grid.around(atoms, padding=3, spacing=2.0))
+    >>> plan.evaluate().map.grid.shape
+    (10, 7, 8)
     """
 
     def __init__(self, atoms: Atoms, grid: Grid, **options: Any) -> None:

@@ -57,6 +57,11 @@ class PotmapResult:
     frames : FrameMaps of a trajectory, else None; n_models : models that count, 1 of one structure
     file_unit : unit of files, None for their formats' own: hartree/e of cube files, else the map's
     heard : sentences that were noted while it was computed; call : gives facts of the call, for files
+
+    >>> result = pele_ocl.potmap("data/structures/trialanine.pdb", spacing=2.0, padding=3.0)
+    >>> result.map.unit, result.map.grid.shape
+    ('kcal/mol/e', (10, 7, 8))
+    >>> result.save("map.dx")
     """
 
     map: Map

@@ -16,7 +16,7 @@ from ..common.errors import InputError
 from ..common.inputfile import read_file
 from ..common.notes import Note
 from ..formats import brings_parameters, read_structure_or_atoms, structure_format, structure_suffix
-from ..ligand.settings import ATOM_TYPES, CHARGES, HYDROGENS
+from ..ligand.settings import HYDROGENS
 from .choosing import selection_of
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ LigandGiven: TypeAlias = "str | PathLike[str] | Ligand | Atoms"
 Ligands: TypeAlias = Iterable[LigandGiven]
 # The file of the positions of a topology, or the positions themselves.
 Coordinates: TypeAlias = str | PathLike[str] | Floats | None
+_LIGAND = "gaff2", "gas"  # force field and charges that ligands have by default
 FILE = "file"  # GB radii of the structure's own
 _NO_RADII = "{}: no file brings GB radii; give an OBC table with `obc`, or name a set"
 
@@ -53,6 +54,8 @@ def read(
     ligand_forcefield: str = "gaff2",
     ligand_charges: str = "gas",
     ligand_hydrogens: Hydrogens = "given",
+    ligand_ph: float | None = None,
+    ligand_template: Iterable[str] | str = (),
     without: str | None = None,
     only: str | None = None,
 ) -> Atoms:
@@ -77,16 +80,28 @@ def read(
         .smi), each by its first molecule. A molecule that residues of the file are by their elements and bonds, and
         that the force field does not know, is not added: they have its parameters, and keep their positions
     ligand_forcefield, ligand_charges : of ligands without parameters, as of `Ligand.parametrize`
-    ligand_hydrogens : "given", or "add" for files of molecules that lack some, as of `Ligand.read`
+    ligand_hydrogens, ligand_ph : "given", or "add" for files of molecules that lack some; or a pH at which they are
+        protonated, as of `Ligand.read`
+    ligand_template : SMILES, or codes of the PDB's components (`ccd:BEN`), of residues of the file that the force field
+        does not know; a file without such a residue is refused
+
+    Residues that are one of these molecules but for their hydrogens get them, by the molecule's geometry, as a note
+    tells.
 
     Returns Atoms in the order of the file. Raises FormatError if a file cannot be read, and ParameterError if the force
     field lacks a residue or an atom. Raises InputError for a force field that the file cannot take. A selection that
     cannot be read or takes no atom is an InputError, too.
+
+    >>> pele_ocl.read("data/structures/trialanine.pdb")
+    Atoms(33 atoms, 3 residues, 32 bonds, net charge +0.000 e)
+    >>> pele_ocl.read("data/structures/trialanine.pdb", select="resid 2:3", radii="mbondi2").gb_radii_set
+    'mbondi2'
     """
     chosen = select if without is None and only is None else selection_of(select, without, only)
     return read_chosen(
         path, forcefield, model, coordinates, parameters, select=chosen, radii=radii, ligands=ligands,
         ligand_forcefield=ligand_forcefield, ligand_charges=ligand_charges, ligand_hydrogens=ligand_hydrogens,
+        ligand_ph=ligand_ph, ligand_template=ligand_template,
     )[0]  # fmt: skip
 
 
@@ -103,18 +118,22 @@ def read_chosen(
     ligand_forcefield: str = "gaff2",
     ligand_charges: str = "gas",
     ligand_hydrogens: Hydrogens = "given",
+    ligand_ph: float | None = None,
+    ligand_template: Iterable[str] | str = (),
 ) -> tuple[Atoms, Taken | None]:
     """Read as `read` does, and tell which atoms were taken, None if all were. Ligands are taken whole."""
     if isinstance(ligands, str | PathLike | Atoms) or not isinstance(ligands, Iterable):
         raise InputError(f"ligands are {arguments.described(ligands)}; a list of them is needed")
-    is_usual = arguments.is_among(ligand_forcefield, ATOM_TYPES) and arguments.is_among(ligand_charges, tuple(CHARGES))
-    if not is_usual:  # other parametrisers may take it
-        from ..ligand import check_choice
+    if (ligand_forcefield, ligand_charges) != _LIGAND:
+        from ..ligand.parametrisers import check_choice
 
         check_choice(ligand_forcefield, ligand_charges, "ligand_")
     arguments.choice("ligand_hydrogens", ligand_hydrogens, HYDROGENS)
-    kind = ligand_forcefield, ligand_charges, ligand_hydrogens
+    kind = ligand_forcefield, ligand_charges, ligand_hydrogens, ligand_ph
+    given = (ligand_template,) if isinstance(ligand_template, str) else ligand_template
+    templates = arguments.texts("ligand_template", given)
     added = [_ligand_of(each, kind, radii) for each in ligands]
+    added += [_template_of(each, path, kind, radii) for each in templates]
     found, taken, known = _read_file(path, forcefield, model, coordinates, parameters, select, radii, kind, added)
     for atoms in (each.atoms for k, each in enumerate(added) if k not in known):
         n, found = len(found), found + atoms
@@ -124,24 +143,36 @@ def read_chosen(
     return found, taken
 
 
-_Kind: TypeAlias = "tuple[str, str, Hydrogens]"  # of ligands: force field, charges, and whether hydrogens are added
+# Of ligands: force field, charges, whether hydrogens are added, and the pH at which they are protonated.
+_Kind: TypeAlias = "tuple[str, str, Hydrogens, float | None]"
 
 
 def _ligand_of(given: LigandGiven, kind: _Kind, radii: str | None) -> LigandTemplate:
     """Give a ligand parameters, if it has none."""
     from ..ligand import Ligand, LigandTemplate, count_molecules
 
-    forcefield, charges, hydrogens = kind
+    forcefield, charges, hydrogens, ph = kind
     if not isinstance(given, Atoms | Ligand):
         given = read_file(arguments.file_path(given, "ligands"))
         others = count_molecules(given) - 1
-        given = Ligand.read(given, hydrogens=hydrogens)
+        given = Ligand.read(given, hydrogens=hydrogens, ph=ph)
         if others > 0:
             note = Note(f"{given.source}: the first of {others + 1:,} molecules was taken", code="first_molecule")
             given = replace(given, notes=(*given.notes, note))
     atoms = given if isinstance(given, Atoms) else given.parametrize(forcefield, charges)
     source = "the ligand that was given" if isinstance(given, Atoms) else given.source
     return LigandTemplate(atoms if radii in (None, FILE) else atoms.with_radii(str(radii)), source)
+
+
+def _template_of(template: str, path: str | PathLike[str], kind: _Kind, radii: str | None) -> LigandTemplate:
+    """Make the molecule of a SMILES or a component, which is to be a residue of the file at a path."""
+    from ..ligand import Ligand, LigandTemplate
+
+    forcefield, charges, _, ph = kind
+    source = read_file(path) if structure_suffix(path) in (".cif", ".mmcif") else None
+    ligand = Ligand.from_template(template, source, ph=ph)
+    atoms = ligand.parametrize(forcefield, charges)
+    return LigandTemplate(atoms if radii in (None, FILE) else atoms.with_radii(str(radii)), ligand.source, True)
 
 
 def _read_file(
@@ -181,12 +212,14 @@ def _read_file(
     named, known = None if radii == FILE else radii, frozenset[int]()
     if isinstance(found, Structure):
         by_names = named if goes_by_names(named) else None
-        assign, known = _assigning(found, _field_of(forcefield, None if by_names else named), ligands)
+        found, assign, known = _assigning(found, _field_of(forcefield, None if by_names else named), ligands)
         if selection is not None and not selection.needs_types:
             return *_chosen_first(found, assign, selection, radii), known
         found = assign(found)
         found = found if by_names is None else found.with_radii(by_names)
     else:
+        if any(each.must_be_there for each in ligands):
+            raise InputError(f"{path}: brings its own parameters; leave out `ligand_template`")
         found = found if named is None else found.with_radii(named)
         found = found if found.forcefield else replace(found, forcefield="file")
     if radii == FILE and not _brings_radii(found, brings_parameters(path)):
@@ -210,14 +243,18 @@ def _field_of(forcefield: ForceField | str | None, radii: str | None) -> ForceFi
 
 def _assigning(
     structure: Structure, field: ForceField, ligands: Sequence[LigandTemplate]
-) -> tuple[Callable[[Structure], Atoms], frozenset[int]]:
-    """Make the function that gives a structure its parameters, and tell which of the ligands are its residues."""
+) -> tuple[Structure, Callable[[Structure], Atoms], frozenset[int]]:
+    """Make the function that gives a structure its parameters, and tell which of the ligands are its residues.
+
+    Returns also the structure, with hydrogens that these residues lacked.
+    """
     if not ligands:
-        return field._assign_known, frozenset()
+        return structure, field._assign_known, frozenset()
     from ..ligand import LigandTemplates
 
-    templates = LigandTemplates.of(structure, field, ligands)
-    return templates.assign, templates.used
+    whole = LigandTemplates.completed(structure, field, ligands)
+    templates = LigandTemplates.of(whole, field, ligands)
+    return whole, templates.assign, templates.used
 
 
 def _brings_radii(atoms: Atoms, with_parameters: bool) -> bool:

@@ -18,7 +18,7 @@ from ..atoms.selection import Composition
 from ..common import arguments
 from ..common.errors import InputError, KeywordError
 from ..common.inputfile import InputFile, read_file
-from ..common.notes import note
+from ..common.notes import Note, note
 from ..formats import (
     brings_parameters,
     is_structure,
@@ -30,6 +30,7 @@ from ..formats import (
     structure_suffix,
 )
 from ..gb_models.solvent_model import SolventModel
+from ..ligand.settings import ADDED_HYDROGENS
 from .choosing import selection_of
 from .files import FILE, Coordinates, LigandGiven, read_chosen
 
@@ -122,7 +123,8 @@ class Reading:
     without, only : residues to leave out by name or kind, and kinds to take, with commas: "HOH,NAP", "protein,ligand"
     templates, obc, pele_data, guess_radii, allow_missing_terminals, allow_scripts : as of ForceField.load
     ligands : molecules to add, as of pele_ocl.read, with `ligand_forcefield`, `ligand_charges` and
-        `ligand_hydrogens` for those without parameters
+        `ligand_hydrogens` or `ligand_ph` for those without parameters
+    ligand_template : SMILES or component codes of residues, as of pele_ocl.read
     solvent : a SolventModel, by which radii are chosen and notes are made; by default whoever computes does so
     structures : all files that are read, if `coordinates` has one for each topology among them
     trajectory : whose first frame has the positions of a topology without `coordinates`; None if there is none
@@ -148,6 +150,8 @@ class Reading:
     ligand_forcefield: str = "gaff2"
     ligand_charges: str = "gas"
     ligand_hydrogens: Hydrogens = "given"
+    ligand_ph: float | None = None
+    ligand_template: tuple[str, ...] | str = ()
     solvent: SolventModel | None = None
     structures: tuple[Path, ...] = field(default=(), repr=False)
     trajectory: FirstFrame | None = field(default=None, repr=False)
@@ -192,7 +196,7 @@ class Reading:
             self._files("parameters"), select=self._selection,
             radii=self.radii if goes_with_atoms else None, ligands=self.ligands,
             ligand_forcefield=self.ligand_forcefield, ligand_charges=self.ligand_charges,
-            ligand_hydrogens=self.ligand_hydrogens,
+            ligand_hydrogens=self.ligand_hydrogens, ligand_ph=self.ligand_ph, ligand_template=self.ligand_template,
         )  # fmt: skip
         if self.solvent is not None:
             atoms = self.solvent.choose_radii(atoms)
@@ -217,6 +221,11 @@ class Reading:
         first = next((number for place, number in enumerate(numbers) if place not in failed), numbers[0])
         found = self.one(source, first)
         atoms, chosen = found.atoms, found.chosen
+        if any(isinstance(each, Note) and each.code == ADDED_HYDROGENS for each in atoms.notes):
+            raise InputError(
+                f"{source}: its ligands lack hydrogens, which are added to one model at a time; choose one by `model`, "
+                "or give models with all atoms"
+            )
         more = (len(atoms) if chosen is None else len(chosen)) - conformations.shape[1]
         if more > 0:  # of ligands that were added, which stay
             there = np.repeat(atoms.positions[np.newaxis, len(atoms) - more :], len(conformations), axis=0)

@@ -28,6 +28,10 @@ class Relaxer:
     precision, device : as in `minimize`
 
     Raises InputError for values that do not exist.
+
+    >>> relaxer = pele_ocl.Relaxer(max_iterations=2)
+    >>> relaxer.relax("data/structures/trialanine.pdb").total < 0
+    True
     """
 
     @former_keywords(like="protocol")

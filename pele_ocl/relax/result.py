@@ -59,6 +59,11 @@ class RelaxResult(Reported):
     notes : sentences about what was chosen, taken out, replaced or built of what the file has
     findings : about the atoms that the file has, as it has them, and about the energy at the end
     protocol, precision, device : by which it was relaxed
+
+    >>> result = pele_ocl.relax("data/structures/trialanine.pdb", max_iterations=2)
+    >>> result.is_clean, len(result.rounds)
+    (True, 1)
+    >>> result.save("relaxed.pdb")
     """
 
     name: str
@@ -158,6 +163,11 @@ class RelaxBatch(Sequence[Record], Reported):
     files : of the models that were written
 
     Numbers are NaN, False or 0 for models that failed.
+
+    >>> batch = pele_ocl.relax(["data/structures/trialanine.pdb"], max_iterations=2)
+    >>> batch.is_clean.tolist(), batch.n_after.tolist()
+    ([True], [0])
+    >>> batch.save("relaxed")
     """
 
     records: Sequence[Record]

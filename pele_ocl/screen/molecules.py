@@ -64,8 +64,11 @@ class Entry:
         """Facts of the molecule that a row has."""
         graph = graph_of(atoms)
         formula = self.given.formula if isinstance(self.given, Ligand) else _formula(graph.elements)
+        properties = self.given.properties if isinstance(self.given, Ligand) else {}
+        numbers = {name: value for name, text in properties.items() if (value := _number(text)) is not None}
         return {
-            "title": self.title, "formula": formula, "n_atoms": len(atoms), "n_heavy": len(graph.heavy),
+            "title": self.title, **({"properties": numbers} if numbers else {}), "formula": formula,
+            "n_atoms": len(atoms), "n_heavy": len(graph.heavy),
             "charge": round(float(atoms.charges.sum())),
         }  # fmt: skip
 
@@ -177,6 +180,15 @@ def _with_positions(path: Path) -> Atoms:
             if beside.is_file():
                 return read(path, coordinates=beside)
     raise FormatError(f"{path}: has no positions; put them beside it, as {stem.with_suffix('.rst7').name}")
+
+
+def _number(text: str) -> float | None:
+    """Read a number, None where a text is none."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if np.isfinite(value) else None
 
 
 def _formula(elements: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
 "use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
 const keys = Object.keys(data.columns), n = data.names.length;
-const shown = keys.filter(key => !key.startsWith("term "));
+const shown = keys.filter(key => !/^(term|input) /.test(key));
 const SVG = "http://www.w3.org/2000/svg";
 let chosen = data.order[0], sorted = { key: "rank", down: false };
 const points = new Map(), lines = new Map();

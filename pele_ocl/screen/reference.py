@@ -1,4 +1,4 @@
-"""Known facts of the molecules of a screen: measured affinities by name, and crystal poses."""
+"""Knowledge about the molecules of a screen: measured affinities by name, and crystal poses."""
 
 from __future__ import annotations
 

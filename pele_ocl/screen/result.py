@@ -47,7 +47,8 @@ class ScreenResult(Reported):
     provenance : facts that the table names; heard : notes that were told
     measured : values of the reference, (m,); correlations : of columns with it, by name
 
-    Arrays have NaN, or 0, for molecules that failed.
+    `measured` and `correlations` compare with the reference, `residues` is a table of the shares, `complex` and
+    `ligand` are positions of one molecule. Arrays have NaN, or 0, for molecules that failed.
     """
 
     records: Sequence[Record]
@@ -169,6 +170,9 @@ class ScreenResult(Reported):
         terms = list(dict.fromkeys(name for row in rows for name in row.get("terms", {})))
         for name in terms:
             columns[name] = Column(masked([row.get("terms", {}).get(name) for row in rows]), UNIT, ",.2f", shown=False)
+        for name in dict.fromkeys(name for row in rows for name in row.get("properties", {})):
+            known = masked([row.get("properties", {}).get(name) for row in rows])
+            columns[f"input_{name}"] = Column(known, form=",.3g", shown=False)
         for name in ("iterations", "converged"):
             columns[name] = Column(masked([row.get(name) for row in rows]), shown=False)
         columns["formula"] = Column(np.array([row.get("formula", "") for row in rows]), shown=False)
@@ -286,6 +290,8 @@ class ScreenResult(Reported):
             values = [row.get("terms", {}).get(name) for row in rows]
             if any(value is not None and abs(value) > 1e-4 for value in values):
                 columns[f"term {name}"] = (f"{name.replace('_', ' ')}, {UNIT}", values)
+        for name in dict.fromkeys(of for row in rows for of in row.get("properties", {})):
+            columns[f"input {name}"] = (name, [row.get("properties", {}).get(name) for row in rows])
         across = next(name for name in ("measured", "rmsd_after", "n_heavy", "rank") if name in columns)
         settings = lines_of(self.facts["settings"])
         failed = f", {len(self.errors):,} failed" if self.errors else ""
@@ -304,4 +310,4 @@ def scored_by(settings: Mapping[str, Any]) -> str:
     method = "MM/PBSA" if settings["scored_by"] == "pb" else "MM/GBSA"
     of = f"mean of {counted(settings['frames'], 'frame')}" if settings["frames"] else "the minimised structure"
     strain = ", with the ligand's strain" if settings["add_strain"] else ""
-    return f"{method} of {of}, permittivity {settings['inside']:g} inside{strain}"
+    return f"{method} of {of}, permittivity {settings['solute_dielectric']:g} inside{strain}"

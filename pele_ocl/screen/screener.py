@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from ..atoms import Atoms, Floats
 from ..atoms.chemistry import is_polymer
 from ..binding import Binding, PBSolvent
 from ..binding.energies import aligned, needs_float64
-from ..common.arguments import callback, number, whole_number
+from ..common.arguments import callback, described, instance, number, whole_number
 from ..common.errors import InputError, PeleError
 from ..common.variant import Progress
 from ..dynamics import Simulation
@@ -23,7 +23,7 @@ from ..energy.terms import PositionalRestraint
 from ..ensemble import Ensemble
 from ..explore.poses import clashes_of, heavy
 from ..explore.refiner import BACKBONE, STEEP, guarded
-from ..gb_models.solvent_model import SolventModel
+from ..gb_models.solvent_model import SolventModel, choose_radii_of
 from ..minimize import minimize_many
 
 if TYPE_CHECKING:
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
 Mask = NDArray[np.bool_]
 
-INSIDE = 1.0  # permittivity inside of the score
+# Chosen by five public series before others were scored (docs/screen.md).
+SCORING = SolventModel(gb="gbn2", solute_dielectric=2.0)
+REFINING = SolventModel()  # in which complexes are minimised, whatever the score is
 _BATCH_ATOMS = 1 << 19  # of complexes that are refined together on a GPU, and
 _BATCH_CPU = 1 << 14  # on a CPU, where nothing is gained by more
 _FREE: dict[str, Any] = {
@@ -100,13 +102,13 @@ class Screener:
     clashes, a first round of minimisation removes clashes while atoms are held firmly. Then the ligand's heavy atoms
     and the backbone are held by `restraint`, beyond `free_radius` of their start. The score is the energy of the
     complex less those of receptor and ligand at the positions of the complex (MM/GBSA), of the minimised structure, or
-    the mean over frames of dynamics. A complex depends on itself alone: it has the same numbers in any company.
+    the mean over frames of dynamics. Minimisation and dynamics are in OBC2 with permittivity 1 inside, whatever the
+    score is. A complex depends on itself alone: it has the same numbers in any company.
 
     receptor : Atoms with a force field and without its ligand
     moving_radius : A; restraint : kcal/mol/A^2; free_radius : A
     tolerance : rms gradient at which a complex is done, kcal/mol/A; max_iterations : of each round
-    model : SolventModel, of refinement and score; inside : relative permittivity inside the molecules for the score
-        alone, which divides Coulomb energies, too
+    model : SolventModel of the score, by default GBn2 with permittivity 2 inside, which divides Coulomb energies, too
     pb : PBSolvent, to score by the Poisson-Boltzmann equation
     frames : of dynamics at 300 K to average over, 0 for the minimised structure
     precision, device : as in `energy`
@@ -116,19 +118,20 @@ class Screener:
 
     def __init__(
         self, receptor: Atoms, *, moving_radius: float = 6.0, restraint: float = 1.0, free_radius: float = 1.0,
-        tolerance: float = 0.2, max_iterations: int = 500, model: SolventModel | None = None, inside: float = INSIDE,
+        tolerance: float = 0.2, max_iterations: int = 500, model: SolventModel | None = None,
         pb: PBSolvent | None = None, frames: int = 0, precision: str = "float32",
         device: Device | int | str | None = None,
     ) -> None:  # fmt: skip
         number("moving_radius", moving_radius, "a number of Angstrom, 0 or more,", least=0)
-        number("restraint", restraint, "a number of kcal/mol/A^2, 0 or more,", least=0)
+        number("restraint", restraint, "a number of kcal/mol/A^2, 0 to 1e6,", least=0, most=1e6)
         number("free_radius", free_radius, "a number of Angstrom, 0 or more,", least=0)
-        number("inside", inside, "a permittivity", above=0)
-        self.model = SolventModel.or_default(model)
-        self.receptor = self.model.choose_radii(receptor)
+        instance("receptor", receptor, Atoms, "Atoms")
+        if pb is not None:
+            instance("pb", pb, PBSolvent, "a PBSolvent")
+        self.model = SCORING if model is None else SolventModel.or_default(model)
+        self.receptor = receptor
         if self.receptor.labels is None:
             raise InputError("the receptor has no residues; read it from a structure file")
-        self.scoring = replace(self.model, solute_dielectric=inside)
         self.pb, self.frames = pb, whole_number("frames", frames, least=0)
         self.moving_radius, self.restraint, self.free_radius = moving_radius, float(restraint), float(free_radius)
         self._limits: dict[str, Any] = {
@@ -136,7 +139,7 @@ class Screener:
             "max_iterations": whole_number("max_iterations", max_iterations),
         }
         self._options: dict[str, Any] = {"precision": precision, "device": device}
-        self._alone = Energy(self.receptor, model=self.scoring, gradient=False, **self._options)
+        self._alone = Energy(self.receptor, model=self.model, gradient=False, **self._options)
         self.device, self.precision = self._alone.device, precision
         self.variant = self._alone.variant
 
@@ -157,6 +160,10 @@ class Screener:
         A ligand that cannot be scored has the error in its place. progress : called with the share that is done
         """
         callback("progress", progress)
+        if not isinstance(ligands, Sequence):
+            raise InputError(f"ligands are {described(ligands)}; a list of Atoms is needed")
+        for each in ligands:
+            instance("ligands", each, Atoms, "a list of Atoms")
         found: list[Scored | PeleError | None] = [None] * len(ligands)
         for first in range(0, len(ligands), self.together):
             part = range(first, min(first + self.together, len(ligands)))
@@ -168,10 +175,12 @@ class Screener:
 
     def score(self, complexes: Sequence[tuple[Atoms, int]]) -> list[Scored | PeleError]:
         """Score complexes as they are, each with the number of its last atoms, which are the ligand's."""
+        if not isinstance(complexes, list | tuple) or not all(_is_complex(each) for each in complexes):
+            raise InputError("complexes are needed as pairs of Atoms and the number of the ligand's atoms")
         found = list[Scored | PeleError]()
         for first in range(0, len(complexes), self.together):
             part = complexes[first : first + self.together]
-            found += self._scored([_Complex(self.model.choose_radii(atoms), n) for atoms, n in part])
+            found += self._scored([_Complex(atoms, n) for atoms, n in part])
         return found
 
     def _screened(self, ligands: Sequence[Atoms]) -> list[Scored | PeleError]:
@@ -186,7 +195,7 @@ class Screener:
     def _complex(self, ligand: Atoms) -> _Complex | PeleError:
         """Put a ligand into the receptor; or why it cannot be."""
         try:
-            atoms = self.model.choose_radii(self.receptor + ligand)
+            atoms = self.receptor + ligand
             apart = _least_distance(atoms, len(ligand))
             if apart > _FAR:
                 raise InputError(
@@ -211,10 +220,10 @@ class Screener:
         """Minimise some complexes, whose atoms are held by a force constant at where they began."""
         if not places:
             return
-        molecules = [changed(found[k].atoms) for k in places]
+        molecules = choose_radii_of(REFINING, [changed(found[k].atoms) for k in places])
         options = {id(atoms): self._own(found[k], constant) for atoms, k in zip(molecules, places, strict=True)}
         batch = minimize_many(
-            molecules, each=lambda atoms: options[id(atoms)], errors="record", model=self.model, **self._limits,
+            molecules, each=lambda atoms: options[id(atoms)], errors="record", model=REFINING, **self._limits,
             **self._options,
         )  # fmt: skip
         for place, (k, result) in enumerate(zip(places, batch.results, strict=True)):
@@ -271,8 +280,10 @@ class Screener:
     # Scores
 
     def _scored(self, complexes: Sequence[_Complex]) -> list[Scored | PeleError]:
+        for one, atoms in zip(complexes, choose_radii_of(self.model, [of.atoms for of in complexes]), strict=True):
+            one.atoms = atoms
         ligands = [one.atoms[one.ligand] for one in complexes]
-        alone = minimize_many(ligands, errors="record", model=self.scoring, **_FREE, **self._options)
+        alone = minimize_many(ligands, errors="record", model=self.model, **_FREE, **self._options)
         deltas = self._deltas(complexes, [of if of is None else of.energy_before for of in alone.results])
         found = list[Scored | PeleError]()
         for k, (one, delta, free) in enumerate(zip(complexes, deltas, alone.results, strict=True)):
@@ -294,7 +305,7 @@ class Screener:
         """Terms of the binding energy of each complex by name with their error, or why there are none."""
         if self.pb is not None or self.frames:
             return [self._delta_of(one) for one in complexes]
-        rows = Ensemble([one.atoms for one in complexes], model=self.scoring, gradient=False, errors="record",
+        rows = Ensemble([one.atoms for one in complexes], model=self.model, gradient=False, errors="record",
                         **self._options)  # fmt: skip
         rows.evaluate()
         terms, errors = rows.terms(), rows.errors
@@ -327,7 +338,7 @@ class Screener:
             plan = self._alone
             radii, ours = first.atoms.gb_radii, plan.atoms.gb_radii
             if radii is not None and ours is not None and not np.array_equal(radii[first.receptor], ours):
-                plan = Energy(first.atoms[first.receptor], model=self.scoring, gradient=False, **self._options)
+                plan = Energy(first.atoms[first.receptor], model=self.model, gradient=False, **self._options)
             positions = np.stack([complexes[k].atoms.positions[complexes[k].receptor] for k in own])
             batch = plan.evaluate_batch(positions, errors="record")
             found[own] = aligned(batch.terms, names)
@@ -335,10 +346,12 @@ class Screener:
         return found, failed
 
     def binding_of(self, atoms: Atoms, n_ligand: int, **options: Any) -> Binding:
-        """Binding of a complex whose last atoms are the ligand."""
+        """Make the Binding of a complex whose last atoms are the ligand; options : further ones of Binding"""
+        if not _is_complex((atoms, n_ligand)):
+            raise InputError("a complex is needed, Atoms and the number of the ligand's atoms among them")
         ligand = np.arange(len(atoms) - n_ligand, len(atoms))
         receptor = np.arange(len(atoms) - n_ligand)
-        return Binding(atoms, ligand, receptor, model=self.scoring, pb=self.pb, **self._options, **options)
+        return Binding(atoms, ligand, receptor, model=self.model, pb=self.pb, **self._options, **options)
 
     def _delta_of(self, one: _Complex) -> Any:
         """The same of one complex by itself, in float64 if need be, of frames, or by the Poisson-Boltzmann equation."""
@@ -357,7 +370,7 @@ class Screener:
         """Frames of dynamics from a refined complex, (m, n, 3) A, of the atoms that move."""
         run = Simulation(
             one.atoms, temperature=_BATH, timestep=_STEP, constraints="hbonds", seed=1, frozen=~self._moving(one),
-            model=self.model, **self._options,
+            model=REFINING, **self._options,
         )  # fmt: skip
         run.run(_BEGIN)
         frames = list[Floats]()
@@ -395,6 +408,14 @@ class _Bare:
 @dataclass(frozen=True, eq=False)
 class _Elements:
     elements: NDArray[np.str_]
+
+
+def _is_complex(given: object) -> bool:
+    """Tell if this is a complex with the number of its ligand's atoms."""
+    if not isinstance(given, tuple) or len(given) != 2 or not isinstance(given[0], Atoms):
+        return False
+    n = given[1]
+    return isinstance(n, int | np.integer) and not isinstance(n, bool) and bool(0 < n < len(given[0]))
 
 
 def _near(receptor: Floats, ligand: Floats, radius: float) -> Mask:

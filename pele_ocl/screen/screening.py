@@ -13,8 +13,9 @@ import numpy as np
 from ..atoms import Atoms
 from ..binding import PBSolvent
 from ..binding.decomposition import GROUPS
-from ..common.arguments import callback, checked, choice, described, file_path, flag, whole_number
+from ..common.arguments import callback, checked, choice, described, file_path, flag, text, whole_number
 from ..common.errors import FormatError, InputError, KeywordError
+from ..common.modules import takes, with_words
 from ..common.notes import heard_notes, note
 from ..common.variant import Progress
 from ..gb_models.solvent_model import SolventModel
@@ -33,7 +34,7 @@ from ..report import Column, Report
 from .molecules import Given
 from .reference import Reference
 from .result import ScreenResult
-from .screener import INSIDE
+from .screener import SCORING
 from .spec import SCREENED, ScreenSpec
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ Ligands = Path_ | Ligand | Atoms | Sequence[Path_ | Ligand | Atoms]
 
 
 @checked
+@takes("reading", "solvent")
 def screen(
     receptor: Atoms | Path_,
     ligands: Ligands,
@@ -55,7 +57,7 @@ def screen(
     tolerance: float = 0.2,
     max_iterations: int = 500,
     model: SolventModel | int | None = None,
-    inside: float = INSIDE,
+    inside: float | None = None,
     pb: bool = False,
     frames: int = 0,
     add_strain: bool = False,
@@ -88,8 +90,9 @@ def screen(
         files beside them, structures such as peptides that the force field knows (.pdb, .cif), folders of such files,
         Ligands, or Atoms with parameters
     moving_radius, restraint, free_radius, tolerance, max_iterations : as of Screener
-    model : a SolventModel, or the number of the receptor's model to read; precision, device : as in `energy`
-    inside : relative permittivity inside the molecules, of the score alone
+    model : a SolventModel of the score, or the number of the receptor's model to read; by default GBn2 with
+        permittivity 2 inside. Refinement is in OBC2. precision, device : as in `energy`
+    inside : relative permittivity inside the molecules, another word for `solute_dielectric`
     pb : score by the Poisson-Boltzmann equation; frames : of dynamics at 300 K to average over
     add_strain : add the ligand's strain to the score
     keep_water : keep the receptor's water, which is left out otherwise
@@ -119,9 +122,15 @@ def screen(
     """
     choice("errors", errors, ("raise", "record"))
     callback("progress", progress)
-    flag("pb", pb)
+    for name, given in (("pb", pb), ("add_strain", add_strain), ("keep_water", keep_water), ("resume", resume)):
+        flag(name, given)
+    flag("strict", strict)
     whole_number("residues", residues)
-    solvent, reads = described_by("screen", words, model, reading, receptor)
+    if reference_column is not None:
+        text("reference_column", reference_column)
+    words, model = _with_defaults(words, model, inside)
+    solvent, reads = described_by(screen, words, model, reading, receptor)
+    reads = replace(reads, solvent=None)  # two solvents choose radii
     folder = None if output is None else file_path(output, "output")
     part = Shard.of(shard) if isinstance(shard, str) else shard
     _check_folder(folder, resume, part)
@@ -130,7 +139,7 @@ def screen(
         raise KeywordError("`workers`, `scheduler` and `shard` write files that all can read; give `output`")
     options = {
         "moving_radius": moving_radius, "restraint": restraint, "free_radius": free_radius, "tolerance": tolerance,
-        "max_iterations": max_iterations, "model": solvent, "inside": inside, "pb": PBSolvent() if pb else None,
+        "max_iterations": max_iterations, "model": solvent, "pb": PBSolvent() if pb else None,
         "frames": frames, "precision": precision, "device": device,
     }  # fmt: skip
     known = None if reference is None else Reference.read(file_path(reference, "reference"), reference_column)
@@ -155,6 +164,24 @@ def screen(
         if folder is not None and part is None:
             found.save(folder)
     return replace(found, heard=tuple(heard))
+
+
+with_words(screen)
+
+
+def _with_defaults(
+    words: dict[str, Any], model: SolventModel | int | None, inside: float | None
+) -> tuple[dict[str, Any], SolventModel | int | None]:
+    """Complete words of the solvent by the default score, where no model and no program's constants are asked for."""
+    given: dict[str, Any] = {} if inside is None else {"solute_dielectric": inside}
+    if given and "solute_dielectric" in words:
+        raise KeywordError("`inside` and `solute_dielectric` are one thing; give one of them")
+    if isinstance(model, SolventModel):
+        return words, replace(model, **given)
+    defaults: dict[str, Any] = {} if "like" in words else {"gb": SCORING.gb}
+    if "like" not in words and words.get("gb") != "none":
+        defaults["solute_dielectric"] = SCORING.solute_dielectric
+    return {**defaults, **words, **given}, model
 
 
 def _check_folder(folder: Path | None, resume: bool, part: Shard | None) -> None:

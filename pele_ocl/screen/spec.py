@@ -22,7 +22,6 @@ from ..contract import of_structure
 from ..energy.result import BONDED_TERMS
 from ..formats import read_conformations
 from ..formats.conformation_files import Content, write_conformation
-from ..gb_models.solvent_model import SolventModel
 from ..jobs.checks import Checks
 from ..jobs.facts import composition_as_json, settings
 from ..jobs.journal import make_folder
@@ -247,15 +246,15 @@ class ScreenSpec(Spec[int]):
         """Make the refined complex of a molecule again, of its file."""
         target = self.target(item)
         assert target is not None
-        atoms = self.screener.model.choose_radii(self.screener.receptor + self.parameters_of(item))
-        return atoms.moved(read_conformations(target)[1][0])
+        atoms = self.screener.receptor + self.parameters_of(item)
+        return self.screener.model.choose_radii(atoms).moved(read_conformations(target)[1][0])
 
     def facts_of_receptor(self) -> dict[str, Any]:
         """Facts that a record has once, as all molecules share them."""
-        model = self.options.get("model") or SolventModel()
         screener = self.screener
         passed_over = ("model", "device", "precision", "pb")
         own = {name: value for name, value in self.options.items() if name not in passed_over}
+        radii = screener.model.choose_radii(screener.receptor)
         return {
             "n_atoms": len(screener.receptor),
             "composition": composition_as_json(screener.receptor),
@@ -263,7 +262,7 @@ class ScreenSpec(Spec[int]):
             "variant": screener.variant,
             "precision": screener.precision,
             "settings": {
-                **settings(model, screener.receptor), **own, "scored_by": "gb" if screener.pb is None else "pb",
+                **settings(screener.model, radii), **own, "scored_by": "gb" if screener.pb is None else "pb",
                 "add_strain": self.add_strain, "ligand_forcefield": self.reading.ligand_forcefield,
                 "ligand_charges": self.reading.ligand_charges,
             },

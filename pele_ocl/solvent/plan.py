@@ -41,6 +41,11 @@ class Solvent(Plan[SolventResult, SolventBatch]):
     model : SolventModel; accuracy : of the Born radii, where the variant approximates; else None
     devices : Devices that share the work; `device` is the first
     names : of the terms, in the order of results; layout : the shape of the kernels' work
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> plan = pele_ocl.Solvent(atoms, model=pele_ocl.SolventModel(gb="gbn2"))
+    >>> plan.evaluate().born_radii.shape
+    (33,)
     """
 
     quantity = "solvent"
@@ -87,6 +92,10 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         self._tiles = self._sorted()
         self._check = RadiusCheck(atoms, model, self.device)
         self._encoding = Encoding.of(float(np.ptp(atoms.positions, axis=0).max()), self.device.has_float64)
+
+    def _settings_of_results(self) -> dict[str, object]:
+        accuracy = {} if self.accuracy is None else {"accuracy": self.accuracy}
+        return {**super()._settings_of_results(), **accuracy}
 
     def _described(self) -> dict[str, Any]:
         return dict(

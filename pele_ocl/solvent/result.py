@@ -31,6 +31,10 @@ class SolventResult(HasFindings, TermResult):
     accuracy : that Born radii were computed to; None where nothing was left out
     error : RadiusError that was measured on some of the atoms. None if nothing was left out, and on devices without
         float64. A member of a batch has the batch's
+
+    >>> result = pele_ocl.solvent("data/structures/trialanine.pdb")
+    >>> result.terms.names, round(float(result.born_radii.max()), 2)
+    (('gb_self', 'gb_pair', 'nonpolar'), 2.82)
     """
 
     _room = "solvent"
@@ -59,6 +63,11 @@ class SolventBatch(TermBatch[SolventResult]):
     born_radii : (m, n) A; psi : (m, n)
     errors : why conformations failed, by their number from 0; their results are NaN
     accuracy, error : as SolventResult has them, the error of the first conformation that did not fail
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> batch = pele_ocl.Solvent(atoms).evaluate_batch([atoms.positions] * 2)
+    >>> batch.born_radii.shape, batch.total.round(1).tolist()
+    ((2, 33), [-119.2, -119.2])
     """
 
     _room = "solvent"

@@ -14,7 +14,6 @@ from ..gb_models import Spheres
 from ..gb_models.necks import REACH
 from ..gb_models.solvent_model import SolventModel
 from ..opencl.interface import REACHES
-from .necks import NeckTables
 from .series import series_coefficients
 from .tiles import Tiles
 
@@ -75,7 +74,7 @@ class SphereTables:
             queue.upload(tiles.counts, np.int32),
             queue.upload(spheres.rho[tiles.order]),
             queue.upload(by_slot),
-            queue.upload(tiles.by_slot(charges)),
+            queue.upload_parameters(tiles.by_slot(charges)),
             queue.upload(np.column_stack([np.zeros(tiles.n_slots), coefficients.T])),
             queue.upload(coefficients),
             queue.upload(tiles.largest(np.abs(spheres.scaled))),

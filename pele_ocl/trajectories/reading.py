@@ -409,6 +409,11 @@ def trajectory(
 
     Raises FormatError for files that are missing, damaged, cut off or of other atoms. Raises InputError for frames and
     selections that are none, and for .xtc and .trr without MDTraj.
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> frames = pele_ocl.trajectory(np.stack([atoms.positions] * 5), atoms, frames="::2")
+    >>> [piece.positions.shape for piece in frames.pieces()]
+    [(3, 33, 3)]
     """
     return Trajectory(paths, atoms, frames, select, topology, chunk, image)
 

@@ -70,6 +70,11 @@ class View:
     source : the file of the structure, None where atoms were given; inputs : all files that were read
     settings : of a potential that was computed, by name; empty without one
     result : PotmapResult of it, else None; heard : sentences that were noted while it was made
+
+    >>> page = pele_ocl.view("data/structures/trialanine.pdb", method="screened")
+    >>> page.facts()["unit"]
+    'kT/e at 298.15 K'
+    >>> page.save("page.html")  # needs plotly
     """
 
     shown: Painted

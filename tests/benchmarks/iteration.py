@@ -17,8 +17,6 @@ from timing_tables.minimize import minimizer_of, starts_of
 
 from pele_ocl.bench.systems import SYSTEMS
 from pele_ocl.common.installation import shipped
-from pele_ocl.minimize.minimizer import seated
-from pele_ocl.minimize.seats import PlanSeats
 from pele_ocl.opencl import Queue
 from pele_ocl.opencl.timing import seconds_of
 from pele_ocl.reading import read
@@ -48,26 +46,27 @@ def show(name: str, options: argparse.Namespace) -> None:
     atoms = read(shipped("data") / "structures" / SYSTEMS[name])
     start = np.asarray(starts_of(atoms, 0.1, 1))
     plan = minimizer_of(atoms, "lbfgs", 0.0, "float32", options.device)
-    with plan.energy._lent(1) as pipeline:
-        queue = pipeline.passes.queue.anew(False)
-        steps = plan._iteration_of(pipeline.passes)
-        seats = PlanSeats(queue, pipeline, steps)
-        seats.enter(seated(plan, pipeline, start, [plan.free])[0])
-        seats.iterate(FIRST)
-        print(f"{name}, {len(atoms)} atoms, {plan.energy.variant} on {plan.energy.device}")
-        evaluation = best(queue, lambda: queue.launch_bound(steps.evaluation, 1), options.count)
-        iteration = best(queue, lambda: seats.iterate(1), options.count)
-        for label, (whole, host) in {"evaluation": evaluation, "iteration": iteration}.items():
-            print(f"  {label:20s} {whole:8.1f} us, of the host {host:6.1f} us")
-        print(f"  in evaluations       {iteration[0] / evaluation[0]:8.2f}", flush=True)
-        timed = queue.anew(True)
-        queue.finish()
-        for k in range(PROFILED):
-            timed.launch_bound(steps.both[(seats.count + k) % 2], 1)
-        timed.finish()
-        for k, kept in enumerate(steps.both[0]):
-            own = timed.events[k :: len(steps.both[0])]
-            print(f"    {kept.kernel.name:18s} {1e6 * np.median([seconds_of(event) for event in own]):8.2f} us")
+    prepared, queue = plan._prepared(plan.energy, True), Queue(plan.energy.device, "float32", profile=False)
+    driver = prepared.driver_for(1)
+    jobs, _ = prepared.recipe.jobs([0], start)
+    driver._bring(jobs)
+    seats = driver._seats_for(jobs[0])
+    driver._seat(seats, jobs)
+    seats.iterate(FIRST)
+    print(f"{name}, {len(atoms)} atoms, {plan.energy.variant} on {plan.energy.device}")
+    evaluation = best(queue, lambda: seats.evaluate(0, 1), options.count)
+    iteration = best(queue, lambda: seats.iterate(1), options.count)
+    for label, (whole, host) in {"evaluation": evaluation, "iteration": iteration}.items():
+        print(f"  {label:20s} {whole:8.1f} us, of the host {host:6.1f} us")
+    print(f"  in evaluations       {iteration[0] / evaluation[0]:8.2f}", flush=True)
+    timed = queue.anew(True)
+    queue.finish()
+    for k in range(PROFILED):
+        timed.launch_bound(seats.both[(seats.count + k) % 2], 1)
+    timed.finish()
+    for k, kept in enumerate(seats.both[0]):
+        own = timed.events[k :: len(seats.both[0])]
+        print(f"    {kept.kernel.name:18s} {1e6 * np.median([seconds_of(event) for event in own]):8.2f} us")
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -53,7 +53,8 @@ CAUSES = {  # of differences that were looked into, by complex and term
 }
 
 
-OF_PB = ("tyk2_cl", "ptp1b_p")
+OF_PB = ("tyk2_cl", "ptp1b_p", "znf_dna")
+CAUSES_OF = ("ptp1b_p", "znf_dna")  # charged ones, whose differences are followed through pbsa's settings
 SPACINGS = (0.5, 0.25)  # A, of pbsa and of ours
 PARTS = {"complex": "com", "receptor": "rec", "ligand": "lig"}
 SHIFTS = ((0, 0, 0), (0.13, 0.31, 0.42), (0.4, 0.05, 0.33))  # A, of complexes
@@ -64,13 +65,14 @@ PBSA = """pb
  /
  &pb
   npbverb=1, smoothopt=1, radiopt={radiopt}, npbopt=0, solvopt=1, maxitn=1000, nfocus=2, bcopt=5, eneopt=2, fscale=8,
-  epsin=1.0, epsout=80.0, istrng=100.0, dprob=1.4, iprob=2.0, accept=0.001, fillratio=4.0, space={space}, cutnb=0,
+  epsin=1.0, epsout=80.0, istrng={istrng}, dprob=1.4, iprob=2.0, accept={accept}, fillratio=4.0, space={space}, cutnb=0,
   sprob=1.4, cavity_surften=0.005, cavity_offset=0.0
  /
 """
 
 
-PB = "parity\n&general\n netcdf=1\n/\n&pb\n radiopt={radiopt}, inp=1, istrng=0.1, scale={scale}\n/\n"
+PB = "parity\n&general\n netcdf=1\n/\n&pb\n radiopt={radiopt}, inp=1, istrng={istrng}, scale={scale}\n/\n"
+SALT, ACCEPT, TIGHT = 100.0, 0.001, 1e-7  # of pbsa: mmol/L and residuals
 FILES = "-O -cp com.parm7 -rp rec.parm7 -lp lig.parm7 -y com.nc"
 
 
@@ -95,6 +97,7 @@ class PBRow(NamedTuple):
 
     areas : ENPOLAR of the numerical area of the spheres that pbsa has, by PBModel's probe
     n_radii : atoms whose radius differs from pbsa's by more than its last digit
+    istrng, accept : of pbsa, mmol/L and its residual; charge : net, e
     """
 
     case: str
@@ -106,6 +109,17 @@ class PBRow(NamedTuple):
     our_surface: float
     areas: float
     n_radii: int
+    istrng: float = SALT
+    accept: float = ACCEPT
+    charge: float = 0.0
+
+
+class Refused(NamedTuple):
+    """What pbsa and ours say of radii that Tan and Luo have not."""
+
+    case: str
+    theirs: str
+    ours: str
 
 
 def run(command: str, folder: Path, peers: str | None) -> str:
@@ -159,9 +173,8 @@ def mmpbsa(name: str, folder: Path, peers: str | None, kept: bool) -> Iterator[R
         said = run(f"MMPBSA -O {files} -o theirs.dat", folder, peers)
     if not (folder / "theirs.dat").is_file():
         raise RuntimeError(f"MMPBSA.py: {said.strip().splitlines()[-1] if said.strip() else 'no output'}")
-    command = files.replace("-i mmpbsa.in", "--mmpbsa mmpbsa.in").split()
-    ours(folder, "binding", *command, "-o", "ours.dat")
-    ours(folder, "binding", *command, "-o", "exact.dat", "--precision", "float64")
+    ours(folder, "mmpbsa", "-O", *files.split(), "-o", "ours.dat")
+    ours(folder, "mmpbsa", "-O", *files.split(), "-o", "exact.dat", "--precision", "float64")
     theirs, own, exact = (table((folder / file).read_text()) for file in ("theirs.dat", "ours.dat", "exact.dat"))
     for (system, term), value in theirs.items():
         yield Row(name, "MMPBSA.py", system, term, value, own[system, term], exact[system, term])
@@ -203,35 +216,57 @@ def sander(name: str, folder: Path, peers: str | None, kept: bool) -> Iterator[R
             yield Row(name, "sander", "complex", term, value, *(sum(energy[of] for of in names) for energy in energies))
 
 
-def pbsa(name: str, folder: Path, peers: str | None, kept: bool) -> Iterator[PBRow]:
+def pbsa(name: str, folder: Path, peers: str | None, kept: bool) -> Iterator[PBRow | Refused]:
     """EPB and ENPOLAR of complex, receptor, ligand and difference, with the radii of radiopt 0 and 1."""
     for radiopt in (0, 1):
-        theirs, surfaces, ours_, radii = [], {}, [], {}
-        for space in SPACINGS:
-            energies = {}
-            for system, file in PARTS.items():
-                text = _of_pbsa(folder, file, file, radiopt, space, peers, kept)
-                energies[system] = float(_found(r"Reaction field energy\s+(\S+)", text))
-                surfaces[system] = float(_found(r"Cavity solvation energy\s+(\S+)", text))
-                radii[system] = _radii_of(text)
-            theirs.append(_with_delta(energies))
-            own = folder / f"pb_{radiopt}_{space}.dat"
-            if not (kept and own.is_file()):
-                (folder / "pb.in").write_text(PB.format(radiopt=radiopt, scale=1 / space))
-                ours(folder, "binding", "--mmpbsa", "pb.in", *FILES.split(), "-o", own.name)
-            ours_.append(table(own.read_text()))
-        areas, differing = {}, {}
+        said = re.search("PB Bomb in (.*)", _of_pbsa(folder, "com", "com", radiopt, SPACINGS[0], peers, kept))
+        if said:
+            try:
+                _ours_of_pb(folder, radiopt, SPACINGS[0], SALT, kept=False)
+            except RuntimeError as error:
+                yield Refused(name, " ".join(said[1].split()), str(error).removeprefix("Error: "))
+                continue
+            raise RuntimeError(f"pbsa refuses what ours computes: {said[0]}")
+        yield from _with_settings(name, folder, radiopt, SALT, ACCEPT, peers, kept)
+    if name in CAUSES_OF:
+        for istrng in (SALT, 0.0):
+            yield from _with_settings(name, folder, 0, istrng, TIGHT, peers, kept)
+
+
+def _with_settings(
+    name: str, folder: Path, radiopt: int, istrng: float, accept: float, peers: str | None, kept: bool
+) -> Iterator[PBRow]:
+    theirs, surfaces, ours_, radii = [], {}, [], {}
+    for space in SPACINGS:
+        energies = {}
         for system, file in PARTS.items():
-            atoms = read(folder / f"{file}.parm7", coordinates=folder / f"{file}.rst7")
-            spheres = tan_luo_radii(atoms) if radiopt else np.asarray(atoms.gb_radii)
-            differing[system] = int((np.abs(spheres - radii[system]) > 1e-3).sum())
-            areas[system] = TENSION * area(atoms.positions, spheres)
-        surfaces, areas = _with_delta(surfaces), _with_delta(areas)
-        for system in (*PARTS, "delta"):
-            yield PBRow(
-                name, radiopt, system, tuple(of[system] for of in theirs), tuple(of[system, "EPB"] for of in ours_),
-                surfaces[system], ours_[0][system, "ENPOLAR"], areas[system], differing.get(system, 0),
-            )  # fmt: skip
+            text = _of_pbsa(folder, file, file, radiopt, space, peers, kept, istrng, accept)
+            energies[system] = float(_found(r"Reaction field energy\s+(\S+)", text))
+            surfaces[system] = float(_found(r"Cavity solvation energy\s+(\S+)", text))
+            radii[system] = _radii_of(text)
+        theirs.append(_with_delta(energies))
+        ours_.append(_ours_of_pb(folder, radiopt, space, istrng, kept))
+    areas, differing, charges = {}, {}, {}
+    for system, file in PARTS.items():
+        atoms = read(folder / f"{file}.parm7", coordinates=folder / f"{file}.rst7")
+        spheres = tan_luo_radii(atoms) if radiopt else np.asarray(atoms.gb_radii)
+        differing[system] = int((np.abs(spheres - radii[system]) > 1e-3).sum())
+        areas[system], charges[system] = TENSION * area(atoms.positions, spheres), float(atoms.charges.sum())
+    surfaces, areas = _with_delta(surfaces), _with_delta(areas)
+    for system in (*PARTS, "delta"):
+        yield PBRow(
+            name, radiopt, system, tuple(of[system] for of in theirs), tuple(of[system, "EPB"] for of in ours_),
+            surfaces[system], ours_[0][system, "ENPOLAR"], areas[system], differing.get(system, 0), istrng, accept,
+            charges.get(system, 0.0),
+        )  # fmt: skip
+
+
+def _ours_of_pb(folder: Path, radiopt: int, space: float, istrng: float, kept: bool) -> dict[tuple[str, str], float]:
+    own = folder / f"pb_{radiopt}_{space}{'' if istrng else '_0'}.dat"
+    if not (kept and own.is_file()):
+        (folder / "pb.in").write_text(PB.format(radiopt=radiopt, scale=1 / space, istrng=istrng / 1000))
+        ours(folder, "mmpbsa", "-i", "pb.in", *FILES.split(), "-o", own.name)
+    return table(own.read_text())
 
 
 def shifted(folder: Path, peers: str | None, kept: bool) -> list[float]:
@@ -255,11 +290,13 @@ def shifted(folder: Path, peers: str | None, kept: bool) -> list[float]:
 
 
 def _of_pbsa(
-    folder: Path, topology: str, places: str, radiopt: int, space: float, peers: str | None, kept: bool
-) -> str:
-    output = folder / f"pbsa_{places}_{radiopt}_{space}.out"
+    folder: Path, topology: str, places: str, radiopt: int, space: float, peers: str | None, kept: bool,
+    istrng: float = SALT, accept: float = ACCEPT,
+) -> str:  # fmt: skip
+    settings = "" if (istrng, accept) == (SALT, ACCEPT) else f"_{istrng:g}_{accept:g}"
+    output = folder / f"pbsa_{places}_{radiopt}_{space}{settings}.out"
     if not (kept and output.is_file()):
-        (folder / "pbsa.in").write_text(PBSA.format(radiopt=radiopt, space=space))
+        (folder / "pbsa.in").write_text(PBSA.format(radiopt=radiopt, space=space, istrng=istrng, accept=accept))
         run(f"pbsa -O -i pbsa.in -p {topology}.parm7 -c {places}.rst7 -o {output.name}", folder, peers)
     return output.read_text(errors="replace")
 
@@ -295,12 +332,22 @@ def area(positions: Floats, radii: Floats, probe: float = 1.4, points: int = 250
     return total
 
 
-def pb_section(rows: list[PBRow], shifts: dict[str, list[float]]) -> list[str]:
+def limit(energies: tuple[float, ...]) -> float:
+    """Limit of fine grids of energies at both spacings."""
+    return energies[1] + (energies[1] - energies[0]) / 3
+
+
+def _energies(row: PBRow) -> str:
+    pairs = [f"{a:,.2f} and {b:,.2f}" for a, b in zip(row.theirs, row.ours, strict=True)]
+    limits = limit(row.theirs), limit(row.ours)
+    return f"{' | '.join(pairs)} | {limits[0]:,.2f} and {limits[1]:,.2f} | {limits[1] - limits[0]:+.2f}"
+
+
+def pb_section(found: list[PBRow | Refused], shifts: dict[str, list[float]]) -> list[str]:
     """Lines about `&pb`."""
-
-    def limit(energies: tuple[float, ...]) -> float:
-        return energies[1] + (energies[1] - energies[0]) / 3
-
+    refused = [row for row in found if isinstance(row, Refused)]
+    every = [row for row in found if isinstance(row, PBRow)]
+    rows = [row for row in every if (row.istrng, row.accept) == (SALT, ACCEPT)]
     lines = [
         "", "## Poisson-Boltzmann: `&pb`", "",
         "pbsa, with what MMPBSA.py gives it for `&pb` with `inp = 1` and `istrng = 0.1`, beside `binding --mmpbsa`. "
@@ -312,12 +359,7 @@ def pb_section(rows: list[PBRow], shifts: dict[str, list[float]]) -> list[str]:
         "|---|---|---|---|---|---|---|",
     ]  # fmt: skip
     for row in rows:
-        pairs = [f"{a:,.2f} and {b:,.2f}" for a, b in zip(row.theirs, row.ours, strict=True)]
-        limits = limit(row.theirs), limit(row.ours)
-        lines.append(
-            f"| {row.case} | {row.radiopt} | {row.system} | {' | '.join(pairs)} | {limits[0]:,.2f} and {limits[1]:,.2f}"
-            f" | {limits[1] - limits[0]:+.2f} |"
-        )
+        lines.append(f"| {row.case} | {row.radiopt} | {row.system} | {_energies(row)} |")
     whole = [row for row in rows if row.system != "delta"]
     wrong = sum(row.n_radii for row in whole)
     apart = max(abs(limit(row.ours) / limit(row.theirs) - 1) for row in whole)
@@ -331,6 +373,8 @@ def pb_section(rows: list[PBRow], shifts: dict[str, list[float]]) -> list[str]:
         f"{100 * steps[0]:.2f} % above it and ours {100 * steps[1]:.2f} % below: weighted harmonic means of edges that "
         "the surface cuts (`smoothopt = 1`) there, exact shares of the edges and the reaction field alone here.",
     ]
+    lines += [f'- **{row.case}, radiopt 1**: pbsa ends with "{row.theirs}"; ours with "{row.ours}".' for row in refused]
+    lines += _causes(every)
     for name, energies in shifts.items():
         lines.append(
             "- **Place of the grid**: pbsa gives complex, receptor and ligand grids of their own, so that their errors "
@@ -339,9 +383,8 @@ def pb_section(rows: list[PBRow], shifts: dict[str, list[float]]) -> list[str]:
             "Ours has one grid around the complex for all three."
         )
     lines += [
-        "- `fillratio`, `bcopt` and `accept` of pbsa change the last digit alone (`tyk2_cl`'s ligand: -5.9213 at 0.5 A "
-        "with `fillratio` 4 and 6, `bcopt` 5 and 6, `accept` 1e-3 and 1e-6; `arcres` 0.05 gives -5.9245, `smoothopt` 2 "
-        "-6.0807; its limit is -6.03).",
+        "- `fillratio` and `bcopt` of pbsa change the last digit alone (`tyk2_cl`'s ligand: -5.9213 at 0.5 A with "
+        "`fillratio` 4 and 6, `bcopt` 5 and 6; `arcres` 0.05 gives -5.9245, `smoothopt` 2 -6.0807; limit -6.03).",
         "", "| complex | radiopt | system | ENPOLAR, pbsa and ours | of the area of pbsa's spheres |",
         "|---|---|---|---|---|",
     ]  # fmt: skip
@@ -358,6 +401,45 @@ def pb_section(rows: list[PBRow], shifts: dict[str, list[float]]) -> list[str]:
         "approximation with the radii that it was fitted with, as MMPBSA.py's `&gb` has it; a note says so.",
     ]
     return lines
+
+
+def _causes(rows: list[PBRow]) -> list[str]:
+    """Lines about what is left in the limit of fine grids, by pbsa's residual and its salt."""
+    rows = [row for row in rows if row.case in CAUSES_OF and row.radiopt == 0]
+    if not rows:
+        return []
+
+    def ions(case: str, of: Callable[[PBRow], tuple[float, ...]]) -> str:
+        tight = {(row.system, row.istrng): limit(of(row)) for row in rows if row.accept == TIGHT and row.case == case}
+        return ", ".join(f"{tight[system, SALT] - tight[system, 0.0]:.2f}" for system in PARTS)
+
+    def charges(case: str) -> str:
+        settings = case, TIGHT, 0.0
+        found = [row for row in rows if (row.case, row.accept, row.istrng) == settings and row.system in PARTS]
+        return ", ".join(f"{row.charge:+.0f}" for row in found)
+
+    said = "; ".join(
+        f"of {case}, with {charges(case)} e, by {ions(case, lambda row: row.theirs)} there and "
+        f"{ions(case, lambda row: row.ours)} here" for case in CAUSES_OF
+    )  # fmt: skip
+    left = max(
+        abs(limit(row.ours) - limit(row.theirs)) for row in rows
+        if (row.accept, row.istrng, row.system) == (TIGHT, 0.0, "delta")
+    )  # fmt: skip
+    ordered = sorted(rows, key=lambda row: (row.case, -row.accept, -row.istrng))
+    return [
+        "- **What is left with radiopt 0**: pbsa's residual and its ions. `accept = 0.001` ends its solver early, and "
+        "`eneopt = 2`, MMPBSA.py's, is the energy in the potential of the charges that are induced at the surface, "
+        "without that of the ions themselves, which counts where the net charge is large. Salt of 0.1 mol/L changes "
+        f"EPB of complex, receptor and ligand {said}. With a residual of {TIGHT:g} and without salt the limits of the "
+        f"differences are up to {left:.2f} apart.",
+        "",
+        "| complex | system | accept | istrng, mmol/L | EPB at 0.5 A, pbsa and ours | at 0.25 A | limit | difference "
+        "of limits |",
+        "|---|---|---|---|---|---|---|---|",
+        *(f"| {row.case} | {row.system} | {row.accept:g} | {row.istrng:g} | {_energies(row)} |" for row in ordered),
+        "",
+    ]
 
 
 def digits(row: Row) -> str:
@@ -380,7 +462,7 @@ def cause(row: Row) -> str:
 
 
 def page(
-    rows: list[Row], of_pb: list[PBRow], shifts: dict[str, list[float]], failed: dict[str, str], command: str
+    rows: list[Row], of_pb: list[PBRow | Refused], shifts: dict[str, list[float]], failed: dict[str, str], command: str
 ) -> str:
     """Make the page."""
     cases = list(dict.fromkeys(row.case for row in rows))
@@ -437,7 +519,7 @@ def main() -> None:
     parser.add_argument("--pbsa", action="store_true")
     options = parser.parse_args()
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(Path.cwd()), os.environ.get("PYTHONPATH"))))
-    rows, of_pb, shifts, failed = list[Row](), list[PBRow](), dict[str, list[float]](), dict[str, str]()
+    rows, of_pb, shifts, failed = list[Row](), list[PBRow | Refused](), dict[str, list[float]](), dict[str, str]()
     for folder in sorted(options.folder.resolve().iterdir()):
         if not (folder / "com.rst7").is_file():
             continue

@@ -20,7 +20,7 @@ from timing_tables.minimize import minimizer_of, starts_of
 
 from pele_ocl.bench.systems import SYSTEMS
 from pele_ocl.common.installation import shipped
-from pele_ocl.minimize import iteration, preconditioner
+from pele_ocl.minimize import lbfgs, method, preconditioner
 from pele_ocl.reading import read
 
 NEVER = 1 << 30
@@ -33,7 +33,7 @@ def blocks_of(n_atoms: int) -> Change:
 
     def change(stack: ExitStack) -> None:
         stack.enter_context(patch.multiple(preconditioner, BLOCK=n_atoms, HALF=n_atoms // 2, SIDE=3 * n_atoms))
-        stack.enter_context(patch.object(iteration, "BLOCK", n_atoms))
+        stack.enter_context(patch.object(method, "BLOCK", n_atoms))
 
     return change
 
@@ -55,7 +55,7 @@ def without_reach(stack: ExitStack) -> None:
 
 CHANGES: dict[str, Change] = {
     "as it is": lambda stack: None,
-    "without it": lambda stack: stack.enter_context(patch.object(iteration, "is_preconditioned", lambda *_: False)),
+    "without it": lambda stack: stack.enter_context(patch.object(lbfgs, "has_springs", lambda *_: False)),
     "built at the begin alone": built((0,), NEVER),
     "not built after 20": built((0, 5, 10, 20), NEVER),
     "built every 80 evaluations": built((0, 5, 10, 20, 40), 80),

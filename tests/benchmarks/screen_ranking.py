@@ -15,6 +15,7 @@ import gzip
 import json
 import pickle
 import time
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +24,12 @@ import numpy as np
 import pele_ocl
 from pele_ocl import Screener, SolventModel
 from pele_ocl.screen.correlations import correlations
-from pele_ocl.screen.molecules import entries_of, graph_of
+from pele_ocl.screen.molecules import graph_of
 
 Floats = Any
 _FILES = {
     "protein.pdb": "01_protein/crd/protein.pdb", "ligands.sdf": "02_ligands/ligands.sdf",
-    "ligands.yml": "00_data/ligands.yml",
+    "ligands.yml": "00_data/ligands.yml", "cofactor.sdf": "01_protein/crd/cofactor.sdf",
 }  # fmt: skip
 
 
@@ -40,50 +41,41 @@ def _source(folder: Path, target: str, name: str) -> Path:
 
 
 def prepare(folder: Path, source: Path, targets: list[str], forcefield: str) -> None:
-    """Write receptor.pkl.gz, values.json, and each ligand as topology and restart file."""
+    """Write receptor.pkl.gz, ligands.pkl.gz and values.json of each target."""
     from pele_ocl.screen.reference import Reference
 
     for target in targets:
         start, own = time.perf_counter(), folder / target
-        (own / "ligands").mkdir(parents=True, exist_ok=True)
-        receptor = pele_ocl.read(_source(source, target, "protein.pdb"), forcefield, without="water")
+        own.mkdir(parents=True, exist_ok=True)
+        protein = _source(source, target, "protein.pdb")
+        cofactors = [path for path in (protein.with_name("cofactor.sdf"),) if path.is_file()]
+        receptor = pele_ocl.read(protein, forcefield, without="water", ligands=cofactors)
         with gzip.open(own / "receptor.pkl.gz", "wb") as stream:
             pickle.dump(receptor, stream)
         reference = Reference.read(_source(source, target, "ligands.yml"))
         failed: dict[int, str] = {}
         ligands = pele_ocl.read_ligands(_source(source, target, "ligands.sdf"), failed=failed)
+        made = []
         for ligand in ligands:
             try:
-                _write(ligand, own / "ligands")
+                made.append((ligand.name, ligand.parametrize()))
             except pele_ocl.PeleError as error:
                 failed[len(failed)] = f"{ligand.name}: {error}"
+        with gzip.open(own / "ligands.pkl.gz", "wb") as stream:
+            pickle.dump(made, stream)
         (own / "values.json").write_text(json.dumps({"values": dict(reference.values), "failed": failed}))
         n = len(ligands)
         print(f"{target}: {len(receptor):,} atoms, {n} ligands, {len(failed)} failed {failed or ''}, "
               f"{time.perf_counter() - start:.0f} s")  # fmt: skip
 
 
-def _write(ligand: pele_ocl.Ligand, folder: Path) -> None:
-    """Write a ligand's topology, as the cache has it, and its positions in that order."""
-    from pele_ocl.ligand import antechamber, cache
-
-    ligand.parametrize()
-    topology = cache.entry(ligand.smiles, "gaff2", "gas", antechamber.version()).read_bytes()
-    with gzip.open(folder / f"{ligand.name}.prmtop.gz", "wb") as stream:
-        stream.write(topology)
-    there = ligand.positions[ligand.canonical_order].ravel()
-    lines = ["".join(f"{x:12.7f}" for x in there[k : k + 6]) for k in range(0, len(there), 6)]
-    text = "\n".join([ligand.name, f"{len(ligand):6d}", *lines, ""])
-    (folder / f"{ligand.name}.rst7").write_text(text)
-
-
 def _read(folder: Path, target: str) -> tuple[Any, list[str], list[Any], Floats]:
     with gzip.open(folder / target / "receptor.pkl.gz", "rb") as stream:
         receptor = pickle.load(stream)  # of this script
     values = json.loads((folder / target / "values.json").read_text())["values"]
-    entries = entries_of([folder / target / "ligands"])
-    names = [entry.title.removesuffix(".prmtop") for entry in entries]
-    atoms = [entry.parametrized("gaff2", "gas") for entry in entries]
+    with gzip.open(folder / target / "ligands.pkl.gz", "rb") as stream:
+        made = pickle.load(stream)
+    names, atoms = [name for name, _ in made], [of for _, of in made]
     return receptor, names, atoms, np.array([values.get(name, np.nan) for name in names])
 
 
@@ -94,36 +86,33 @@ def _rho(score: Floats, values: Floats) -> dict[str, float]:
 
 def run(folder: Path, targets: list[str], models: list[str], insides: list[float], radii: list[float], pb: bool,
         target_json: Path | None) -> None:  # fmt: skip
-    """Rank each target by several scores of structures that are refined by each model once."""
+    """Rank each target by the default score, and by others of the same refined structures."""
     table: dict[str, dict[str, dict[str, float]]] = {}
     scores: dict[str, Any] = {}
     for target in targets:
         receptor, names, ligands, values = _read(folder, target)
         found: dict[str, Floats] = {"size": [-len(graph_of(atoms).heavy) for atoms in ligands]}
-        for gb, radius in ((gb, radius) for gb in models for radius in radii):
-            screener = Screener(receptor, model=SolventModel(gb=gb), moving_radius=radius)
+        for radius in radii:
+            screener = Screener(receptor, moving_radius=radius)
             start = time.perf_counter()
             refined = screener.screen(ligands)
             seconds = (time.perf_counter() - start) / len(ligands)
-            errors = [one for one in refined if isinstance(one, pele_ocl.PeleError)]
-            print(f"{target}: {len(ligands)} ligands, refined by {gb} within {radius:g} A, {seconds * 1e3:,.0f} ms "
-                  f"each; {len(errors)} failed {[str(e) for e in errors[:2]] or ''}", flush=True)  # fmt: skip
+            errors = [str(one) for one in refined if isinstance(one, pele_ocl.PeleError)]
+            print(f"{target}: {len(ligands)} ligands, residues within {radius:g} A, {seconds * 1e3:,.0f} ms each; "
+                  f"{len(errors)} failed {errors[:2] or ''}", flush=True)  # fmt: skip
             complexes = [one for one in refined if not isinstance(one, pele_ocl.PeleError)]
             good = [k for k, one in enumerate(refined) if not isinstance(one, pele_ocl.PeleError)]
             at = "" if len(radii) == 1 else f" {radius:g}"
-            for score_gb in models:
-                for inside in insides:
-                    for surface in ("ace", "lcpo"):
-                        model = SolventModel(gb=score_gb, surface=surface)
-                        again = Screener(receptor, model=model, inside=inside).score(
-                            [(one.atoms, one.n_ligand) for one in complexes]
-                        )
-                        _add(found, f"{gb}{at} > {score_gb} {surface} {inside:g}", good, again, len(ligands))
-            if pb:
-                for inside in insides:
-                    plan = Screener(receptor, model=SolventModel(gb=gb), inside=inside, pb=pele_ocl.PBSolvent())
-                    again = plan.score([(one.atoms, one.n_ligand) for one in complexes])
-                    _add(found, f"{gb}{at} > pb {inside:g}", good, again, len(ligands))
+            _add(found, f"default{at}", good, complexes, len(ligands))
+            given = [(one.atoms, one.n_ligand) for one in complexes]
+            for gb, inside, surface in product(models, insides, ("ace", "lcpo")):
+                model = SolventModel(gb=gb, surface=surface, solute_dielectric=inside)
+                again = Screener(receptor, model=model).score(given)
+                _add(found, f"{gb} {surface} {inside:g}{at}", good, again, len(ligands))
+            for inside in insides if pb else ():
+                model = SolventModel(solute_dielectric=inside)
+                again = Screener(receptor, model=model, pb=pele_ocl.PBSolvent()).score(given)
+                _add(found, f"pb {inside:g}{at}", good, again, len(ligands))
         scores[target] = {
             "names": names,
             "values": values.tolist(),

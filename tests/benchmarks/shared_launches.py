@@ -23,8 +23,9 @@ from timing_tables.minimize import MODEL
 from pele_ocl import Atoms, Energy
 from pele_ocl.energy.layout import SquaresLayout
 from pele_ocl.minimize import Minimizer
-from pele_ocl.minimize.iteration import Iteration
-from pele_ocl.minimize.shared import LOOK, Member, SharedScheduler
+from pele_ocl.minimize.driver import LOOK, Driver, most_bytes
+from pele_ocl.minimize.job import Recipe
+from pele_ocl.minimize.lbfgs import Lbfgs
 from pele_ocl.opencl import Queue, get_device
 from pele_ocl.opencl.launch import BoundLaunch
 from pele_ocl.units import KJ_PER_MOL_NM
@@ -55,25 +56,25 @@ def equal(atoms: Atoms, count: int, options: argparse.Namespace) -> None:
 def different(models: Sequence[Atoms], options: argparse.Namespace) -> None:
     """Each of another topology."""
     with ExitStack() as stack:
-        scheduler = SharedScheduler(get_device(options.device), "float32", stack)
+        device = get_device(options.device)
+        queues = [stack.enter_context(Queue(device, "float32", profile=False).beside()) for _ in range(2)]
+        driver = Driver(*queues, most_bytes(device))
         begin = time.perf_counter()
-        members = [
-            Member(Minimizer(atoms, tolerance=KJ_PER_MOL_NM, model=MODEL, device=options.device)) for atoms in models
-        ]
+        plans = [Minimizer(atoms, tolerance=KJ_PER_MOL_NM, model=MODEL, device=options.device) for atoms in models]
+        recipes = [Recipe.of(plan.protocol, plan.energy) for plan in plans]
         preparation = (time.perf_counter() - begin) / len(models)
-        batches = [member.structures([k], models[k].positions[None])[0] for k, member in enumerate(members)]
-        structures = [structure for batch in batches for structure in batch]
-        turns = scheduler.minimized(iter([structures]))
+        jobs = [job for k, recipe in enumerate(recipes) for job in recipe.jobs([k], models[k].positions[None])[0]]
+        turns = driver.minimized(iter([jobs]))
         for _ in range(3):
             begin = time.perf_counter()
             next(turns)
-        evaluation = (time.perf_counter() - begin) / LOOK / scheduler.n_seated
+        evaluation = (time.perf_counter() - begin) / LOOK / driver.n_seated
         print(
-            f"{scheduler.n_seated} models, {np.mean([len(of) for of in models]):.0f} atoms in the mean: prepared in "
+            f"{driver.n_seated} models, {np.mean([len(of) for of in models]):.0f} atoms in the mean: prepared in "
             f"{1e3 * preparation:.1f} ms each; an iteration {1e6 * evaluation:.1f} us each"
         )
-        for seats in scheduler._by_key.values():
-            show(scheduler._queue, list(dict.fromkeys([*seats._begin, *seats._both[0]])), len(seats.structures))
+        for seats in driver._by_key.values():
+            show(queues[0], list(dict.fromkeys([*seats.begin, *seats.both[0]])), len(seats.jobs))
 
 
 def main() -> None:
@@ -91,7 +92,7 @@ def main() -> None:
         rule = SquaresLayout.of
         SquaresLayout.of = lambda machine, n: replace(rule(machine, n), row=options.row, most_parts=options.parts)
     if options.history:
-        Iteration.history = options.history
+        Lbfgs.history = options.history
     models = sorted(models_of(options.count, options.residues, 0.1), key=len, reverse=True)
     if options.equal:
         equal(models[len(models) // 2], options.count, options)

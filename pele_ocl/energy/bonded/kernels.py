@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 # Atoms and work-items of a group. Fewer atoms in a group mean more groups, and more terms that two of them compute.
 ATOMS_CPU, ITEMS_CPU = 128, 1
 ATOMS_GPU, ITEMS_GPU = 32, 256
+CONSTANTS = "bonded constants"  # name of the buffer of all parameters
 LOCAL_BYTES = 40 << 10  # of local memory that a group takes at most
 
 
@@ -138,13 +139,15 @@ class BondedTerms(TermKernels):
         fine = queue.dtype if context.encoding.is_fixed else np.dtype(np.float64)
         slots = context.buffers.get("bonded_slots") or queue.empty(0)
         cutoff = context.options.cutoff
+        constants = context.buffers.get(CONSTANTS) or queue.upload_parameters(self.tasks.parameters, fine)
+        context.buffers[CONSTANTS] = constants
         return dict(
             n_energies=context.result_sizes["n_energies"], n_terms=len(self._names), per_atom=context.options.per_atom,
             first_energy=context.first_grouped + index * context.result_sizes["n_energies"], n_slots=groups.n_slots,
             cutoff2=np.finfo(queue.dtype).max if cutoff is None else cutoff**2,
             kind_starts=queue.upload(groups.starts, np.int32), members=queue.upload(groups.members, np.int32),
             places=queue.upload(groups.places, np.int32), details=queue.upload(groups.details, np.int32),
-            constants=queue.upload(self.tasks.parameters, fine), slot_starts=queue.upload(groups.slot_starts, np.int32),
+            constants=constants, slot_starts=queue.upload(groups.slot_starts, np.int32),
             all_slots=slots,
         )  # fmt: skip
 

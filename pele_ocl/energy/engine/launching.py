@@ -3,45 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .copies import Pending
-
 if TYPE_CHECKING:
     from ...opencl.launch import BoundLaunch
-    from ...opencl.memory import Buffer
     from ...opencl.queue import Queue
-    from ...opencl.recording import ArgumentRow, RecordedLaunch
+    from ...opencl.recording import ArgumentRow, BufferPiece, RecordedLaunch
     from ...opencl.signature import Argument
+    from .store import Store
 
-
-class Room:
-    """Bytes of a large buffer that are free."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self._free = [(0, size)]  # begin and end of each gap, in order
-
-    def take(self, size: int) -> int | None:
-        """Take the first gap of this size and give its first byte; None if there is none."""
-        for k, (begin, end) in enumerate(self._free):
-            if end - begin >= size:
-                self._free[k : k + 1] = [(begin + size, end)] if end - begin > size else []
-                return begin
-        return None
-
-    def give_back(self, first: int, size: int) -> None:
-        """Free what was taken."""
-        joined: list[tuple[int, int]] = []
-        for begin, end in sorted([*self._free, (first, first + size)]):
-            if joined and joined[-1][1] == begin:
-                joined[-1] = joined[-1][0], end
-            else:
-                joined.append((begin, end))
-        self._free = joined
+Begins = Sequence["np.uint64 | NDArray[np.uint64]"]
 
 
 def key_of(launches: Sequence[RecordedLaunch]) -> Hashable:
@@ -56,14 +30,10 @@ class Tables:
     """
 
     def __init__(
-        self,
-        queue: Queue,
-        large: Buffer,
-        launches: Sequence[RecordedLaunch],
-        rows: Sequence[ArgumentRow],
+        self, queue: Queue, stores: Sequence[Store], launches: Sequence[RecordedLaunch], rows: Sequence[ArgumentRow],
         capacity: int,
-    ) -> None:
-        """launches, rows : of any molecule with the key; large : the buffer of all regions; capacity : slots"""
+    ) -> None:  # fmt: skip
+        """launches, rows : of any molecule with the key; stores : where their arrays are; capacity : slots"""
         from ...opencl.launch import BoundLaunch
 
         self._queue = queue
@@ -74,21 +44,23 @@ class Tables:
         self._table = queue.empty(self._values.size, np.uint8)
         self._list = queue.empty(capacity, np.int32)
         self._changed = [0, 0]  # slots between which the device's table is old
-        self._pending = Pending(queue)
         self._bound: list[BoundLaunch] = []
         self._numbers = {id(launch): k for k, launch in enumerate(launches)}
         for k, launch in enumerate(launches):
             first = np.int32(self._firsts[k])
             args: list[Argument] = [self._table, np.int32(self._row_bytes), first, self._list]
-            args += [large for arg in launch.args if not isinstance(arg, np.generic)]
+            args += [stores[arg.store].buffer for arg in pieces_of(launch)]
             self._bound.append(BoundLaunch(queue.device, launch.kernel, launch.shape, launch.group, tuple(args)))
 
-    def put(self, slots: NDArray[np.intp], rows: Sequence[ArgumentRow], shared: int, own: NDArray[np.uint64]) -> None:
-        """Give slots to structures of one molecule, whose regions begin at these bytes of the large buffer."""
+    def put(self, slots: NDArray[np.intp], rows: Sequence[ArgumentRow], begins: Begins) -> None:
+        """Give slots to structures of one molecule.
+
+        begins : bytes of the stores at which regions begin, one or of each slot, as numbered by `region_of`
+        """
         for k, row in enumerate(rows):
             values = np.tile(row.values.view(np.uint64), (len(slots), 1))
-            values[:, row.shared] += np.uint64(shared)
-            values[:, row.own] += own[:, None]
+            for places, begin in zip(row.places, begins, strict=False):
+                values[:, places] += begin if isinstance(begin, np.uint64) else begin[:, None]
             self._values[slots, self._firsts[k] : self._firsts[k + 1]] = values.view(np.uint8)
             self._shapes[k, slots] = row.shape
         first, end = self._changed
@@ -100,12 +72,12 @@ class Tables:
         first, end = self._changed
         listed = slots.astype(np.int32)
         if len(listed):
-            self._pending.keep(self._queue.start_write(self._list, listed))
+            self._queue.post(self._list, listed)
             for kept, (x, y) in zip(self._bound, self._shapes[:, listed].max(axis=1).tolist(), strict=True):
                 kept.shape = x, y
         if end > first:
             part = self._values[first:end].ravel().copy()
-            self._pending.keep(self._queue.start_write(self._table, part, first * self._row_bytes))
+            self._queue.post(self._table, part, first * self._row_bytes)
         self._changed = [0, 0]
 
     def bound(self, launches: Sequence[RecordedLaunch | BoundLaunch]) -> list[BoundLaunch]:
@@ -116,3 +88,49 @@ class Tables:
         """Launch for so many structures of the list, from the place `first` on."""
         if count:
             self._queue.launch_bound(launches, count, first=first)
+
+
+class Alone:
+    """Launches of one structure alone, by the plain kernels: each array is a part of a store's buffer.
+
+    It serves in place of Tables; the structure stays where it is.
+    """
+
+    def __init__(
+        self, queue: Queue, stores: Sequence[Store], launches: Sequence[RecordedLaunch], begins: Begins
+    ) -> None:  # fmt: skip
+        """begins : as of Tables.put, of one structure"""
+        from ...opencl.launch import BoundLaunch
+        from ...opencl.recording import region_of
+
+        self._queue = queue
+        self._parts: dict[int, Argument] = {}  # by piece
+        self._bound: list[BoundLaunch] = []
+        self._numbers = {id(launch): k for k, launch in enumerate(launches)}
+        for launch in launches:
+            for piece in pieces_of(launch):
+                if id(piece) not in self._parts:
+                    first = int(np.ravel(begins[region_of(piece)])[0]) + piece.first
+                    self._parts[id(piece)] = queue.part(stores[piece.store].buffer, first, piece.size)
+            args = tuple(self._parts.get(id(arg), arg) for arg in launch.args)
+            self._bound.append(BoundLaunch(queue.device, launch.kernel, launch.shape, launch.group, args))
+
+    def send(self, slots: NDArray[np.integer]) -> None:
+        """Do nothing: there is but one structure."""
+
+    def put(self, slots: NDArray[np.intp], rows: Sequence[ArgumentRow], begins: Begins) -> None:
+        """Do nothing: the structure is where it was."""
+
+    def bound(self, launches: Sequence[RecordedLaunch | BoundLaunch]) -> list[BoundLaunch]:
+        """Give the launches of the structure that take the place of the recorded ones."""
+        return [self._bound[self._numbers[id(launch)]] for launch in launches]
+
+    def launch(self, launches: Sequence[BoundLaunch], count: int, first: int = 0) -> None:
+        """Launch for the structure, if it is to be."""
+        if count:
+            self._queue.launch_bound(launches, count, first=first)
+
+
+def pieces_of(launch: RecordedLaunch) -> list[BufferPiece]:
+    """List the arrays of a launch, in the order of its arguments."""
+    return [cast("BufferPiece", arg) for arg in launch.args if not isinstance(arg, np.generic)]

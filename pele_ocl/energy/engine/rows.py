@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,15 +15,15 @@ from ...atoms import Floats
 from ...common.errors import DeviceMemoryError, InputError
 from ...opencl.interface import N_TERMS, ROW, ROW_BLOCK
 from ..result import PASS_TERMS
-from .copies import Copies, Pending
-from .launching import Tables
+from .copies import WORD, Copies
+from .launching import Alone, Tables
+from .store import Store
 from .system import System
 
 if TYPE_CHECKING:
     from ...opencl.launch import BoundLaunch
     from ...opencl.memory import Buffer
     from ...opencl.queue import Queue
-    from ...opencl.recording import RecordingQueue
     from ...opencl.signature import Arguments
 
 Rows = NDArray[np.int64]
@@ -38,7 +40,7 @@ class Group:
     listed : the rows that are launched at the moment
     """
 
-    tables: Tables
+    tables: Tables | Alone
     launches: Sequence[BoundLaunch]
     at_radii: Sequence[BoundLaunch]
     rows: Rows
@@ -70,14 +72,18 @@ class ResidentRows:
 
     systems : of each row; None where a molecule cannot be computed, whose row is empty
     fine : the type of energies, float64 where the device has it
-    rewrites : how often buffers of terms were written
+    distinct : the molecules, each once; numbers : of each row's among them
+    store : what they have and share; own : first byte of each row there
     """
 
     def __init__(self, queue: Queue, systems: Sequence[System | None]) -> None:
         """Raises DeviceMemoryError where the device has no room for all."""
-        self.queue, self.systems, self.rewrites = queue, systems, 0
+        self.queue, self.systems = queue, systems
         there = [k for k, system in enumerate(systems) if system is not None]
         self.there = np.array(there, np.int64)
+        numbers = {system: number for number, system in enumerate(dict.fromkeys(systems))}
+        self.distinct = list(numbers)
+        self.numbers = np.array([numbers[system] for system in systems], np.int64)
         self.n_atoms = np.array([0 if system is None else len(system.energy.atoms) for system in systems], np.int64)
         self.first_atoms = np.cumsum([0, *self.n_atoms])
         encodings = {system.passes.encoding.dtype for system in systems if system is not None}
@@ -89,52 +95,49 @@ class ResidentRows:
         self.coordinate = next(iter(encodings), np.dtype(np.float64))
         self.fine = queue.dtype if self.coordinate.kind == "i" else np.dtype(np.float64)
         self._lay_out()
-        for system in dict.fromkeys(system for system in systems if system is not None):
-            system.recorder.homes.add(self)
         self.groups = list(self._groups())
         self.rows_on_device, self.steps_on_device, self._further = self._describe()
         self._listed = queue.empty(max(1, len(systems)), np.int32)
         self._list: Rows = np.zeros(0, np.int64)
-        self._pending, self._copies = Pending(queue), Copies(queue)
+        self._copies = Copies(queue)
         self.energies_on_device = queue.zeros(len(systems), self.fine)
         self.numbers_on_device = queue.zeros(len(systems), np.int32)
 
     def _lay_out(self) -> None:
         """Place what molecules share, then the rows in their order."""
-        distinct = list(dict.fromkeys(system for system in self.systems if system is not None))
-        end, self.shared = 0, dict[System, int]()
-        for system in distinct:
-            self.shared[system], end = end, end + system.shared.size
-        self.own = np.zeros(len(self.systems), np.uint64)
-        for k in self.there.tolist():
-            self.own[k], end = end, end + self.system(k).own.size
-        size, device = max(end, ROW_BLOCK), self.queue.device
+        systems = dict.fromkeys(system for system in self.systems if system is not None)
+        for system in systems:
+            _ = system.launches  # which bring the last of the arrays
+        distinct = [system.recorder for system in systems]
+        own = [self.system(k).recorder.own.size for k in self.there.tolist()]
+        size, device = max(sum(recorder.shared.size for recorder in distinct) + sum(own), ROW_BLOCK), self.queue.device
         if size > device.largest_buffer:
             raise DeviceMemoryError(
                 f"{len(self.systems):,} rows take {size / 2**30:.1f} GiB; {device} has buffers of "
                 f"{device.largest_buffer / 2**30:.1f} GiB at most; take fewer rows"
             )
-        queue = self.queue
-        self.bytes_on_device = queue.empty(size, np.uint8)
-        queue.clear(self.bytes_on_device)
-        for system in distinct:
-            if len(system.shared.image):
-                queue.write(self.bytes_on_device, system.shared.image, self.shared[system])
+        queue, self.store = self.queue, Store(self.queue, size)
+        queue.clear(self.store.buffer)
+        self.own = np.zeros(len(self.systems), np.uint64)
+        for recorder in distinct:
+            self.store.share(recorder)
         for k in self.there.tolist():
-            image = self.system(k).own.image
-            if len(image):
-                queue.write(self.bytes_on_device, image, int(self.own[k]))
+            recorder = self.system(k).recorder
+            first = self.store.take(recorder)
+            assert first is not None
+            self.own[k] = first
+            if len(recorder.own.image):
+                queue.write(self.store.buffer, recorder.own.image, first)
         queue.finish()
 
-    def rewrite(self, recorder: RecordingQueue, is_shared: bool, first: int, data: NDArray[np.uint8]) -> None:
-        """Write bytes to what a molecule's rows share, or to what each of them has."""
-        if is_shared:
-            begins = [begin for system, begin in self.shared.items() if system.recorder is recorder]
-        else:
-            begins = [int(self.own[k]) for k in self.there.tolist() if self.system(k).recorder is recorder]
-        for begin in begins:
-            self.queue.write(self.bytes_on_device, data, begin + first)
-        self.rewrites += 1
+    @property
+    def bytes_on_device(self) -> Buffer:
+        """The buffer that has all rows."""
+        return self.store.buffer
+
+    def begins(self, rows: Rows) -> tuple[np.uint64, NDArray[np.uint64]]:
+        """First bytes of what rows of one molecule share, and of each."""
+        return np.uint64(self.store.shared[self.system(int(rows[0])).recorder]), self.own[rows]
 
     def _groups(self) -> Iterator[Group]:
         by_key: dict[Hashable, list[int]] = {}
@@ -142,10 +145,14 @@ class ResidentRows:
             by_key.setdefault(self.system(k).key, []).append(k)
         for numbers in by_key.values():
             first, rows = self.system(numbers[0]), np.array(numbers, np.int64)
-            tables = Tables(self.queue, self.bytes_on_device, first.launches, first.rows, len(rows))
-            for system in dict.fromkeys(self.system(k) for k in numbers):
-                slots = np.flatnonzero([self.system(k) is system for k in numbers])
-                tables.put(slots, system.rows, self.shared[system], self.own[rows[slots]])
+            tables: Tables | Alone
+            if first.recorder.is_shared:
+                tables = Tables(self.queue, [self.store], first.launches, first.rows, len(rows))
+                for system in dict.fromkeys(self.system(k) for k in numbers):
+                    slots = np.flatnonzero([self.system(k) is system for k in numbers])
+                    tables.put(slots, system.rows, self.begins(rows[slots]))
+            else:
+                tables = Alone(self.queue, [self.store], first.launches, self.begins(rows))
             launches, at_radii = tables.bound(first.passes.launches), tables.bound(first.at_radii)
             yield Group(tables, launches, at_radii, rows, np.zeros(0, np.int64))
 
@@ -209,17 +216,31 @@ class ResidentRows:
 
     def add_up(self, rows: Rows) -> None:
         """Start the sums of energies."""
-        queue = self.queue
-        items = ITEMS if queue.device.kind == "GPU" else 1
-        has_radii = any(self.system(k).passes.contents.has_gb for k in self.there.tolist())
-        kernel = queue.kernel("engine/energies.cl", "row_energies", GROUP=items, **self.macros)
         self.list(rows)
-        arguments = dict(
+        for first, count in self.parts(len(rows)):
+            if first:
+                kernel, items = self._adding.kernel, self._adding.group[0]
+                self.queue.launch(kernel, (items, count), (items, 1), self._adding_arguments, offset=(0, first))
+            else:
+                self._adding.shape = self._adding.shape[0], count
+                self.queue.launch_bound([self._adding], 1)
+
+    @cached_property
+    def _adding(self) -> BoundLaunch:
+        """Launch that adds up the energies of rows that are listed, a group each."""
+        items = ITEMS if self.queue.device.kind == "GPU" else 1
+        return self.queue.bind(
+            "engine/energies.cl", "row_energies", (items, 1), (items, 1), self._adding_arguments, GROUP=items,
+            **self.macros,
+        )  # fmt: skip
+
+    @property
+    def _adding_arguments(self) -> Arguments:
+        has_radii = any(self.system(k).passes.contents.has_gb for k in self.there.tolist())
+        return dict(
             further=self._further, has_radii=has_radii, energies=self.energies_on_device,
             are_numbers=self.numbers_on_device, **self.arguments,
         )  # fmt: skip
-        for first, count in self.parts(len(rows)):
-            queue.launch(kernel, (items, count), (items, 1), arguments, offset=(0, first))
 
     @property
     def macros(self) -> dict[str, int]:
@@ -236,7 +257,7 @@ class ResidentRows:
     def list(self, rows: Rows) -> None:
         """Have kernels of drivers be launched for these rows."""
         if not np.array_equal(rows, self._list):
-            self._pending.keep(self.queue.start_write(self._listed, rows.astype(np.int32)))
+            self.queue.post(self._listed, rows.astype(np.int32))
             self._list = rows.copy()
 
     def forget_lists(self) -> None:
@@ -249,9 +270,22 @@ class ResidentRows:
         """Read what rows of one molecule keep in a buffer of their passes, (n_rows, size), once all before is done."""
         return self._copies.gather(self.bytes_on_device, *self.places(rows, name), dtype)
 
+    def read_part(self, rows: Sequence[int], name: str, first: int, count: int) -> Floats:
+        """Read `count` reals from number `first` on of such a buffer, (n_rows, count), as float64."""
+        places, _ = self.places(rows, name)
+        each = self.queue.dtype.itemsize
+        before = first * each % WORD // each  # pieces begin at whole words
+        begin = places + np.uint64((first - before) * each)
+        size, real = (count + before) * each, self.queue.dtype
+        return self._copies.gather(self.bytes_on_device, begin, size, real, np.float64)[:, before:]
+
     def write(self, rows: Sequence[int], name: str, values: NDArray[Any]) -> None:
         """Write (n_rows, size) to a buffer of the passes of rows of one molecule, after all that was launched."""
         self._copies.scatter(self.bytes_on_device, [(self.places(rows, name)[0], values)])
+
+    def pinned(self, shape: tuple[int, int], dtype: DTypeLike) -> AbstractContextManager[NDArray[Any]]:
+        """Lend an array that is to be filled and then written."""
+        return self._copies.pinned(shape, dtype)
 
     def places(self, rows: Sequence[int], name: str) -> tuple[NDArray[np.uint64], int]:
         """Give the first bytes of a buffer of the passes of rows of one molecule, and the bytes of each."""

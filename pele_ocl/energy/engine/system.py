@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Floats
+from ...opencl.threads import by_rows
 from ...plan.evaluator import Failures
 from ...plan.pipeline import Pipeline
 from .. import Energy, EnergyBatch
 from ..passes import EnergyPasses
 from .launching import key_of
+from .scales import ScaledParameters
 
 if TYPE_CHECKING:
     from ...opencl.launch import BoundLaunch
@@ -27,20 +29,29 @@ class System:
     energy : its plan; passes : the launches of an evaluation, recorded
     """
 
-    def __init__(self, energy: Energy, *, is_alone: bool = False) -> None:
-        """is_alone : if it has one structure, and there are no other molecules"""
+    def __init__(self, energy: Energy, *, is_alone: bool = False, is_scaled: bool = False) -> None:
+        """is_alone : if it has one structure, and there are no other molecules; is_scaled : if rows scale parameters
+
+        Raises InputError where parameters cannot be scaled.
+        """
         from ...opencl.recording import RecordingQueue
 
         self.recorder = RecordingQueue(energy.device, energy.precision, profile=False, is_shared=not is_alone)
+        self.recorder.owns_parameters = is_scaled
         self.energy, self.pipeline = energy, energy._prepared(self.recorder, 1)
         passes = self.pipeline.passes
         assert isinstance(passes, EnergyPasses)
         self.passes = passes
+        self.scaled = ScaledParameters(passes, self.recorder) if is_scaled else None
 
     @cached_property
     def launches(self) -> list[RecordedLaunch]:
         """Give all launches, each once, in an order that is the same for molecules with the same key."""
-        return cast("list[RecordedLaunch]", list(dict.fromkeys([*self.passes.launches, *self.at_radii])))
+        found, options = [*self.passes.launches], self.passes.options
+        if options.gradient and not options.chain:  # radii may stay as they are
+            apart = self.passes.apart_at_radii
+            found += [*apart[0], *apart[1]]
+        return cast("list[RecordedLaunch]", list(dict.fromkeys(found)))
 
     @cached_property
     def at_radii(self) -> list[BoundLaunch]:
@@ -82,28 +93,36 @@ class System:
         origin: Floats = self.pipeline.decode(nowhere)[0, 0]
         return origin
 
-    def encoded(self, positions: Floats) -> tuple[NDArray[Any], Floats, dict[int, str]]:
+    def encoded(
+        self, positions: Floats, out: NDArray[Any] | None = None
+    ) -> tuple[NDArray[Any], Floats, dict[int, str]]:
         """Encode positions (m, n, 3) A of structures, as `encoded` does."""
-        return encoded(self.pipeline, positions)
+        return encoded(self.pipeline, positions, out)
 
     def energies(self, results: NDArray[Any], positions: Sequence[Floats] | Floats) -> EnergyBatch:
         """Give the energies in results (m, n_results) of positions (m, n, 3) A; errors are recorded."""
         return self.energy._batch_of(self.pipeline, results, np.asarray(positions))
 
 
-def encoded(pipeline: Pipeline, positions: Floats) -> tuple[NDArray[Any], Floats, dict[int, str]]:
+def encoded(
+    pipeline: Pipeline, positions: Floats, out: NDArray[Any] | None = None
+) -> tuple[NDArray[Any], Floats, dict[int, str]]:
     """Encode positions (m, n, 3) A of structures as passes take them.
+
+    out : (m, 3 n) to be filled
 
     Returns them, (m, 3 n); how far each is from where it is computed, (m, 3) A; and why some cannot be, by their
     numbers, which are encoded as the molecule itself.
     """
     encoding = pipeline.passes.encoding
     failures, start = Failures(len(positions), record=True), np.asarray(positions, np.float64)
-    found = np.empty((len(start), start[0].size), encoding.dtype)
-    step = 1 if encoding.is_fixed else len(start)
-    for k in range(0, len(start), step):
-        pipeline.encode(start, slice(k, k + step), found[k : k + step], failures)
-    offsets = np.nan_to_num(start[:, 0] - pipeline.decode(found)[:, 0])
+    found = np.empty((len(start), start[0].size), encoding.dtype) if out is None else out
+    if encoding.is_fixed:
+        for k in range(len(start)):
+            pipeline.encode(start, slice(k, k + 1), found[k : k + 1], failures)
+    else:
+        by_rows(len(found), found.shape[1], lambda rows: pipeline.encode(start, rows, found[rows], failures))
+    offsets = np.nan_to_num(start[:, 0] - pipeline.decode(found[:, :3])[:, 0])
     offsets[np.abs(offsets).max(axis=1) <= encoding.step] = 0
     offsets[list(failures.reasons)] = 0
     return found, offsets, failures.in_order

@@ -10,21 +10,31 @@ if TYPE_CHECKING:  # the same names as below, for checkers and editors
     from .center import CenterRestraint
     from .dielectric import DielectricCorrections
     from .distance import DistanceRestraint
+    from .grid_bias import GridBias, Interpolated, Metadynamics
     from .lj_pairs import LennardJonesCorrections
     from .restraint import PositionalRestraint
     from .term import Term, TermContext, TermKernels
     from .torsion import TorsionRestraint
+    from .variables import DistanceVariable, GyrationVariable, RMSDVariable, TorsionVariable, Variable
 
 __all__ = [
     "CenterRestraint",
     "DielectricCorrections",
     "DistanceRestraint",
+    "DistanceVariable",
+    "GridBias",
+    "GyrationVariable",
+    "Interpolated",
     "LennardJonesCorrections",
+    "Metadynamics",
     "PositionalRestraint",
+    "RMSDVariable",
     "Term",
     "TermContext",
     "TermKernels",
     "TorsionRestraint",
+    "TorsionVariable",
+    "Variable",
 ]
 
 if not TYPE_CHECKING:  # names by the file that has them
@@ -34,9 +44,11 @@ if not TYPE_CHECKING:  # names by the file that has them
             "center": "CenterRestraint",
             "dielectric": "DielectricCorrections",
             "distance": "DistanceRestraint",
+            "grid_bias": "GridBias Interpolated Metadynamics",
             "lj_pairs": "LennardJonesCorrections",
             "restraint": "PositionalRestraint",
             "term": "Term TermContext TermKernels",
             "torsion": "TorsionRestraint",
+            "variables": "DistanceVariable GyrationVariable RMSDVariable TorsionVariable Variable",
         },
     )

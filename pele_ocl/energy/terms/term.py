@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from numpy.typing import ArrayLike, DTypeLike
+
 from ...atoms import Atoms, Floats
 from ...common.hashing import Hashed
 from ...plan.conformations import Encoding
@@ -53,6 +55,15 @@ class TermContext:
         former = "TermContext.run is now TermContext.queue; the former name ends with the next release"
         warnings.warn(former, DeprecationWarning, stacklevel=2)
         return self.queue
+
+    def upload_each(self, term: Term, name: str, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
+        """Upload an array that each row of an ensemble has of its own, which begins with these values.
+
+        `ensemble.values(term.name, name)[row] = values` writes it. name : of the array; dtype : reals by default
+        """
+        buffer = self.queue.upload_each(values, dtype)
+        self.buffers[f"{name} of {term.name}"] = buffer
+        return buffer
 
     def bind(self, file: str | Path, name: str, index: int, arguments: Arguments, **defines: int) -> BoundLaunch:
         """Bind a kernel of a work-item an atom.

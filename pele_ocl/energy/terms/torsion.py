@@ -38,17 +38,9 @@ class TorsionRestraint(InternalRestraint):
     name: str = "torsion_restraint"
 
     def _away(self, positions: Floats) -> tuple[Floats, Floats]:
-        """Compute by eqs. 4 to 6 of docs/theory/bonded.md."""
-        f, g, h = (positions[:, i] - positions[:, j] for i, j in ((0, 1), (1, 2), (3, 2)))
-        a, b, g2 = np.cross(f, g), np.cross(h, g), _dot(g, g)
-        on_line = (_dot(a, a) <= STRAIGHT_SINE2 * g2 * _dot(f, f)) | (_dot(b, b) <= STRAIGHT_SINE2 * g2 * _dot(h, h))
-        by_a2, by_b2 = (np.where(on_line, 0, x) / np.where(on_line, 1, _dot(x, x)) for x in (a, b))
-        length = np.sqrt(g2)
-        phi = np.where(on_line, 0, np.arctan2(-length * _dot(f, b), _dot(a, b)))[:, 0]
-        by_i, by_l = -length * by_a2, length * by_b2
-        turn = (_dot(f, g) * by_a2 - _dot(h, g) * by_b2) / np.where(g2 > 0, length, 1)
+        phi, slopes = torsions_of(positions)
         away: Floats = (phi - np.asarray(self.target, np.float64) + np.pi) % (2 * np.pi) - np.pi
-        return away, np.stack([by_i, turn - by_i, -turn - by_l, by_l], axis=1)
+        return away, slopes
 
     def put_targets(self, targets: Floats, parameters: NDArray[Any], origin: Floats) -> None:
         parameters[:, 1], parameters[:, 2] = np.cos(targets), np.sin(targets)
@@ -59,6 +51,22 @@ class TorsionRestraint(InternalRestraint):
     def _parameters(self) -> Floats:
         angles = np.cos(self.target), np.sin(self.target)
         return np.stack(np.broadcast_arrays(self.force_constant, *angles, self.flat), axis=1)
+
+
+def torsions_of(positions: Floats) -> tuple[Floats, Floats]:
+    """Torsions of fours of atoms at positions (m, 4, 3), (m,) rad, and their slopes (m, 4, 3).
+
+    Eqs. 4 to 6 of docs/theory/bonded.md.
+    """
+    f, g, h = (positions[:, i] - positions[:, j] for i, j in ((0, 1), (1, 2), (3, 2)))
+    a, b, g2 = np.cross(f, g), np.cross(h, g), _dot(g, g)
+    on_line = (_dot(a, a) <= STRAIGHT_SINE2 * g2 * _dot(f, f)) | (_dot(b, b) <= STRAIGHT_SINE2 * g2 * _dot(h, h))
+    by_a2, by_b2 = (np.where(on_line, 0, x) / np.where(on_line, 1, _dot(x, x)) for x in (a, b))
+    length = np.sqrt(g2)
+    phi = np.where(on_line, 0, np.arctan2(-length * _dot(f, b), _dot(a, b)))[:, 0]
+    by_i, by_l = -length * by_a2, length * by_b2
+    turn = (_dot(f, g) * by_a2 - _dot(h, g) * by_b2) / np.where(g2 > 0, length, 1)
+    return phi, np.stack([by_i, turn - by_i, -turn - by_l, by_l], axis=1)
 
 
 def _dot(a: Floats, b: Floats) -> Floats:

@@ -36,6 +36,11 @@ def read_map(path: str | PathLike[str]) -> Map:
 
     Raises FormatError, naming the file and, in a text, the line, for whatever cannot be read. Skew axes and values that
     are not finite are refused, too.
+
+    >>> grid = pele_ocl.Grid(origin=(0, 0, 0), spacing=1.0, shape=(2, 2, 2))
+    >>> pele_ocl.Map(grid, np.ones((2, 2, 2)), "V").save("ones.h5")
+    >>> pele_ocl.read_map("ones.h5").full_unit
+    'V'
     """
     suffix = require_map_suffix(file_path(path))
     try:
@@ -77,6 +82,9 @@ def write_map(
 
     Raises FormatError for an unknown suffix, a read-only folder or further maps for a format that holds one. Raises
     InputError for values that are not finite, or a unit that cannot be converted.
+
+    >>> grid = pele_ocl.Grid(origin=(0, 0, 0), spacing=1.0, shape=(2, 2, 2))
+    >>> pele_ocl.write_map("ones.cube", pele_ocl.Map(grid, np.ones((2, 2, 2)), "V"))
     """
     require_map(map_)
     callback("progress", progress)

@@ -1,0 +1,91 @@
+// Rungs of a ladder exchanged with all that rows have of their own: temperature, scales, restraints and biases, by
+// Metropolis' rule (Fukunishi, Watanabe and Takada, J. Chem. Phys. 2002, 116, 9058). Rows keep their atoms. Their
+// Hamiltonians are swapped, energies follow, and rows that are refused get theirs back.
+#include "common/real.clh"
+#include "dynamics/bodies.clh"
+
+// Rows that swap at an attempt: of neighbouring rungs, from rung 0 and from rung 1 by turns. A work-item a rung (first
+// dimension) of a ladder (second).
+kernel void pair_up(
+    const int n_rungs,
+    const int n_ladders,
+    const uint number,                       // of the attempt
+    global const int *restrict stopped,      // (all rows) 0, or why a row stopped
+    global const int *restrict row_of,       // (n_ladders, n_rungs) row that has a rung
+    global const fine *restrict energies,    // (all rows) [kcal/mol]
+    global fine *restrict before,            // (all rows) the same, kept
+    global int *restrict partners,           // (all rows) row to swap with; its own number for none
+    global real *restrict scales)            // (all rows) of velocities
+{
+    const int rung = get_global_id(0), ladder = get_global_id(1);
+    if (rung >= n_rungs || ladder >= n_ladders) return;
+    global const int *rows = row_of + (size_t)ladder * n_rungs;
+    const int other = (rung + number) % 2 == 0 ? rung + 1 : rung - 1, row = rows[rung];
+    const bool swaps = other >= 0 && other < n_rungs && !stopped[row] && !stopped[rows[other]];
+    partners[row] = swaps ? rows[other] : row;
+    before[row] = energies[row];
+    scales[row] = 1;
+}
+
+// Swap what rows have of their own with their partners. A work-item a word (first dimension) of a row (second).
+kernel void swap_images(
+    const int n_words,
+    global const int *restrict rows,         // that are on a ladder, of one molecule
+    global const int *restrict partners,     // (all rows)
+    global const ulong *restrict places,     // (all rows) bytes at which a row begins
+    global uchar *bytes)                     // of all rows
+{
+    const int word = get_global_id(0), row = rows[get_global_id(1)], other = partners[row];
+    if (word >= n_words || other <= row) return;
+    global ulong *own = (global ulong *)(bytes + places[row]) + word;
+    global ulong *its = (global ulong *)(bytes + places[other]) + word;
+    const ulong kept = *own;
+    *own = *its;
+    *its = kept;
+}
+
+// Decide by the energies after the swap. Partners are left to those that are refused, who swap back. A work-item a rung
+// (first dimension) of a ladder (second).
+kernel void decide(
+    const int n_rungs,
+    const int n_ladders,
+    const uint number,                       // of the attempt
+    const uint seed,
+    global const fine *restrict before,      // (all rows) [kcal/mol]
+    global const fine *restrict energies,    // (all rows) after the swap
+    global const uint *restrict replicas,    // (all rows)
+    global const int *restrict first_rows,   // (n_ladders) row by whose replica random numbers are drawn
+    global int *restrict partners,           // (all rows)
+    global int *restrict row_of,             // (n_ladders, n_rungs)
+    global int *restrict rung_of,            // (all rows)
+    global real *restrict temperatures,      // (all rows) [K]
+    global real *restrict scales,            // (all rows) of velocities
+    global int *restrict tried,              // (n_ladders, n_rungs) exchanges of a rung with the next one
+    global int *restrict accepted,           // (n_ladders, n_rungs)
+    global int *restrict attempts)           // (n_ladders) that were made
+{
+    const int lower = 2 * (int)get_global_id(0) + (int)(number & 1), upper = lower + 1, ladder = get_global_id(1);
+    if (ladder >= n_ladders) return;
+    attempts[ladder] = number + 1;  // the same of all work-items
+    if (upper >= n_rungs) return;
+    const size_t base = (size_t)ladder * n_rungs;
+    const int i = row_of[base + lower], j = row_of[base + upper];
+    if (partners[i] != j) return;
+    tried[base + lower] += 1;
+    const fine cold = temperatures[i], warm = temperatures[j];
+    const fine gain =
+        ((before[i] - energies[j]) / cold + (before[j] - energies[i]) / warm) / BOLTZMANN;
+    const uint4 bits = philox((uint2)(seed, replicas[first_rows[ladder]]), (uint4)(number, lower, EXCHANGE, 0));
+    if (!(gain >= 0 || uniform(bits.x) < exp(gain))) return;  // not for energies that are no numbers
+    accepted[base + lower] += 1;
+    row_of[base + lower] = j;
+    row_of[base + upper] = i;
+    rung_of[i] = upper;
+    rung_of[j] = lower;
+    temperatures[i] = (real)warm;
+    temperatures[j] = (real)cold;
+    scales[i] = (real)sqrt(warm / cold);
+    scales[j] = (real)sqrt(cold / warm);
+    partners[i] = i;
+    partners[j] = j;
+}

@@ -1,0 +1,258 @@
+"""Biases as tables of words, of a TOML file or a mapping, in PLUMED's terms; COLVAR files of loops of one's own."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from ..atoms import Atoms, Floats, Ints, selectable
+from ..atoms.selection import Selection
+from ..common.arguments import described, file_path, number, numbers
+from ..common.errors import FormatError, InputError
+from ..common.inputfile import read_file
+from ..energy.terms import (
+    DistanceVariable,
+    GridBias,
+    GyrationVariable,
+    Interpolated,
+    Metadynamics,
+    RMSDVariable,
+    Term,
+    TorsionVariable,
+    Variable,
+)
+from ..energy.terms.grid_bias import Range
+from .files import COLUMNS
+from .simulation import Simulation
+from .umbrella import harmonic_axes, harmonic_grid
+
+VARIABLES = {"TORSION": 4, "DISTANCE": 2, "GYRATION": 1, "RMSD": 1}  # how many atoms or groups each has
+WORDS = {  # by kind: what must be there, and what may be
+    **dict.fromkeys(VARIABLES, ({"atoms"}, set[str]())),
+    "RESTRAINT": ({"arg", "at", "kappa"}, set[str]()),
+    "METAD": ({"arg", "sigma", "height", "pace"}, {"biasfactor", "grid_min", "grid_max", "grid_spacing", "shared"}),
+}
+Words = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class BiasWords:
+    """Collective variables and biases by their names.
+
+    tables : (name, words) of each; a word `kind` says what it is, of WORDS
+    """
+
+    tables: tuple[tuple[str, dict[str, Any]], ...]
+
+    @classmethod
+    def of(cls, given: str | PathLike[str] | Words) -> BiasWords:
+        """Read a TOML file, or take a mapping of the same words.
+
+        Raises FormatError for a file that is no TOML, InputError for words that are none.
+        """
+        tables = given if isinstance(given, Mapping) else _read(given)
+        found = cls(tuple((name, _checked(name, words)) for name, words in tables.items()))
+        kinds = {name: words["kind"] for name, words in found.tables}
+        for name, words in found._biases:
+            listed = words["arg"] if isinstance(words["arg"], list | tuple) else [words["arg"]]
+            for arg in listed:
+                if kinds.get(arg) not in VARIABLES:
+                    there = ", ".join(of for of, kind in kinds.items() if kind in VARIABLES) or "none"
+                    raise InputError(f"bias {name}: {described(arg)} is no variable; there are: {there}")
+            words["arg"] = list(listed)
+        if not found._biases:
+            raise InputError("there is no bias; a table of the kind RESTRAINT or METAD is needed")
+        return found
+
+    @property
+    def _biases(self) -> list[tuple[str, dict[str, Any]]]:
+        return [(name, words) for name, words in self.tables if words["kind"] not in VARIABLES]
+
+    @property
+    def labels(self) -> dict[str, list[str]]:
+        """Names of the variables of each bias."""
+        return {name: words["arg"] for name, words in self._biases}
+
+    def terms(self, atoms: Atoms) -> list[Term]:
+        """Make the terms of a molecule. Raises InputError where its atoms do not fit."""
+        variables = {name: _variable(name, words, atoms) for name, words in self.tables if words["kind"] in VARIABLES}
+        found: list[Term] = []
+        for name, words in self._biases:
+            members = [variables[arg] for arg in words["arg"]]
+            try:
+                found.append(self._restraint(name, words, members) if words["kind"] == "RESTRAINT"
+                             else _metadynamics(name, words, members))  # fmt: skip
+            except InputError as error:
+                raise InputError(f"bias {name}: {error}") from None
+        return found
+
+    def _restraint(self, name: str, words: Words, members: Sequence[Variable]) -> GridBias:
+        at, kappa = _targets(words, len(members))
+        axes, bounds = harmonic_axes(members, at)
+        return GridBias(members, harmonic_grid(axes, at[0], kappa / 2), bounds, name)
+
+    def prepare(self, simulation: Simulation, replicas: Sequence[int]) -> None:
+        """Give replicas their targets, which they take by turns. replicas : number of each row"""
+        for name, words in self._biases:
+            if words["kind"] == "RESTRAINT":
+                term = simulation.bias_term(name)
+                at, kappa = _targets(words, len(term.axes))
+                grids = [harmonic_grid(term.axes, at[k % len(at)], kappa / 2) for k in range(len(at))]
+                simulation.ensemble.values(name, "grid")[:] = [grids[k % len(at)] for k in replicas]
+
+
+def _read(path: str | PathLike[str]) -> Words:
+    if sys.version_info < (3, 11):
+        raise InputError("biases in TOML files need Python 3.11 or newer; give a mapping of the same words")
+    import tomllib
+
+    source = file_path(path, "bias")
+    try:
+        return tomllib.loads(read_file(source).data.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise FormatError(f"{source}: is no TOML file: {error}") from None
+
+
+def _checked(name: object, words: object) -> dict[str, Any]:
+    """Check the words of a table, not their values. Raises InputError that names the table and the word."""
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z]\w*", name) or name in (*COLUMNS, "time"):
+        raise InputError(f"bias: {described(name)} is no name of a variable or bias; letters, digits and _ are needed")
+    if not isinstance(words, Mapping) or not all(isinstance(word, str) for word in words):
+        raise InputError(f"bias: {name} is {described(words)}; a table of words is needed")
+    found = {word.lower(): value for word, value in words.items()}
+    kind = found.get("kind")
+    if not isinstance(kind, str) or kind.upper() not in WORDS:
+        raise InputError(f"bias: {name} has the kind {described(kind)}; choose one of {', '.join(WORDS)}")
+    needed, possible = WORDS[kind.upper()]
+    if missing := needed - found.keys():
+        raise InputError(f"bias: {name}, {kind.upper()}, lacks `{min(missing)}`")
+    if unknown := found.keys() - needed - possible - {"kind"}:
+        raise InputError(
+            f"bias: {name}, {kind.upper()}, has no word `{min(unknown)}`; there are: "
+            f"{', '.join(sorted(needed | possible))}"
+        )
+    return {**found, "kind": kind.upper()}
+
+
+def _variable(name: str, words: Words, atoms: Atoms) -> Variable:
+    """Make a variable of atoms: numbers from 1, as PLUMED has them, or selections."""
+    kind, given = words["kind"], words["atoms"]
+    n = VARIABLES[kind]
+    listed = given if isinstance(given, list | tuple) and n > 1 else [given]
+    if len(listed) != n:
+        raise InputError(f"variable {name}: {kind} has {n} atoms or groups of them; {len(listed)} are given")
+    groups = [_group(name, of, atoms) for of in listed]
+    if kind == "TORSION":
+        if any(len(of) != 1 for of in groups):
+            raise InputError(f"variable {name}: each selection of a torsion must take one atom")
+        return TorsionVariable([int(of[0]) for of in groups])
+    if kind == "DISTANCE":
+        return DistanceVariable(*groups)
+    return (GyrationVariable if kind == "GYRATION" else RMSDVariable)(groups[0])
+
+
+def _group(name: str, given: object, atoms: Atoms) -> Ints:
+    if isinstance(given, str):
+        return np.flatnonzero(Selection(given).mask(selectable(atoms))).astype(np.int32)
+    values = np.atleast_1d(np.asarray(given))
+    if (
+        values.dtype.kind not in "iu"
+        or values.ndim != 1
+        or not values.size
+        or values.min() < 1
+        or (values.max() > len(atoms))
+    ):
+        raise InputError(
+            f"variable {name}: atoms are {described(given)}; numbers of 1 to {len(atoms)}, or selections, are needed"
+        )
+    return (values - 1).astype(np.int32)
+
+
+def _targets(words: Words, d: int) -> tuple[Floats, Floats]:
+    """Targets (n, d) of a restraint, which replicas take by turns, and its force constants (d,)."""
+    at, kappa = np.atleast_1d(numbers("at", words["at"])), np.atleast_1d(numbers("kappa", words["kappa"]))
+    at = at[None] if at.ndim == 1 else at
+    if at.ndim != 2 or at.shape[1] != d or not len(at) or not np.isfinite(at).all():
+        raise InputError(f"`at` has {np.shape(words['at'])} numbers; {d} are needed, or lists of {d} for replicas")
+    if kappa.shape != (d,) or not np.isfinite(kappa).all() or not 0 <= kappa.min() <= kappa.max() < 1e6:
+        raise InputError(f"`kappa` is {described(words['kappa'])}; {d} numbers of 0 to 1e6 are needed")
+    return at, kappa
+
+
+def _metadynamics(name: str, words: Words, members: Sequence[Variable]) -> Metadynamics:
+    d = len(members)
+    edges = [np.full(d, np.nan) if (of := words.get(word)) is None else np.atleast_1d(numbers(word, of))
+             for word in ("grid_min", "grid_max")]  # fmt: skip
+    if any(of.shape != (d,) for of in edges):
+        raise InputError(f"`grid_min` and `grid_max` must have {d} numbers; those of torsions do not count")
+    bounds: list[Range | None] = []
+    for variable, low, high in zip(members, *edges, strict=True):
+        bounds.append(None if variable.period else (float(low), float(high)))
+    return Metadynamics(
+        members, words["sigma"], words["height"], words["pace"], words.get("biasfactor"), bounds,
+        number("grid_spacing", words.get("grid_spacing", 0.2), "a number of widths", above=0.0),
+        words.get("shared", False), name,
+    )  # fmt: skip
+
+
+def labels_of(simulation: Simulation, labels: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Name the collective variables of each bias of a simulation, by these labels or by numbers."""
+    biases = (term for term in simulation.ensemble.state.terms if isinstance(term, Interpolated))
+    return {
+        of.name: list(labels.get(of.name, [f"{of.name}_{k + 1}" for k in range(len(of.axes))])) for of in biases
+    }  # fmt: skip
+
+
+class ColvarFiles:
+    """COLVAR files of the replicas of a simulation, in PLUMED's format: a call for `Simulation.run`.
+
+    Each call appends a line to `COLVAR.0`, `COLVAR.1` and so on: time in ps, the variables of each bias, and its
+    energy in kcal/mol as `NAME.bias`.
+
+        >>> import pele_ocl, tempfile, pathlib
+        >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+        >>> bias = pele_ocl.Metadynamics(pele_ocl.TorsionVariable([4, 6, 8, 14]), 0.35, 0.3, 10, name="metad")
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> files = pele_ocl.ColvarFiles(folder, {"metad": ["phi"]})
+        >>> _ = pele_ocl.Simulation(atoms, 2, terms=[bias], timestep=1.0).run(20, every=10, call=files)
+        >>> (folder / "COLVAR.1").read_text().splitlines()[0]
+        '#! FIELDS time phi metad.bias'
+
+    folder : which must be there
+    labels : names of the variables by the name of the bias; by default numbers
+    """
+
+    def __init__(self, folder: str | PathLike[str], labels: Mapping[str, Sequence[str]] | None = None) -> None:
+        self.folder = file_path(folder, "folder")
+        if not self.folder.is_dir():
+            raise FormatError(f"{self.folder}: is no folder")
+        if labels is not None and not isinstance(labels, Mapping):
+            raise InputError(f"labels are {described(labels)}; names of variables by the name of a bias are needed")
+        self._labels: Mapping[str, Sequence[str]] = labels or {}
+
+    def __call__(self, simulation: Simulation) -> None:
+        """Append a line of each replica."""
+        if not isinstance(simulation, Simulation):
+            raise InputError(f"the simulation is {described(simulation)}; a Simulation is needed")
+        rows = np.full((len(simulation), 1), simulation.time)
+        fields = ["time"]
+        for name, labels in labels_of(simulation, self._labels).items():
+            rows = np.column_stack([rows, simulation.variables(name), simulation.bias_energies(name)])
+            fields += [*labels, f"{name}.bias"]
+        for k, row in enumerate(rows.tolist()):
+            path = self.folder / f"COLVAR.{k}"
+            head = "" if path.exists() else f"#! FIELDS {' '.join(fields)}\n"
+            try:
+                with open(path, "a", encoding="utf-8") as stream:
+                    stream.write(f"{head} {' '.join(f'{value:.6f}' for value in row)}\n")
+            except OSError as error:
+                raise FormatError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+    def __repr__(self) -> str:
+        return f"ColvarFiles({str(self.folder)!r})"

@@ -1,0 +1,111 @@
+"""Hamiltonians of rows: what each has of its own, exchanged along ladders, and energies of all rows in each of them."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..atoms import Floats
+from ..common.errors import InputError
+from ..energy.engine.copies import WORD
+from ..energy.engine.rows import MOST_ROWS, Rows
+from ..units import BOLTZMANN_KCAL
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from ..energy.engine.rows import ResidentRows
+    from ..ensemble import Ensemble
+    from ..opencl.signature import Arguments
+
+ITEMS = 64  # of a work-group
+
+
+def bytes_of(resident: ResidentRows, k: int) -> int:
+    """Bytes that row k has of its own with values: they lie first in its region."""
+    return len(resident.system(k).own.image)
+
+
+class Swaps:
+    """Rows of ladders whose Hamiltonians are swapped with their partners' on the device."""
+
+    def __init__(self, ensemble: Ensemble, ladders: Rows) -> None:
+        resident, queue = ensemble.state.resident, ensemble.state.resident.queue
+        self._resident, n = resident, len(ensemble)
+        by_size: dict[int, list[int]] = {}
+        for k in ladders.ravel().tolist():
+            if resident.systems[k] is not None:
+                by_size.setdefault(bytes_of(resident, k) // WORD, []).append(k)
+        self._rows = [(size, len(rows), queue.upload(rows, np.int32)) for size, rows in by_size.items() if size]
+        self._places = queue.upload(resident.own, np.uint64)
+        self.before = queue.zeros(n, resident.fine)
+        self.partners = queue.zeros(n, np.int32)
+
+    def swap(self, macros: dict[str, int]) -> None:
+        """Start to swap all rows with their partners."""
+        resident, queue = self._resident, self._resident.queue
+        kernel = queue.kernel("dynamics/hamiltonians.cl", "swap_images", **macros)
+        for n_words, n, rows in self._rows:
+            arguments: Arguments = dict(
+                n_words=n_words, rows=rows, partners=self.partners, places=self._places, bytes=resident.bytes_on_device
+            )
+            for first in range(0, n, MOST_ROWS):
+                queue.launch(kernel, (n_words, min(MOST_ROWS, n - first)), (ITEMS, 1), arguments, offset=(0, first))
+
+
+def reduced_energies(ensemble: Ensemble, temperatures: Floats, order: Rows) -> Floats:
+    """Reduced energies U / (k_B T) of all rows at the Hamiltonians and temperatures of all rows, u_kn.
+
+    temperatures : (n_rows,) K; order : rows whose Hamiltonians are the states, (n_states,)
+
+    Returns (n_states, n_rows); infinity where an energy is no number. Rows are evaluated as they were when it returns.
+    Raises InputError where rows are of several molecules.
+    """
+    state, resident = ensemble.state, ensemble.state.resident
+    rows = state.there(None)
+    if len(rows) < len(ensemble) or len({id(resident.systems[k]) for k in rows.tolist()}) != 1:
+        raise InputError("energies of rows in each other's states need rows of one molecule, none of them failed")
+    n, size = len(rows), bytes_of(resident, 0)
+    found = np.full((n, n), np.inf)
+    copies, sizes = resident._copies, np.full(n, size, np.int64)
+    begin = resident.own.copy()
+    shifts = range(n) if size else range(1)
+    with uninterrupted():
+        for shift in shifts:  # row k has the Hamiltonian of row k + shift
+            resident.evaluate(rows)
+            energies, are_numbers = resident.energies()
+            states = (np.arange(n) + shift) % n
+            found[states, np.arange(n)] = np.where(are_numbers, energies, np.inf)
+            if size:
+                copies.move(resident.bytes_on_device, resident.bytes_on_device, np.roll(begin, -1), begin, sizes)
+    state.changed(None, moved=False)
+    state.evaluate(None)
+    if not size:
+        found[:] = np.where(are_numbers, energies, np.inf)
+    return found[order] / (BOLTZMANN_KCAL * temperatures[order, None])
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let an interrupt wait for the end of a block that leaves the rows otherwise than they were in its midst."""
+    came: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+
+    try:
+        former = signal.signal(signal.SIGINT, note) if threading.current_thread() is threading.main_thread() else None
+    except ValueError:  # of an interpreter that is not the main one
+        former = None
+    try:
+        yield
+    finally:
+        if former is not None:
+            signal.signal(signal.SIGINT, former)
+    if came and callable(former):
+        former(came[0], None)

@@ -1,0 +1,148 @@
+"""Hills of metadynamics, added on the device to the biases of rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Floats
+from ..energy.engine.rows import MOST_ROWS, Rows
+from ..energy.terms import Interpolated, Metadynamics
+from ..opencl.interface import VARIABLE_REALS
+
+if TYPE_CHECKING:
+    from ..ensemble import Ensemble
+    from .motion import Motion
+
+HILL = 4  # numbers of a hill, of cl/dynamics/hills.clh
+ITEMS = 64  # of a work-group
+
+
+class Hills:
+    """Hills of a term of metadynamics in all rows of a simulation.
+
+    pace : steps between hills
+    """
+
+    def __init__(self, ensemble: Ensemble, motion: Motion, term: Metadynamics) -> None:
+        self._resident, self._motion, self.term, self.pace = ensemble.state.resident, motion, term, term.pace
+        resident, queue = self._resident, self._resident.queue
+        fine, n = resident.fine, len(resident.systems)
+        places, variables = np.zeros((2, n), np.uint64)
+        owners = np.arange(n)
+        firsts: dict[int, int] = {}
+        for k in resident.there.tolist():
+            places[k] = resident.places([k], f"grid of {term.name}")[0][0]
+            variables[k] = resident.places([k], term.found)[0][0]
+            if term.shared:
+                owners[k] = firsts.setdefault(id(resident.systems[k]), k)
+        self._owners = owners
+        axes = [(axis.n, axis.first, axis.spacing, axis.is_periodic) for axis in term.axes]
+        self._macros = {"N_VARIABLES": len(term.axes), **motion.macros}
+        self._hills = queue.zeros(n * HILL, fine)
+        self._made = queue.zeros(1, np.uint32)
+        self._places = queue.upload(places, np.uint64)
+        self._of_variables = queue.upload(variables, np.uint64)
+        self._axes = queue.upload(np.array(axes, np.float64), fine)
+        self._widths = queue.upload(np.asarray(term.widths), fine)
+        self._listed: Rows = np.zeros(0, np.int64)
+
+    def add(self, rows: Rows, number: int) -> None:
+        """Start to add the hills of rows where they are; number : of hills that they have then. Forces are then old."""
+        resident, queue, term = self._resident, self._resident.queue, self.term
+        if not np.array_equal(rows, self._listed):
+            self._list(rows)
+        growth = 0.0 if term.bias_factor is None else 1 / (term.bias_factor - 1)
+        self._launch(
+            "measure_hills", (len(rows), 1),
+            dict(
+                n_rows=len(rows), walkers=self._walkers, stopped=self._motion.buffer("stopped"),
+                temperatures=self._motion.buffer("temperatures"), places=self._of_variables, height=term.height,
+                inverse_growth=growth, bytes=resident.bytes_on_device, hills=self._hills,
+            ),
+        )  # fmt: skip
+        n_nodes = int(np.prod([axis.n for axis in term.axes]))
+        self._launch(
+            "add_hills", (n_nodes, self._n_grids),
+            dict(
+                n_nodes=n_nodes, number=number, owners=self._of_grids, starts=self._starts, walkers=self._walkers,
+                places=self._places, bytes=resident.bytes_on_device, axes=self._axes, widths=self._widths,
+                hills=self._hills, made=self._made,
+            ),
+        )  # fmt: skip
+        if term.shared:
+            n_numbers = n_nodes << len(term.axes)
+            targets, owners = self._shared
+            self._launch(
+                "share_grids", (n_numbers, self._n_targets),
+                dict(
+                    n_numbers=n_numbers, owners=owners, targets=targets, places=self._places,
+                    bytes=resident.bytes_on_device,
+                ),
+            )  # fmt: skip
+        queue.submit()
+
+    def _launch(self, name: str, shape: tuple[int, int], arguments: dict[str, Any]) -> None:
+        queue = self._resident.queue
+        kernel = queue.kernel("dynamics/hills.cl", name, **self._macros)
+        items = min(ITEMS, queue.device.largest_group)
+        for first in range(0, shape[1], MOST_ROWS):
+            queue.launch(
+                kernel, (shape[0], min(MOST_ROWS, shape[1] - first)), (items, 1), arguments, offset=(0, first)
+            )  # fmt: skip
+
+    def _list(self, rows: Rows) -> None:
+        """Have hills of these rows be added from now on."""
+        queue, owners = self._resident.queue, self._owners[rows]
+        order = np.argsort(owners, kind="stable")
+        of_grids, starts = np.unique(owners[order], return_index=True)
+        self._n_grids, self._listed = len(of_grids), rows.copy()
+        self._walkers = queue.upload(rows[order], np.int32)
+        self._of_grids = queue.upload(of_grids, np.int32)
+        self._starts = queue.upload(np.append(starts, len(rows)), np.int32)
+        if self.term.shared:  # rows that stopped have the bias, too
+            there = self._resident.there
+            self._n_targets = len(there)
+            self._shared = queue.upload(there, np.int32), queue.upload(self._owners[there], np.int32)
+
+    @property
+    def made(self) -> int:
+        """Hills that each row was given so far, read from the device."""
+        return int(self._resident.queue.download(self._made, 1, np.uint32)[0])
+
+    @made.setter
+    def made(self, number: int) -> None:
+        self._resident.queue.write(self._made, np.full(1, number, np.uint32))
+
+    @property
+    def last(self) -> Floats:
+        """The last hill of each row, (n_rows, d + 1): where it is, and its height in kcal/mol."""
+        n, d = len(self._resident.systems), len(self.term.axes)
+        found = self._resident.queue.download(self._hills, n * HILL, self._resident.fine).reshape(n, HILL)
+        chosen: Floats = found[:, [*range(d), HILL - 1]].astype(np.float64)
+        return chosen
+
+
+def variables_of(ensemble: Ensemble, term: Interpolated) -> tuple[Floats, Floats]:
+    """Read the collective variables of rows (n_rows, d) and the energies of their bias (n_rows,) kcal/mol.
+
+    They are of the last evaluation; NaN of rows that have no molecule.
+    """
+    resident = ensemble.state.resident
+    found = np.full((len(ensemble), VARIABLE_REALS), np.nan)
+    by_system: dict[int, list[int]] = {}
+    for k in resident.there.tolist():
+        by_system.setdefault(id(resident.systems[k]), []).append(k)
+    for rows in by_system.values():
+        found[rows] = resident.read(rows, term.found, ensemble.precision)
+    return found[:, : len(term.axes)], found[:, -1]
+
+
+def free_energy_of(grid: NDArray[np.floating[Any]], term: Metadynamics) -> Floats:
+    """Estimate the free energy by a bias V, -V bias_factor / (bias_factor - 1), (n_1, ...) kcal/mol, 0 at its least."""
+    factor = 1.0 if term.bias_factor is None else term.bias_factor / (term.bias_factor - 1)
+    found: Floats = -factor * np.asarray(grid, np.float64)[..., 0]
+    found -= found.min()
+    return found

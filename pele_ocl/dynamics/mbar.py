@@ -1,0 +1,264 @@
+"""Free energies of states and surfaces from samples of several states, by MBAR; docs/theory/sampling.md."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..atoms import Floats, Ints
+from ..common.arguments import array, number, numbers, whole_number
+from ..common.errors import InputError
+from ..report import Column, Report, Reported
+from ..units import BOLTZMANN_KCAL
+
+CLOSE = 1e-10  # that free energies of states change by at most when they are found
+MOST_ITERATIONS = 10_000
+MOST_BINS, MOST_VALUE = 100_000, 1e15
+BY_TURNS = 20  # self-consistent iterations before Newton's
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FreeEnergyResult(Reported):
+    """Free energy of collective variables over bins, with errors by blocks.
+
+    edges : of the bins of each variable, (n + 1,)
+    energies : (n_1, ...) kcal/mol, 0 in the lowest bin; infinity where no sample was
+    errors : (n_1, ...) standard errors of the mean of blocks, kcal/mol; NaN where a block had no sample
+    temperature : K
+    """
+
+    edges: tuple[Floats, ...]
+    energies: Floats
+    errors: Floats
+    temperature: float
+
+    @property
+    def centers(self) -> tuple[Floats, ...]:
+        """Middles of the bins of each variable."""
+        return tuple((of[1:] + of[:-1]) / 2 for of in self.edges)
+
+    def table(self) -> Report:
+        """Return a row for each bin that has samples: the variables, the energy and its error."""
+        there, places = np.isfinite(self.energies), np.meshgrid(*self.centers, indexing="ij")
+        columns: dict[str, Any] = {f"variable_{k + 1}": Column(of[there], form=".4f") for k, of in enumerate(places)}
+        errors = self.errors[there]
+        columns["free_energy"] = Column(self.energies[there], "kcal/mol")
+        columns["error"] = Column(np.ma.masked_array(np.nan_to_num(errors), np.isnan(errors)), "kcal/mol")
+        return Report("Free energy surface", columns, {"temperature": self.temperature})
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the table as JSON has it."""
+        return self.table().to_json()
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the table to a file: CSV, JSON or HDF5 by its suffix."""
+        self.table().save(path)
+
+    def __repr__(self) -> str:
+        return str(self.table())
+
+
+class MBAR:
+    """Free energies of states from samples of all of them (Shirts and Chodera, J. Chem. Phys. 2008, 129, 124105).
+
+    u_kn : (n_states, n_samples) reduced energies U / (k_B T) of all samples in all states
+    states : (n_samples,) state that each sample was drawn from, in the order of time
+
+    `f_k` are the reduced free energies (n_states,), 0 for the first state; `n_k` the numbers of samples.
+
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> x = np.concatenate([rng.normal(0, 1, 4000), rng.normal(0, 0.5, 4000)])
+        >>> found = MBAR(np.stack([x**2 / 2, 2 * x**2]), np.repeat([0, 1], 4000))
+        >>> bool(abs(found.f_k[1] - np.log(2)) < 0.03)
+        True
+    """
+
+    def __init__(self, u_kn: ArrayLike, states: ArrayLike) -> None:
+        self.u_kn = numbers("u_kn", u_kn)
+        self.states = array("states", states, "iu", "whole numbers").astype(np.int64)
+        if self.u_kn.ndim != 2 or self.states.shape != self.u_kn.shape[1:] or not self.states.size:
+            raise InputError(
+                f"u_kn has shape {self.u_kn.shape} and states {self.states.shape}; (n_states, n_samples) and "
+                "(n_samples,) are needed"
+            )
+        if self.states.min() < 0 or self.states.max() >= len(self.u_kn):
+            raise InputError(f"states must be of 0 to {len(self.u_kn) - 1}")
+        own = self.u_kn[self.states, np.arange(len(self.states))]
+        if np.isnan(self.u_kn).any() or not np.isfinite(own).all():
+            raise InputError("reduced energies must be numbers, and finite in the state that a sample was drawn from")
+
+    @property
+    def n_k(self) -> Ints:
+        """Samples of each state, (n_states,)."""
+        return np.bincount(self.states, minlength=len(self.u_kn)).astype(np.int32)
+
+    @cached_property
+    def f_k(self) -> Floats:
+        """Reduced free energies of the states, (n_states,), 0 for the first; found in float64.
+
+        Raises InputError where they do not converge.
+        """
+        return _solved(self.u_kn, self.n_k)
+
+    def log_weights(self, u_n: ArrayLike | None = None) -> Floats:
+        """Logarithms of the weights (n_samples,) of samples in a state, whose sum is 1.
+
+        u_n : (n_samples,) reduced energies of samples in the state; None for state 0
+        """
+        target = self.u_kn[0] if u_n is None else numbers("u_n", u_n)
+        if target.shape != self.states.shape:
+            raise InputError(f"u_n has shape {target.shape}; {self.states.shape} is needed")
+        found: Floats = -target - _log_mixture(self.u_kn, self.n_k, self.f_k)
+        found -= _log_sum(found)
+        return found
+
+    def mean(self, values: ArrayLike, u_n: ArrayLike | None = None) -> Floats:
+        """Mean of values (n_samples, ...) in a state. u_n : as of log_weights"""
+        given = numbers("values", values)
+        if given.shape[:1] != self.states.shape:
+            raise InputError(f"values have shape {given.shape}; ({len(self.states)}, ...) is needed")
+        found: Floats = np.tensordot(np.exp(self.log_weights(u_n)), given, axes=1)
+        return found
+
+    def free_energy(
+        self, values: ArrayLike, bins: int | Sequence[ArrayLike], temperature: float, *, u_n: ArrayLike | None = None,
+        blocks: int = 5,
+    ) -> FreeEnergyResult:  # fmt: skip
+        """Free energy of variables in a state, with errors: each block of samples is solved by itself.
+
+        values : (n_samples, d), or (n_samples,); bins, blocks : as of `free_energy`
+        u_n : as of log_weights; temperature : of that state, K
+        """
+        target = self.u_kn[0] if u_n is None else numbers("u_n", u_n)
+        if target.shape != self.states.shape:
+            raise InputError(f"u_n has shape {target.shape}; {self.states.shape} is needed")
+
+        def weights(part: slice) -> Floats:
+            return MBAR(self.u_kn[:, part], self.states[part]).log_weights(target[part])
+
+        return _surface(numbers("values", values), bins, temperature, weights, blocks)
+
+
+def free_energy(
+    values: ArrayLike, bins: int | Sequence[ArrayLike], temperature: float, *, log_weights: ArrayLike | None = None,
+    blocks: int = 5,
+) -> FreeEnergyResult:  # fmt: skip
+    """Free energy of variables from samples, -k_B T ln of their weights in bins, with errors by blocks.
+
+    values : (n_samples, d) or (n_samples,), in the order of time
+    bins : of each variable, their number between the least and the largest value; or edges, a sequence for each
+    temperature : K
+    log_weights : (n_samples,) logarithms of weights, by default all equal: V / (k_B T) where a bias V was that is to
+        be taken off
+    blocks : parts of the samples, one after the other; errors are the standard error of their mean
+
+        >>> import numpy as np
+        >>> x = np.random.default_rng(0).normal(0, 1, 20000)
+        >>> surface = free_energy(x, [np.linspace(-1.5, 1.5, 4)], 300.0)
+        >>> surface.energies.round(1), surface.errors.shape
+        (array([0.3, 0. , 0.2]), (3,))
+    """
+    given = np.atleast_1d(numbers("values", values))
+    weights = np.zeros(len(given)) if log_weights is None else numbers("log_weights", log_weights)
+    if weights.shape != given.shape[:1]:
+        raise InputError(f"log_weights have shape {weights.shape}; {given.shape[:1]} is needed")
+    return _surface(given, bins, temperature, lambda part: weights[part], blocks)
+
+
+def _surface(
+    values: Floats, bins: int | Sequence[ArrayLike], temperature: float, weights: Any, blocks: int
+) -> FreeEnergyResult:
+    """Make a surface. weights : gives logarithms of the weights of a part of the samples"""
+    number("temperature", temperature, "a temperature above 0 K", above=0.0)
+    whole_number("blocks", blocks, least=2)
+    of = np.atleast_1d(values)
+    of = of[:, None] if of.ndim == 1 else of
+    if of.ndim != 2 or len(of) < blocks or not np.isfinite(of).all():
+        raise InputError(
+            f"values have shape {values.shape}; finite numbers (n_samples, d) are needed, {blocks} or more"
+        )
+    edges = _edges(of, bins)
+    kt = BOLTZMANN_KCAL * temperature
+
+    def energies(part: slice) -> Floats:
+        found = np.asarray(weights(part))
+        counts, _ = np.histogramdd(of[part], edges, weights=np.exp(found - found.max()))
+        with np.errstate(divide="ignore"):
+            energy: Floats = -kt * np.log(counts / counts.sum())
+        return energy
+
+    whole = energies(slice(0, len(of)))
+    ends = np.linspace(0, len(of), blocks + 1).astype(int)
+    parts = np.stack([energies(slice(a, b)) for a, b in pairwise(ends)])
+    there = np.isfinite(parts).all(axis=0)
+    errors = np.full(whole.shape, np.nan)
+    errors[there] = parts[:, there].std(axis=0, ddof=1) / np.sqrt(blocks)
+    return FreeEnergyResult(tuple(edges), whole - whole.min(), errors, temperature)
+
+
+def _edges(values: Floats, bins: int | Sequence[ArrayLike]) -> list[Floats]:
+    d = values.shape[1]
+    if not isinstance(bins, list | tuple):
+        count = whole_number("bins", bins, least=1, most=MOST_BINS)
+        most = np.abs(values).max()
+        if not most < MOST_VALUE:
+            raise InputError(f"values up to {most:g} have no bins; give edges")
+        return [np.histogram_bin_edges(of, count) for of in values.T]
+    edges = [numbers("bins", of) for of in bins]
+    if len(edges) != d or any(of.ndim != 1 or len(of) < 2 or (np.diff(of) <= 0).any() for of in edges):
+        raise InputError(f"bins must be a number, or rising edges of each of {d} variables")
+    return edges
+
+
+def _log_sum(values: NDArray[np.float64], axis: int | None = None) -> Any:
+    most = values.max(axis=axis, keepdims=True)
+    found = np.log(np.exp(values - most).sum(axis=axis, keepdims=True)) + most
+    return found.item() if axis is None else np.squeeze(found, axis)
+
+
+def _log_mixture(u_kn: Floats, n_k: Ints, f_k: Floats) -> Floats:
+    """Logarithm of the sum of n_k exp(f_k - u_kn) over states, (n_samples,)."""
+    there = n_k > 0
+    found: Floats = _log_sum((np.log(n_k[there]) + f_k[there])[:, None] - u_kn[there], axis=0)
+    return found
+
+
+def _solved(u_kn: Floats, n_k: Ints) -> Floats:
+    """Solve for f_k: by turns first, then by Newton's method where it comes closer."""
+    there, f = np.flatnonzero(n_k > 0), np.zeros(len(u_kn))
+
+    def by_turns(f: Floats) -> Floats:
+        found: Floats = -_log_sum(-u_kn - _log_mixture(u_kn, n_k, f), axis=1)
+        found -= found[0]
+        return found
+
+    for iteration in range(MOST_ITERATIONS):
+        after = by_turns(f)
+        if iteration >= BY_TURNS and len(there) > 1:
+            after = _closer(u_kn, n_k, there, after, by_turns)
+        change, f = np.abs(after - f).max(), after
+        if change < CLOSE:
+            return f
+    raise InputError(f"free energies of states do not converge in {MOST_ITERATIONS:,} iterations; they hardly overlap")
+
+
+def _closer(u_kn: Floats, n_k: Ints, there: NDArray[np.intp], f: Floats, by_turns: Any) -> Floats:
+    """Make a step of Newton's method, and keep it if it leaves less to change."""
+    log_w = f[there, None] - u_kn[there] - _log_mixture(u_kn, n_k, f)
+    weights, n = np.exp(log_w), n_k[there]
+    slope = n * weights.sum(axis=1) - n
+    hessian = np.diag(n * weights.sum(axis=1)) - n[:, None] * (weights @ weights.T) * n
+    step, *_ = np.linalg.lstsq(hessian[1:, 1:], slope[1:], rcond=None)
+    moved = f.copy()
+    moved[there[1:]] -= step
+    moved = by_turns(moved)
+    before, after = (np.abs(by_turns(of) - of).max() for of in (f, moved))
+    return moved if np.isfinite(after) and after < before else f

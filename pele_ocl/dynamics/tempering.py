@@ -1,0 +1,175 @@
+"""Solute tempering, simulated tempering, and samples of replicas in each other's states; docs/theory/sampling.md."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..atoms import Atoms, Floats, Ints, require_atoms
+from ..common.arguments import described, numbers, texts, whole_number
+from ..common.errors import InputError
+from ..units import BOLTZMANN_KCAL
+from .mbar import MBAR
+from .settings import temperatures_of
+from .simulation import Simulation
+
+
+def rest2(
+    atoms: Atoms,
+    temperatures: Sequence[float],
+    *,
+    ladders: int = 1,
+    hot: ArrayLike | None = None,
+    exchange_every: int = 500,
+    **options: Any,
+) -> Simulation:
+    """Make a simulation with solute tempering by scaled energies, REST2, all at the first of some temperatures.
+
+    Rung m has charges times sqrt(T_0/T_m), Lennard-Jones wells and torsions times T_0/T_m, of its hot atoms (Wang,
+    Friesner and Berne, J. Phys. Chem. B 2011, 115, 9431). Impropers, maps of two torsions and the nonpolar energy stay.
+
+    temperatures : of the rungs, K, rising
+    ladders : of replicas, one after the other
+    hot : indices or a mask (n,) of atoms; by default all
+    exchange_every : steps between exchanges; options : of Simulation, and of its Ensemble
+
+    Raises InputError for temperatures that are no ladder.
+
+        >>> import pele_ocl
+        >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+        >>> simulation = pele_ocl.rest2(atoms, [300, 400, 500], exchange_every=10, timestep=1.0).run(30)
+        >>> simulation.temperatures.tolist(), sorted(simulation.rungs.tolist())
+        ([300.0, 300.0, 300.0], [0, 1, 2])
+    """
+    require_atoms(atoms)
+    of_rungs = np.array(temperatures_of(temperatures))
+    if len(of_rungs) < 2 or of_rungs[0] <= 0 or (np.diff(of_rungs) <= 0).any():
+        raise InputError("temperatures of a ladder are two or more that rise from above 0 K")
+    whole_number("ladders", ladders, least=1)
+    mask = np.zeros(len(atoms), bool)
+    try:
+        mask[slice(None) if hot is None else np.asarray(hot)] = True
+    except (IndexError, TypeError, ValueError):
+        raise InputError(f"hot atoms are no mask of {len(atoms)} atoms and no indices of them") from None
+    n = len(of_rungs)
+    simulation = Simulation(
+        atoms, n * ladders, temperature=[float(of_rungs[0])] * n, exchange_every=exchange_every,
+        exchange="hamiltonian", scales=True, **options,
+    )  # fmt: skip
+    shares = np.tile(of_rungs[0] / of_rungs, ladders)[:, None]
+    scales = simulation.ensemble.scales
+    scales["charges"][:] = list(np.where(mask, np.sqrt(shares), 1.0))
+    scales["lennard_jones"][:] = list(np.where(mask, shares, 1.0))
+    scales["torsions"][:] = list(np.where(mask, shares, 1.0))
+    return simulation
+
+
+class StateSamples:
+    """Samples of the replicas of a simulation in each other's states, for MBAR: a call for `Simulation.run`.
+
+        >>> import pele_ocl
+        >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+        >>> samples = pele_ocl.StateSamples()
+        >>> simulation = pele_ocl.rest2(atoms, [300, 400], exchange_every=10, timestep=1.0)
+        >>> _ = simulation.run(40, every=10, call=samples)
+        >>> samples.u_kn.shape, samples.states.tolist()[:2] in ([0, 1], [1, 0])
+        ((2, 8), True)
+
+    names : of terms whose collective variables are kept
+    """
+
+    def __init__(self, names: Sequence[str] = ()) -> None:
+        self._names = texts("names", names)
+        self._u: list[Floats] = []
+        self._states: list[Ints] = []
+        self._variables: list[Floats] = []
+
+    def __call__(self, simulation: Simulation) -> None:
+        """Take a sample of all replicas."""
+        self._u.append(simulation.u_kn())
+        self._states.append(simulation.states.astype(np.int32))
+        if self._names:
+            self._variables.append(np.concatenate([simulation.variables(name) for name in self._names], axis=1))
+
+    def __repr__(self) -> str:
+        return f"StateSamples({len(self._u):,} times)"
+
+    @property
+    def u_kn(self) -> Floats:
+        """Reduced energies, (n_states, n_times n_rows), as of Simulation.u_kn; samples by time, then by row."""
+        self._require_samples()
+        return np.concatenate(self._u, axis=1)
+
+    @property
+    def states(self) -> Ints:
+        """State of each sample, (n_times n_rows,)."""
+        self._require_samples()
+        return np.concatenate(self._states)
+
+    @property
+    def variables(self) -> Floats:
+        """Collective variables of samples, (n_times n_rows, d)."""
+        return np.concatenate(self._variables)
+
+    def mbar(self) -> MBAR:
+        """Put all states together. Raises InputError if there are no samples."""
+        return MBAR(self.u_kn, self.states)
+
+    def _require_samples(self) -> None:
+        if not self._u:
+            raise InputError("there are no samples yet; give this as `call` to `Simulation.run`")
+
+
+class SimulatedTempering:
+    """Simulated tempering: each replica walks on a ladder of temperatures by itself; a call for `Simulation.run`.
+
+    At a call each replica chooses a neighbouring rung by Metropolis' rule for exp(-U / (k_B T_m) + g_m) (Marinari and
+    Parisi, Europhys. Lett. 1992, 19, 451), and its velocities are scaled to the new temperature. Random numbers go by
+    the seed of the simulation and its steps. Weights g_m are given, or found by Wang and Landau's rule as long as
+    `increment` is not 0: it is halved whenever all rungs were met by half of their share.
+
+    temperatures : of the rungs, K; replicas begin on the rung that is nearest to their temperature
+    weights : (n_rungs,) g_m; None to find them
+    """
+
+    def __init__(self, temperatures: Sequence[float], weights: ArrayLike | None = None) -> None:
+        self.temperatures = np.array(temperatures_of(temperatures))
+        n = len(self.temperatures)
+        if n < 2 or (np.diff(self.temperatures) <= 0).any() or self.temperatures[0] <= 0:
+            raise InputError("temperatures of a ladder are two or more that rise from above 0 K")
+        self.increment = 1.0 if weights is None else 0.0
+        self.weights = np.zeros(n) if weights is None else numbers("weights", weights).copy()
+        if self.weights.shape != (n,) or not np.isfinite(self.weights).all():
+            raise InputError(f"weights have shape {self.weights.shape}; ({n},) finite numbers are needed")
+        self.visits = np.zeros(n, np.int64)
+
+    def rungs_of(self, simulation: Simulation) -> Ints:
+        """Rungs that replicas are on, (n_rows,)."""
+        if not isinstance(simulation, Simulation):
+            raise InputError(f"the simulation is {described(simulation)}; a Simulation is needed")
+        apart = np.abs(np.asarray(simulation.temperatures)[:, None] - self.temperatures)
+        return np.asarray(apart.argmin(axis=1), np.int64)
+
+    def __call__(self, simulation: Simulation) -> None:
+        """Let each replica choose a rung."""
+        energies, rungs, n = simulation.potential_energies, self.rungs_of(simulation), len(self.temperatures)
+        key = simulation.settings.seed + (simulation.settings.first_replica << 32)
+        rng = np.random.Generator(np.random.Philox(key=key, counter=simulation.steps))
+        up, chance = rng.random((2, len(rungs)))
+        other = np.clip(rungs + np.where(up < 0.5, 1, -1), 0, n - 1)
+        beta = 1 / (BOLTZMANN_KCAL * self.temperatures)
+        gain = self.weights[other] - self.weights[rungs] - (beta[other] - beta[rungs]) * energies
+        with np.errstate(over="ignore", invalid="ignore"):
+            moves = chance < np.exp(np.minimum(gain, 0.0))  # not for energies that are no numbers
+        after = np.where(moves, other, rungs)
+        if (after != rungs).any():
+            simulation.change_temperatures(self.temperatures[after])
+        np.add.at(self.visits, after, 1)
+        if self.increment:
+            np.subtract.at(self.weights, after, self.increment)
+            self.weights -= self.weights[0]
+            if self.visits.min() >= max(20, 0.5 * self.visits.mean()):
+                self.increment, self.visits = self.increment / 2, np.zeros(n, np.int64)

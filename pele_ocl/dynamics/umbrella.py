@@ -1,0 +1,176 @@
+"""Umbrella sampling: windows of harmonic biases on collective variables, a replica each; docs/theory/sampling.md."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..atoms import Atoms, Floats, require_atoms
+from ..common.arguments import number, numbers, whole_number
+from ..common.errors import InputError
+from ..energy.terms import GridBias, Variable
+from ..energy.terms.grid_bias import Axis, Range
+from ..energy.terms.variables import checked_variables
+from ..units import BOLTZMANN_KCAL
+from .mbar import MBAR, FreeEnergyResult
+from .settings import ROOM
+from .simulation import Simulation
+
+if TYPE_CHECKING:
+    from ..atoms import Ints
+
+NAME = "umbrella"
+MOST = 1e6  # of force constants
+NODES = 120  # around a torsion
+FARTHEST = 100.0  # A beyond the last centre, where the bias ends
+
+
+@dataclass(frozen=True, eq=False)
+class UmbrellaResult:
+    """Samples of windows of umbrella sampling.
+
+    simulation : whose replicas are the windows, where they came to
+    centers, force_constants : (n_windows, d) of the windows
+    variables : (n_times, n_windows, d) at the samples
+    temperature : K
+    """
+
+    simulation: Simulation
+    centers: Floats
+    force_constants: Floats
+    variables: Floats
+    temperature: float
+
+    @property
+    def u_kn(self) -> Floats:
+        """Reduced energies of the biases, (n_windows, n_times n_windows); samples by time, then by window.
+
+        The energy of the molecule, the same in all windows, is left out.
+        """
+        samples = self.variables.reshape(-1, self.variables.shape[2])
+        return np.stack([self._bias(k, samples) for k in range(len(self.centers))]) / self._kt
+
+    @property
+    def states(self) -> Ints:
+        """Window of each sample, (n_times n_windows,)."""
+        return np.tile(np.arange(len(self.centers)), len(self.variables))
+
+    def mbar(self) -> MBAR:
+        """Put the windows together."""
+        return MBAR(self.u_kn, self.states)
+
+    def free_energy(self, bins: int | Sequence[ArrayLike], *, blocks: int = 5) -> FreeEnergyResult:
+        """Free energy of the variables without bias. bins, blocks : as of `pele_ocl.free_energy`"""
+        samples = self.variables.reshape(-1, self.variables.shape[2])
+        return self.mbar().free_energy(samples, bins, self.temperature, u_n=np.zeros(len(samples)), blocks=blocks)
+
+    @property
+    def _kt(self) -> float:
+        return BOLTZMANN_KCAL * self.temperature
+
+    def _bias(self, k: int, samples: Floats) -> Floats:
+        term = self.simulation.bias_term(NAME)
+        away = np.stack([axis.away(x, c) for axis, x, c in zip(term.axes, samples.T, self.centers[k], strict=True)])
+        found: Floats = self.force_constants[k] @ away**2
+        return found
+
+    def __repr__(self) -> str:
+        n_times, n_windows, d = self.variables.shape
+        return f"UmbrellaResult({n_windows:,} windows on {d} variables, {n_times:,} samples each)"
+
+
+def umbrella(
+    atoms: Atoms,
+    variables: Variable | Sequence[Variable],
+    centers: ArrayLike,
+    force_constants: ArrayLike,
+    *,
+    steps: int,
+    sample_every: int = 100,
+    equilibrate: int = 0,
+    minimize: int = 0,
+    positions: ArrayLike | None = None,
+    temperature: float = ROOM,
+    **options: Any,
+) -> UmbrellaResult:
+    """Sample windows of harmonic biases, k (s - s0)^2 summed over the variables, in one simulation.
+
+    variables : one to three collective variables
+    centers : s0, (n_windows,) or (n_windows, d); force_constants : k, one or of the same shape, kcal/mol by the square
+        of the variable's unit
+    steps : that samples are taken of, every `sample_every` steps; equilibrate : steps before
+    minimize : iterations of a minimisation of each window before; 0 for none
+    positions : (n_windows, n, 3) A where windows begin; by default the molecule's own
+    temperature : K; options : of Simulation, and of its Ensemble
+
+    Raises InputError for windows that cannot be.
+
+        >>> import pele_ocl, numpy as np
+        >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+        >>> phi = pele_ocl.TorsionVariable([4, 6, 8, 14])
+        >>> run = pele_ocl.umbrella(atoms, phi, np.radians([-120, -60]), 10.0, steps=40, sample_every=10, timestep=1.0)
+        >>> run, run.u_kn.shape
+        (UmbrellaResult(2 windows on 1 variables, 4 samples each), (2, 8))
+    """
+    require_atoms(atoms)
+    members = checked_variables(variables)
+    number("temperature", temperature, "a temperature above 0 K", above=0.0)
+    at = numbers("centers", centers)
+    at = at[:, None] if at.ndim == 1 else at
+    if at.ndim != 2 or not len(at) or at.shape[1] != len(members) or not np.isfinite(at).all():
+        raise InputError(f"centers have shape {np.shape(centers)}; (n_windows, {len(members)}) is needed")
+    given = numbers("force_constants", force_constants)
+    given = given[:, None] if given.shape == at.shape[:1] else given
+    if (
+        given.shape not in ((), at.shape, (len(at), 1))
+        or not np.isfinite(given).all()
+        or (not 0 <= given.min() <= given.max() < MOST)
+    ):
+        raise InputError(f"force_constants have shape {given.shape}; one or {at.shape} numbers, 0 to 1e6, are needed")
+    stiff = np.broadcast_to(given, at.shape).copy()
+    whole_number("sample_every", sample_every, least=1)
+    whole_number("steps", steps, least=sample_every)
+    axes, bounds = harmonic_axes(members, at)
+    grids = [harmonic_grid(axes, center, k) for center, k in zip(at, stiff, strict=True)]
+    term = GridBias(members, grids[0], bounds, NAME)
+    options["terms"] = (*options.get("terms", ()), term)
+    simulation = Simulation(atoms, len(at), temperature=temperature, **options)
+    simulation.ensemble.values(NAME, "grid")[:] = grids
+    if positions is not None:
+        simulation.positions[:] = positions
+    if whole_number("minimize", minimize):
+        simulation.minimize(max_iterations=minimize)
+    simulation.run(equilibrate)
+    found: list[Floats] = []
+    end = simulation.steps + steps
+    while simulation.steps < end:
+        simulation.run(min(sample_every, end - simulation.steps))
+        found.append(simulation.variables(NAME))
+    for k, why in simulation.errors.items():
+        raise InputError(f"window {k}: {why}")
+    return UmbrellaResult(simulation, at, stiff, np.stack(found), float(temperature))
+
+
+def harmonic_axes(variables: Sequence[Variable], centers: Floats) -> tuple[list[Axis], list[Range | None]]:
+    """Choose nodes, and their bounds, for harmonic wells at centers (n, d)."""
+    bounds: list[Range | None] = []
+    for of, at in zip(variables, centers.T, strict=True):
+        bounds.append(None if of.period else (min(0.0, float(at.min())), float(at.max()) + FARTHEST))
+    axes = [Axis.of(of, span, n=NODES if of.period else 2) for of, span in zip(variables, bounds, strict=True)]
+    return axes, bounds
+
+
+def harmonic_grid(axes: Sequence[Axis], center: Floats, force_constants: Floats) -> Floats:
+    """Make a grid of a harmonic well, which cubic polynomials follow but where a torsion is half a turn away."""
+    d = len(axes)
+    grid = np.zeros((*(axis.n for axis in axes), 1 << d))
+    for k, (axis, at, stiff) in enumerate(zip(axes, center, force_constants, strict=True)):
+        away = axis.away(axis.nodes, at)
+        shape = [-1 if of == k else 1 for of in range(d)]
+        grid[..., 0] += (stiff * away**2).reshape(shape)
+        grid[..., 1 << k] += (2 * stiff * away * axis.spacing).reshape(shape)
+    return grid

@@ -1,0 +1,104 @@
+"""Scales of charges, Lennard-Jones wells and torsions, which rows of one molecule have of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...atoms import Floats
+from ...common.errors import InputError
+from ...opencl.interface import BondedKind
+from ..bonded import BondedTerms
+from ..bonded.kernels import CONSTANTS
+from ..passes import EnergyPasses
+
+if TYPE_CHECKING:
+    from ...opencl.recording import BufferPiece, RecordingQueue
+
+KINDS = "charges", "lennard_jones", "torsions"
+SCALES = "scales"  # the buffer of a row's scales, which no kernel reads
+
+
+class ScaledParameters:
+    """Parameters of a molecule that rows scale: the buffers that have them, and what they become.
+
+    Scales are numbers of atoms. A charge is multiplied by its atom's. A well of two atoms is by the root of the product
+    of both, a torsion by the root of the product of its first and last atoms'. So are 1-4 pairs.
+    """
+
+    def __init__(self, passes: EnergyPasses[Any], recorder: RecordingQueue) -> None:
+        """Raises InputError for a molecule with corrections of pairs, which know no scales."""
+        if passes.of_surface is not None or any(of.merges_names for of in passes.contents.term_kernels):
+            raise InputError(
+                "rows cannot scale parameters of models whose pairs have their own: NBFIX, VDGBNP or surface integrals"
+            )
+        self._passes = passes
+        buffers: dict[str, Any] = passes.buffers
+        buffers["sphere charges"], buffers["pair wells"] = passes.spheres.charges, passes.tables.epsilons
+        buffers["atom parameters"] = passes.tables.parameters
+        buffers[SCALES] = recorder.upload_each(np.ones((len(KINDS), len(passes.atoms))), np.float64)
+
+    def of(self, scales: Floats) -> Mapping[str, NDArray[Any]]:
+        """Give what buffers become in rows. scales : (n_rows, n_kinds, n_atoms)"""
+        m, tiles = len(scales), self._passes.tiles
+        by_slot = np.stack([[tiles.by_slot(np.ascontiguousarray(of)) for of in row] for row in scales])
+        charges, wells = by_slot[:, 0], np.sqrt(by_slot[:, 1])
+        atoms = np.repeat(self._first("atom parameters").reshape(1, 6, -1), m, axis=0)
+        atoms[:, 2] *= charges
+        atoms[:, 4] *= wells
+        found = {
+            SCALES: scales, "sphere charges": self._first("sphere charges") * charges,
+            "pair wells": self._first("pair wells") * wells, "atom parameters": atoms,
+        }  # fmt: skip
+        if CONSTANTS in self._passes.buffers:
+            found[CONSTANTS] = self._bonded(scales)
+        return {name: values.reshape(m, -1).astype(self._piece(name).dtype) for name, values in found.items()}
+
+    def _bonded(self, scales: Floats) -> Floats:
+        """Parameters of bonded tasks in rows, (n_rows, k, 4)."""
+        (rows, firsts, ends), pairs = self._torsions, self._pairs
+        factors = np.ones((len(scales), *self._first(CONSTANTS).reshape(-1, 4).shape))
+        of_torsions = np.sqrt(scales[:, 2, firsts] * scales[:, 2, ends])
+        factors[:, rows, 1:] = of_torsions[:, :, None]
+        at, i, j = pairs
+        factors[:, at, 0] = scales[:, 0, i] * scales[:, 0, j]
+        factors[:, at, 2] = np.sqrt(scales[:, 1, i] * scales[:, 1, j])
+        found: Floats = self._first(CONSTANTS).reshape(-1, 4) * factors
+        return found
+
+    @cached_property
+    def _kernels(self) -> BondedTerms:
+        return next(of for of in self._passes.contents.grouped if isinstance(of, BondedTerms))
+
+    @cached_property
+    def _torsions(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Rows of the parameters of cosines of proper torsions, and the first and last atoms of each."""
+        tasks, names = self._kernels.tasks, self._kernels.names
+        row = names.index("torsion") if "torsion" in names else -1
+        those = np.flatnonzero((tasks.kinds == BondedKind.TWIST) & (tasks.rows[:, 0] == row))
+        counts = tasks.counts[those]
+        within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        rows = np.repeat(tasks.first[those], counts) + within
+        ends = (np.repeat(tasks.members[those, k], counts).astype(np.int64) for k in (0, 3))
+        return rows, *ends
+
+    @cached_property
+    def _pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Rows of the parameters of 1-4 pairs, and both atoms of each."""
+        tasks = self._kernels.tasks
+        those = np.flatnonzero(tasks.kinds == BondedKind.MEET)
+        return tasks.first[those], *(tasks.members[those, k].astype(np.int64) for k in (0, 1))
+
+    def _piece(self, name: str) -> BufferPiece:
+        return cast("BufferPiece", self._passes.buffers[name])
+
+    def _first(self, name: str) -> Floats:
+        """Parameters of the molecule by itself, as they are in a buffer."""
+        values = self._piece(name).values
+        assert values is not None
+        found: Floats = values.astype(np.float64)
+        return found

@@ -1,0 +1,113 @@
+"""Store of rows: one large buffer of a device, with what molecules share and what each of their rows has."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from ...opencl.queue import Queue
+    from ...opencl.recording import RecordingQueue
+
+
+class FreeList:
+    """Bytes of a large buffer that are free."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._free = [(0, size)]  # begin and end of each gap, in order
+
+    def take(self, size: int) -> int | None:
+        """Take the first gap of this size and give its first byte; None if there is none."""
+        for k, (begin, end) in enumerate(self._free):
+            if end - begin >= size:
+                self._free[k : k + 1] = [(begin + size, end)] if end - begin > size else []
+                return begin
+        return None
+
+    def give_back(self, first: int, size: int) -> None:
+        """Free what was taken."""
+        joined: list[tuple[int, int]] = []
+        for begin, end in sorted([*self._free, (first, first + size)]):
+            if joined and joined[-1][1] == begin:
+                joined[-1] = joined[-1][0], end
+            else:
+                joined.append((begin, end))
+        self._free = joined
+
+
+class Store:
+    """Regions of one large buffer: of molecules, as long as there is room, and of rows.
+
+    shared : first bytes of what the rows of a molecule share, by its recorder
+    rewrites : how often buffers of terms were written
+    """
+
+    def __init__(self, queue: Queue, size: int) -> None:
+        """queue : writes what rows of a molecule share"""
+        self.buffer, self.size, self.shared = queue.empty(size, np.uint8), size, dict["RecordingQueue", int]()
+        self.rewrites = 0
+        self._queue = queue
+        self._free, self._users = FreeList(size), Counter["RecordingQueue"]()
+        self._rows: dict[RecordingQueue, list[int]] = {}
+
+    def take(self, recorder: RecordingQueue) -> int | None:
+        """Take a region for a row, and one for its molecule if that has none; None if there is no room."""
+        own = self._taken(recorder)
+        if own is None and not any(self._users.values()):  # what is free is in parts that are too small
+            self._drop(self.shared)
+            own = self._taken(recorder)
+        if own is not None:
+            self._users[recorder] += 1
+            self._rows.setdefault(recorder, []).append(own)
+        return own
+
+    def give_back(self, recorder: RecordingQueue, first: int) -> None:
+        """Free the region of a row; its molecule keeps its own until there is no room."""
+        self._free.give_back(first, recorder.own.size)
+        self._users[recorder] -= 1
+        self._rows[recorder].remove(first)
+
+    def rewrite(self, recorder: RecordingQueue, is_shared: bool, first: int, data: NDArray[np.uint8]) -> None:
+        """Write bytes to what the rows of a molecule share, or to what each of them has."""
+        begins = [self.shared[recorder]] if is_shared and recorder in self.shared else []
+        for begin in begins if is_shared else self._rows.get(recorder, ()):
+            self._queue.write(self.buffer, data, begin + first)
+        self.rewrites += 1
+
+    def share(self, recorder: RecordingQueue) -> bool:
+        """Place what the rows of a molecule share; give False if there is no room."""
+        first = self._first(recorder.shared.size, recorder)
+        if first is None:
+            return False
+        self.shared[recorder] = first
+        recorder.homes.add(self)
+        if len(recorder.shared.image):
+            self._queue.write(self.buffer, recorder.shared.image, first)
+        return True
+
+    def _taken(self, recorder: RecordingQueue) -> int | None:
+        if recorder not in self.shared:
+            # Molecules of calls before go first: later their bytes would be gaps, too small for the last row.
+            self._drop([other for other in self.shared if not self._users[other]])
+            if not self.share(recorder):
+                return None
+        return self._first(recorder.own.size, recorder)
+
+    def _first(self, size: int, recorder: RecordingQueue) -> int | None:
+        """Take so many bytes, if need be from molecules without rows, but for one."""
+        first = self._free.take(size) if size else 0
+        if first is None:
+            self._drop([other for other in self.shared if other is not recorder and not self._users[other]])
+            first = self._free.take(size)
+        return first
+
+    def _drop(self, recorders: Iterable[RecordingQueue]) -> None:
+        for recorder in list(recorders):
+            first = self.shared.pop(recorder)
+            if recorder.shared.size:
+                self._free.give_back(first, recorder.shared.size)

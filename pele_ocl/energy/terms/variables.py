@@ -1,0 +1,201 @@
+"""Collective variables: functions of positions that biases act on. docs/theory/sampling.md.
+
+A further one is a class here and a file of cl/energy/terms/variables with its value and its slopes.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...atoms import Atoms, Floats, Ints
+from ...common.arguments import array, atoms_chosen, positions_of
+from ...common.errors import InputError
+from ...common.readonly import read_only
+from ...opencl.interface import VariableKind
+from .torsion import torsions_of
+
+
+@dataclass(frozen=True, eq=False)
+class Variable:
+    """Collective variable of some atoms.
+
+    kind : number of its kernel functions; unit : of its values; period : 0 if it has none
+    """
+
+    kind: ClassVar[VariableKind]
+    unit: ClassVar[str] = "A"
+    period: ClassVar[float] = 0.0
+
+    @abstractmethod
+    def groups(self, atoms: Atoms) -> list[Ints]:
+        """Give its groups of atoms, one or two. Raises InputError where they do not fit."""
+
+    def traits(self, atoms: Atoms) -> Floats:
+        """Give what the kernel knows of the atoms, (m, 4): the share of each in its group, and three numbers."""
+        groups = self.groups(atoms)
+        shares = [atoms.masses[of] / atoms.masses[of].sum() for of in groups]
+        return np.column_stack([np.concatenate(shares), np.zeros((sum(map(len, groups)), 3))])
+
+    @abstractmethod
+    def value(self, positions: Floats, atoms: Atoms) -> tuple[float, Floats]:
+        """Define it in float64: the value at positions (n, 3) A, and its gradient (n, 3)."""
+
+
+@dataclass(frozen=True, eq=False)
+class TorsionVariable(Variable):
+    """Torsion of four atoms, -pi to pi rad.
+
+    atoms : four indices from 0
+    """
+
+    kind: ClassVar[VariableKind] = VariableKind.TORSION
+    unit: ClassVar[str] = "rad"
+    period: ClassVar[float] = 2 * np.pi
+
+    atoms: ArrayLike
+
+    def __post_init__(self) -> None:
+        four = array("atoms of a torsion", self.atoms, "iu", "indices")
+        if four.shape != (4,) or len(np.unique(four)) < 4:
+            raise InputError(f"atoms of a torsion are {four.tolist()}; four different indices are needed")
+        object.__setattr__(self, "atoms", read_only(four, np.int64))
+
+    def groups(self, atoms: Atoms) -> list[Ints]:
+        return [_within(np.asarray(self.atoms), atoms)]
+
+    def value(self, positions: Floats, atoms: Atoms) -> tuple[float, Floats]:
+        (four,) = self.groups(atoms)
+        angles, slopes = torsions_of(positions[four][None])
+        gradient = np.zeros_like(positions)
+        gradient[four] = slopes[0]
+        return float(angles[0]), gradient
+
+
+@dataclass(frozen=True, eq=False)
+class DistanceVariable(Variable):
+    """Distance between two atoms, or between the centres of mass of two groups of atoms, A.
+
+    first, second : an index, indices or a mask of each group
+    """
+
+    kind: ClassVar[VariableKind] = VariableKind.DISTANCE
+
+    first: ArrayLike
+    second: ArrayLike
+
+    def __post_init__(self) -> None:
+        for name in ("first", "second"):
+            chosen = np.atleast_1d(atoms_chosen(name, getattr(self, name)))
+            object.__setattr__(self, name, read_only(chosen, chosen.dtype))
+
+    def groups(self, atoms: Atoms) -> list[Ints]:
+        return [_chosen(of, atoms) for of in (self.first, self.second)]
+
+    def value(self, positions: Floats, atoms: Atoms) -> tuple[float, Floats]:
+        shares = np.zeros((2, len(atoms)))
+        for share, of in zip(shares, self.groups(atoms), strict=True):
+            share[of] = atoms.masses[of] / atoms.masses[of].sum()
+        weights = shares[0] - shares[1]
+        d = weights @ positions
+        r = float(np.linalg.norm(d))
+        return r, weights[:, None] * d / (r or 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class GyrationVariable(Variable):
+    """Radius of gyration of a group of atoms, by masses, A.
+
+    atoms : indices or a mask
+    """
+
+    kind: ClassVar[VariableKind] = VariableKind.GYRATION
+
+    atoms: ArrayLike
+
+    def __post_init__(self) -> None:
+        chosen = atoms_chosen("atoms", self.atoms)
+        object.__setattr__(self, "atoms", read_only(chosen, chosen.dtype))
+
+    def groups(self, atoms: Atoms) -> list[Ints]:
+        return [_chosen(self.atoms, atoms)]
+
+    def value(self, positions: Floats, atoms: Atoms) -> tuple[float, Floats]:
+        (own,), gradient = self.groups(atoms), np.zeros_like(positions)
+        shares = atoms.masses[own] / atoms.masses[own].sum()
+        d = positions[own] - shares @ positions[own]
+        r = float(np.sqrt(shares @ (d**2).sum(axis=1)))
+        gradient[own] = shares[:, None] * d / (r or 1.0)
+        return r, gradient
+
+
+@dataclass(frozen=True, eq=False)
+class RMSDVariable(Variable):
+    """Root mean square deviation of a group of atoms from a reference after the best superposition, A.
+
+    atoms : indices or a mask
+    reference : (n, 3) positions of all atoms, A; by default those of the molecule
+    """
+
+    kind: ClassVar[VariableKind] = VariableKind.RMSD
+
+    atoms: ArrayLike
+    reference: ArrayLike | None = None
+
+    def __post_init__(self) -> None:
+        chosen = atoms_chosen("atoms", self.atoms)
+        object.__setattr__(self, "atoms", read_only(chosen, chosen.dtype))
+        if self.reference is not None:
+            object.__setattr__(self, "reference", read_only(positions_of(self.reference, "reference"), np.float64))
+
+    def groups(self, atoms: Atoms) -> list[Ints]:
+        found = _chosen(self.atoms, atoms)
+        if len(found) < 3:
+            raise InputError(f"an RMSD has {len(found)} atoms; 3 or more are needed")
+        return [found]
+
+    def traits(self, atoms: Atoms) -> Floats:
+        (own,) = self.groups(atoms)
+        all_places = atoms.positions if self.reference is None else atoms.moved(self.reference).positions
+        places = all_places[own]
+        return np.column_stack([np.full(len(own), 1 / len(own)), places - places.mean(axis=0)])
+
+    def value(self, positions: Floats, atoms: Atoms) -> tuple[float, Floats]:
+        (own,), reference, gradient = self.groups(atoms), self.traits(atoms)[:, 1:], np.zeros_like(positions)
+        d = positions[own] - positions[own].mean(axis=0)
+        u, _, vt = np.linalg.svd(reference.T @ d)
+        turn = np.diag([1, 1, np.sign(np.linalg.det(u @ vt))])
+        away = d - reference @ u @ turn @ vt
+        r = float(np.sqrt((away**2).sum() / len(own)))
+        gradient[own] = away / (len(own) * (r or 1.0))
+        return r, gradient
+
+
+def _within(chosen: Ints, atoms: Atoms) -> Ints:
+    """Raise InputError for indices that the molecule does not have."""
+    if not len(chosen) or chosen.min() < 0 or chosen.max() >= len(atoms):
+        raise InputError(f"atoms of a collective variable must be of 0 to {len(atoms) - 1}")
+    return chosen.astype(np.int32)
+
+
+def _chosen(given: ArrayLike, atoms: Atoms) -> Ints:
+    """Give the indices of a mask or of indices, each once."""
+    of = np.asarray(given)
+    if of.dtype == bool:
+        if of.shape != (len(atoms),):
+            raise InputError(f"a mask of atoms has shape {of.shape}; ({len(atoms)},) is needed")
+        of = np.flatnonzero(of)
+    return _within(np.unique(of), atoms)
+
+
+def checked_variables(given: Variable | Sequence[Variable]) -> tuple[Variable, ...]:
+    """Raise InputError unless there are one to three collective variables."""
+    found = (given,) if isinstance(given, Variable) else tuple(given) if isinstance(given, list | tuple) else ()
+    if not 1 <= len(found) <= 3 or not all(isinstance(of, Variable) for of in found):
+        raise InputError("a bias acts on one to three collective variables, such as TorsionVariable([4, 6, 8, 14])")
+    return found

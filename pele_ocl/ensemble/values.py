@@ -1,0 +1,140 @@
+"""Arrays of terms and scales of parameters that rows have of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..atoms import Floats
+from ..common.arguments import described, numbers, text
+from ..common.errors import InputError
+from ..energy.engine.scales import KINDS, SCALES
+from ..energy.engine.system import System
+from .columns import Column
+from .restraints import RowValues
+from .state import State
+
+if TYPE_CHECKING:
+    from ..opencl.recording import BufferPiece
+
+
+class TermArrays(RowValues):
+    """An array of a term, which its `launches` uploaded by `TermContext.upload_each`."""
+
+    def __init__(self, state: State, term: str, name: str) -> None:
+        """Raises InputError if a molecule has no such array"""
+        self._state, self.words = state, f"{text('name', name)} of {text('term', term)}"
+        self._name = self.words
+        for k in state.resident.there.tolist():
+            if self._name not in names_of_arrays(system := state.resident.system(k)):
+                there = ", ".join(names_of_arrays(system)) or "none"
+                raise InputError(f"rows have no array {described(self._name)}; there are: {there}")
+
+    def _buffer(self, system: System) -> tuple[str, np.dtype[Any]]:
+        return self._name, system.piece(self._name).dtype
+
+    def _shape(self, system: System) -> tuple[int, ...]:
+        values = system.piece(self._name).values
+        assert values is not None
+        return values.shape
+
+    def _checked(self, k: int, system: System, values: ArrayLike) -> Floats:
+        shape = self._shape(system)
+        try:
+            given = np.broadcast_to(numbers(self._name, values), shape)
+        except ValueError:
+            raise InputError(f"{self._name} of row {k} have shape {np.shape(values)}; {shape} is needed") from None
+        if not np.isfinite(given).all():
+            raise InputError(f"{self._name} of row {k} must be finite numbers")
+        return given
+
+    def _decoded(self, system: System, raw: NDArray[Any]) -> Sequence[NDArray[Any]]:
+        return list(raw.reshape(len(raw), *self._shape(system)))
+
+    def _encode(self, system: System, values: Floats, raw: NDArray[Any], k: int) -> None:
+        raw[:] = values.reshape(-1)
+
+
+class Scales(Mapping[str, Column]):
+    """Scales of the parameters of rows, a Column each: "charges", "lennard_jones" and "torsions".
+
+    `scales["charges"][row] = 0.8` multiplies the charges of all atoms of a row, an array (n,) those of single atoms.
+    A well of two atoms, and a torsion by its outer atoms, are multiplied by the root of the product of both numbers.
+    """
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def __getitem__(self, kind: str) -> Column:
+        if kind not in KINDS:
+            raise KeyError(kind)
+        number = KINDS.index(kind)
+        return Column(self._state, partial(self._read, number), partial(self._write, number), ndim=1)
+
+    def __iter__(self) -> Any:
+        return iter(KINDS)
+
+    def __len__(self) -> int:
+        return len(KINDS)
+
+    def __repr__(self) -> str:
+        return f"Scales({', '.join(KINDS)})"
+
+    def _all(self, system: System, rows: list[int]) -> Floats:
+        """Scales of rows of one molecule, (n_rows, n_kinds, n_atoms)."""
+        raw = self._state.resident.read(rows, SCALES, np.float64)
+        return raw.reshape(len(rows), len(KINDS), -1).copy()
+
+    def _by_system(self, rows: Sequence[int]) -> dict[System, list[int]]:
+        found: dict[System, list[int]] = {}
+        for k in rows:
+            found.setdefault(self._state.system(k), []).append(k)
+        return found
+
+    def _read(self, number: int, rows: list[int]) -> list[Floats]:
+        found: dict[int, Floats] = {}
+        for system, own in self._by_system(rows).items():
+            found |= zip(own, self._all(system, own)[:, number], strict=True)
+        return [found[k] for k in rows]
+
+    def _write(self, number: int, rows: list[int], values: Sequence[ArrayLike]) -> None:
+        given = dict(zip(rows, values, strict=True))
+        ready = []
+        for system, own in self._by_system(rows).items():
+            scales = self._all(system, own)
+            for place, k in enumerate(own):
+                scales[place, number] = _checked(k, given[k], scales.shape[2])
+            assert system.scaled is not None
+            ready.append((own, system.scaled.of(scales)))
+        for own, buffers in ready:
+            for name, array in buffers.items():
+                self._state.resident.write(own, name, array)
+        self._state.changed(rows, moved=False)
+
+
+def _checked(k: int, values: ArrayLike, n: int) -> Floats:
+    """Check scales of row k. Raises InputError for others than one or n numbers, 0 or more."""
+    given = numbers("scales", values)
+    if given.shape not in ((), (n,)) or not np.isfinite(given).all() or (given < 0).any():
+        raise InputError(f"scales of row {k} have shape {given.shape}; one number or ({n},), all 0 or more, are needed")
+    return np.broadcast_to(given, n)
+
+
+def names_of_arrays(system: System) -> list[str]:
+    """Names of the arrays of terms that each row of a molecule has of its own."""
+    return [
+        name for name, buffer in system.passes.buffers.items()
+        if _is_own(cast("BufferPiece", buffer)) and any(name.endswith(f" of {of}") for of in _terms(system))
+    ]  # fmt: skip
+
+
+def _terms(system: System) -> list[str]:
+    return [term.name for term in system.energy.further_terms]
+
+
+def _is_own(piece: BufferPiece) -> bool:
+    return piece.values is not None and not piece.is_shared

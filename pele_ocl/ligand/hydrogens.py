@@ -1,0 +1,99 @@
+"""Hydrogens that a residue lacks of the molecule that it is: placed by the molecule's own geometry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ..atoms import Floats, Labels, Structure
+from ..atoms.graphs import Graph, Indices, Matching, bonds_by_distance
+
+_SECOND = 0.1  # weight of neighbours' neighbours, where a local frame is laid on another
+_NEW = -1
+
+
+def lacking(ours: Graph, positions: Floats, elements: Sequence[str], theirs: Floats) -> Indices | None:
+    """Find the residue's atom for each of the molecule, -1 for hydrogens that it lacks; None if it is another molecule.
+
+    positions : (n, 3) A of the molecule; elements, theirs : (k,), (k, 3) A of the residue's atoms
+    """
+    symbols = ["H" if of in ("D", "T") else of for of in elements]
+    heavy = [k for k, of in enumerate(symbols) if of != "H"]
+    if len(heavy) != len(ours.heavy) or not heavy:
+        return None
+    part = [symbols[k] for k in heavy]
+    graph = Graph.of(part, bonds_by_distance(part, theirs[heavy]))
+    found = Matching(ours.part(ours.heavy), graph).best()
+    if found is None:
+        return None
+    order: Indices = np.full(len(ours), _NEW, np.intp)
+    order[ours.heavy] = np.array(heavy, np.intp)[found]
+    placed = with_hydrogens(ours, positions, order, theirs)
+    back = {int(order[i]): int(i) for i in ours.heavy}
+    for k in (k for k, of in enumerate(symbols) if of == "H"):
+        parent = heavy[int(np.linalg.norm(theirs[heavy] - theirs[k], axis=1).argmin())]
+        free = [i for i in ours.neighbours[back[parent]] if ours.elements[i] == "H" and order[i] == _NEW]
+        if not free:
+            return None  # more hydrogens than the molecule has there
+        order[min(free, key=lambda i: float(np.linalg.norm(placed[i] - theirs[k])))] = k
+    return order
+
+
+def with_hydrogens(ours: Graph, positions: Floats, order: Indices, theirs: Floats) -> Floats:
+    """Place the atoms of a molecule on a residue, (n, 3) A; those that it lacks as they stand to their neighbours.
+
+    The local frame of an atom, its neighbours and theirs, is laid on the residue's. The hydrogen of an atom with three
+    others stands opposite to them, whatever their handedness.
+    """
+    found = np.where((order >= 0)[:, None], theirs[order], positions)
+    for i in ours.heavy.tolist():
+        new = [j for j in ours.neighbours[i] if order[j] == _NEW]
+        if not new:
+            continue
+        first = [j for j in ours.neighbours[i] if order[j] != _NEW]
+        away = found[first] - found[i]
+        if len(first) == 3 and len(new) == 1:
+            units = away / np.linalg.norm(away, axis=1, keepdims=True)
+            mean = units.sum(axis=0)
+            if np.linalg.norm(mean) > 0.3:
+                length = float(np.linalg.norm(positions[new[0]] - positions[i]))
+                found[new[0]] = found[i] - mean / np.linalg.norm(mean) * length
+                continue
+        second = [k for j in first for k in ours.neighbours[j] if order[k] != _NEW and k != i and k not in first]
+        frame = [i, *first, *second]
+        weights = np.array([1.0] * (1 + len(first)) + [_SECOND] * len(second))
+        rotation = _rotation(positions[frame] - positions[i], found[frame] - found[i], weights)
+        found[new] = (positions[new] - positions[i]) @ rotation.T + found[i]
+    return found
+
+
+def _rotation(one: Floats, other: Floats, weights: Floats) -> Floats:
+    """Rotation (3, 3) that lays vectors on others best (Kabsch 1976)."""
+    u, _, v = np.linalg.svd((one * weights[:, None]).T @ other)
+    sign = np.sign(np.linalg.det(u @ v)) or 1.0
+    rotation: Floats = (u @ np.diag([1.0, 1.0, sign]) @ v).T
+    return rotation
+
+
+def inserted(structure: Structure, behind: Sequence[int], names: Sequence[str], positions: Floats) -> Structure:
+    """Put hydrogens behind atoms of a structure, in the residues of these.
+
+    behind : (m,) atoms that the new ones follow; names, positions : (m,), (m, 3) A
+    """
+    at, labels = np.array(behind, np.intp) + 1, structure.labels
+    own = np.array(behind, np.intp)
+    columns = {
+        name: np.insert(getattr(labels, name), at, getattr(labels, name)[own])
+        for name in ("residue_names", "residue_numbers", "insertion_codes", "chains", "residue_index")
+    }
+    widest = max([labels.names.dtype.itemsize // 4, *map(len, names)])
+    more = Labels(
+        names=np.insert(labels.names.astype(f"U{widest}"), at, np.array(names, f"U{widest}")),
+        elements=np.insert(labels.elements, at, "H"), **columns,
+    )  # fmt: skip
+    return replace(
+        structure, positions=np.insert(structure.positions, at, positions, axis=0), labels=more,
+        lines=np.insert(structure.lines, at, 0),
+    )  # fmt: skip

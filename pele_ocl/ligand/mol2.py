@@ -1,0 +1,140 @@
+"""RDKit's Mol of a molecule of a mol2 file, whose formal charges its partial ones decide."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..atoms import Floats, Ints
+from ..common.errors import FormatError
+from ..common.extras import extra
+from ..common.inputfile import InputFile
+from ..formats.mol2 import mol2_charge, mol2_graphs
+
+if TYPE_CHECKING:
+    from rdkit.Chem import Mol
+
+_AS_SDF = "give the molecule as an SDF file, which has formal charges"
+_PURPOSE = "a file of small molecules"
+# Orders of bonds around a neutral atom with all its hydrogens, in sum; a charge is what is above or below.
+_VALENCES = {
+    "H": (1,), "B": (3,), "C": (4,), "N": (3,), "O": (2,), "F": (1,), "Si": (4,), "P": (3, 5), "S": (2, 4, 6),
+    "Cl": (1, 3, 5, 7), "Br": (1, 3, 5, 7), "I": (1, 3, 5, 7),
+}  # fmt: skip
+_LIKE_BORON, _LIKE_CARBON = ("B", "Si"), ("C",)  # more bonds make the one negative, fewer the other
+_SECOND_ROW = ("B", "C", "N", "O", "F")
+_MOST_STEPS = 100_000  # of RDKit's search for orders of bonds
+_NOISE = 0.1  # e, of the sum of partial charges
+
+
+def mol_of_mol2(block: str) -> Mol:
+    """Make RDKit's Mol of the text of one molecule. Raises FormatError.
+
+    A mol2 file has no formal charges. RDKit has them from Tripos' types and bonds. Where these are GAFF's types, or
+    contradict the sum of the partial charges, as with antechamber's nitro groups and anions, the charges follow from
+    the orders of bonds, or the orders from that sum.
+    """
+    chem: Any = extra("rdkit.Chem", _PURPOSE)
+    file = InputFile(Path("molecule"), block.encode())
+    charge = mol2_charge(file)
+    found: Mol | None = chem.MolFromMol2Block(block, removeHs=False, sanitize=False)
+    wrong = "RDKit cannot read it as Tripos' mol2"
+    if found is not None and found.GetNumAtoms():
+        wrong = _contradiction(found, charge)
+        if not wrong:
+            return found
+    if charge is not None and abs(charge - round(charge)) < _NOISE:
+        other = _perceived(file, round(charge))
+        if other is not None:
+            return other
+    raise FormatError(wrong)
+
+
+def _contradiction(molecule: Mol, charge: float | None) -> str:
+    """Say why the formal charges that RDKit gives types and bonds cannot be right; "" if they can.
+
+    charge : sum of the partial charges. Without them, the types of oxygens and nitrogens must have the double bonds
+        that they name.
+    """
+    atoms = list(molecule.GetAtoms())
+    total = sum(atom.GetFormalCharge() for atom in atoms)
+    if charge is not None:
+        if abs(charge - total) <= 0.5:
+            return ""
+        return f"its partial charges add up to {charge:+.2f} e, and its types and bonds to {total:+d}; {_AS_SDF}"
+    for atom in atoms:
+        kind = atom.GetProp("_TriposAtomType") if atom.HasProp("_TriposAtomType") else ""
+        if kind in ("O.2", "N.2") and all(bond.GetBondTypeAsDouble() == 1 for bond in atom.GetBonds()):
+            return f"atom {atom.GetIdx() + 1} is of the type {kind} and has no double bond; {_AS_SDF}"
+        if kind in ("N.2", "C.2") and sum(bond.GetBondTypeAsDouble() == 2 for bond in atom.GetBonds()) > 1:
+            return f"atom {atom.GetIdx() + 1} is of the type {kind} and has two double bonds; {_AS_SDF}"
+    return ""
+
+
+def _perceived(file: InputFile, charge: int) -> Mol | None:
+    """Make a Mol of elements and bonds that has a charge, by the file's orders of bonds or, if need be, by others."""
+    chem: Any = extra("rdkit.Chem", _PURPOSE)
+    determine: Any = extra("rdkit.Chem.rdDetermineBonds", _PURPOSE)
+    elements, positions, pairs, kinds = mol2_graphs(file)[0]()
+    if not len(pairs) or not set(elements) <= set(_VALENCES):
+        return None
+    orders = [int(kind) if kind in ("1", "2", "3") else 1 if kind == "am" else 0 for kind in kinds]
+    if all(orders):
+        charges = _charges(elements, pairs, orders)
+        if sum(charges) == charge and not _is_odd(elements, pairs, charges):
+            return _made(elements, positions, pairs, orders, charges)
+    made = _made(elements, positions, pairs, [1] * len(pairs), [0] * len(elements))
+    try:
+        determine.DetermineBondOrders(made, charge=charge, embedChiral=False, maxIterations=_MOST_STEPS)
+        is_sound = chem.GetFormalCharge(made) == charge
+    except (ValueError, RuntimeError):
+        return None
+    return made if is_sound else None
+
+
+def _charges(elements: list[str], pairs: Ints, orders: list[int]) -> list[int]:
+    """Formal charges of atoms with all their hydrogens, (n,) e."""
+    sums = [0] * len(elements)
+    for (i, j), order in zip(pairs.tolist(), orders, strict=True):
+        sums[i] += order
+        sums[j] += order
+    return [_charge(element, own) for element, own in zip(elements, sums, strict=True)]
+
+
+def _charge(element: str, orders: int) -> int:
+    valences = _VALENCES[element]
+    if orders in valences:
+        return 0
+    if element in _LIKE_BORON:
+        return valences[0] - orders
+    if element in _LIKE_CARBON:
+        return orders - valences[0] if orders < valences[0] else 0
+    return orders - max([own for own in valences if own < orders] or valences[:1])
+
+
+def _is_odd(elements: list[str], pairs: Ints, charges: list[int]) -> bool:
+    """True if an atom below the second row has a charge beside an opposite one: a double bond was written as single."""
+    return any(
+        charges[i] * charges[j] < 0 and not {elements[i], elements[j]} <= set(_SECOND_ROW) for i, j in pairs.tolist()
+    )
+
+
+def _made(elements: list[str], positions: Floats, pairs: Ints, orders: list[int], charges: list[int]) -> Mol:
+    chem: Any = extra("rdkit.Chem", _PURPOSE)
+    geometry: Any = extra("rdkit.Geometry", _PURPOSE)
+    made = chem.RWMol()
+    for symbol, charge in zip(elements, charges, strict=True):
+        atom = chem.Atom(symbol)
+        atom.SetFormalCharge(charge)
+        atom.SetNoImplicit(True)
+        made.AddAtom(atom)
+    kinds = {1: chem.BondType.SINGLE, 2: chem.BondType.DOUBLE, 3: chem.BondType.TRIPLE}
+    for (i, j), order in zip(pairs.tolist(), orders, strict=True):
+        made.AddBond(i, j, kinds[order])
+    conformer = chem.Conformer(len(elements))
+    for k, (x, y, z) in enumerate(positions.tolist()):
+        conformer.SetAtomPosition(k, geometry.Point3D(x, y, z))
+    conformer.Set3D(True)
+    made.AddConformer(conformer)
+    found: Mol = made.GetMol()
+    return found

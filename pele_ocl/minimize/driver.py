@@ -1,0 +1,356 @@
+"""Driver of minimisation: which structures are minimised at a time, in which rows, for how many rounds, until when."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Floats
+from ..energy.engine.copies import Copies, Places
+from ..energy.engine.store import Store
+from ..opencl.interface import StepState, Stop
+from ..plan.passes import BATCH_BYTES
+from ..plan.plan import CHUNK_ATOMS
+from .job import FREE, Job, Recipe
+from .protocol import computable
+from .seats import Seats, begins_of
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+    from ..opencl.memory import Buffer
+    from ..opencl.queue import Queue
+    from ..opencl.recording import BufferPiece
+
+LOOK = 8  # iterations after which the host looks which structures are done, if others may follow
+# Of them so many come behind the look, so that the device is at work until the host, which may be preparing a molecule
+# when the states come, has let others in.
+AHEAD = 4
+LEAST_LOOK, MOST_LOOK = 4, 32  # the same if no others follow: about a sixteenth of all iterations before
+MOST_READY = 8  # structures that wait on the device for a seat
+# Of structures on the device: twice as much as conformations have, so that iterations take longer than the host's part.
+MOST_ATOMS = 2 * CHUNK_ATOMS
+MOST_BYTES = 2 * BATCH_BYTES
+
+_NO_MORE: Sequence[Job] = ()
+
+Jobs = Iterator[Sequence[Job] | None]  # as they are prepared; None between two parts of that work
+
+
+class Driver:
+    """Structures on their way through seats, of one kind for each key of their launches.
+
+    Each gets the bits that it gets alone, in any company and order: docs/theory/minimize.md, section 8. The host looks
+    at their states from time to time: structures that are done make room for others. The states are read some
+    iterations before, so that the device is at work while the host looks. If all may be done by then, none come behind.
+
+    looks : at the states so far
+    largest_rms : root mean square gradient, the largest of the structures in seats, kcal/mol/A
+    """
+
+    def __init__(
+        self, queue: Queue, own_queue: Queue, size: int, rows: Store | None = None, is_steady: bool = False
+    ) -> None:
+        """queue : of launches; own_queue : of what is brought and taken meanwhile, which may be the same
+
+        size : bytes of the store of what is brought
+        rows : the store of rows that are minimised where they are; without it structures are brought, too
+        is_steady : if no structures follow the first ones
+        """
+        self._queue, self._own_queue, self._is_steady = queue, own_queue, is_steady
+        self._copies = Copies(queue)
+        self._own_copies = self._copies if own_queue is queue else Copies(own_queue)
+        self.scratch = Store(own_queue, size)
+        self._stores = [self.scratch] if rows is None else [rows, self.scratch]
+        self._by_key: dict[Hashable, Seats] = {}
+        self._ahead = 1 if is_steady else AHEAD
+        self.begin(None)
+
+    def begin(self, limit: float | None, clock: float | None = None) -> None:
+        """Start the clock, for other structures than before.
+
+        limit : seconds after which all structures end where they are, None for no limit
+        clock : time.perf_counter() when it started
+        """
+        self.limit, self.looks, self.largest_rms = limit, 0, 0.0
+        self._clock = time.perf_counter() if clock is None else clock
+        self._iterations = 0
+        self._n_atoms = 0  # of the structures that have regions
+        self._behind = 0  # iterations that were started behind the last look
+        self._more = True  # whether structures may come that are not ready yet
+        self._next: Sequence[Job] = ()  # that come as soon as there is room
+        self._ready: deque[Job] = deque()
+        self._ended: list[Job] = []
+
+    def stop(self) -> None:
+        """Wait for the device, where work is left."""
+        for queue in dict.fromkeys((self._queue, self._own_queue)):
+            queue.finish()
+
+    @property
+    def size(self) -> int:
+        """Bytes of the store of what is brought."""
+        return self.scratch.size
+
+    @property
+    def n_seated(self) -> int:
+        """Structures that are minimised at the moment."""
+        return sum(len(seats.jobs) for seats in self._by_key.values())
+
+    def fits(self, recipe: Recipe) -> bool:
+        """Tell if a structure of a molecule has room on the device, if no other is there."""
+        return recipe.size <= self.size
+
+    def __bool__(self) -> bool:
+        """Tell if any structure is under way, or may come."""
+        return bool(self._more or self._next or self._ready or self._ended or self.n_seated)
+
+    def minimized(self, jobs: Jobs) -> Iterator[list[Job]]:
+        """Minimise structures, and give them when they are done, in any order, some or none at a time.
+
+        The device is at work whenever this gives something, but for the last time.
+        """
+        done: list[Job] = []
+        self._fill(jobs)
+        while self:
+            self._start()
+            self._fill(jobs)
+            yield done
+            done = self._look()
+        yield done
+
+    def _fill(self, jobs: Jobs) -> None:
+        """Make the next structures ready, a part of that work at least; more until one is, or the device waits."""
+        while len(self._ready) < MOST_READY:
+            if not self._next:
+                batch = next(jobs, _NO_MORE)
+                if batch is _NO_MORE:
+                    self._more = False
+                    return
+                self._next = batch or ()
+            if self._next:
+                count = self._bring(self._next)
+                self._ready.extend(self._next[:count])
+                self._next = self._next[count:]
+                if self._next:
+                    return
+            if (self._ready or self.n_seated) and not any(seats.is_at_work for seats in self._by_key.values()):
+                return
+
+    def _bring(self, jobs: Sequence[Job]) -> int:
+        """Fill the regions of structures, beside what the device does; give how many, the first ones, had room."""
+        brought: list[Job] = []
+        for job in jobs:
+            n_atoms = self._n_atoms + len(job.given)
+            first = None if self._n_atoms and n_atoms > MOST_ATOMS else self.scratch.take(job.recipe.recorder)
+            if first is None:
+                break
+            self._n_atoms, job.scratch = n_atoms, first
+            brought.append(job)
+        for recipe, own in by_recipe(brought).items():
+            region, firsts = recipe.recorder.own, np.array([job.scratch for job in own], np.uint64)
+            zeros = np.full(len(own), region.n_zeros)
+            self._own_copies.clear(self.scratch.buffer, firsts + np.uint64(len(region.image)), zeros)
+            images = np.broadcast_to(region.image, (len(own), len(region.image)))
+            self._own_copies.scatter(self.scratch.buffer, [(firsts, images)])
+        self._write(self._own_copies, brought, lambda own: {**begin_of(own), **data_of(own)})
+        self._own_queue.finish()
+        return len(brought)
+
+    def _seats_for(self, job: Job) -> Seats:
+        recipe, stores = job.recipe, self._stores
+        begins = begins_of(stores, recipe, [job])
+        key = recipe.key if recipe.recorder.is_shared else (recipe.key, *(int(np.ravel(each)[0]) for each in begins))
+        if key not in self._by_key:
+            self._by_key[key] = Seats(self._queue, self._copies, self._own_copies, stores, recipe, begins)
+        return self._by_key[key]
+
+    def _start(self) -> None:
+        """Let in who is ready, and start some iterations of all structures in seats."""
+        self._enter()
+        there, count = list(self._by_key.values()), self._count()
+        left = max((job.left for seats in there for job in seats.jobs), default=0)
+        self._behind = self._ahead if left > count else 0
+        for seats in there:
+            seats.iterate(min(count, max(left, 0)) - self._behind)
+        for seats in there:
+            seats.start_look()
+        for seats in there:
+            seats.iterate(self._behind)
+        self._queue.submit()
+
+    def _count(self) -> int:
+        """Give the iterations until the next look, more than come behind it."""
+        if not self._is_steady:
+            return LOOK
+        count = LEAST_LOOK if self._is_late else min(MOST_LOOK, max(LEAST_LOOK, self._iterations // 16))
+        self._iterations += count
+        return count
+
+    def _enter(self) -> None:
+        """Let in who is ready, as far as there are seats."""
+        entering: dict[int, tuple[Seats, list[Job]]] = {}
+        waiting: deque[Job] = deque()
+        for job in self._ready:
+            job.is_late = self._is_late
+            seats = self._seats_for(job)
+            _, own = entering.setdefault(id(seats), (seats, []))
+            (own if len(seats.jobs) + len(own) < seats.most else waiting).append(job)
+        self._ready = waiting
+        for seats, own in entering.values():
+            if own:
+                self._seat(seats, own)
+
+    def _seat(self, seats: Seats, jobs: Sequence[Job]) -> None:
+        """Let structures begin whose regions are filled; positions that were given are evaluated once before."""
+        new = [job for job in jobs if not job.round]
+        moved = [job for job in new if job.is_moved]
+        first = len(seats.jobs)
+        # Moved ones are last, so that they can be launched by themselves.
+        seats.take([job for job in jobs if job not in moved] + moved)
+        seats.evaluate(first, len(jobs))
+        for recipe, own in by_recipe(new).items():
+            results = recipe.piece("results")
+            sizes = np.full(len(own), results.size)
+            self._move(own, results, recipe.before, sizes)
+        if moved:
+            self._write(self._copies, moved, lambda own: {"positions": [job.start for job in own]})
+            seats.evaluate(first + len(jobs) - len(moved), len(moved))
+
+    @property
+    def _is_late(self) -> bool:
+        return self.limit is not None and self._now > self.limit
+
+    @property
+    def _now(self) -> float:
+        """Seconds of the clock."""
+        return time.perf_counter() - self._clock
+
+    def _look(self) -> list[Job]:
+        """Wait for the states, let go who is done, and give the structures that were done at the look before."""
+        ended, self._ended, self.largest_rms = self._ended, [], 0.0
+        self.looks += 1
+        is_late = self._is_late
+        for seats in self._by_key.values():
+            states = self._states(seats, is_late)
+            for job, state in zip(seats.jobs, states, strict=True):
+                job.look_at(state, self._behind)
+            goes_on = states[:, StepState.STOPPED] == Stop.RUNNING
+            mean2 = states[goes_on, StepState.GRADIENT2] / states[goes_on, StepState.MOVING]
+            self.largest_rms = max(self.largest_rms, float(np.sqrt(mean2.max(initial=0.0))))
+            if not goes_on.all():
+                self._let_go(seats, np.flatnonzero(~goes_on).tolist(), states)
+        self._queue.submit()
+        if ended and not self.n_seated:
+            self._queue.finish()
+        self._finish(ended)
+        return ended
+
+    def _states(self, seats: Seats, is_late: bool) -> Floats:
+        """Return the states of seats (n_seats, N_STATE). is_late : True if all structures end now"""
+        states = seats.look()
+        if is_late and len(states):
+            seats.start_look()  # anew, behind the iterations that were at work meanwhile
+            states = seats.look()
+            states[states[:, StepState.STOPPED] == Stop.RUNNING, StepState.STOPPED] = Stop.TIME
+            for k, job in enumerate(seats.jobs):
+                job.stopping.judge(states[k : k + 1])
+        return states
+
+    def _let_go(self, seats: Seats, stopped: list[int], states: Floats) -> None:
+        """Free seats of structures whose rounds are over; some begin another round, others are evaluated there."""
+        jobs, again, end = [seats.jobs[seat] for seat in stopped], list[Job](), list[Job]()
+        state_of = dict(zip(jobs, states[stopped], strict=True))
+        for recipe, own in by_recipe(jobs).items():
+            base = recipe.piece("base")
+            kind = recipe.system.passes.encoding.dtype
+            bases = self._own_copies.gather(self._buffer(base), places(own, base), base.size, kind)
+            for job, where in zip(own, bases, strict=True):
+                job.end(where, state_of[job], self._now)
+        for job in jobs:
+            (again if job.goes_on() else end).append(job)
+        for job in again:
+            job.begin_again()
+        # In the queue of the launches, after the iteration at work, which may write there, too.
+        self._write(self._copies, again, begin_of)
+        for recipe, own in by_recipe(jobs).items():
+            positions = recipe.piece("positions")
+            self._move(own, recipe.piece("base"), positions, np.full(len(own), positions.size))
+        seats.leave(stopped, end)
+        self._ready.extend(again)
+        self._ended += end
+
+    def _finish(self, ended: Sequence[Job]) -> None:
+        """Take the results of structures that have left their seats, whose room is free from now on."""
+        for recipe, own in by_recipe(ended).items():
+            system, energies = recipe.system, []
+            for piece, name in ((recipe.before, "given"), (recipe.piece("results"), "final")):
+                positions = np.stack([computable(getattr(job, name), system.energy.atoms) for job in own])
+                kind = system.passes.queue.dtype
+                results = self._own_copies.gather(self._buffer(piece), places(own, piece), piece.size, kind)
+                energies.append(system.energies(results, positions))
+            before, after = energies
+            for k, job in enumerate(own):
+                job.result = before.errors.get(k, "") or after.errors.get(k, "")
+                if not job.result:
+                    job.result = job.result_of(before, after, k)
+                self.scratch.give_back(recipe.recorder, job.scratch)
+                self._n_atoms -= len(job.given)
+
+    def _buffer(self, piece: BufferPiece) -> Buffer:
+        """Buffer of the store that has a piece."""
+        return self._stores[piece.store].buffer
+
+    def _move(self, jobs: Sequence[Job], source: BufferPiece, target: BufferPiece, sizes: NDArray[np.int64]) -> None:
+        """Start to copy what structures of one molecule keep, in the queue of the launches."""
+        begin, end = places(jobs, source), places(jobs, target)
+        self._copies.move(self._buffer(source), self._buffer(target), begin, end, sizes)
+
+    def _write(
+        self, copies: Copies, jobs: Iterable[Job], values: Callable[[list[Job]], Mapping[str, Sequence[NDArray[Any]]]]
+    ) -> None:
+        """Start to write what structures keep. values : of structures of one molecule, by name, an array for each"""
+        pieces: dict[int, list[tuple[Places, NDArray[Any]]]] = {}
+        for recipe, own in by_recipe(jobs).items():
+            for name, arrays in values(own).items():
+                piece = recipe.piece(name)
+                pieces.setdefault(piece.store, []).append((places(own, piece), np.stack(arrays)))
+        for store, there in pieces.items():
+            copies.scatter(self._stores[store].buffer, there)
+
+
+def most_bytes(device: Device) -> int:
+    """Give the bytes that structures may take on a device while they are minimised."""
+    return min(MOST_BYTES, device.largest_buffer, device.memory // 4)
+
+
+def by_recipe(jobs: Iterable[Job]) -> dict[Recipe, list[Job]]:
+    """Give the structures of each molecule."""
+    found: dict[Recipe, list[Job]] = {}
+    for job in jobs:
+        found.setdefault(job.recipe, []).append(job)
+    return found
+
+
+def places(jobs: Sequence[Job], piece: BufferPiece) -> Places:
+    """Give the bytes of its store at which structures of one molecule keep something."""
+    return np.array([job.place(piece) for job in jobs], np.uint64)
+
+
+def begin_of(jobs: Sequence[Job]) -> dict[str, list[NDArray[Any]]]:
+    """Give what structures of one molecule keep when a round begins, but for positions."""
+    states = [job.first_state() for job in jobs]
+    none = [np.zeros(2, np.int32)] * len(jobs)
+    begin = {"base": [job.start for job in jobs], "state": states, "next_state": states}
+    return begin | {name: none for name in jobs[0].recipe.method.cleared}
+
+
+def data_of(jobs: Sequence[Job]) -> dict[str, list[NDArray[Any]]]:
+    """Give what structures of one molecule have of their own: atoms that move, and positions that are brought."""
+    recipe = jobs[0].recipe
+    found = {FREE: [job.free.astype(recipe.system.passes.queue.dtype) for job in jobs]}
+    return found if recipe.is_resident else {**found, "positions": [job.origin for job in jobs]}

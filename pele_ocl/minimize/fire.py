@@ -1,0 +1,29 @@
+"""FIRE (Bitzek et al. 2006): molecular dynamics that is stopped whenever it goes uphill."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+from ..opencl.interface import StepState
+from .method import Method
+
+if TYPE_CHECKING:
+    from ..opencl.launch import BoundLaunch
+
+FIRST_STEP = 0.01  # A (mol/kcal)^1/2, the time of a step
+FIRST_MIX = 0.1  # share of the gradient's direction in the velocity
+
+
+class Fire(Method):
+    """Steps that go on as they went, pulled towards the gradient; cl/minimize/fire.cl."""
+
+    def init(self, state: NDArray[Any]) -> None:
+        state[StepState.LENGTH], state[StepState.MIX] = FIRST_STEP, FIRST_MIX
+
+    def step(self, before: str, after: str) -> list[BoundLaunch]:
+        return [self.measure(), self.moving("minimize/fire.cl", "step_fire", before, after)]
+
+
+METHOD = Fire

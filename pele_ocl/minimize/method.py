@@ -1,0 +1,244 @@
+"""Interface of a method of minimisation: what it keeps of a structure, and its launches after each evaluation."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..energy.passes import AnyPasses
+from ..energy.result import PASS_TERMS
+from ..opencl.interface import N_STATE, StepState
+from .constraints import BondConstraints
+from .preconditioner import BLOCK, Preconditioner, block_width
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+    from ..opencl.launch import BoundLaunch
+    from ..opencl.memory import Buffer
+    from ..opencl.queue import Queue
+    from ..opencl.signature import Arguments
+
+MOST_CHUNKS = 32  # of atoms; each group of a step adds up the sums of all chunks
+MOST_SHARING = 8  # groups that share the preconditioner's blocks of a chunk on a GPU
+MOST_GROUPS = 512  # of a step, while each moves its atoms all at once
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Division of the work of an iteration after its evaluation.
+
+    items : work-items of a group
+    chunk : atoms whose sums a group adds up
+    moved : atoms that a group moves; round : so many of them at a time
+    sharing : groups that share the preconditioner's blocks of a chunk, at most
+    """
+
+    items: int
+    chunk: int
+    moved: int
+    round: int
+    sharing: int
+
+    @classmethod
+    def of(cls, device: Device, n_atoms: int) -> Shape:
+        """Choose the shape for a device and a number of atoms."""
+        if device.kind == "CPU":
+            return cls(1, max(1024, -(-n_atoms // MOST_CHUNKS)), 1024, 16, 1)
+        items = min(192, device.largest_group)
+        atoms = 64  # of which a work-item of such a group has a coordinate
+        rounds = -(-n_atoms // (atoms * MOST_GROUPS))
+        return cls(items, max(atoms, -(-n_atoms // MOST_CHUNKS)), rounds * atoms, atoms, MOST_SHARING)
+
+
+class Method(ABC):
+    """Method of minimisation, bound for one structure: an evaluation, sums over its atoms, a step; all on the device.
+
+    A method has `init`, which sets what a structure begins with, and `step`, the launches of an iteration after its
+    evaluation. The launch `measure` adds up over the atoms what a step is decided from; cl/minimize/state.clh. The
+    step takes a state `before`, leaves the one `after`, and moves `positions` from `base` or from themselves.
+
+    history : pairs of vectors in `history`, (2 history, 3 n)
+    each : evaluations that an accepted step takes, about; holds_bonds : whether it goes with constraints
+    title : its name in sentences
+
+    arrays : by name, what is kept of a structure; further ones are those of `own_arrays`
+    free : (n,) 1, or 0 of atoms that stay
+    begin : launches that find what stays as it is while a structure is minimised
+    evaluation : launches of an evaluation; both : of an iteration, for either state
+    builds : launches that build the preconditioner, for either; none without one
+    cleared : names of arrays that are zeros whenever a round begins
+    """
+
+    history: ClassVar[int] = 0
+    each: ClassVar[int] = 1
+    holds_bonds: ClassVar[bool] = True
+    title: ClassVar[str] = "this method"
+
+    def __init__(
+        self, passes: AnyPasses, queue: Queue, stopping: np.void, free: NDArray[np.bool_],
+        constraints: BondConstraints | None = None, keeps_radii: bool = False,
+    ) -> None:  # fmt: skip
+        """Make the arrays and bind the launches.
+
+        passes : of the energy of one structure, with gradient; queue : makes arrays and binds launches
+        stopping : Stopping of cl/minimize/state.clh; free : (n,) atoms that move
+        keeps_radii : whether the Born radii of a structure stay as they are when it begins
+        """
+        n, real, coordinate = passes.n_atoms, queue.dtype, passes.encoding.dtype
+        self.n_atoms, self.queue, self.stopping, self.passes = n, queue, stopping, passes
+        self.fine = queue.dtype if passes.encoding.is_fixed else np.dtype(np.float64)
+        self.shape = Shape.of(queue.device, n)
+        self.n_chunks = -(-n // self.shape.chunk)
+        self.state_size = N_STATE + 3 * self.history + 2 * self.history**2
+        self._preconditioner = self.preconditioner_of(passes)
+        sizes = {"base_gradient": 3 * n, "history": 6 * n * self.history, **self.own_arrays(n)}
+        if self._preconditioner is not None:
+            sizes["inverses"] = self._preconditioner.size
+        self.arrays: dict[str, Buffer] = {
+            "base": queue.zeros(3 * n, coordinate), "state": queue.zeros(self.state_size, self.fine),
+            "next_state": queue.zeros(self.state_size, self.fine),
+            **{name: queue.zeros(size, real) for name, size in sizes.items()},
+        }  # fmt: skip
+        self.begin: Sequence[BoundLaunch] = ()
+        self.evaluation = passes.launches
+        if keeps_radii:
+            self.begin, self.evaluation = passes.apart_at_radii
+        n_blocks = self._preconditioner.n_blocks if self._preconditioner else 0
+        self.sharing = min(self.shape.sharing, -(-n_blocks // self.n_chunks))
+        self.n_rows = self.history + 2 + self.sharing
+        self.sums = queue.empty(4 * self.n_rows * self.n_chunks, self.fine)
+        # P g and P y of a trial, between two launches, of two blocks for each atom; 0 where there is but one.
+        is_softened = ("softened", "changes") if self._preconditioner else ()
+        self.softened: Arguments = {name: queue.zeros(6 * n) for name in is_softened}  # SOFTENED_ARGUMENTS
+        self.free = queue.upload_each(free.astype(real))
+        self.cleared: tuple[str, ...] = ()
+        held = () if constraints is None else constraints.launches(passes, queue, self.arrays["base"], self.free)
+        evaluated, stepped = held[:1], held[1:]  # what follows an evaluation and a step
+        either = ("state", "next_state"), ("next_state", "state")
+        self.both = [[*self.evaluation, *evaluated, *self.step(*names), *stepped] for names in either]
+        self.builds = self.builds_of()
+        del self.passes  # of which the launches have what they need
+
+    def own_arrays(self, n_atoms: int) -> Mapping[str, int]:
+        """Count the reals of a structure in further arrays, by name; they are zeros when a structure begins."""
+        return {}
+
+    @classmethod
+    def preconditioner_of(cls, passes: AnyPasses) -> Preconditioner | None:
+        """Give the preconditioner of a molecule, or None."""
+        return None
+
+    @abstractmethod
+    def init(self, state: NDArray[Any]) -> None:
+        """Set what the method has in a structure's state (state_size,), of zeros, when it begins."""
+
+    @abstractmethod
+    def step(self, before: str, after: str) -> list[BoundLaunch]:
+        """Bind the launches that follow an evaluation. before, after : names of the states"""
+
+    def builds_of(self) -> list[BoundLaunch]:
+        """Launches that build the blocks at the bases, for either state."""
+        return [self.build("base", state) for state in ("state", "next_state")] if self._preconditioner else []
+
+    def build(self, positions: str, state: str) -> BoundLaunch:
+        """Bind the launch that builds the blocks at positions of this name."""
+        assert self._preconditioner is not None
+        names = {"positions": positions, "state": state, "inverses": "inverses"}
+        there = self.arrays | self.passes.named("positions")
+        buffers = {"free": self.free, **{parameter: there[name] for parameter, name in names.items()}}
+        return self._preconditioner.launch(self.passes, self.queue, buffers, self.shape.items, **self.macros)
+
+    def measure(self) -> BoundLaunch:
+        """Bind the launch that adds up over the atoms at the trials."""
+        arguments = dict(step=self.passes.encoding.step, **self.counts, **self.blocks, **self.named(
+            "free", "sums", "positions", "results", "base", "base_gradient", "history"))  # fmt: skip
+        return self.bind(
+            "minimize/measure.cl", "measure", (self.n_chunks, self.n_rows), arguments, width=self.block_width
+        )
+
+    def moving(self, file: str | Path, name: str, before: str, after: str, **arguments: Any) -> BoundLaunch:
+        """Bind a kernel that decides on a trial and moves atoms, a group for each `moved` of them.
+
+        It takes what STEP of cl/minimize/method.clh has, and further arguments.
+        """
+        common = dict(
+            n_atoms=self.n_atoms, **self.passes.result_sizes, moved=self.shape.moved, n_chunks=self.n_chunks,
+            stopping=self.stopping, step=self.passes.encoding.step, before=self.arrays[before],
+            after=self.arrays[after],
+            **self.named("free", "sums", "positions", "results", "base", "base_gradient"),
+        )  # fmt: skip
+        n_groups = -(-self.n_atoms // self.shape.moved)
+        return self.bind(file, name, (n_groups, 1), common | arguments, ROUND=self.shape.round)
+
+    def bind(
+        self, file: str | Path, name: str, groups: tuple[int, int], arguments: Arguments, *, width: int = 1,
+        **macros: int,
+    ) -> BoundLaunch:  # fmt: skip
+        """Bind a kernel of so many groups.
+
+        file : the Path of a kernel file anywhere, or the name of one of cl/; arguments : by the names of its parameters
+        """
+        from ..opencl.building import kernel_file
+
+        items = self.shape.items
+        return self.queue.bind(
+            kernel_file(file), name, (groups[0] * items, groups[1]), (items, 1), arguments, width=width,
+            **self.macros, **macros,
+        )  # fmt: skip
+
+    @property
+    def macros(self) -> dict[str, int]:
+        """Build definitions of cl/minimize/state.clh and of what it includes."""
+        return {
+            "M": self.history,
+            "GROUP": self.shape.items,
+            "PRECONDITIONED": int(self._preconditioner is not None),
+            **({"BLOCK": BLOCK} if self._preconditioner else {}),
+            **self.passes.encoding.macros,
+            **self.passes.result_macros,
+        }
+
+    def named(self, *names: str) -> dict[str, Buffer]:
+        """Choose arrays, for kernels whose parameters have the same names; of the passes positions and results."""
+        there = self.arrays | self.passes.named("positions", "results") | {"free": self.free, "sums": self.sums}
+        return {name: there[name] for name in names}
+
+    @property
+    def counts(self) -> Arguments:
+        """Integers of MEASURE_ARGUMENTS, cl/minimize/measure.clh."""
+        names = self.passes.contents.names
+        return dict(
+            n_atoms=self.n_atoms, **self.passes.result_sizes, chunk_size=self.shape.chunk, n_chunks=self.n_chunks,
+            sharing=self.sharing, counted=sum(1 << k for k, name in enumerate(PASS_TERMS) if name in names),
+        )  # fmt: skip
+
+    @property
+    def blocks(self) -> Arguments:
+        """BLOCK_ARGUMENTS of cl/minimize/measure.clh."""
+        if self._preconditioner is None:
+            return {}
+        n_blocks, order = self._preconditioner.n_blocks, self.queue.upload(self._preconditioner.order, np.int32)
+        return dict(
+            n_blocks=n_blocks, blocks_of_chunk=-(-n_blocks // self.n_chunks), order=order, **self.named("inverses"),
+            **self.softened,
+        )  # fmt: skip
+
+    @property
+    def block_width(self) -> int:
+        """Reals in a vector of the kernels that take blocks."""
+        if self._preconditioner is None:
+            return 1
+        return block_width(self.queue.device, self.queue.precision, self.shape.items)
+
+    def first_state(self, n_moving: int) -> NDArray[Any]:
+        """Make the state of a structure that begins. n_moving : atoms that move"""
+        state = np.zeros(self.state_size, self.fine)
+        state[StepState.MOVING], state[StepState.SHARE] = n_moving, 1
+        self.init(state)
+        return state

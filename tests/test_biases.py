@@ -1,0 +1,431 @@
+"""Biases on collective variables: their kernels, metadynamics beside a model in NumPy, exchanges, and free energies."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from conftest import labels_of_elements, require
+from test_minimize import PEPTIDE, VACUUM
+
+from pele_ocl import (
+    MBAR,
+    Atoms,
+    DistanceVariable,
+    Energy,
+    Ensemble,
+    FormatError,
+    GridBias,
+    GyrationVariable,
+    InputError,
+    Metadynamics,
+    RMSDVariable,
+    SimulatedTempering,
+    Simulation,
+    StateSamples,
+    TorsionVariable,
+    free_energy,
+    rest2,
+    simulate,
+    umbrella,
+)
+from pele_ocl.energy.terms.grid_bias import hill, interpolated
+from pele_ocl.opencl import Device
+from pele_ocl.units import BOLTZMANN_KCAL
+
+ATOMS = PEPTIDE[:30]
+PHI, PSI = TorsionVariable([4, 6, 8, 14]), TorsionVariable([6, 8, 14, 16])
+SIZE = GyrationVariable(range(30))
+RNG = np.random.default_rng(5)
+REFERENCE = ATOMS.positions[:, ::-1] * [1, 1, -1] + RNG.normal(0, 0.5, (30, 3))  # turned, and deformed
+BIASES = {
+    "torsion": ([PHI], [None]),
+    "distance": ([DistanceVariable(3, 25)], [(0.0, 30.0)]),
+    "centres": ([DistanceVariable([0, 1, 2], [20, 21])], [(0.0, 30.0)]),
+    "gyration": ([SIZE], [(0.0, 12.0)]),
+    "rmsd": ([RMSDVariable(range(30), REFERENCE)], [(0.0, 6.0)]),
+    "two": ([PHI, PSI], [None, None]),
+    "three": ([PHI, RMSDVariable(range(5, 30), REFERENCE), DistanceVariable(0, 20)], [None, (0.0, 9.0), (0.0, 30.0)]),
+}
+
+
+def bias_of(name: str, n: int = 9) -> GridBias:
+    variables, bounds = BIASES[name]
+    d = len(variables)
+    return GridBias(variables, np.random.default_rng(d).normal(0, 1, (*[n] * d, 1 << d)), bounds)
+
+
+@pytest.mark.parametrize("name", BIASES)
+def test_kernels_of_biases_are_their_definition(device, precision, name):
+    bias, options = bias_of(name), {"device": device, "precision": precision}
+    moved = ATOMS.moved(ATOMS.positions + np.random.default_rng(2).normal(0, 0.1, (30, 3)))
+    energies, gradient = bias.energies(moved)
+    along = np.random.default_rng(1).normal(size=(30, 3))
+    up, down = (bias.energies(moved.moved(moved.positions + h * along))[0].sum() for h in (1e-5, -1e-5))
+    assert (up - down) / 2e-5 == pytest.approx((gradient * along).sum(), rel=1e-6)
+    bare = Energy(ATOMS, **options).evaluate(moved.positions)
+    found = Energy(ATOMS, terms=[bias], **options).evaluate(moved.positions)
+    bound = 1e-5 if precision == "float32" else 1e-11
+    assert found.bias == pytest.approx(energies.sum(), rel=bound)
+    np.testing.assert_allclose(found.gradient - bare.gradient, gradient, atol=3 * bound * np.abs(bare.gradient).max())
+
+
+def test_groups_of_work_items_share_a_bias(device, monkeypatch):
+    """As GPUs have them: a variable is summed up by a group."""
+    alone = Ensemble(ATOMS, 2, terms=[bias_of("three")], device=device).evaluate().terms().bias
+    monkeypatch.setattr(Device, "kind", "GPU")
+    together = Ensemble(ATOMS, 2, terms=[bias_of("three")], variant="blocks", device=device).evaluate()
+    np.testing.assert_allclose(together.terms().bias, alone, rtol=1e-6)
+
+
+def test_rows_have_grids_of_their_own(device):
+    bias = bias_of("two")
+    rows = Ensemble(ATOMS, 2, terms=[bias], device=device).evaluate()
+    before = rows.terms().bias
+    rows.values("bias", "grid")[1] = 2 * np.asarray(bias.grid)
+    np.testing.assert_allclose(rows.evaluate().terms().bias, before * [1, 2], rtol=1e-6)
+    np.testing.assert_allclose(pickle.loads(pickle.dumps(rows)).evaluate().terms().bias, before * [1, 2], rtol=1e-6)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("name", ["two", "gyration"])
+def test_metadynamics_adds_the_hills_of_a_model(device, tmp_path, shared, name):
+    """Heights, the grid and energies after each hill; the same bits after a checkpoint, between hills and at one."""
+    variables, bounds = BIASES[name]
+    widths = [0.35, 0.3][: len(variables)] if name == "two" else [0.2]
+    term = Metadynamics(variables, widths, 0.5, 5, bias_factor=4.0, bounds=bounds, shared=shared)
+    options = dict(terms=[term], timestep=1.0, temperature=[300, 350, 400], seed=2, device=device)
+    simulation = Simulation(ATOMS, 3, **options)
+    grids = [np.zeros_like(term.first_grid) for _ in range(3)]
+
+    def check(of: Simulation) -> None:
+        values, hills = of.variables("metadynamics"), of.hills("metadynamics")
+        np.testing.assert_array_equal(hills[:, :-1], values)
+        before = np.array([interpolated(grid, term.axes, x)[0] for grid, x in zip(grids, values, strict=True)])
+        np.testing.assert_allclose(hills[:, -1], term.heights(before, of.temperatures), rtol=1e-5)
+        new = [height * hill(term.axes, x, widths) for height, x in zip(hills[:, -1], values, strict=True)]
+        for k, grid in enumerate(grids):
+            grid += sum(new) if shared else new[k]
+        found = of.ensemble.values("metadynamics", "grid")[:]
+        np.testing.assert_allclose(found, grids, rtol=1e-5, atol=1e-6)
+        after = [interpolated(grid, term.axes, x)[0] for grid, x in zip(grids, values, strict=True)]
+        np.testing.assert_allclose(of.bias_energies("metadynamics"), after, rtol=1e-5)
+        np.testing.assert_allclose(of.term_energies.metadynamics, after, rtol=1e-5)
+
+    simulation.run(20, every=5, call=check)
+    assert (simulation.bias_energies("metadynamics") > 0.5).all()
+    whole = simulation.run(12)
+    for steps in (15, 23):
+        part = Simulation(ATOMS, 3, **options).run(steps)
+        part.save(tmp_path / "part.npz")
+        again = Simulation(ATOMS, 3, **options).restore(tmp_path / "part.npz").run(32 - steps)
+        np.testing.assert_array_equal(again.positions[:], whole.positions[:])
+        grid = whole.ensemble.values("metadynamics", "grid")[:]
+        np.testing.assert_array_equal(again.ensemble.values("metadynamics", "grid")[:], grid)
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(again)).positions[:], whole.positions[:])
+    nodes, surface = whole.metadynamics_surface("metadynamics", 1)
+    assert surface.shape == tuple(map(len, nodes))
+    assert surface.min() == 0
+
+
+def test_hills_are_those_of_openmm(device):
+    """The formulas of OpenMM's Metadynamics, for the places that it met: its heights and its grid."""
+    openmm = pytest.importorskip("openmm")
+    app, unit = pytest.importorskip("openmm.app"), openmm.unit
+    system = openmm.System()
+    system.addParticle(39.9)
+    variable = openmm.CustomExternalForce("x")
+    variable.addParticle(0)
+    at = app.BiasVariable(variable, -1.0, 1.0, 0.1, False, gridWidth=101)
+    meta = app.Metadynamics(system, [at], 300 * unit.kelvin, 4.0, 0.5 * unit.kilocalorie_per_mole, 1)
+    integrator = openmm.LangevinMiddleIntegrator(300, 1, 0.002)
+    simulation = app.Simulation(
+        app.Topology(), system, integrator, openmm.Platform.getPlatform("Reference")
+    )  # fmt: skip
+    grid = np.zeros((101, 2))
+    term = Metadynamics(
+        DistanceVariable(0, 1), 1.0, 0.5, 1, bias_factor=4.0, bounds=[(-10.0, 10.0)], spacing=0.2
+    )  # A in place of nm
+    for place in (0.0, 0.31, -0.2, 0.05, 0.02, 0.0, 0.04):
+        simulation.context.setPositions([[place, 0, 0]])
+        # as in its method `step`
+        bias = simulation.context.getState(energy=True, groups={meta._force.getForceGroup()}).getPotentialEnergy()
+        height = meta.height * np.exp(-bias / (unit.MOLAR_GAS_CONSTANT_R * meta._deltaT))
+        meta._addGaussian([place], height, simulation.context)
+        energy = interpolated(grid, term.axes, [10 * place])[0]
+        grid += term.heights(np.array(energy), np.array(300.0)) * hill(term.axes, [10 * place], [1.0])
+    np.testing.assert_allclose(grid[:, 0], meta._totalBias / 4.184, atol=1e-5 * 0.5)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: TorsionVariable([0, 1, 2]), "four different indices are needed"),
+        (lambda: Metadynamics([], 0.3, 1.0, 10), "one to three collective variables"),
+        (lambda: Metadynamics(PHI, [0.3, 0.3], 1.0, 10), "1 numbers of 0.0001 or more are needed, one a variable"),
+        (lambda: Metadynamics(PHI, 0.3, 1.0, 10, bias_factor=1.0), "bias_factor"),
+        (lambda: Metadynamics(SIZE, 0.3, 1.0, 10), "bounds of a GyrationVariable are None"),
+        (lambda: Metadynamics(PHI, 0.3, 1.0, 10, bounds=[(0.0, 1.0)]), "a torsion has its period, and no bounds"),
+        (lambda: GridBias(PHI, np.zeros((9, 3))), r"grid has shape \(9, 3\)"),
+        (lambda: Ensemble(ATOMS, terms=[Metadynamics(TorsionVariable([0, 1, 2, 30]), 0.3, 1, 9)]), "of 0 to 29"),
+        (lambda: Simulation(ATOMS).variables("m"), "no bias on collective variables is named 'm'; there are: none"),
+        (lambda: Simulation(ATOMS).run(5, every=2), "give both of `every` and `call`, or none"),
+    ],
+)
+def test_what_does_not_fit(make, message):
+    with pytest.raises(InputError, match=message):
+        make()
+
+
+def test_calls_between_steps_change_no_bits(device):
+    """Calls come at multiples of `every`, and may write."""
+    options = dict(timestep=1.0, seed=3, device=device)
+    plain, called, steps = Simulation(ATOMS, 2, **options).run(25), Simulation(ATOMS, 2, **options).run(3), []
+    called.run(22, every=10, call=lambda of: steps.append((of.steps, of.positions[0].shape)))
+    assert steps == [(10, (30, 3)), (20, (30, 3))]
+    np.testing.assert_array_equal(called.positions[:], plain.positions[:])
+
+    def warmer(of: Simulation) -> None:
+        of.temperatures[:] += 10
+
+    called.run(20, every=5, call=warmer)
+    assert called.temperatures.tolist() == [340.0, 340.0]
+
+
+def test_an_interrupt_neither_loses_nor_doubles_hills(device):
+    require(device, "float64")
+    term = Metadynamics(PHI, 0.35, 0.5, 2)
+    options = dict(terms=[term], timestep=1.0, seed=2, precision="float64", device=device)
+    plain = Simulation(ATOMS, 2, **options).run(12)
+    for at in range(2, 12, 3):
+        simulation = Simulation(ATOMS, 2, **options)
+        resident, calls = simulation.ensemble.state.resident, [0]
+        own = resident.queue_up
+
+        def queue_up(launches, own=own, calls=calls, at=at):
+            own(launches)
+            calls[0] += 1
+            if calls[0] == at:
+                raise KeyboardInterrupt
+
+        resident.queue_up = queue_up
+        with pytest.raises(KeyboardInterrupt):
+            simulation.run(12)
+        del resident.queue_up
+        simulation.run(12 - simulation.steps)
+        np.testing.assert_array_equal(simulation.positions[:], plain.positions[:])
+
+
+# Two atoms that see each other by a double well of their distance alone, of a known population.
+PAIR = Atoms(
+    [[0, 0, 0], [3.0, 0, 0]], np.zeros(2), lj_sigma=np.ones(2), lj_epsilon=np.zeros(2),
+    labels=labels_of_elements(["C", "O"]),
+)  # fmt: skip
+R = DistanceVariable(0, 1)
+SPAN = 1.5, 6.5
+EDGES = np.linspace(2.6, 5.4, 15)
+
+
+def well(r: np.ndarray, height: float = 1.5) -> tuple[np.ndarray, np.ndarray]:
+    """Energies and slopes of the well, kcal/mol and kcal/mol/A."""
+    x = r - 4.0
+    return height * (x**2 - 1) ** 2 + 0.3 * x, 4 * height * x * (x**2 - 1) + 0.3
+
+
+def well_grid(height: float = 1.5) -> np.ndarray:
+    nodes = np.linspace(*SPAN, 101)
+    energies, slopes = well(nodes, height)
+    return np.stack([energies, slopes * (nodes[1] - nodes[0])], axis=1)
+
+
+WELL = GridBias(R, well_grid(), [SPAN], "well")
+OPTIONS = dict(model=VACUUM, timestep=4.0, friction=5.0, seed=1)
+
+
+def theory(temperature: float = 300.0) -> np.ndarray:
+    """Free energies of the bins, kcal/mol, 0 in the lowest."""
+    r = np.linspace(EDGES[0], EDGES[-1], 14 * 200 + 1)
+    r = (r[1:] + r[:-1]) / 2
+    kt = BOLTZMANN_KCAL * temperature
+    found = -kt * np.log((r**2 * np.exp(-well(r)[0] / kt)).reshape(14, 200).mean(axis=1))
+    return found - found.min()
+
+
+def close_to_theory(energies: np.ndarray, bound: float, temperature: float = 300.0) -> None:
+    """Hold a surface to theory, where that is below 3 kcal/mol; both less their means there."""
+    expected = theory(temperature)
+    low = expected < 3.0
+    away = energies[low] - expected[low]
+    assert np.abs(away - away.mean()).max() < bound
+
+
+def test_umbrella_windows_give_the_free_energy_of_a_double_well(device):
+    run = umbrella(
+        PAIR, R, np.linspace(2.8, 5.2, 13), 6.0, steps=6000, sample_every=20, equilibrate=500, terms=[WELL],
+        device=device, **OPTIONS,
+    )  # fmt: skip
+    assert run.u_kn.shape == (13, 13 * 300)
+    surface = run.free_energy([EDGES])
+    close_to_theory(surface.energies, 0.25)
+    assert (surface.errors[theory() < 3.0] < 0.25).all()
+    assert len(surface.table()) == 14
+    own = run.simulation.bias_energies("umbrella")
+    by_hand = run.u_kn[np.arange(13), np.arange(-13, 0)] * BOLTZMANN_KCAL * 300
+    np.testing.assert_allclose(own, by_hand, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_metadynamics_gives_the_free_energy_of_a_double_well(device, shared):
+    rows, height, pace = (32, 0.02, 50) if shared else (24, 0.15, 25)
+    term = Metadynamics(R, 0.15, height, pace, bias_factor=6.0, bounds=[SPAN], shared=shared)
+    simulation = Simulation(PAIR, rows, terms=[WELL, term], device=device, **OPTIONS).run(8000)
+    found = np.mean(
+        [simulation.metadynamics_surface("metadynamics", k)[1] for k in range(1 if shared else rows)], axis=0
+    )
+    nodes = simulation.metadynamics_surface("metadynamics")[0][0]
+    middles = (EDGES[1:] + EDGES[:-1]) / 2
+    close_to_theory(np.interp(middles, nodes, found), 0.3)
+
+
+def test_hamiltonians_are_exchanged_in_balance(device):
+    """All begin in the upper well; rungs with lower barriers bring them over, and MBAR puts all rungs together."""
+    heights = [1.5, 1.0, 0.5]
+    simulation = Simulation(
+        PAIR.moved([[0, 0, 0], [5.0, 0, 0]]), 24, temperature=[300.0] * 3, exchange_every=20, exchange="hamiltonian",
+        terms=[WELL], device=device, **OPTIONS,
+    )  # fmt: skip
+    simulation.ensemble.values("well", "grid")[:] = [well_grid(h) for h in heights * 8]
+    samples, r = StateSamples(["well"]), []
+    simulation.run(2000)
+
+    def look(of: Simulation) -> None:
+        r.append(of.variables("well")[of.rungs == 0, 0])
+
+    simulation.run(6000, every=20, call=look)
+    simulation.run(400, every=200, call=samples)
+    tried, accepted = simulation.exchanges
+    assert (accepted > 0.3 * tried).all()
+    close_to_theory(free_energy(np.concatenate(r), [EDGES], 300.0).energies, 0.3)
+    assert samples.u_kn.shape == (24, 48)
+    found = [0.5 * well(samples.variables[:, 0], h)[0] for h in heights]  # kt is 0.596 kcal/mol
+    of_rungs = samples.u_kn.reshape(8, 3, 48)[0] * BOLTZMANN_KCAL * 300 * 0.5
+    np.testing.assert_allclose(of_rungs, found, rtol=1e-3, atol=1e-3)
+    np.testing.assert_array_equal(np.bincount(samples.states), np.full(24, 2))
+
+
+def test_simulated_tempering_is_balanced_at_each_temperature(device):
+    ladder = np.array([300.0, 400.0, 530.0])
+    kt, r = BOLTZMANN_KCAL * ladder[:, None], np.linspace(*SPAN, 4001)
+    weights = -np.log((r**2 * np.exp(-well(r)[0] / kt)).sum(axis=1))
+    tempering = SimulatedTempering(ladder, weights - weights[0])
+    simulation = Simulation(PAIR, 32, temperature=300.0, terms=[WELL], device=device, **OPTIONS)
+    found: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def step(of: Simulation) -> None:
+        found.append((tempering.rungs_of(of), of.variables("well")[:, 0]))
+        tempering(of)
+
+    simulation.run(8000, every=20, call=step)
+    rungs, places = np.concatenate([of[0] for of in found[50:]]), np.concatenate([of[1] for of in found[50:]])
+    np.testing.assert_allclose(np.bincount(rungs) / len(rungs), 1 / 3, atol=0.05)
+    for rung, temperature in enumerate(ladder):
+        close_to_theory(free_energy(places[rungs == rung], [EDGES], temperature).energies, 0.3, temperature)
+    assert SimulatedTempering(ladder).increment == 1.0
+
+
+def test_solute_tempering_goes_on_with_the_same_bits(device, tmp_path):
+    """Scales go with the rungs; a checkpoint and a pickle have them."""
+    options = dict(exchange_every=10, ladders=2, seed=3, timestep=1.0, device=device)
+    ladder = [300, 700, 1800]
+    whole = rest2(ATOMS, ladder, hot=range(20), **options).run(65)
+    lam = 300 / np.array(ladder)[whole.rungs]
+    np.testing.assert_allclose(whole.ensemble.scales["torsions"][:][:, 5], lam)
+    np.testing.assert_allclose(whole.ensemble.scales["charges"][:][:, 5], np.sqrt(lam))
+    assert (whole.ensemble.scales["charges"][:][:, 25] == 1).all()
+    assert 0 < whole.exchanges[1].sum() < whole.exchanges[0].sum()
+    half = rest2(ATOMS, ladder, hot=range(20), **options).run(40)
+    half.save(tmp_path / "half.npz")
+    again = rest2(ATOMS, ladder, hot=range(20), **options).restore(tmp_path / "half.npz").run(25)
+    for other in (again, pickle.loads(pickle.dumps(half)).run(25)):
+        np.testing.assert_array_equal(other.positions[:], whole.positions[:])
+        np.testing.assert_array_equal(other.rungs, whole.rungs)
+    own = whole.potential_energies / (BOLTZMANN_KCAL * 300)
+    np.testing.assert_allclose(whole.u_kn()[whole.states, np.arange(6)], own, rtol=1e-6)
+    np.testing.assert_array_equal(whole.potential_energies, again.potential_energies)
+
+
+def test_mbar_of_harmonic_wells_is_what_theory_has():
+    rng, stiff = np.random.default_rng(0), np.array([1.0, 2.0, 8.0])
+    centers, n = np.array([0.0, 0.5, 1.0]), 3000
+    x = np.concatenate([rng.normal(c, 1 / np.sqrt(k), n) for c, k in zip(centers, stiff, strict=True)])
+    found = MBAR(stiff[:, None] / 2 * (x - centers[:, None]) ** 2, np.repeat([0, 1, 2], n))
+    np.testing.assert_allclose(found.f_k, 0.5 * np.log(stiff), atol=0.04)
+    assert found.mean(x) == pytest.approx(0.0, abs=0.05)
+    assert np.exp(found.log_weights()).sum() == pytest.approx(1.0)
+    alone = MBAR(np.stack([x**2 / 2, x**2 / 2 + 3.0]), np.zeros(3 * n, int))
+    np.testing.assert_allclose(alone.f_k, [0, 3], atol=1e-9)
+
+
+WORDS = {
+    "phi": {"kind": "TORSION", "atoms": [5, 7, 9, 15]},
+    "d": {"kind": "DISTANCE", "atoms": ["resid 1", "resid 2"]},
+    "hold": {"kind": "RESTRAINT", "arg": "d", "at": [[5.0], [6.0]], "kappa": [10.0]},
+    "metad": {"kind": "METAD", "arg": ["phi"], "sigma": [0.35], "height": 0.3, "pace": 10, "biasfactor": 10},
+}
+FILE = "\n".join(
+    f"[{name}]\n" + "\n".join(f"{word} = {value!r}" for word, value in words.items()) for name, words in WORDS.items()
+)
+
+
+def test_a_run_takes_biases_of_a_file(device, tmp_path):
+    """Targets by turns, columns of tables, COLVAR files; and the same files after an interrupt."""
+    (tmp_path / "bias.toml").write_text(FILE)
+    options = dict(
+        replicas=3, report_every=10, minimize=0, timestep=1.0, trajectory_format="none", seed=3, device=device
+    )  # fmt: skip
+    whole = simulate(ATOMS, tmp_path / "whole", steps=40, bias=WORDS, **options)
+    simulate(ATOMS, tmp_path / "parts", steps=20, bias=str(tmp_path / "bias.toml"), **options)
+    simulate(ATOMS, tmp_path / "parts", steps=40, bias=tmp_path / "bias.toml", resume=True, **options)
+    simulate(ATOMS, tmp_path / "shared", steps=40, bias=WORDS, replicas_per_device=2, **options)
+    for name in ("COLVAR.0", "COLVAR.2", "energies.csv"):
+        assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+        assert (tmp_path / "shared" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    head, *lines = (tmp_path / "whole" / "COLVAR.1").read_text().splitlines()
+    assert head == "#! FIELDS time d hold.bias phi metad.bias"
+    found = np.array([line.split() for line in lines], float)
+    np.testing.assert_allclose(found[:, 0], [0, 0.01, 0.02, 0.03, 0.04])
+    np.testing.assert_allclose(found[:, 2], 5 * (found[:, 1] - 6.0) ** 2, rtol=1e-4, atol=1e-5)
+    assert (np.diff(found[:, 4]) > 0).all()
+    table = whole.table()
+    np.testing.assert_allclose(table["d"][table["replica"] == 1], found[:, 1], atol=1e-6)
+    np.testing.assert_allclose(
+        table["hold_kcal_mol"] + table["metad_kcal_mol"], table["restraints_kcal_mol"], atol=1e-5
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"phi": {"kind": "ANGLE", "atoms": [1, 2, 3]}}, "phi has the kind 'ANGLE'; choose one of TORSION, DISTANCE"),
+        ({"phi": {"kind": "TORSION"}}, "phi, TORSION, lacks `atoms`"),
+        ({"phi": {**WORDS["phi"], "at": 1}}, "phi, TORSION, has no word `at`; there are: atoms"),
+        ({"phi": {"kind": "TORSION", "atoms": [0, 2, 3, 4]}}, "variable phi: atoms are 0; numbers of 1 to 30"),
+        ({"phi": {"kind": "TORSION", "atoms": [1, 2]}}, "variable phi: TORSION has 4 atoms or groups of them; 2 are"),
+        ({"hold": {**WORDS["hold"], "arg": "x"}}, "bias hold: 'x' is no variable; there are: phi, d"),
+        ({"hold": {**WORDS["hold"], "kappa": [-1.0]}}, "bias hold: `kappa` is"),
+        ({"hold": {**WORDS["hold"], "at": [1.0, 2.0]}}, "bias hold: `at` has"),
+        ({"metad": {**WORDS["metad"], "arg": "d"}}, r"bias metad: bounds of a DistanceVariable are \(nan, nan\)"),
+        ({"step": WORDS["phi"]}, "bias: 'step' is no name of a variable or bias"),
+    ],
+)
+def test_words_of_biases_that_are_wrong(tmp_path, changes, message):
+    with pytest.raises(InputError, match=message):
+        simulate(ATOMS, tmp_path / "out", steps=1, bias={**WORDS, **changes})
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_that_is_no_toml_is_refused(tmp_path):
+    (tmp_path / "bias.toml").write_text("phi = [1")
+    with pytest.raises(FormatError, match=r"bias.toml: is no TOML file: "):
+        simulate(ATOMS, tmp_path / "out", steps=1, bias=tmp_path / "bias.toml")
