@@ -7,6 +7,7 @@ import itertools
 import json
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -214,6 +215,24 @@ def test_the_simulator_sees_what_a_step_reads_outside(capsys):
     solution = (COURSE / "solutions" / "segments.cl").read_text()
     assert not exercises.check("segments", solution.replace("k = offsets[i]", "k = offsets[i - 1]"))
     assert "segments: line 12: it reads outside an array in global memory" in capsys.readouterr().out
+
+
+def test_the_host_program_in_c_runs_a_kernel(tmp_path):
+    """Built where OpenCL's headers are, with PoCL's wheel as its runtime; a blank that is left is told by line."""
+    import pyopencl
+
+    compiler, libraries = shutil.which("cc"), Path(pyopencl.__file__).parent / ".libs"
+    if compiler is None or not Path("/usr/include/CL/cl.h").exists() or not (libraries / "pocl.icd").exists():
+        pytest.skip("no C compiler, no headers of OpenCL, or no PoCL of a wheel")
+    program = tmp_path / "host"
+    subprocess.run([compiler, "-Wall", "-Werror", COURSE / "host.c", "-lOpenCL", "-lm", "-o", program], check=True)
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "LD_LIBRARY_PATH": str(libraries)}
+    environment["OCL_ICD_VENDORS"] = str(libraries / "pocl.icd")
+    for folder, code in (("solutions", 0), ("blanks", 1)):
+        command = [program, COURSE / folder / "gather.cl"]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert done.returncode == code, done.stderr
+    assert "____" in done.stderr
 
 
 def test_drawings_are_those_of_their_script():
