@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from .common.installation import installed_version as _installed_version
 from .common.modules import find_public_names_by as _find_public_names_by
+from .common.modules import sign_functions_by as _sign_functions_by
 
 if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .atoms import Atoms as Atoms
@@ -57,6 +58,7 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .energy import EnergyBatch as EnergyBatch
     from .energy import EnergyResult as EnergyResult
     from .energy import energy as energy
+    from .energy.over import energy_over as energy_over
     from .energy.spec import EnergySpec as EnergySpec
     from .energy.terms import CenterRestraint as CenterRestraint
     from .energy.terms import DistanceRestraint as DistanceRestraint
@@ -158,7 +160,6 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .solvent import solvent as solvent
     from .solvent.spec import SolventSpec as SolventSpec
     from .trajectories import batches_over as batches_over
-    from .trajectories import energy_over as energy_over
     from .trajectories import read_conformations as read_conformations
     from .trajectories import trajectory as trajectory
     from .view import View as View
@@ -182,6 +183,7 @@ _HOMES = {
     "dynamics.result": ("SimulateResult",),
     "dynamics.run": ("simulate",),
     "energy": ("Energy", "EnergyBatch", "EnergyResult"),
+    "energy.over": ("energy_over",),
     "energy.terms": (
         "CenterRestraint", "DistanceRestraint", "DistanceVariable", "GridBias", "GyrationVariable", "Metadynamics",
         "PositionalRestraint", "RMSDVariable", "TorsionRestraint", "TorsionVariable",
@@ -223,7 +225,7 @@ _HOMES = {
     "screen.spec": ("ScreenSpec",),
     "solvent": ("Solvent", "SolventBatch", "SolventResult"),
     "painting": ("draw_surface", "write_page"),
-    "trajectories": ("batches_over", "energy_over", "read_conformations", "trajectory"),
+    "trajectories": ("batches_over", "read_conformations", "trajectory"),
     "view": ("View",),
 }  # fmt: skip
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
@@ -277,4 +279,11 @@ def __dir__() -> list[str]:
     return sorted([*__all__, "__version__", "units"])
 
 
+def _signature(function: Any, groups: tuple[str, ...]) -> Any:
+    from .jobs.words import signature_of
+
+    return signature_of(function, groups)
+
+
 _find_public_names_by(__getattr__)
+_sign_functions_by(_signature)

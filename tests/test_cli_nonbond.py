@@ -348,7 +348,7 @@ def test_the_list_is_not_left_behind_without_the_result(tmp_path, monkeypatch):
     def disk_is_full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(import_module("pele_ocl.jobs.evaluation"), "write_table", disk_is_full)
+    monkeypatch.setattr(import_module("pele_ocl.formats"), "write_table", disk_is_full)
     run("nonbond", HEXAPEPTIDE, "-o", tmp_path / "out.h5", "--write-pairs", tmp_path / "pairs.h5", code=1)
     assert list(tmp_path.iterdir()) == []
 

@@ -13,7 +13,8 @@ import pytest
 from click.testing import CliRunner
 from conftest import DEVICES
 
-from pele_ocl.cli import COMMANDS, main
+from pele_ocl.cli import commands as all_commands
+from pele_ocl.cli import main
 from pele_ocl.cli.command import Input, Output
 from pele_ocl.common.installation import shipped
 
@@ -47,7 +48,7 @@ FILES = {
 
 def commands() -> Iterator[tuple[str, click.Command]]:
     context = click.Context(main)
-    for name in COMMANDS:
+    for name in all_commands():
         if name not in LEFT_OUT:
             command = main.get_command(context, name)
             assert command is not None

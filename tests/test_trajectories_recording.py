@@ -478,7 +478,7 @@ def test_the_commands_take_trajectories(command, tmp_path, peptide):
 @pytest.mark.parametrize(("first", "expected"), [(0, [4, 40 / 6, 65 / 8]), (1, [4, 20, 15]), (2, [4, 40 / 6, 65 / 8])])
 def test_the_rate_leaves_out_what_kernels_are_compiled_before(first, expected, monkeypatch):
     times = iter([0.0, 5.0, 6.0, 8.0])
-    monkeypatch.setattr("pele_ocl.trajectories.tally.time.perf_counter", lambda: next(times))
+    monkeypatch.setattr("pele_ocl.common.rate.time.perf_counter", lambda: next(times))
     rate = Rate(first)
     rate.earlier(100)
     found = []

@@ -141,7 +141,7 @@ def test_where_choices_come_from_is_told(file, monkeypatch):
 
 def test_the_file_is_in_the_users_cache_folder_by_default(monkeypatch):
     monkeypatch.delenv("PELE_OCL_TUNING")
-    monkeypatch.setattr(store.platformdirs, "user_cache_dir", lambda name: f"/home/somebody/.cache/{name}")
+    monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: f"/home/somebody/.cache/{name}")
     assert str(tuning.tuning_path()) == "/home/somebody/.cache/pele-ocl/tuning.json"
 
 

@@ -15,8 +15,8 @@ from ..common.errors import InputError, KeywordError
 from ..common.inputfile import NoFile, read_file
 from ..common.modules import lazy_names, make_callable, takes
 from ..common.notes import heard_notes
+from ..doors import Door, paths_of
 from ..gb_models.solvent_model import SolventModel
-from ..jobs.doors import Door, paths_of
 from ..jobs.structures import structures_by
 from ..reading import Models, MoleculeRead, Reading
 from ..trajectories.given import FrameOptions, trajectory_paths
@@ -143,7 +143,7 @@ def binding(
     pb = pb if isinstance(pb, PBSolvent) else flag("pb", pb)
     sites = alanine if alanine is None or isinstance(alanine, str) else _residues(alanine)
     files = BindingFiles(*map(_path, (decomposition, residue_plot, heat_map, running_mean, bfactor_pdb)))
-    door = Door.of("binding", words, model, device)
+    door = Door.of(binding, words, model, device)
     if pb and "gb" in door.given:
         raise KeywordError("`pb` takes the place of `gb`")
     run, like = door.run, words.get("like")

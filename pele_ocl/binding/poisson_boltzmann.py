@@ -116,10 +116,14 @@ class PBEnergy(Energy):
         self.solvent, self._pb_choices = solvent, choices
         self._pb_model = solvent.with_constants(model)
         self._sphere_radii = PBSolute.of(atoms, tan_luo_radii(atoms) if solvent.radii == "tan-luo" else None).radii
-        place = self.names.index("nonpolar") if "nonpolar" in self.names else len(self.names)
-        self.names = (*self.names[:place], TERM, *self.names[place:])
-        self._place = place
+        names = super().names
+        self._place = names.index("nonpolar") if "nonpolar" in names else len(names)
         self._reaction: PoissonBoltzmann | None = None  # made for the first conformation that fits its grid
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        names = super().names
+        return (*names[: self._place], TERM, *names[self._place :])
 
     def _described(self) -> dict[str, Any]:
         return {**self._pb_choices, "solvent": self.solvent, "model": self.model}

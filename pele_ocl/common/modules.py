@@ -85,29 +85,34 @@ def with_words(function: T) -> T:
     """Give a function that takes groups of keywords its whole signature, once it is asked for; return it."""
     own = vars(function)
     if "_groups" in own and "__signature__" not in own:
-        own["__signature__"] = public("jobs.words").signature_of(function, own["_groups"])
+        (sign,) = _signing
+        own["__signature__"] = sign(function, own["_groups"])
     return function
+
+
+_signing: list[Callable[..., Any]] = []
+
+
+def sign_functions_by(sign: Callable[..., Any]) -> None:
+    """Register the function that makes the signature of a function and its groups of keywords, for `with_words`."""
+    _signing[:] = [sign]
 
 
 _public: list[Callable[[str], Any]] = []
 
 
 def find_public_names_by(find: Callable[[str], Any]) -> None:
-    """Register the function that returns the object of a public name, so that a lower room imports no higher one."""
+    """Register the function that returns the object of a public name, or a room, for `present` and `public`."""
     _public[:] = [find]
 
 
 def public(name: str) -> Any:
-    """Return the object of a public name, or a room, for a lower room that hands work to it.
+    """Return the object of a public name, or a room, for a method of a lower room that hands its object to it: `save`.
 
-    name : without "pele_ocl."; a function over trajectories, say, which a function of a quantity calls
+    name : without "pele_ocl."
     """
-    (find,) = _public or [_of_package]
+    (find,) = _public
     return find(name)
-
-
-def _of_package(name: str) -> Any:
-    return getattr(import_module(__package__.partition(".")[0]), name)
 
 
 def accept_former(cls: type[T], **names: str) -> type[T]:

@@ -19,13 +19,13 @@ from ..common.modules import takes, with_words
 from ..common.notes import note
 from ..common.variant import Progress
 from ..contract import of_structure
+from ..doors import Door
 from ..energy.options import require_near
 from ..energy.restraints import Held, Texts
 from ..energy.result import terms_listed
 from ..energy.terms import Term
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.checks import Checks
-from ..jobs.doors import Door
 from ..jobs.journal import Journal
 from ..jobs.running import run_with
 from ..jobs.shards import Place, Shard
@@ -165,7 +165,7 @@ def simulate(
     whole_number("first_replica", first_replica)
     if replicas_per_device is not None:
         whole_number("replicas_per_device", replicas_per_device, least=1)
-    door = Door.of("simulate", words, model, device)
+    door = Door.of(simulate, words, model, device)
     require_near(cutoff)
     solvent = door.model
     if temperatures is not None:

@@ -138,10 +138,10 @@ def energy(
             accuracy=accuracy, device=device, model=model,
         )  # fmt: skip
         return plan.evaluate(profile=True)
-    from ..jobs.doors import Door
+    from ..doors import Door
     from .spec import EnergySpec
 
-    door = Door.of("energy", words, model, device)
+    door = Door.of(energy, words, model, device)
     if isinstance(atoms, Atoms):
         door.require_atoms()
         if door.frames:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..atoms import Atoms, Floats
 from ..common.arguments import flag
 from ..common.errors import InputError
+from ..common.hashing import sha256_of
 from ..common.variant import Machine
 from ..gb_models.solvent_model import SolventModel
 from ..plan.conformations import Encoding, check_span
@@ -98,7 +99,6 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         check_plan_options(precision, variant, VARIANTS, per_atom)
         asked = check_born(born, accuracy)
         self._contents = TermSet.of(atoms, options, model, only_terms, terms)
-        self.names = self._contents.names
         of_passes = self._contents.for_passes(atoms, model)
         check_radii(*of_passes)
         check_surface(*of_passes)
@@ -145,6 +145,15 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
     def holds_radii(self) -> bool:
         """Tell if gradients are at Born radii that stay as they are."""
         return self._fixed_radii
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self._contents.names
+
+    def _settings_of_results(self) -> dict[str, object]:
+        further = {"further_terms_sha256": sha256_of(self.further_terms)} if self.further_terms else {}
+        accuracy = {} if self.accuracy is None else {"accuracy": self.accuracy}
+        return {**super()._settings_of_results(), "options": asdict(self.options), **further, **accuracy}
 
     def _described(self) -> dict[str, Any]:
         return dict(

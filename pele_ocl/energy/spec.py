@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -147,6 +147,10 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
     def plan_of_frames(self, atoms: Atoms) -> Energy:
         """Plan the evaluation of frames, for their energies alone."""
         return self.plan(atoms, False, self.per_residue)
+
+    def terms_of_frames(self, plan: Energy) -> Sequence[str]:
+        """Give the names of the terms."""
+        return plan.names
 
     @property
     def has_residues_of_frames(self) -> bool:

@@ -278,7 +278,7 @@ def refine(
     """
     choice("errors", errors, ("raise", "record"))
     callback("progress", progress)
-    solvent, reads = described_by("refine", words, model, reading, what)
+    solvent, reads = described_by(refine, words, model, reading, what)
     folder = None if output is None else file_path(output, "output")
     if folder is None and resume:
         raise KeywordError("`resume` needs the files of the earlier run; give `output`")

@@ -7,16 +7,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..atoms import Atoms, Ints, Labels, Strings, Structure, given_default_radii
-from ..atoms.chemistry import element
+from ..atoms import Atoms, Ints, Structure, given_default_radii
 from ..common.arguments import described
 from ..common.errors import InputError
 from ..common.extras import extra
 from ..forcefield import ForceField
 from ..forcefield.openmm.gb_forces import DEFAULT_SET
-from ..formats.assembly import ListedAtoms, labels_of_records, structure
+from ..formats.assembly import structure
+from ..formats.mdanalysis import column, records_of_group
 
 if TYPE_CHECKING:
     from MDAnalysis import AtomGroup, Universe
@@ -36,12 +35,12 @@ def from_mdanalysis(universe: Universe | AtomGroup, forcefield: ForceField | str
         raise InputError(f"universe is {described(universe)}; a Universe or an AtomGroup of MDAnalysis is needed")
     group = universe.atoms
     found = _structure(group)
-    charges = _column(group, "charges")
+    charges = column(group, "charges")
     if forcefield is not None or charges is None:
         field = forcefield if isinstance(forcefield, ForceField) else ForceField.load(forcefield)
         atoms = field.assign(found)
         return replace(atoms, notes=(*atoms.notes, f"all parameters are those of {field.name}"))
-    types = _column(group, "types")
+    types = column(group, "types")
     bonds = _bonds(group)
     atoms = Atoms(
         positions=found.positions,
@@ -59,51 +58,7 @@ def from_mdanalysis(universe: Universe | AtomGroup, forcefield: ForceField | str
 
 def _structure(group: AtomGroup) -> Structure:
     """Names and positions, as a file would hold them."""
-    return structure(_records(group), "the universe", names_matter=False)
-
-
-def labels_of_group(group: AtomGroup) -> Labels:
-    """Labels of the atoms of a group; MDAnalysis' name of the segment of files without chains is none."""
-    labels = labels_of_records(_records(group))
-    return replace(labels, chains=np.where(labels.chains == "SYSTEM", "", labels.chains))
-
-
-def _records(group: AtomGroup) -> ListedAtoms:
-    n = len(group)
-    names, residues = _texts(group, "names", n), _texts(group, "resnames", n)
-    symbols = _texts(group, "elements", n)
-    zeros = np.zeros(n, np.int32)
-    chains = _texts(group, "chainIDs", n)
-    numbers = _column(group, "resids")
-    kinds = _texts(group, "record_types", n)
-    return ListedAtoms(
-        positions=np.asarray(group.positions, np.float64),
-        names=names,
-        elements=np.array([element(*atom) for atom in zip(names, residues, symbols, strict=True)], np.str_),
-        residue_names=residues,
-        residue_numbers=np.arange(1, n + 1, dtype=np.int32) if numbers is None else numbers.astype(np.int32),
-        insertion_codes=_texts(group, "icodes", n),
-        chains=chains if (chains != "").any() else _texts(group, "segids", n),
-        altlocs=np.full(n, ""),
-        occupancies=np.ones(n),
-        hetero=kinds == "HETATM",
-        pieces=zeros if _column(group, "segindices") is None else group.segindices.astype(np.int32),
-        copies=zeros,
-        lines=zeros,
-    )
-
-
-def _column(group: AtomGroup, name: str) -> NDArray[np.generic] | None:
-    """An attribute of all atoms; None where the universe has none of it."""
-    try:
-        return np.asarray(getattr(group, name))
-    except (AttributeError, ValueError):  # MDAnalysis' NoDataError is both
-        return None
-
-
-def _texts(group: AtomGroup, name: str, n: int) -> Strings:
-    found = _column(group, name)
-    return np.full(n, "", np.str_) if found is None else np.char.strip(found.astype(np.str_))
+    return structure(records_of_group(group), "the universe", names_matter=False)
 
 
 def _bonds(group: AtomGroup) -> Ints:

@@ -188,6 +188,10 @@ class EvaluationSpec(StructureSpec, Generic[R]):
         """Settings of the results of frames that their plan does not have."""
         return {}
 
+    def terms_of_frames(self, plan: Any) -> Sequence[str] | None:
+        """Terms of the energies of frames, as a text names the solvent by them; None for all."""
+        return None
+
     @property
     def has_residues_of_frames(self) -> bool:
         """True if means of the energies of residues are wanted."""

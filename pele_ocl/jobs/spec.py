@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from ..common.errors import PeleError
 from ..common.inputfile import InputFile, read_file
@@ -71,7 +71,12 @@ class Spec(ABC, Generic[Item]):
 
 
 class StructureSpec(Spec[StructurePath]):
-    """Job of structure files, each of them read once."""
+    """Job of structure files, each of them read once.
+
+    units : of numbers of its results that are no energies, by name, for tables
+    """
+
+    units: ClassVar[Mapping[str, str]] = {}
 
     def record(self, item: StructurePath) -> Record:
         """Compute the record of a file, of its failure, too; `seconds` has its total."""

@@ -39,6 +39,7 @@ class Structures(Sequence[Record]):
     """Results of many structures, a Record each, in their order: `found[0]["energy"]`, `found.total`.
 
     records : of the structures; call : facts of the program and the call, for files; seconds : that all took
+    units : of numbers in the records that are no energies, by name
 
     >>> found = pele_ocl.energy(["data/structures/trialanine.pdb", "gone.pdb"])
     >>> found.total.round(1).tolist(), found.errors
@@ -46,8 +47,11 @@ class Structures(Sequence[Record]):
     >>> found.save("energies.csv")
     """
 
-    def __init__(self, records: Sequence[Record], call: Mapping[str, object], seconds: float = 0.0) -> None:
-        self.records, self.call, self.seconds = tuple(records), dict(call), seconds
+    def __init__(
+        self, records: Sequence[Record], call: Mapping[str, object], seconds: float = 0.0,
+        units: Mapping[str, str] = {},  # never written to
+    ) -> None:  # fmt: skip
+        self.records, self.call, self.seconds, self.units = tuple(records), dict(call), seconds, dict(units)
 
     def __len__(self) -> int:
         return len(self.records)
@@ -72,7 +76,7 @@ class Structures(Sequence[Record]):
 
     def table(self) -> Report:
         """Return a row for every structure, or every model of each: its numbers, or why it has none."""
-        return table_of(self.records, self.call)
+        return table_of(self.records, self.call, self.units)
 
     def to_json(self) -> list[dict[str, Any]]:
         """Return the records, which commands print as JSON, one a line; docs/records.md."""
@@ -87,7 +91,7 @@ class Structures(Sequence[Record]):
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
         """Describe all for people, in one table; total : seconds of all, to be told"""
-        return as_text_of(self.records, self.seconds if total is None else total)
+        return as_text_of(self.records, self.seconds if total is None else total, self.units)
 
     def __repr__(self) -> str:
         total = self.total[np.isfinite(self.total)]
@@ -134,15 +138,19 @@ def _terms_of(part: Part) -> Terms:
 
 
 def _terms(rows: Sequence[Row]) -> list[str]:
-    """List the terms of all structures, each once, the total last."""
+    """List the terms of all structures, each once, the total last; none of results that are no energies."""
     names = dict.fromkeys(name for row in rows for name in row.terms)
+    if not names and any(not row.record.failed and not row.error for row in rows):
+        return []
     return [name for name in names if name != "total"] + ["total"] * ("total" in names or not names)
 
 
-def as_text_of(records: Sequence[Record], total: float) -> str:
+def as_text_of(records: Sequence[Record], total: float, units: Mapping[str, str] = {}) -> str:  # never written to
     """Make a table of all energies, with the reasons of structures that failed in their rows; total : s, of all"""
     rows = [row for of in records for row in rows_of(of)]
     names = _terms(rows)
+    if not names:
+        return f"{table_of(records, {}, units)}\n\nIn all {duration(total)}"
     are_grouped = len(names) > _MOST_TERMS
     if are_grouped:
         rows = [row._replace(terms=_grouped(row.terms)) for row in rows]
@@ -207,7 +215,7 @@ def _cells(row: Row, names: Sequence[str], has_models: bool) -> list[str]:
 def _facts(records: Sequence[Record]) -> dict[str, list[str]]:
     """List the variants, precisions and devices that computed structures, each once."""
     return {
-        name: list(dict.fromkeys(str(of[name]) for of in records if not of.failed))
+        name: list(dict.fromkeys(str(of[name]) for of in records if not of.failed and name in of))
         for name in ("variant", "precision", "device")
     }
 
@@ -217,11 +225,18 @@ def _settings(records: Sequence[Record]) -> dict[str, object]:
     there = [cast(Mapping[str, object], of.result.get("settings", {})) for of in records if not of.failed]
     names = ("forcefield", "gb_radii_set")
     sets = {name: dict.fromkeys(str(of[name]) for of in there if of.get(name)) for name in names}
-    return {**there[0], **{name: ", ".join(found) for name, found in sets.items()}} if there else {}
+    return {**there[0], **{name: ", ".join(found) for name, found in sets.items()}} if any(there) else {}
 
 
-def table_of(records: Sequence[Record], call: Mapping[str, object]) -> Report:
-    """Make a row for every structure, or every model of each: its numbers, or why it has none; call : facts of it"""
+def table_of(
+    records: Sequence[Record],
+    call: Mapping[str, object],
+    units: Mapping[str, str] = {},  # never written to
+) -> Report:
+    """Make a row for every structure, or every model of each: its numbers, or why it has none.
+
+    call : facts of it; units : of numbers that are no energies, by name
+    """
     rows = [row for of in records for row in rows_of(of)]
     names = _terms(rows)
     columns: dict[str, ArrayLike] = {"structure": np.array([str(row.record.path) for row in rows])}
@@ -238,14 +253,13 @@ def table_of(records: Sequence[Record], call: Mapping[str, object]) -> Report:
         "inputs": [str(of.path) for of in records],
         "inputs_sha256": [of.sha256 for of in records],
         **call,
-        **{name: ", ".join(values) for name, values in _facts(records).items()},
+        **{name: ", ".join(values) for name, values in _facts(records).items() if values or names},
         **_settings(records),
     }
-    units = dict.fromkeys(names, UNIT if "total" in names else "angstrom") | {"surface_area": "angstrom^2"}
-    counts = counted(len(records), "structure")
-    return Report(
-        f"Energy of {counts}", {name: Column(of, units.get(name, "")) for name, of in columns.items()}, attributes
-    )
+    own = dict.fromkeys(names, UNIT if "total" in names else "angstrom") | {"surface_area": "angstrom^2"} | {**units}
+    what = counted(len(records), "structure")
+    shown = {name: Column(of, own.get(name, "")) for name, of in columns.items()}
+    return Report(f"Energy of {what}" if names else what, shown, attributes)
 
 
 def journal_of(output: Path) -> Path:
@@ -280,7 +294,7 @@ def structures_by(spec: StructureSpec, paths: Sequence[str | PathLike[str]], run
             run.progress(len(records) / len(items))
     if len({record.error for record in records}) == 1 and records[0].failed:
         raise InputError(records[0].error)  # it is about an option, not about them
-    found = Structures(records, call, time.perf_counter() - start)
+    found = Structures(records, call, time.perf_counter() - start, spec.units)
     if output is not None and path is not None and shard is None:
         found.save(output)
         path.unlink()

@@ -176,7 +176,7 @@ def minimize(
         for name, value in given.items():
             if value is not None:
                 raise KeywordError(f"`{name}` is about a trajectory; give one as `trajectory`")
-    solvent, reads = described_by("minimize", words, model, reading, what, first)
+    solvent, reads = described_by(minimize, words, model, reading, what, first)
     options: dict[str, Any] = {
         "method": method, "tolerance": tolerance_of(tolerance), "max_gradient": max_gradient,
         "energy_tolerance": energy_tolerance, "max_iterations": max_iterations, "max_seconds": max_seconds,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from os import PathLike
 from pathlib import Path
@@ -15,12 +15,12 @@ from ..common.errors import InputError, KeywordError
 from ..common.inputfile import read_file
 from ..common.notes import note, one_line
 from ..contract import of_structure, require
+from ..doors import Door
 from ..energy.options import Options as EnergyOptions
 from ..energy.options import require_near
 from ..energy.restraints import Held
 from ..formats import require_table_suffix
 from ..gb_models.solvent_model import SolventModel
-from ..jobs.doors import Door
 from ..jobs.journal import Journal
 from ..jobs.outputs import expanded
 from ..jobs.records import Record
@@ -216,18 +216,18 @@ class Run:
 
 
 def described_by(
-    name: str, words: Mapping[str, Any], model: SolventModel | int | None, reading: Reading | None, what: object,
-    trajectory: FirstFrame | None = None,
+    function: Callable[..., Any], words: Mapping[str, Any], model: SolventModel | int | None, reading: Reading | None,
+    what: object, trajectory: FirstFrame | None = None,
 ) -> tuple[SolventModel, Reading]:  # fmt: skip
     """Sort further keywords of a function into the solvent and the way in which files are read.
 
-    name : of the function; words : `like` and fields of SolventModel, and fields of Reading
+    function : the public one; words : `like` and fields of SolventModel, and fields of Reading
     model : a SolventModel, or the number of the model to read; what : the structures
     trajectory : whose first frame has the positions of a topology
 
     Raises TypeError for a keyword that does not exist, and InputError for those that do not go together.
     """
-    door = Door.of(name, words if reading is None else {**words, "reading": reading}, model)
+    door = Door.of(function, words if reading is None else {**words, "reading": reading}, model)
     if reading is not None:
         return door.model, reading
     given = what if isinstance(what, list | tuple) else (what,)

@@ -118,7 +118,7 @@ def nonbond(
         atoms, pairs, born_radii, solvent=solvent, gradient=gradient, variant=variant, precision=precision,
         device=device, model=model, internal_dielectrics=internal_dielectrics, progress=progress, cutoff=cutoff,
         one_four=one_four, internal_dielectric=internal_dielectric, models=models, strict=strict,
-        write_pairs=write_pairs, words=words,
+        write_pairs=write_pairs, words=words, function=nonbond,
     )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from os import PathLike
@@ -13,8 +13,8 @@ from ..atoms import Atoms, Floats
 from ..common.arguments import choice, file_path, is_among
 from ..common.errors import KeywordError
 from ..common.variant import Progress
+from ..doors import Door, Given, paths_of
 from ..gb_models.solvent_model import SolventModel
-from ..jobs.doors import Door, Given, paths_of
 from ..pairs import AllPairs, PairList, Pairs, require_pairs, require_pairs_suffix, writing_pairs
 from .plan import Nonbond
 from .spec import NonbondEvaluation, NonbondSpec
@@ -26,11 +26,12 @@ def evaluated(
     model: SolventModel | int | None, internal_dielectrics: Floats | None, progress: Progress | None,
     cutoff: float | None, one_four: Literal["exclude", "scale"], internal_dielectric: Literal["uniform", "vdgbnp"],
     models: Literal["one", "all"], strict: bool, write_pairs: str | PathLike[str] | None, words: Mapping[str, Any],
+    function: Callable[..., Any],
 ) -> Any:  # fmt: skip
-    """Evaluate as `nonbond` does."""
+    """Evaluate as `nonbond` does, which is the function."""
     words = _in_vacuum(words, solvent)
     vacuum = "solvent='vacuum'" if solvent == "vacuum" else "gb='none'"
-    door = Door.of("nonbond", {**words, "progress": progress}, model, device, vacuum)
+    door = Door.of(function, {**words, "progress": progress}, model, device, vacuum)
     is_listed = isinstance(pairs, PairList | AllPairs)
     if cutoff is not None and pairs is not None:
         raise KeywordError("choose one of `pairs` and `cutoff`")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import is_dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,6 +15,7 @@ from numpy.typing import ArrayLike
 from ..atoms import Atoms, Floats
 from ..common.arguments import callback, flag, is_among
 from ..common.errors import InputError
+from ..common.hashing import sha256_of
 from ..common.variant import Progress
 from ..gb_models.solvent_model import IN_VACUUM, SolventModel
 from ..pairs import AllPairs, PairList, Pairs, pairs_split, pairs_within
@@ -34,6 +36,7 @@ from .variants import VARIANTS, choose_variant
 if TYPE_CHECKING:
     from ..opencl.device import Device
 
+_HASHED = 1 << 20  # pairs of a list that are read at a time
 # Pairs on the device at a time. Longer lists are walked in pieces, prepared anew each time.
 CHUNK = 1 << 24
 BYTES_A_PAIR = 24  # of the largest buffer: three float64 of a stored gradient
@@ -94,6 +97,29 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         self._listed: DeviceList | None = None
         self._solvent: Solvent | None = None
         self._preparing = threading.RLock()
+
+    @property
+    def _list_rule(self) -> Callable[[Atoms], PairList] | None:
+        """Rule by which the pair list follows from positions; None if it holds for all of them."""
+        return self.pairs.rule if isinstance(self.pairs, PairList) else None
+
+    @property
+    def _is_made_anew(self) -> bool:
+        return self._list_rule is not None
+
+    def _frames_function(self) -> Callable[[Any, Progress | None], Any] | None:
+        if self._list_rule is None:
+            return None
+        from .fresh_lists import evaluate_with_fresh_lists
+
+        return evaluate_with_fresh_lists(self, self._list_rule, self._over_pairs, self.gb)
+
+    def _settings_of_results(self) -> dict[str, object]:
+        pairs = self.pairs if is_dataclass(self.pairs) else self.pairs.chunks(_HASHED)
+        return {
+            **super()._settings_of_results(), "gb": self.gb, "gradient": self.gradient, "n_pairs": len(self.pairs),
+            "pairs_sha256": sha256_of(pairs), "internal_dielectrics_sha256": sha256_of(self.dielectrics),
+        }  # fmt: skip
 
     def _described(self) -> dict[str, Any]:
         return dict(

@@ -66,6 +66,7 @@ class Plan(Suggests, ABC, Generic[R, B]):
 
     quantity: ClassVar[str]
     variants: ClassVar[Mapping[str, Variant[Any]]]
+    model: Any  # the SolventModel
 
     def __init__(
         self, atoms: Atoms, *, precision: str, variant: str, device: Device | int | str | None, size: int,
@@ -100,6 +101,24 @@ class Plan(Suggests, ABC, Generic[R, B]):
     @abstractmethod
     def _described(self) -> dict[str, Any]:
         """Give the options of the constructor that make this plan."""
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """Names of the terms, in the order of results."""
+
+    def _settings_of_results(self) -> dict[str, object]:
+        """Give the options that decide on results, by which a file of them is known again."""
+        return {"quantity": self.quantity, "terms": list(self.names)}
+
+    @property
+    def _is_made_anew(self) -> bool:
+        """True if each conformation of a trajectory has a plan of its own, as a pair list follows from positions."""
+        return False
+
+    def _frames_function(self) -> Callable[[Any, Progress | None], Any] | None:
+        """Make the function that evaluates frames of such a trajectory; None where a batch of the plan does."""
+        return None
 
     @cached_property
     def _how(self) -> Mapping[str, Any]:

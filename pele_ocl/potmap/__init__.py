@@ -17,9 +17,9 @@ from ..common.inputfile import read_file
 from ..common.modules import make_callable, takes
 from ..common.variant import Progress
 from ..contract import Image
+from ..doors import paths_of
 from ..grid import Grid
 from ..jobs import Place, Shard
-from ..jobs.doors import paths_of
 from ..jobs.given import Given, given_molecule, reading_of
 from ..jobs.provenance import Call
 from ..painting import FOR_SURFACE, FOR_SURFACE_END, PB_SURFACE_END, SURFACE_UNIT

@@ -16,7 +16,7 @@ from ..common.errors import InputError
 from ..common.inputfile import read_file
 from ..common.notes import Note
 from ..formats import brings_parameters, read_structure_or_atoms, structure_format, structure_suffix
-from ..ligand.settings import ATOM_TYPES, CHARGES, HYDROGENS
+from ..ligand.settings import HYDROGENS
 from .choosing import selection_of
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ LigandGiven: TypeAlias = "str | PathLike[str] | Ligand | Atoms"
 Ligands: TypeAlias = Iterable[LigandGiven]
 # The file of the positions of a topology, or the positions themselves.
 Coordinates: TypeAlias = str | PathLike[str] | Floats | None
+_LIGAND = "gaff2", "gas"  # force field and charges that ligands have by default
 FILE = "file"  # GB radii of the structure's own
 _NO_RADII = "{}: no file brings GB radii; give an OBC table with `obc`, or name a set"
 
@@ -123,9 +124,8 @@ def read_chosen(
     """Read as `read` does, and tell which atoms were taken, None if all were. Ligands are taken whole."""
     if isinstance(ligands, str | PathLike | Atoms) or not isinstance(ligands, Iterable):
         raise InputError(f"ligands are {arguments.described(ligands)}; a list of them is needed")
-    is_usual = arguments.is_among(ligand_forcefield, ATOM_TYPES) and arguments.is_among(ligand_charges, tuple(CHARGES))
-    if not is_usual:  # other parametrisers may take it
-        from ..ligand import check_choice
+    if (ligand_forcefield, ligand_charges) != _LIGAND:
+        from ..ligand.parametrisers import check_choice
 
         check_choice(ligand_forcefield, ligand_charges, "ligand_")
     arguments.choice("ligand_hydrogens", ligand_hydrogens, HYDROGENS)

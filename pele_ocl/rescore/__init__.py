@@ -13,12 +13,12 @@ from ..common.errors import FormatError, KeywordError
 from ..common.inputfile import read_file
 from ..common.modules import make_callable, takes
 from ..common.notes import heard_notes, note
+from ..doors import Door
 from ..explore.reports import read_report
 from ..forcefield import read_control
 from ..formats import require_table_suffix
 from ..gb_models import GB_MODELS
 from ..gb_models.solvent_model import SolventModel
-from ..jobs.doors import Door
 from ..jobs.facts import settings
 from ..jobs.provenance import origin_of
 from ..jobs.running import run_with
@@ -88,7 +88,7 @@ def rescore(
         raise FormatError(f"{reports}: is no folder; name one for the reports")
     with heard_notes() as heard:
         settled = _with_settings(run, model, words)
-        door = Door.of("rescore", settled, model, device)
+        door = Door.of(rescore, settled, model, device)
         if door.frames:
             raise KeywordError(f"`{min(door.frames)}` is about a trajectory; those of the run are in its folder")
         out, part = door.run.output, door.run.shard

@@ -129,7 +129,7 @@ def screen(
     if reference_column is not None:
         text("reference_column", reference_column)
     words, model = _with_defaults(words, model, inside)
-    solvent, reads = described_by("screen", words, model, reading, receptor)
+    solvent, reads = described_by(screen, words, model, reading, receptor)
     reads = replace(reads, solvent=None)  # two solvents choose radii
     folder = None if output is None else file_path(output, "output")
     part = Shard.of(shard) if isinstance(shard, str) else shard

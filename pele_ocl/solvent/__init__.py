@@ -116,10 +116,10 @@ def solvent(
         )
         result = plan.evaluate(profile=True, progress=progress)
         return replace(result, seconds={**result.seconds, "total": time.perf_counter() - start})
-    from ..jobs.doors import Door
+    from ..doors import Door
     from .spec import SolventSpec
 
-    door = Door.of("solvent", {**words, "progress": progress}, model)
+    door = Door.of(solvent, {**words, "progress": progress}, model)
     if isinstance(atoms, Atoms):
         door.require_atoms()
         if door.frames:

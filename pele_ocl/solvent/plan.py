@@ -93,6 +93,10 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         self._check = RadiusCheck(atoms, model, self.device)
         self._encoding = Encoding.of(float(np.ptp(atoms.positions, axis=0).max()), self.device.has_float64)
 
+    def _settings_of_results(self) -> dict[str, object]:
+        accuracy = {} if self.accuracy is None else {"accuracy": self.accuracy}
+        return {**super()._settings_of_results(), **accuracy}
+
     def _described(self) -> dict[str, Any]:
         return dict(
             variant=self.variant, precision=self.precision, device=self.devices, model=self.model,

@@ -14,7 +14,6 @@ from ..gb_models import Spheres
 from ..gb_models.necks import REACH
 from ..gb_models.solvent_model import SolventModel
 from ..opencl.interface import REACHES
-from .necks import NeckTables
 from .series import series_coefficients
 from .tiles import Tiles
 

@@ -8,11 +8,11 @@ from ..common.modules import lazy_names
 
 if TYPE_CHECKING:  # the same names as below, for checkers and editors
     from .conformations import read_conformations
-    from .energies import FrameEnergies, batches_over, energy_over
+    from .energies import FrameEnergies, batches_over
     from .reading import Trajectory, trajectory
 
 __all__ = [
-    "FrameEnergies", "Trajectory", "batches_over", "energy_over", "read_conformations", "trajectory",
+    "FrameEnergies", "Trajectory", "batches_over", "read_conformations", "trajectory",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:  # names by the file that has them
@@ -20,7 +20,7 @@ if not TYPE_CHECKING:  # names by the file that has them
         __name__,
         {
             "conformations": "read_conformations",
-            "energies": "FrameEnergies batches_over energy_over",
+            "energies": "FrameEnergies batches_over",
             "reading": "Trajectory trajectory",
         },
     )

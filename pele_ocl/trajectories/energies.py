@@ -5,31 +5,27 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field, is_dataclass
+from dataclasses import dataclass, field
 from os import PathLike
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..atoms import Atoms, Floats
-from ..common.arguments import callback, checked, described, file_path, flag
+from ..atoms import Floats
+from ..common.arguments import callback, described
 from ..common.errors import InputError, Suggests
-from ..common.hashing import sha256_of
 from ..common.notes import as_json
 from ..common.variant import Progress
 from ..contract import Image
-from ..energy import Energy, EnergyBatch
 from ..gb_models.solvent_model import has_area
 from ..jobs.records import SCHEMA, entries
-from ..nonbond import Nonbond, NonbondBatch
+from ..plan.plan import Plan
 from ..report import Column, Report
-from ..results import Terms
-from ..solvent import Solvent, SolventBatch
+from ..results import TermBatch, Terms
 from .files import Positions
 from .fingerprints import settings_of_frames
 from .frames import FrameWords
-from .fresh_lists import evaluate_with_fresh_lists, list_rule
 from .reading import Paths, Trajectory, opened
 from .recording import Settings, joined, numbers_of, recorder_for
 from .recording.recorder import AREA_UNIT
@@ -37,10 +33,9 @@ from .selection import Selection
 from .streaming import N_PAIRS, SURFACE_AREA, Evaluate, FrameResults, PieceResults, ResultsOver, results_over
 from .tally import Tally
 
-FrameBatch = EnergyBatch | SolventBatch | NonbondBatch
-AnyPlan = Energy | Solvent | Nonbond
+FrameBatch: TypeAlias = TermBatch[Any]
+AnyPlan: TypeAlias = Plan[Any, Any]
 _WAITING = 8  # pieces whose results wait for the disk at most, as where a file is being made
-_PAIRS = 1 << 20  # of a list that are read at a time
 
 
 class FramesMade(Protocol):
@@ -159,47 +154,14 @@ class FrameEnergies(Suggests):
         return self.table()._repr_html_()
 
 
-@checked
-def energy_over(
-    atoms: Atoms | AnyPlan,
-    trajectory: Trajectory | Paths,
-    *,
-    frames: FrameWords = None,
-    select: Selection | None = None,
-    topology: str | PathLike[str] | None = None,
-    image: Image = "auto",
-    output: str | PathLike[str] | None = None,
-    resume: bool = False,
+def energies_over(
+    plan: AnyPlan, over: Trajectory, *, output: str | PathLike[str] | None = None, resume: bool = False,
     progress: Progress | None = None,
-) -> FrameEnergies:
-    """Energies of all frames of a trajectory, read in pieces while the device computes.
-
-    Memory is a few pieces', and 8 bytes a frame and term for the result.
-
-    atoms : a plan, such as Energy(atoms, gradient=False), or Atoms, for which that plan is made. A Nonbond over a list
-        of pairs_within or pairs_split has the list of each frame, made by the same distances
-    trajectory : a Trajectory, or paths or frames in memory that `pele_ocl.trajectory` takes, with its `frames`,
-        `select`, `topology` and `image`
-    output : .h5, .csv or .jsonl, to which results are appended as they come
-    resume : True to go on with an `output` that an interrupted run of the same settings left
-    progress : called with the share of the frames done, 0 to 1
-
-    A frame that fails, such as one with torn bonds, has NaN in its terms and the reason in `errors`. Raises FormatError
-    and InputError as `trajectory` does. Raises FormatError for an output of other settings, or one that is also read.
-
-    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
-    >>> found = pele_ocl.energy_over(atoms, np.stack([atoms.positions, atoms.positions + 1.0]))
-    >>> found.frames.tolist(), found.total.round(1).tolist()
-    ([0, 1], [-135.5, -135.5])
-    """
-    plan = Energy(atoms, gradient=False) if isinstance(atoms, Atoms) else atoms
-    output = None if output is None else file_path(output, "output")
-    flag("resume", resume)
-    callback("progress", progress)
-    over = trajectory_for(plan, trajectory, frames, select, topology, image)
+) -> FrameEnergies:  # fmt: skip
+    """Energies of all frames of a trajectory by a plan; options as of `pele_ocl.energy_over`."""
     if not plan.names:
         raise InputError("the plan computes no energies; make it with energy=True, or take batches_over for Born radii")
-    settings = settings_of_frames(plan, over, plan_settings(plan)) if output is not None else {}
+    settings = settings_of_frames(plan, over, plan._settings_of_results()) if output is not None else {}
     return frame_energies(
         over, evaluate_with(plan), workers_of(plan), output=output, resume=resume, settings=settings, progress=progress
     )
@@ -249,7 +211,8 @@ def batches_over(
     tell = None if progress is None else lambda done: progress(done / len(over))
 
     def evaluate(positions: Positions, inner: Progress | None) -> FrameBatch:
-        return plan.evaluate_batch(positions, inner, errors="record")
+        batch: FrameBatch = plan.evaluate_batch(positions, inner, errors="record")
+        return batch
 
     for part in results_over(over, evaluate, workers=workers_of(plan), tell=tell):
         yield part.frames, part.results
@@ -299,8 +262,9 @@ def evaluate_with(plan: AnyPlan, per_residue: bool = False) -> Evaluate[FrameRes
     per_residue : keep energies of residues, too, which a plan per atom has
     """
 
-    if isinstance(plan, Nonbond) and (rule := list_rule(plan)) is not None:
-        return evaluate_with_fresh_lists(plan, rule)
+    own = plan._frames_function()
+    if own is not None:
+        return own
 
     def evaluate(positions: Positions, progress: Progress | None) -> FrameResults:
         return frame_results(plan, plan.evaluate_batch(positions, progress, errors="record"), per_residue)
@@ -308,12 +272,12 @@ def evaluate_with(plan: AnyPlan, per_residue: bool = False) -> Evaluate[FrameRes
     return evaluate
 
 
-def frame_results(plan: AnyPlan, batch: FrameBatch, per_residue: bool = False) -> FrameResults:
+def frame_results(plan: AnyPlan, batch: Any, per_residue: bool = False) -> FrameResults:
     """Take the energies of a batch of a plan, and, if any, the surface area and the energies of residues."""
     columns = batch.terms.columns()
     if has_area(plan.model, batch.terms.names):
         columns[SURFACE_AREA] = batch.terms.nonpolar / plan.model.surface_tension
-    residues = batch.per_residue().columns() if per_residue and isinstance(batch, EnergyBatch) else {}
+    residues = batch.per_residue().columns() if per_residue else {}
     return FrameResults(columns, batch.errors, residues)
 
 
@@ -324,27 +288,7 @@ def workers_of(plan: AnyPlan) -> int:
 
     A CPU is busy in both cases, and so is the host where each frame has a pair list of its own.
     """
-    return 1 if plan.device.kind == "CPU" or list_rule(plan) is not None else 2
-
-
-def plan_settings(plan: AnyPlan) -> dict[str, object]:
-    """Collect the options of a plan that decide on its results."""
-    found: dict[str, object] = {"quantity": plan.quantity, "terms": list(plan.names)}
-    if isinstance(plan, Energy):
-        further = {"further_terms_sha256": sha256_of(plan.further_terms)} if plan.further_terms else {}
-        return {**found, "options": asdict(plan.options), **further, **_accuracy(plan)}
-    if isinstance(plan, Nonbond):
-        pairs = plan.pairs if is_dataclass(plan.pairs) else plan.pairs.chunks(_PAIRS)
-        return {
-            **found, "gb": plan.gb, "gradient": plan.gradient, "n_pairs": len(plan.pairs),
-            "pairs_sha256": sha256_of(pairs), "internal_dielectrics_sha256": sha256_of(plan.dielectrics),
-        }  # fmt: skip
-    return found | _accuracy(plan)
-
-
-def _accuracy(plan: Energy | Solvent) -> dict[str, object]:
-    """Return the accuracy of Born radii, if they are approximate."""
-    return {} if plan.accuracy is None else {"accuracy": plan.accuracy}
+    return 1 if plan.device.kind == "CPU" or plan._is_made_anew else 2
 
 
 def trajectory_for(
@@ -352,6 +296,6 @@ def trajectory_for(
     topology: str | PathLike[str] | None = None, image: Image = "auto",
 ) -> Trajectory:  # fmt: skip
     """A Trajectory of a plan's atoms. Raises InputError where one has other atoms, or options beside it."""
-    if not isinstance(plan, AnyPlan):
+    if not isinstance(plan, Plan):
         raise InputError(f"the plan is {described(plan)}; Atoms, an Energy, a Solvent or a Nonbond are needed")
     return opened(plan.atoms, trajectory, frames, select, topology, image)

@@ -13,16 +13,14 @@ from ..common.errors import KeywordError
 from ..common.inputfile import InputFile, read_file
 from ..common.notes import as_json, heard_notes, note, one_line, with_notes
 from ..common.variant import Progress
-from ..energy import Energy
 from ..jobs import Place, Record, Shard
 from ..jobs.checks import Checks
 from ..jobs.evaluation import EvaluationSpec
 from ..jobs.facts import facts_of_plan, names_of_residues
 from ..jobs.shards import Run
 from ..jobs.texts import accuracy_text, counted, headline, lines_of, software
-from ..nonbond import Nonbond
 from ..reading import MoleculeRead
-from .energies import AnyPlan, FrameEnergies, energies_of_parts, evaluate_with, plan_settings, recorded, workers_of
+from .energies import AnyPlan, FrameEnergies, energies_of_parts, evaluate_with, recorded, workers_of
 from .fingerprints import settings_of_frames
 from .given import FrameOptions, noted, trajectory_paths
 from .reading import Trajectory
@@ -195,10 +193,10 @@ class FrameWork:
         which the report begins; `how`, with which it ends.
         """
         plan, facts = self.plan, self.spec.facts_of_molecule(self.plan)
-        terms = plan.names if isinstance(plan, Energy) else None
+        terms = self.spec.terms_of_frames(plan)
         more = {"software": software(), "input": self.source.path.name, "input_sha256": self.source.sha256}
         words = self.spec.words_of_frames()
-        record = settings_of_frames(plan, frames, {**more, **plan_settings(plan), **words})
+        record = settings_of_frames(plan, frames, {**more, **plan._settings_of_results(), **words})
         contents = f"; {facts['contents']}" if "contents" in facts else ""
         return {
             "record": record,
@@ -225,9 +223,8 @@ def counted_frames(frames: Trajectory) -> str:
 
 def _radii(plan: AnyPlan) -> str:
     """Say how the Born radii are computed, if they are approximate."""
-    if isinstance(plan, Nonbond) or plan.accuracy is None:
-        return ""
-    return accuracy_text(plan.born if isinstance(plan, Energy) else plan.variant, plan.accuracy) + ", "
+    accuracy = getattr(plan, "accuracy", None)
+    return "" if accuracy is None else accuracy_text(getattr(plan, "born", plan.variant), accuracy) + ", "
 
 
 def _opened(spec: EvaluationSpec[Any], path: str | PathLike[str], trajectory: FrameOptions) -> OpenedFrames:

@@ -16,7 +16,6 @@ from ...energy import Energy, EnergyBatch
 from ...opencl.device import Device
 from ...results import Terms
 from ...trajectories import Trajectory
-from ...trajectories.energies import plan_settings
 from ...trajectories.files import Positions
 from ...trajectories.fingerprints import settings_of_frames
 from ...trajectories.streaming import Evaluate, FrameResults
@@ -182,7 +181,7 @@ class OpenedWork:
     def settings(self) -> dict[str, str]:
         """All that decides on the results, as texts by name."""
         plan = self.plan
-        own = binding_settings(plan) if isinstance(plan, Binding) else plan_settings(plan)
+        own = binding_settings(plan) if isinstance(plan, Binding) else plan._settings_of_results()
         more: dict[str, object] = {"system": self.work.name, "mutant": self.work.mutant is not None}
         if self.work.wanted.pb is not None:
             more["pb"] = asdict(self.work.wanted.pb)

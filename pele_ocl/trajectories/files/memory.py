@@ -15,7 +15,7 @@ from ...atoms.chemistry import tidy_element
 from ...atoms.labels import labels_of_rows
 from ...common.arguments import array, described
 from ...common.errors import InputError
-from ...interop.mdanalysis import labels_of_group
+from ...formats.mdanalysis import labels_of_group
 from .framefile import AtomChoice, FrameFile, Positions
 
 if TYPE_CHECKING:

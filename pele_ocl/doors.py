@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from inspect import signature
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..common.arguments import described, file_path, instance
-from ..common.errors import InputError, KeywordError, UnexpectedKeywordError, refuse_for_atoms
-from ..common.inputfile import read_file
-from ..common.modules import public
-from ..common.notes import heard_notes
-from ..gb_models.solvent_model import OF_SOLVENT, SolventModel, solvent_of
-from ..reading import Reading
-from .shards import Run, Shard
+from .common.arguments import described, file_path, instance
+from .common.errors import InputError, KeywordError, UnexpectedKeywordError, refuse_for_atoms
+from .common.inputfile import read_file
+from .common.notes import heard_notes
+from .gb_models.solvent_model import OF_SOLVENT, SolventModel, solvent_of
+from .jobs.shards import Run, Shard
+from .reading import Reading
 
 if TYPE_CHECKING:
-    from .evaluation import EvaluationSpec
+    from .jobs.evaluation import EvaluationSpec
 
 PathGiven: TypeAlias = str | PathLike[str]
 Given: TypeAlias = PathGiven | Sequence[PathGiven]
@@ -50,11 +49,12 @@ class Door:
 
     @classmethod
     def of(
-        cls, name: str, words: Mapping[str, Any], model: SolventModel | int | None, device: object = None,
-        vacuum: str = "gb='none'",
+        cls, function: Callable[..., Any], words: Mapping[str, Any], model: SolventModel | int | None,
+        device: object = None, vacuum: str = "gb='none'",
     ) -> Door:  # fmt: skip
         """Sort keywords.
 
+        function : the public one
         words : of the solvent (`like`, and fields of SolventModel), of the reading (fields of Reading), of the run
             (fields of Run), of the trajectory; or `reading`, a Reading
         model : a SolventModel, or the number of the model to read
@@ -66,7 +66,7 @@ class Door:
         reading = words.get("reading")
         for word in words:
             if word not in known:
-                raise UnexpectedKeywordError(word, {*known, *signature(public(name)).parameters}, name)
+                raise UnexpectedKeywordError(word, {*known, *signature(function).parameters}, function.__name__)
         if reading is not None:
             instance("reading", reading, Reading, "a pele_ocl.jobs.Reading")
         number = None if isinstance(model, SolventModel | None) else model
@@ -89,7 +89,7 @@ class Door:
         if isinstance(run.get("shard"), str):
             run["shard"] = Shard.of(run["shard"])
         chosen = device if isinstance(device, str) else None if device is None else str(device)
-        return cls(name, solvent, read, frozenset(words), frames, Run(**run, device=chosen))
+        return cls(function.__name__, solvent, read, frozenset(words), frames, Run(**run, device=chosen))
 
     def require_atoms(self) -> None:
         """Raise InputError for keywords about files, where Atoms are given."""
@@ -98,8 +98,11 @@ class Door:
 
     def over(self, plan: Any) -> Any:
         """Evaluate the frames of the trajectory by a plan of Atoms."""
+        from .trajectories.energies import energies_over, trajectory_for
+
         words = dict(self.frames)
-        return public("energy_over")(plan, words.pop("trajectory"), progress=self.run.progress, **words)
+        over = trajectory_for(plan, words.pop("trajectory"), **words)
+        return energies_over(plan, over, progress=self.run.progress)
 
     def evaluated(self, spec: EvaluationSpec[Any], given: Given, *, alone: Mapping[str, object]) -> Any:
         """Evaluate a file, its models, a trajectory or several files by a job.
@@ -112,12 +115,14 @@ class Door:
         if paths is None:
             return self._several(spec, list(given), run)  # type: ignore[arg-type]
         if self.frames:
-            return public("trajectories.working").frames_by(spec, paths, self.frames, run, alone)
+            from .trajectories.working import frames_by
+
+            return frames_by(spec, paths, self.frames, run, alone)
         if run.resume:
             raise KeywordError("`resume` is about a trajectory or several structures; leave it out")
         run.refuse_sharing("one structure is computed at once")
         if run.output is not None:
-            from ..formats import require_table_suffix
+            from .formats import require_table_suffix
 
             require_table_suffix(run.output)
         start = time.perf_counter()
@@ -132,7 +137,7 @@ class Door:
     def _several(self, spec: EvaluationSpec[Any], paths: Sequence[PathGiven], run: Run) -> Any:
         if self.frames:
             raise KeywordError("a trajectory is of one structure; give one, or leave out `trajectory`")
-        from .structures import structures_by
+        from .jobs.structures import structures_by
 
         every = tuple(map(Path, paths))
         return structures_by(replace(spec, reading=replace(spec.reading, structures=every)), every, run)

@@ -3,36 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from ..atoms import Atoms
 from ..common.errors import InputError
 from ..common.variant import Progress
-from ..nonbond import Nonbond
 from ..pairs import PairList
+from ..plan.plan import Plan
 from ..results import Terms
 from ..solvent import Solvent, choose_variant
-from .files import Positions
-from .streaming import N_PAIRS, Evaluate, FrameResults
+from ..trajectories.files import Positions
+from ..trajectories.streaming import N_PAIRS, Evaluate, FrameResults
 
 
-def list_rule(plan: object) -> Callable[[Atoms], PairList] | None:
-    """Return the rule by which the pair list of a plan follows from positions, None if it holds for all of them."""
-    return plan.pairs.rule if isinstance(plan, Nonbond) and isinstance(plan.pairs, PairList) else None
-
-
-def evaluate_with_fresh_lists(plan: Nonbond, list_of: Callable[[Atoms], PairList]) -> Evaluate[FrameResults]:
+def evaluate_with_fresh_lists(
+    plan: Plan[Any, Any], list_of: Callable[[Atoms], PairList], over_pairs: Callable[[Atoms, PairList], Any],
+    has_gb: bool,
+) -> Evaluate[FrameResults]:  # fmt: skip
     """Make the function that evaluates each frame over the pairs of its own list; `n_pairs` is a column of its own.
 
     plan : of the molecule at its own positions; list_of : makes the pairs of atoms
+    over_pairs : makes the same plan of atoms at other positions, over another list; has_gb : if Born radii are needed
 
     The Born radii of all frames of a piece come from one batch.
     """
     exact = choose_variant(plan.device.kind, len(plan.atoms))
     solvent = (
         Solvent(plan.atoms, variant=exact, precision=plan.precision, device=plan.device, model=plan.model)
-        if plan.gb
+        if has_gb
         else None
     )
 
@@ -46,9 +46,7 @@ def evaluate_with_fresh_lists(plan: Nonbond, list_of: Callable[[Atoms], PairList
                 if k not in errors:
                     atoms = plan.atoms.moved(there)
                     pairs = list_of(atoms)
-                    found = plan._over_pairs(atoms, pairs).evaluate(
-                        born_radii=None if batch is None else batch.born_radii[k]
-                    )
+                    found = over_pairs(atoms, pairs).evaluate(born_radii=None if batch is None else batch.born_radii[k])
                     values[k], n_pairs[k] = found.terms.values, len(pairs)
             except InputError as error:
                 errors[k] = str(error)

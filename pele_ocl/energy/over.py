@@ -1,0 +1,58 @@
+"""Energies of all frames of a trajectory by any plan, by default the whole energy."""
+
+from __future__ import annotations
+
+from os import PathLike
+
+from ..atoms import Atoms
+from ..common.arguments import callback, checked, file_path, flag
+from ..common.variant import Progress
+from ..contract import Image
+from ..trajectories.energies import AnyPlan, FrameEnergies, energies_over, trajectory_for
+from ..trajectories.frames import FrameWords
+from ..trajectories.reading import Paths, Trajectory
+from ..trajectories.selection import Selection
+from .plan import Energy
+
+
+@checked
+def energy_over(
+    atoms: Atoms | AnyPlan,
+    trajectory: Trajectory | Paths,
+    *,
+    frames: FrameWords = None,
+    select: Selection | None = None,
+    topology: str | PathLike[str] | None = None,
+    image: Image = "auto",
+    output: str | PathLike[str] | None = None,
+    resume: bool = False,
+    progress: Progress | None = None,
+) -> FrameEnergies:
+    """Energies of all frames of a trajectory, read in pieces while the device computes.
+
+    Memory is a few pieces', and 8 bytes a frame and term for the result.
+
+    atoms : a plan, such as Energy(atoms, gradient=False), or Atoms, for which that plan is made. A Nonbond over a list
+        of pairs_within or pairs_split has the list of each frame, made by the same distances
+    trajectory : a Trajectory, or paths or frames in memory that `pele_ocl.trajectory` takes, with its `frames`,
+        `select`, `topology` and `image`
+    output : .h5, .csv or .jsonl, to which results are appended as they come
+    resume : True to go on with an `output` that an interrupted run of the same settings left
+    progress : called with the share of the frames done, 0 to 1
+
+    A frame that fails, such as one with torn bonds, has NaN in its terms and the reason in `errors`. Raises FormatError
+    and InputError as `trajectory` does. Raises FormatError for an output of other settings, or one that is also read.
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> found = pele_ocl.energy_over(atoms, np.stack([atoms.positions, atoms.positions + 1.0]))
+    >>> found.frames.tolist(), found.total.round(1).tolist()
+    ([0, 1], [-135.5, -135.5])
+    """
+    plan = Energy(atoms, gradient=False) if isinstance(atoms, Atoms) else atoms
+    output = None if output is None else file_path(output, "output")
+    flag("resume", resume)
+    callback("progress", progress)
+    return energies_over(
+        plan, trajectory_for(plan, trajectory, frames, select, topology, image), output=output, resume=resume,
+        progress=progress,
+    )  # fmt: skip
