@@ -416,7 +416,7 @@ CASES = [(name, parameter) for name, call in CALLS.items() for parameter in call
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("files")
     pele_ocl.write_map(folder / "map.dx", MAP)
-    pele_ocl.Simulation(ATOMS, device=DEVICE).save(folder / "checkpoint.npz")
+    SIMULATION.save(folder / "checkpoint.npz")
     pele_ocl.write_pairs(folder / "pairs.txt", PAIRS)
     return folder
 
