@@ -43,10 +43,7 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .common.errors import PeleError as PeleError
     from .dynamics import Simulation as Simulation
     from .dynamics.bias_words import ColvarFiles as ColvarFiles
-<<<<<<< HEAD
     from .dynamics.dataset import DatasetFile as DatasetFile
-=======
->>>>>>> main
     from .dynamics.mbar import MBAR as MBAR
     from .dynamics.mbar import FreeEnergyResult as FreeEnergyResult
     from .dynamics.mbar import free_energy as free_energy
