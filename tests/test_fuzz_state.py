@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import os
 import pickle
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,22 @@ import pytest
 from conftest import labels_of_elements, require
 from test_minimize import VACUUM
 
-from pele_ocl import Atoms, DistanceRestraint, InputError, PositionalRestraint, Simulation
+from pele_ocl import (
+    Atoms,
+    Binding,
+    DistanceRestraint,
+    Energy,
+    Ensemble,
+    Grid,
+    InputError,
+    Nonbond,
+    PairList,
+    PoissonBoltzmann,
+    PositionalRestraint,
+    Potmap,
+    Simulation,
+    Solvent,
+)
 
 N, ROWS, OPERATIONS = 5, 4, 40
 DT, KCAL = 1e-3, 418.4  # ps; Da A^2/ps^2
@@ -314,3 +329,32 @@ def test_a_chain_of_calls_is_what_its_model_is(device, tmp_path, seed):
         except BaseException as error:
             error.add_note(f"after {made}")
             raise
+
+
+SPHERES = replace(ATOMS, gb_radii=ZEROS + 1.5, gb_scales=ZEROS + 0.8)
+OBJECTS = {
+    "Energy": lambda **options: Energy(ATOMS, model=VACUUM, **options),
+    "Solvent": lambda **options: Solvent(SPHERES, **options),
+    "Nonbond": lambda **options: Nonbond(ATOMS, PairList(N, [0], [1]), **options),
+    "Binding": lambda **options: Binding(ATOMS, np.array([0]), model=VACUUM, **options),
+    "PoissonBoltzmann": lambda **options: PoissonBoltzmann(ATOMS, spacing=4.0, radii=np.ones(N), **options),
+    "Potmap": lambda **options: Potmap(ATOMS, Grid.around(ATOMS, spacing=4.0), **options),
+    "Ensemble": lambda **options: Ensemble(ATOMS, 2, model=VACUUM, **options),
+    "Simulation": lambda **options: Simulation(ATOMS, 2, model=VACUUM, **options),
+}
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_attributes_that_nothing_would_follow_cannot_be_written(name, device):
+    """Public ones, whether they are there or not; rows are written by their columns."""
+    made = OBJECTS[name](device=device)
+    public = [attribute for attribute in vars(made) if not attribute.startswith("_")]
+    assert public
+    for attribute in (*public, "model", "precision", "timestep", "modle"):
+        before = getattr(made, attribute, None)
+        with pytest.raises(InputError, match=f"{name}.{attribute} cannot be written"):
+            setattr(made, attribute, 1)
+        assert getattr(made, attribute, None) is before
+    if name in ("Ensemble", "Simulation"):
+        with pytest.raises(InputError, match=r"write its rows, positions\[...\]"):
+            made.positions = np.zeros((2, N, 3))

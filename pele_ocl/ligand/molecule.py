@@ -57,7 +57,7 @@ class Ligand:
     """A small molecule with all its hydrogens.
 
     molecule : Mol of RDKit with explicit hydrogens and one conformer, in A
-    name : of the molecule, as its file has it; "" where it has none
+    name : of the molecule, as in its file; "" where it has none
     residue_name : three letters or digits, for files that need one
     source : where it was read, for messages
     notes : sentences about what was added or changed
@@ -234,7 +234,7 @@ class Ligand:
         """Names of the atoms in one residue: those of a file that names them, else element and number (C1, C2, H1)."""
         n = len(self)
         names = [atom.GetProp(_ATOM_NAME) if atom.HasProp(_ATOM_NAME) else "" for atom in self.molecule.GetAtoms()]
-        if self.molecule.HasProp(_RESIDUE):  # whose hydrogens are named anew
+        if self.molecule.HasProp(_RESIDUE):  # whose hydrogens are named again
             names = _with_hydrogens_named(names, self.elements)
         if not all(names) or len(set(names)) < n or max(map(len, names)) > 4:
             names = counted_names(self.elements)

@@ -39,12 +39,12 @@ _SIGN = {"n_heavy": -1.0}  # by size the larger binds the stronger
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScreenResult(Reported):
-    """Molecules that were screened, in the order in which they were given.
+    """Molecules that were screened, in the order given.
 
-    records : of each molecule, as JSON has it; facts : that all share
+    records : of each molecule, in JSON form; facts : that all share
     spec : how they were screened, and its items that these are; kept : complexes that were not written, by item
     reference : measured values, None without; shares : residues' shares of the best, by number
-    provenance : facts that the table names; heard : notes that were told
+    provenance : facts that the table names; heard : notes that were reported
     measured : values of the reference, (m,); correlations : of columns with it, by name
 
     `measured` and `correlations` compare with the reference, `residues` is a table of the shares, `complex` and
@@ -148,7 +148,7 @@ class ScreenResult(Reported):
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """Records as JSON has them, with the rank of each, 0 of molecules that failed, and the measured value."""
+        """Records in JSON form, with the rank of each, 0 of molecules that failed, and the measured value."""
         found = []
         for k, (record, rank) in enumerate(zip(self.records, self.ranks.tolist(), strict=True)):
             known = {"measured": float(self.measured[k])} if np.isfinite(self.measured[k]) else {}
