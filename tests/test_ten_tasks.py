@@ -276,5 +276,5 @@ def test_a_control_file_stands_for_a_structure_and_its_settings(here):
     assert pele_ocl.energy("pele.conf", model=model).total == pele_ocl.energy("complex.pdb", model=model).total
     assert pele_ocl.potmap("pele.conf", spacing=3).map.values.shape
     Path("none.conf").write_text(Path("pele.conf").read_text().replace("complex.pdb", "gone.pdb"))
-    with pytest.raises(PeleError, match="gone.pdb is not there; give one: its path, and this file as `pele_conf`"):
+    with pytest.raises(PeleError, match=r"gone\.pdb is not there; give one: its path, and this file as `pele_conf`"):
         pele_ocl.energy("none.conf")
