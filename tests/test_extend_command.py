@@ -1,51 +1,81 @@
-"""docs/extend/command.md, followed word for word: the function and the command that it prints work and agree."""
+"""docs/extend/command.md, followed: its files and lines stand in a copy of the package, and the commands run."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
-from test_cli import HEXAPEPTIDE, run
 
-import pele_ocl
-from pele_ocl import InputError, cli
-
-PAGE = Path(__file__).parent.parent / "docs" / "extend" / "command.md"
+ROOT = Path(__file__).parent.parent
+HEXAPEPTIDE, TRIALANINE = (ROOT / "data" / "structures" / f"{name}.pdb" for name in ("hexapeptide", "trialanine"))
 
 
-@pytest.fixture
-def added(tmp_path, monkeypatch):
-    """Add the two files of the page to packages that look for modules in a folder of the test's, too."""
-    library, command = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    folder = tmp_path / "cli"
-    shutil.copytree(Path(cli.__file__).parent, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "dipole.py").write_text(library)
-    (folder / "dipole.py").write_text(command)
-    monkeypatch.setattr(pele_ocl, "__path__", [*pele_ocl.__path__, str(tmp_path)])
-    monkeypatch.setattr(cli, "__path__", [*cli.__path__, str(folder)])
-    monkeypatch.setattr(cli, "_FOLDER", folder)
+@pytest.fixture(scope="module")
+def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a copy of the package with all that the page adds."""
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "extend" / "command.md").read_text(), re.DOTALL)
+    function, command, number, field, option = blocks
+    root = tmp_path_factory.mktemp("checkout")
+    shutil.copytree(ROOT / "pele_ocl", root / "pele_ocl", ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in ("cl", "data"):
+        (root / folder).symlink_to(ROOT / folder)
+    (root / "pele_ocl" / "dipole.py").write_text(function)
+    (root / "pele_ocl" / "cli" / "dipole.py").write_text(command)
+    spec, energy = root / "pele_ocl" / "energy" / "spec.py", root / "pele_ocl" / "cli" / "energy.py"
+    insert(spec, '            "energy": result.energy,\n', number)
+    insert(spec, "    per_atom: bool = False\n", field)
+    insert(spec, "from dataclasses import dataclass, field\n", "from dataclasses import replace\n")
+    insert(energy, "@strict_option\n", option)
+    return root
 
 
-@pytest.mark.usefixtures("added")
-def test_the_worked_example_is_a_command_and_a_function(tmp_path):
-    result = pele_ocl.dipole(HEXAPEPTIDE, center="geometry", radii="mbondi2")
-    atoms = pele_ocl.read(HEXAPEPTIDE)
-    expected = atoms.charges @ (atoms.positions - atoms.positions.mean(axis=0))
-    np.testing.assert_allclose(result.moment, expected, rtol=1e-12)
-    words = ("dipole", HEXAPEPTIDE, "--center", "geometry", "--gb-radii", "mbondi2", "-o", tmp_path / "c.csv", "--json")
-    told = json.loads(run(*words).stdout)
-    assert {name: of for name, of in told.items() if name != "seconds"} == result.to_json()
-    result.save(tmp_path / "p.csv")
-    assert (tmp_path / "c.csv").read_text() == (tmp_path / "p.csv").read_text()
-    assert "origin [angstrom]" in (tmp_path / "c.csv").read_text()
-    assert "Compute the dipole moment of the molecule in IN." in run("--help").stdout
-    assert "moment [e angstrom]" in run("dipole", HEXAPEPTIDE).stdout
-    with pytest.raises(TypeError, match="did you mean 'center'"):
-        pele_ocl.dipole(HEXAPEPTIDE, centre="mass")
-    with pytest.raises(InputError, match="center is 'charge'; choose 'mass' or 'geometry'"):
-        pele_ocl.dipole(HEXAPEPTIDE, center="charge")
-    assert "no such file" in run("dipole", tmp_path / "gone.pdb", code=1).stderr
+def insert(path: Path, after: str, text: str) -> None:
+    before = path.read_text()
+    assert after in before, path
+    path.write_text(before.replace(after, after + text, 1))
+
+
+def run(root: Path, *words: object, code: int = 0) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "pele_ocl", *map(str, words)], capture_output=True, text=True, cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root)},
+    )  # fmt: skip
+    assert done.returncode == code, done.stderr
+    return done.stdout if code == 0 else done.stderr
+
+
+def test_a_command(changed: Path, tmp_path: Path) -> None:
+    assert "dipole " in run(changed, "--help")
+    table = tmp_path / "moments.csv"
+    text = run(changed, "dipole", HEXAPEPTIDE, TRIALANINE, "-o", table)
+    assert "2 structures" in text
+    assert "dipole [D]" in text
+    rows = [line for line in table.read_text().splitlines() if not line.startswith("#")]
+    assert rows[0] == "structure,n_atoms,dipole_x [D],dipole_y [D],dipole_z [D],dipole [D],error"
+    one = json.loads(run(changed, "dipole", HEXAPEPTIDE, "--json"))
+    assert one["dipole"] == pytest.approx(float(rows[1].split(",")[-2]))
+    assert "no such file" in run(changed, "dipole", tmp_path / "none.pdb", code=1)
+    assert "Did you mean" in run(changed, "dipole", HEXAPEPTIDE, "--forcefeld", "x", code=2)
+
+
+def test_a_number_and_an_option(changed: Path) -> None:
+    code = (
+        "import json, sys, pele_ocl\n"
+        "whole, half = (pele_ocl.energy(sys.argv[1], gb='none', charge_scale=f).to_json() for f in (1.0, 0.5))\n"
+        "print(json.dumps([whole, half]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(TRIALANINE)], capture_output=True, text=True, check=True, cwd=changed,
+        env={**os.environ, "PYTHONPATH": str(changed)},
+    )  # fmt: skip
+    whole, half = json.loads(done.stdout)
+    assert half["energy"]["coulomb"] == pytest.approx(0.25 * whole["energy"]["coulomb"], rel=1e-4)
+    assert whole["net_charge"] == pytest.approx(0, abs=1e-6)
+    told = json.loads(run(changed, "energy", TRIALANINE, "--gb", "none", "--charge-scale", 0.5, "--json"))
+    assert told["energy"] == half["energy"]

@@ -19,6 +19,7 @@ from ..atoms.tan_luo import tan_luo_notes
 from ..common.arguments import callback, file_path, flag, instance, numbers
 from ..common.errors import InputError
 from ..common.hashing import sha256_of
+from ..common.settled import Settled
 from ..common.variant import Progress
 from ..contract import Finding, FrameContract, Image
 from ..gb_models.solvent_model import SolventModel
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from ..opencl.device import Device
 
 
-class Binding:
+class Binding(Settled):
     """E(complex) - E(receptor) - E(ligand) at the positions of the complex, each part with Born radii of its own.
 
     A single-trajectory binding energy (docs/theory/binding.md): nothing is relaxed, and bonded terms within a part

@@ -14,6 +14,7 @@ from ..atoms import Atoms
 from ..common.errors import InputError, KeywordError
 from ..common.inputfile import InputFile, read_file
 from ..common.notes import note
+from ..common.settled import rewrite
 from ..formats import brings_parameters, is_structure, require_table_suffix
 from ..formats.maps.pictures import require_png
 from ..gb_models.solvent_model import SolventModel
@@ -218,8 +219,8 @@ class BindingSpec(StructureSpec):
             return plan, molecule
         chosen = molecule.taken.part(plan.parts.complex)
         own = self._plan(plan.atoms, plan.parts.ligand, plan.parts.receptor, None)
-        own.parts = replace(own.parts, left_out=plan.parts.left_out)
-        own.notes = (*plan.notes, "the frames have the atoms of receptor and ligand alone")
+        notes = (*plan.notes, "the frames have the atoms of receptor and ligand alone")
+        rewrite(own, parts=replace(own.parts, left_out=plan.parts.left_out), notes=notes)
         return own, replace(molecule, atoms=plan.atoms, chosen=chosen)
 
     def _plan(self, atoms: Atoms, ligand: Chosen, receptor: Chosen | None, strip: Chosen | None) -> Binding:

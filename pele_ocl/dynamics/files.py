@@ -59,8 +59,9 @@ class Recorded(Protocol):
     settings: Settings
     replicas: list[int]
     notes: tuple[str, ...]
-    steps: int
 
+    @property
+    def steps(self) -> int: ...
     @property
     def time(self) -> float: ...
     @property

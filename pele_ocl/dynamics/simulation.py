@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..atoms import Atoms, Floats
 from ..common.arguments import callback, choice, file_path, flag, numbers, text, texts, whole_number
 from ..common.errors import InputError, PeleError, Suggests
+from ..common.settled import Settled, rewrite
 from ..energy.engine.rows import Rows
 from ..energy.terms import Interpolated, Metadynamics
 from ..ensemble import Column, Ensemble
@@ -48,7 +49,7 @@ _WHY = {
 }
 
 
-class Simulation(Suggests):
+class Simulation(Suggests, Settled):
     """Implicit-solvent dynamics of many replicas on one device; docs/theory/dynamics.md.
 
     Nothing is read between steps. A replica depends on its molecule, its number and the seed alone. So it has the same
@@ -120,7 +121,8 @@ class Simulation(Suggests):
         if frozen is not None:
             self.ensemble.frozen[:] = [frozen] * len(self.ensemble)
         self.notes: tuple[str, ...] = ()
-        self.steps = 0
+        self._steps = 0
+        self.removes_motion: bool
         self.replicas = self._numbered()
         state, n = self.ensemble.state, len(self.ensemble)
         count = len(self.settings.temperatures)
@@ -171,11 +173,16 @@ class Simulation(Suggests):
                 found[k] = number
         return found
 
+    @property
+    def steps(self) -> int:
+        """Steps that were made."""
+        return self._steps
+
     def _take_bodies(self) -> None:
         """Cut the molecules into what moves, by the atoms that are frozen now; these are at rest."""
         state, motion = self.ensemble.state, self._motion
         self._bodies = self._bodies_of_rows()
-        self.removes_motion = self._removes_motion()
+        rewrite(self, removes_motion=self._removes_motion())
         motion.take_bodies(self._bodies, self.removes_motion)
         if self._masks >= 0:
             velocities = motion.read("velocities")
@@ -234,7 +241,7 @@ class Simulation(Suggests):
         notes += [note for note in found if note][:1]
         if self.removes_motion:
             notes.append("the centre of mass is kept at rest")
-        self.notes = tuple(notes)
+        rewrite(self, notes=tuple(notes))
 
     def _place(self, rows: Rows) -> None:
         """Bring bonds of rows that are held to their lengths."""
@@ -382,7 +389,7 @@ class Simulation(Suggests):
             launches = self._motion.launches_of_step(rows)
             while self.steps < stop:
                 resident.queue_up(launches)
-                self.steps += 1
+                self._steps += 1
                 self._add_hills(rows, self.steps)
                 if every is not None and self.steps % every == 0:
                     self._motion.exchange(rows, self.steps // every - 1)
@@ -404,7 +411,7 @@ class Simulation(Suggests):
     def _settle(self, steps: int) -> None:
         """End a run: rows are evaluated where they came to."""
         assert self._under_way is not None
-        self.steps = steps
+        self._steps = steps
         self.ensemble.state.settled(self._under_way)
         self._moves[self._under_way] = self.ensemble.state.moves[self._under_way]
         self._under_way = None
@@ -771,7 +778,7 @@ class Simulation(Suggests):
         self._take_bodies()
         for name in motion.state:
             motion.write(name, arrays[name])
-        self.steps = int(arrays["steps"])
+        self._steps = int(arrays["steps"])
         if self.settings.exchange_every is not None:
             motion.attempts = self.steps // self.settings.exchange_every
         for hills in self._hills.values():

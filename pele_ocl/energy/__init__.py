@@ -57,7 +57,7 @@ def energy(
     models: Literal["one", "all"] = ..., per_residue: bool = ..., strict: bool = ..., **words: Unpack[ProgressWords],
 ) -> Any: ...  # fmt: skip
 @checked
-@takes("object", "reading", "solvent", "trajectory", "run")
+@takes("object", "reading", "solvent", "trajectory", "run", "spec")
 def energy(
     atoms: Atoms | str | PathLike[str] | Sequence[str | PathLike[str]],
     *,
@@ -142,7 +142,7 @@ def energy(
     from ..doors import Door
     from .spec import EnergySpec
 
-    door = Door.of(energy, words, model, device)
+    door = Door.of(energy, words, model, device, spec=EnergySpec)
     if isinstance(atoms, Atoms):
         door.require_atoms()
         if door.frames:
@@ -166,6 +166,7 @@ def energy(
         cutoff=cutoff, terms=None if names is None else tuple(names), precision=precision, variant=variant, born=born,
         accuracy=accuracy, device=door.run.device, model=door.model, per_residue=per_residue, strict=strict,
         mentioned=tuple(name for name in ("surface", "gb") if name in words), per_atom=per_atom,
+        **door.own,
     )  # fmt: skip
     return door.evaluated(spec, atoms, alone={"models_all": models == "all", "fixed_radii": fixed_radii})
 

@@ -88,7 +88,7 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
     accuracy: float | None = None
     device: str | None = None
     per_residue: bool = False
-    mentioned: tuple[str, ...] = ()
+    mentioned: tuple[str, ...] = field(default=(), metadata={"is_keyword": False})
     per_atom: bool = False
 
     _needs_lennard_jones = True

@@ -13,6 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from ..atoms import Atoms, Floats
 from ..common.arguments import choice, described, flag, former_keywords, whole_number
 from ..common.errors import InputError
+from ..common.settled import Settled
 from ..energy import Term
 from ..energy.result import ALL_TERMS
 from ..gb_models.solvent_model import SolventModel, choose_radii_of
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 MOST_ROWS = 1 << 24  # of one molecule
 
 
-class Ensemble:
+class Ensemble(Settled):
     """Structures of one molecule or of many that live on one device, a row each.
 
     Positions stay on the device between calls. `evaluate` computes energies and gradients there. Rows are read as

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
+from weakref import ref
 
 from ..atoms import RADII_SETS, Atoms, noted, require_atoms, with_default_set
 from ..common.arguments import choice, described, is_among, is_finite
@@ -75,6 +77,9 @@ PRESETS: Mapping[str, Mapping[str, float | str]] = {
 # The same with one GB model alone.
 PRESETS_OF_MODELS: Mapping[tuple[str, str], Mapping[str, float]] = {("openmm", "gbn"): {"beta": 1.907992938}}
 
+
+# Spheres of the last molecules: a plan, its checks and its tables ask for the same ones.
+_spheres: deque[tuple[ref[Atoms], SolventModel, Spheres]] = deque(maxlen=8)
 
 # Fields whose defaults follow from others: from the GB model, and from the nonpolar term.
 _FOLLOWING = ("surface", "surface_tension", "offset", "alpha", "beta", "gamma")
@@ -317,9 +322,16 @@ class SolventModel:
 
     def spheres(self, atoms: Atoms) -> Spheres:
         """Return the spheres of atoms in this model; raise InputError or ParameterError if they lack what it needs."""
-        atoms = self.choose_radii(atoms)
-        atoms.require(self.gb_model.parameters, f"the GB model {self.gb}")
-        return self.gb_model.spheres(atoms, self.offset, self.gbn_convention == "amber")
+        for of, model, spheres in list(_spheres):
+            if of() is atoms and model == self:
+                return spheres
+        chosen = self.choose_radii(atoms)
+        chosen.require(self.gb_model.parameters, f"the GB model {self.gb}")
+        made = self.gb_model.spheres(chosen, self.offset, self.gbn_convention == "amber")
+        for values in (made.radii, made.rho, made.scaled, *([] if made.constants is None else [made.constants])):
+            values.flags.writeable = False
+        _spheres.append((ref(atoms), self, made))
+        return made
 
     @property
     def radius_definitions(self) -> dict[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -82,7 +82,7 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
     cutoff: float | None = None
     solvent: Literal["gb", "vacuum"] = "gb"
     one_four: Literal["exclude", "scale"] = "exclude"
-    variable_dielectric: bool = False
+    variable_dielectric: bool = field(default=False, metadata={"is_keyword": False})
     gradient: bool = True
     variant: str = "auto"
     device: str | None = None

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from ..atoms import Atoms, Floats
 from ..common import arguments
 from ..common.errors import DeviceError, InputError, PeleError
+from ..common.settled import Settled
 from ..common.variant import Progress
 from ..grid import Grid, Map
 from ..pb_model import (
@@ -51,7 +52,7 @@ FINEST = {True: 1e-14, False: 1e-6}  # tolerances of devices with and without fl
 MOST_SHIFTS = 1000
 
 
-class PoissonBoltzmann:
+class PoissonBoltzmann(Settled):
     """Electrostatics of a molecule in salt water, by the Poisson-Boltzmann equation on a grid.
 
     atoms : Atoms with charges

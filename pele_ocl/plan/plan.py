@@ -17,6 +17,7 @@ from ..atoms import Atoms, Floats, placed
 from ..common.arguments import callback, choice, flag, numbers, whole_number
 from ..common.errors import DeviceError, InputError, Suggests
 from ..common.readonly import own_array
+from ..common.settled import Settled
 from ..common.variant import Progress, Variant
 from .conformations import as_conformations
 from .evaluator import Evaluator, Failures, untold
@@ -51,7 +52,7 @@ class Loan:
             self._give_back(self._evaluator)
 
 
-class Plan(Suggests, ABC, Generic[R, B]):
+class Plan(Suggests, Settled, ABC, Generic[R, B]):
     """Common part of `Solvent`, `Nonbond` and `Energy`: construction, checks, evaluation, batches.
 
     Several threads may use a plan at once, and so may progress callbacks of its own evaluations. Each evaluation

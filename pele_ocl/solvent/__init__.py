@@ -50,7 +50,7 @@ def solvent(
     models: Literal["one", "all"] = ..., per_residue: bool = ..., strict: bool = ..., **words: Unpack[EvaluationWords],
 ) -> Any: ...  # fmt: skip
 @checked
-@takes("object", "reading", "solvent", "trajectory", "run")
+@takes("object", "reading", "solvent", "trajectory", "run", "spec")
 def solvent(
     atoms: Atoms | str | PathLike[str] | Sequence[str | PathLike[str]],
     *,
@@ -120,7 +120,7 @@ def solvent(
     from ..doors import Door
     from .spec import SolventSpec
 
-    door = Door.of(solvent, {**words, "progress": progress}, model)
+    door = Door.of(solvent, {**words, "progress": progress}, model, spec=SolventSpec)
     if isinstance(atoms, Atoms):
         door.require_atoms()
         if door.frames:
@@ -137,7 +137,7 @@ def solvent(
     chosen = several or (None if device is None else str(device))
     spec = SolventSpec(
         reading=door.reading, models=models, energy=energy, variant=variant, accuracy=accuracy, precision=precision,
-        device=chosen, model=door.model, per_residue=per_residue, strict=strict,
+        device=chosen, model=door.model, per_residue=per_residue, strict=strict, **door.own,
     )  # fmt: skip
     alone = {"energy=False": not energy, "models_all": models == "all", "per_residue": per_residue}
     return replace(door, run=replace(door.run, device=chosen if isinstance(chosen, str) else None)).evaluated(

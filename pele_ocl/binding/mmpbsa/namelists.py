@@ -386,6 +386,8 @@ def _pb_method(pb: _Values, of_gromacs: bool, notes: list[str]) -> PBMethod:
         "part of it that ends as far from a small part of the complex; "
         "pbsa's own settings of grid, surface and solver have no effect"
     )
+    if changes["ionic_strength"]:
+        notes.append("the potential of the salt's ions counts in EPB, where pbsa leaves it out (eneopt=2, its default)")
     if inp:
         notes.append("ENPOLAR is of LCPO areas, where pbsa takes its own")
     return PBMethod(SolventModel.like("mmpbsa.py", **changes), offset if inp else 0.0, solvent)
