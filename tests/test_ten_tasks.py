@@ -193,6 +193,7 @@ GUESSES = [
     ('pb("complex.pdb", "map.dx")', "`output`"),
     ('pb("complex.pdb", grid_spacing=1)', "'spacing'"),
     ('pb("complex.pdb", spacing=1, pdie=2)', "'solute_dielectric'"),
+    ('pb("complex.pdb", spacing=2).solvation_energy', "'solvation'"),
     ('potmap("complex.pdb", "map.dx")', "`output`"),
     ('potmap("complex.pdb", pymol=True)', "'scene'"),
     ('simulate("complex.pdb", "r", n_replicas=2, steps=2)', "'replicas'"),
