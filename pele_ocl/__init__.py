@@ -43,8 +43,8 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .common.errors import PeleError as PeleError
     from .dynamics import Simulation as Simulation
     from .dynamics.bias_words import ColvarFiles as ColvarFiles
-    from .dynamics.mbar import FreeEnergyResult as FreeEnergyResult
     from .dynamics.mbar import MBAR as MBAR
+    from .dynamics.mbar import FreeEnergyResult as FreeEnergyResult
     from .dynamics.mbar import free_energy as free_energy
     from .dynamics.result import SimulateResult as SimulateResult
     from .dynamics.run import simulate as simulate
