@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from inspect import signature
 from os import PathLike
 from pathlib import Path
@@ -36,8 +36,9 @@ class Door:
     """Keywords of a public function, sorted by what they are about.
 
     name : of the function; model : SolventModel; reading : how files are read
-    given : names of the keywords that were given, beside the function's own
+    given : names of the keywords that were given, besides the function's own
     frames : of the trajectory; run : how the computation runs
+    own : further fields of the function's job
     """
 
     name: str
@@ -46,11 +47,12 @@ class Door:
     given: frozenset[str]
     frames: Mapping[str, Any]
     run: Run
+    own: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(
         cls, function: Callable[..., Any], words: Mapping[str, Any], model: SolventModel | int | None,
-        device: object = None, vacuum: str = "gb='none'",
+        device: object = None, vacuum: str = "gb='none'", spec: type | None = None,
     ) -> Door:  # fmt: skip
         """Sort keywords.
 
@@ -59,13 +61,15 @@ class Door:
             (fields of Run), of the trajectory; or `reading`, a Reading
         model : a SolventModel, or the number of the model to read
         vacuum : what leaves the solvent out, for messages
+        spec : dataclass of the job, whose fields are keywords, too, where the function does not name them
 
         Raises TypeError for a keyword that there is none of, and InputError for those that do not go together.
         """
         known = (*OF_SOLVENT, *_OF_READING, *_OF_RUN, *_OF_FRAMES, "reading")
+        further = set() if spec is None else {of.name for of in fields(spec) if of.metadata.get("is_keyword", True)}
         reading = words.get("reading")
         for word in words:
-            if word not in known:
+            if word not in known and word not in further:
                 raise UnexpectedKeywordError(word, {*known, *signature(function).parameters}, function.__name__)
         if reading is not None:
             instance("reading", reading, Reading, "a pele_ocl.jobs.Reading")
@@ -80,8 +84,9 @@ class Door:
         if reading is not None and (of_reading or number is not None):
             raise KeywordError(f"choose one of `reading` and `{next(iter(of_reading), 'model')}`")
         if solvent.gb_model.vacuum and "radii" in of_reading and of_solvent:
-            raise KeywordError(f"`{vacuum}` has no solvent; leave out `radii`, which would play no part")
+            raise KeywordError(f"`{vacuum}` has no solvent; leave out `radii`, which would have no effect")
         read = Reading(**of_reading, model=number) if reading is None else reading
+        own = {word: of for word, of in words.items() if word in further and word not in known}
         frames = {word: words[word] for word in _OF_FRAMES if words.get(word) is not None}
         run = {word: words[word] for word in _OF_RUN if word in words}
         if run.get("output") is not None:
@@ -89,7 +94,7 @@ class Door:
         if isinstance(run.get("shard"), str):
             run["shard"] = Shard.of(run["shard"])
         chosen = device if isinstance(device, str) else None if device is None else str(device)
-        return cls(function.__name__, solvent, read, frozenset(words), frames, Run(**run, device=chosen))
+        return cls(function.__name__, solvent, read, frozenset(words), frames, Run(**run, device=chosen), own)
 
     def require_atoms(self) -> None:
         """Raise InputError for keywords about files, where Atoms are given."""
@@ -107,7 +112,7 @@ class Door:
     def evaluated(self, spec: EvaluationSpec[Any], given: Given, *, alone: Mapping[str, object]) -> Any:
         """Evaluate a file, its models, a trajectory or several files by a job.
 
-        alone : by name, values of keywords that a trajectory leaves no room for
+        alone : by name, values of keywords that cannot be combined with a trajectory
 
         Returns the result of one structure, an Evaluation of its models, FrameEnergies, or Structures.
         """
@@ -120,7 +125,7 @@ class Door:
             return frames_by(spec, paths, self.frames, run, alone)
         if run.resume:
             raise KeywordError("`resume` is about a trajectory or several structures; leave it out")
-        run.refuse_sharing("one structure is computed at once")
+        run.refuse_sharing("one structure is computed by one process")
         if run.output is not None:
             from .formats import require_table_suffix
 

@@ -44,7 +44,7 @@ class Report:
 
     title : for people
     columns : Column or plain values by name, all of n rows
-    facts : what the table depends on, as JSON has it: program, device, settings, sums; by name
+    facts : what the table depends on, in JSON form: program, device, settings, sums; by name
 
     `report["coulomb"]` is a column's values; `dict(report)` goes into `pandas.DataFrame`. `print(report)` shows the
     table; `save` writes all columns and facts.
@@ -85,7 +85,7 @@ class Report:
         return next((len(values) for values in self._arrays.values()), 0)
 
     def to_json(self) -> dict[str, Any]:
-        """Return facts, units and columns as JSON has them; NaN and what is not known become None.
+        """Return facts, units and columns in JSON form; NaN and what is not known become None.
 
         >>> Report("Terms", {"energy": Column([1.5, float("nan")], "kcal/mol")}).to_json()
         {'units': {'energy': 'kcal/mol'}, 'columns': {'energy': [1.5, None]}}
@@ -167,7 +167,7 @@ class Reported(Protocol):
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """Return the result as JSON has it; docs/records.md."""
+        """Return the result in JSON form; docs/records.md."""
 
     @abstractmethod
     def save(self, path: str | PathLike[str]) -> None:
@@ -206,7 +206,7 @@ def _is_zero(text: str) -> bool:
 
 
 def _plain(values: NDArray[Any]) -> list[Any]:
-    """Values as JSON has them."""
+    """Values in JSON form."""
     found: list[Any] = values.tolist()
     return [_number(of) for of in found]
 

@@ -93,7 +93,7 @@ class Terms(ReadOnlyArrays):
     def require(self) -> None:
         """Raise InputError where there are none."""
         if not self.names:
-            raise InputError("there are no energies; they were not asked for")
+            raise InputError("there are no energies; they were not requested")
 
     @property
     def total(self) -> Floats:
@@ -106,6 +106,10 @@ class Terms(ReadOnlyArrays):
         """Return the terms by name and, last, their "total"; (...,) kcal/mol each.
 
         Raises InputError if there are none.
+
+        >>> columns = pele_ocl.energy("data/structures/trialanine.pdb").terms.columns()
+        >>> list(columns)[-1], round(float(columns["total"]), 1)
+        ('total', -135.5)
         """
         return {**{name: getattr(self, name) for name in self.names}, "total": self.total}
 
@@ -147,9 +151,9 @@ class _Computed:
     """Common part of the results of one and of many conformations.
 
     atoms : Atoms that were computed
-    per_atom : Terms of each atom, a pair shared equally by its two; None where they were not asked for
+    per_atom : Terms of each atom, a pair shared equally by its two; None if not requested
     device, variant, precision : with which they were computed
-    seconds : by step; "total" has everything around
+    seconds : by step; "total" includes overhead
     made : what it came from, if it was computed from a file; None of Atoms
     how : options of the plan that computed it, by name
     """
@@ -215,7 +219,7 @@ class _Computed:
         return self.per_atom.by_residue(self.atoms.labels)
 
     def _facts(self) -> dict[str, Any]:
-        """Return size, device, variant and precision, as JSON has them."""
+        """Return size, device, variant and precision, in JSON form."""
         return {
             "n_atoms": len(self.atoms),
             "device": self.device,
@@ -256,7 +260,7 @@ class TermResult(_Computed):
         return Report(f"Energy of {len(self.atoms):,} atoms", columns, self._facts())
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
-        """Describe the result for people; verbose : with constants and steps; total : seconds of all, to be told"""
+        """Describe the result for people; verbose : with constants and steps; total : total seconds to report"""
         return str(self.table()) if self.made is None else self.made.text(verbose, total)
 
     def _repr_html_(self) -> str:

@@ -12,6 +12,7 @@ from test_minimize import PEPTIDE, VACUUM
 from pele_ocl import (
     MBAR,
     Atoms,
+    DatasetFile,
     DistanceVariable,
     Energy,
     Ensemble,
@@ -429,3 +430,29 @@ def test_a_file_that_is_no_toml_is_refused(tmp_path):
     (tmp_path / "bias.toml").write_text("phi = [1")
     with pytest.raises(FormatError, match=r"bias.toml: is no TOML file: "):
         simulate(ATOMS, tmp_path / "out", steps=1, bias=tmp_path / "bias.toml")
+
+
+def test_data_sets_have_energies_and_forces_of_molecules_alone(device, tmp_path):
+    """Of two molecules, without bias and scales; appended to, and refused for other atoms."""
+    h5py = pytest.importorskip("h5py")
+    file, other = DatasetFile(tmp_path / "a.h5"), PEPTIDE[:41]
+    options = dict(timestep=1.0, device=device)
+    biased = Simulation([ATOMS, other], [2, 1], terms=[bias_of("two")], scales=True, **options)
+    biased.ensemble.scales["charges"][:] = 0.7
+    biased.run(10, every=5, call=file)
+    with h5py.File(tmp_path / "a.h5") as found:
+        assert found["molecule-1/pos"].shape == (4, 30, 3)
+        assert found["molecule-2/forces"].shape == (2, 41, 3)
+        assert found["molecule-2/types"][:3].tolist() == [7, 1, 1]
+        for name, atoms in (("molecule-1", ATOMS), ("molecule-2", other)):
+            batch = Energy(atoms, device=device).evaluate_batch(found[f"{name}/pos"][:])
+            np.testing.assert_allclose(found[f"{name}/energy"], batch.total, rtol=1e-5)
+            scale = np.abs(batch.gradients).max()
+            np.testing.assert_allclose(found[f"{name}/forces"], -batch.gradients, atol=1e-5 * scale)
+    Simulation(ATOMS, 1, **options).run(5, every=5, call=file)
+    with h5py.File(tmp_path / "a.h5") as found:
+        assert len(found["molecule-1/energy"]) == 5
+    with pytest.raises(FormatError, match="molecule-1 has other atoms; name another file"):
+        Simulation(other, 1, **options).run(5, every=5, call=file)
+    with pytest.raises(FormatError, match=r"data sets end in .h5 or .hdf5"):
+        DatasetFile(tmp_path / "a.csv")

@@ -261,6 +261,8 @@ def test_options_that_play_no_part_are_refused(tmp_path: Path, words: list[str],
 def test_an_mmpbsa_in_with_pb(folder: Path) -> None:
     done = call(folder, PB, *parts(folder))
     assert done.exit_code == 0, done.output
+    told = "the potential of the salt's ions counts in EPB, where pbsa leaves it out"
+    assert told in done.output
     text = (folder / "o.dat").read_text()
     assert "POISSON BOLTZMANN:" in text
     assert "GENERALIZED BORN" not in text
@@ -297,6 +299,7 @@ def test_no_nonpolar_term_with_inp_0_and_defaults_of_mmpbsa(folder: Path) -> Non
     done = call(folder, PB.replace("inp=1, radiopt=0", "inp=0"), *parts(folder))  # radiopt is 1 there
     assert done.exit_code == 1
     assert "MET1:N has the type T6, without a radius of Tan and Luo; take the topology's radii" in done.output
-    done = call(folder, PB.replace("inp=1,", "inp=0,"), *parts(folder))
+    done = call(folder, PB.replace("inp=1,", "inp=0,").replace("istrng=0.1, ", ""), *parts(folder))
     assert done.exit_code == 0, done.output
+    assert "potential of the salt's ions" not in done.output
     assert ("complex", "ENPOLAR") not in rows_of((folder / "o.dat").read_text())

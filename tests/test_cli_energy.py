@@ -127,7 +127,7 @@ def test_terms_are_chosen_by_name(atoms):
 
 def test_groups_of_terms_and_options_that_play_no_part():
     done = run("energy", HEXAPEPTIDE, "--no-gradient", "--terms", "bonded, lennard jones", "--surface", "lcpo")
-    assert done.stderr.endswith("Note: --surface plays no part, as none of its terms is among --terms\n")
+    assert done.stderr.endswith("Note: --surface has no effect, as none of its terms is among --terms\n")
     assert [line.split("  ")[1] for line in done.stdout.splitlines() if line.startswith("  ")] == [
         "bond", "angle", "torsion", "improper", "lennard jones", "total",
     ]  # fmt: skip

@@ -484,7 +484,7 @@ def test_a_shard_notes_down_that_all_failed(peptide, tmp_path):
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (("--workers", "2"), "one structure is minimised at once"),
+        (("--workers", "2"), "one structure is minimised by one process"),
         (("--models", "all", "--shard", "1/2"), "--shard takes structures that have files of their own"),
         (("again.pdb", "--shard", "1/2", "--table", "r.csv"), "what `pele-ocl merge` makes of their journals"),
     ],

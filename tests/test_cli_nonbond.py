@@ -174,7 +174,7 @@ def test_vacuum_is_gb_none():
 )
 def test_options_of_a_solvent_that_is_left_out_are_refused(options, named):
     word = "--gb none" if options[0] == "--gb" else "--solvent vacuum"
-    expected = f"Error: {word} has no solvent; leave out {named}, which would play no part"
+    expected = f"Error: {word} has no solvent; leave out {named}, which would have no effect"
     assert expected in run("nonbond", HEXAPEPTIDE, *options, code=2).stderr
 
 

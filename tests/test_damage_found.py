@@ -68,9 +68,7 @@ def test_two_models_of_one_number(tmp_path: Path, model: str) -> None:
         assert refused(model_numbers, tmp_path / name, text).startswith(":5: a second model 1; the first begins before")
     cif = "data_a\nloop_\n_atom_site.id\n_atom_site.Cartn_x\n_atom_site.Cartn_y\n_atom_site.Cartn_z\n"
     cif += "_atom_site.pdbx_PDB_model_num\n1 0 0 0 1\n2 1 0 0 01\n"
-    assert (
-        refused(model_numbers, tmp_path / "m.cif", cif) == ": two models have one number ('1', '01'); number them anew"
-    )
+    assert refused(model_numbers, tmp_path / "m.cif", cif) == ": two models have one number ('1', '01'); renumber them"
 
 
 def test_models_in_lower_case(tmp_path: Path) -> None:

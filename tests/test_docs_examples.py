@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import DEVICES
+from mmpbsa_helpers import write_files
+from test_docs import _ten_tasks
 
 import pele_ocl
 
@@ -42,9 +44,25 @@ def examples() -> Iterator[doctest.DocTest]:
 EXAMPLES = {of.name: of for of in examples()}
 
 
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Files that examples name: a peptide without hydrogens, a complex, its control file and run, poses, mmpbsa.in."""
+    made = tmp_path_factory.mktemp("files")
+    (made / "data").symlink_to(ROOT / "data")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(made)
+        _ten_tasks()
+        write_files(made)
+        Path("mmpbsa.in").write_text("&general\n/\n&gb\n/\n")
+        pele_ocl.explore("pele.conf", output="explored", steps=1)
+        Path("explored/pele.conf").write_text(Path("pele.conf").read_text())
+    return made
+
+
 @pytest.fixture(autouse=True)
-def in_a_folder_with_data(tmp_path, monkeypatch):
-    (tmp_path / "data").symlink_to(ROOT / "data")
+def in_a_folder_with_files(files, tmp_path, monkeypatch):
+    for path in files.iterdir():
+        (tmp_path / path.name).symlink_to(path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PELE_OCL_DEVICE", str(DEVICES[0].index))
 
@@ -63,4 +81,4 @@ def test_an_example_gives_what_it_shows(name):
 
 
 def test_there_are_many_examples():
-    assert sum(len(of.examples) for of in EXAMPLES.values()) >= 60
+    assert sum(len(of.examples) for of in EXAMPLES.values()) >= 300

@@ -399,7 +399,7 @@ def test_masks_hold_every_pair_where_it_is_met(size, variant):
     atoms = bonded(200, seed=17)
     tiles = Tiles.of(atoms.positions, size)
     excluded = nonbonded_pairs(atoms).excluded
-    tile_order = VARIANTS[variant].run.tile_order(SquaresLayout(1, 32, 256))
+    tile_order = VARIANTS[variant].run().tile_order(SquaresLayout(1, 32, 256))
     masks, ring = Masks.of(tiles, excluded, tile_order), variant != "rows"
     found = [set(), set()]
     for row in range(len(tiles)):

@@ -198,7 +198,7 @@ def test_names_that_terminals_obey_are_escaped_in_results(folder: Path, tmp_path
 
 def test_the_function_gives_what_the_command_prints_and_writes(folder: Path, tmp_path: Path) -> None:
     given = DECOMP.format(1, 0, 1)
-    report = json.loads(call(folder, given, *parts(folder), "--json").stdout)
+    report = json.loads(call(folder, given, *parts(folder), "-eo", str(folder / "e.csv"), "--json").stdout)
     names = {"receptor_topology": folder / "part.top", "ligand_topology": folder / "part.top", "precision": "float64"}
     result = pele_ocl.mmpbsa(folder / "mmpbsa.in", folder / "complex.parm7", folder / "frames.nc", **names)
     assert {**result.to_json(), "files": report["files"]} == {k: of for k, of in report.items() if k != "seconds"}
@@ -206,6 +206,9 @@ def test_the_function_gives_what_the_command_prints_and_writes(folder: Path, tmp
         save(tmp_path / name)
         ours, theirs = ((place / name).read_text().splitlines()[1:] for place in (tmp_path, folder))
         assert ours == theirs  # but for the first line, with the time
+    result.save_frames(tmp_path / "e.csv")
+    assert (tmp_path / "e.csv").read_text() == (folder / "e.csv").read_text()
+    assert len((tmp_path / "e.csv").read_text().splitlines()) > 3 * M
     assert f"binding energy {result.total:.4f} +-" in repr(result)
     assert result.table()["delta"][-1] == pytest.approx(result.total)
     with pytest.raises(InputError, match="`overwrite` writes over it"):

@@ -101,9 +101,10 @@ def test_signatures_name_every_keyword(name):
         function(ATOMS, **{"forcefeld": "amber14"}, **NEEDED.get(name, {}))
 
 
-NEEDED = {"binding": {"ligand": "resid 1"}, "screen": {"ligands": "l.sdf"},
-    "refine": {"ligand": "resid 1"}, "simulate": {"output": "o", "steps": 1},
-          "ions": {"add": {"NA": 1}}}  # fmt: skip
+NEEDED = {
+    "binding": {"ligand": "resid 1"}, "screen": {"ligands": "l.sdf"}, "refine": {"ligand": "resid 1"},
+    "simulate": {"output": "o", "steps": 1}, "ions": {"add": {"NA": 1}},
+}  # fmt: skip
 
 
 def test_types_of_keywords_are_those_of_their_dataclasses():

@@ -68,7 +68,7 @@ def test_a_damaged_entry_is_none(folder):
     for data in damaged(folder / "name"):
         cache._noted.clear()
         (folder / "name").write_bytes(data)
-        with pytest.warns(CacheWarning, match="compiled kernels are built anew"):
+        with pytest.warns(CacheWarning, match="compiled kernels are rebuilt"):
             assert entry.read() is None
     entry.write(PROGRAM, SIGNATURES)
     shutil.copy(folder / "name", folder / "other")
@@ -125,7 +125,7 @@ def test_kernels_come_from_the_cache_and_a_damaged_one_is_built(folder, fresh, m
 
 
 def test_a_run_without_a_home(tmp_path):
-    """No cache can be made anywhere: PoCL is listed, the result is right, and notes say what is built anew."""
+    """No cache can be made anywhere: PoCL is listed, the result is right, and notes say what is rebuilt."""
     nowhere = tmp_path / "file"
     nowhere.touch()
     environment = {**os.environ, "XDG_CACHE_HOME": str(nowhere), "HOME": str(nowhere), "PELE_OCL_DEVICE": "pocl"}

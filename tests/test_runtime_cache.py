@@ -105,7 +105,7 @@ def notes(*expected: str) -> Iterator[None]:
 
 
 def note(trouble: str) -> str:
-    return rf"compiled kernels are built anew, because those in .*pele-ocl {trouble}"
+    return rf"compiled kernels are rebuilt, because those in .*pele-ocl {trouble}"
 
 
 def entry_of(folder: Path) -> Path:
@@ -406,7 +406,7 @@ def test_energies_are_right_in_a_home_without_permission(device):
     assert json.loads(done.stdout)["energy"]["total"] == pytest.approx(-352.534, abs=0.001)
     told = [line for line in done.stderr.splitlines() if line.startswith("Note: ")]
     assert len([line for line in told if "PoCL cannot keep compiled kernels" in line]) == 1
-    own = [line for line in told if "compiled kernels are built anew" in line]
+    own = [line for line in told if "compiled kernels are rebuilt" in line]
     assert len(own) == (device.vendor not in cache.KEEPING_VENDORS)
 
 

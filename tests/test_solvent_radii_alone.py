@@ -51,7 +51,7 @@ def test_results_say_that_there_are_no_energies(device, atoms):
         lambda: result.total, lambda: result.energy, lambda: batch.total, lambda: batch[1].energy, result.per_residue,
         lambda: result.surface_area,
     ):  # fmt: skip
-        with pytest.raises(InputError, match="there are no energies; they were not asked for"):
+        with pytest.raises(InputError, match="there are no energies; they were not requested"):
             what()
     with pytest.raises(AttributeError, match="no 'gb_self'"):
         _ = result.gb_self

@@ -117,7 +117,7 @@ def test_other_settings_are_not_resumed(suffix, frames, tmp_path):
     record(frames, output)
     with pytest.raises(FormatError, match="was made with n_atoms 5, now it is 6; resume with the same settings"):
         record(frames, output, resume=True, settings=SETTINGS | {"n_atoms": "6"})
-    with pytest.raises(FormatError, match=r"give another name to -o|start anew"):
+    with pytest.raises(FormatError, match=r"give another name to -o|start again"):
         record(frames, output, resume=True, words="1:")
     output.write_bytes(b"something else\n" * 20)
     with pytest.raises(FormatError, match="give another name to -o"):

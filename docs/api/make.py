@@ -16,7 +16,8 @@ PACKAGE = Path(__file__).resolve().parents[2] / "pele_ocl" / "__init__.py"
 def filled() -> str:
     """Return the text of pele_ocl/__init__.py with an import of each public name, in the order that ruff wants."""
     homes = {**pele_ocl._MODULES, **{name: name for name in pele_ocl._CALLED}}
-    ordered = sorted(homes.items(), key=lambda item: (item[1], item[0][0].islower(), item[0].lower()))
+    kind = {name: (not name.isupper(), name[0].islower()) for name in homes}  # constants first, then classes
+    ordered = sorted(homes.items(), key=lambda item: (item[1], kind[item[0]], item[0].lower()))
     imports = "".join(f"    from .{home} import {name} as {name}\n" for name, home in ordered)
     between = re.compile(r"(?<=^if TYPE_CHECKING:).*?$.*?(?=^    __version__)", re.DOTALL | re.MULTILINE)
     return between.sub(lambda _: f"  # made from the tables below by `make docs`\n{imports}\n", PACKAGE.read_text())

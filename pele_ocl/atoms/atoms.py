@@ -166,7 +166,7 @@ class Atoms(ReadOnlyArrays, Suggests):
 
         which : a slice, (n,) True for each atom wanted, or (k,) indices, each once; atoms come in that order
 
-        The other bonds are left out, and residues numbered anew; a note tells how many atoms were taken. Raises
+        The other bonds are left out, and residues renumbered; a note tells how many atoms were taken. Raises
         InputError for other shapes, indices of no atom and atoms that are taken twice.
         """
         from .joining import chosen_indices  # which most calls do without
@@ -442,7 +442,7 @@ def placed(atoms: Atoms, positions: Floats) -> Atoms:
 
 
 def noted(atoms: Atoms, notes: tuple[str, ...]) -> Atoms:
-    """Copy the atoms with other notes; nothing else is checked anew."""
+    """Copy the atoms with other notes; nothing else is checked again."""
     return _with(atoms, notes=notes)
 
 

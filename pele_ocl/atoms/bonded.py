@@ -105,7 +105,7 @@ class Impropers(Torsions):
 
 
 class HarmonicImpropers(TermTable):
-    """E = k (phi - phi0)^2 with the difference between -pi and pi, as CHARMM has it: k kcal/mol/rad^2, phi0 rad."""
+    """E = k (phi - phi0)^2 with the difference between -pi and pi, as in CHARMM: k kcal/mol/rad^2, phi0 rad."""
 
     kind, n_members, names = "harmonic impropers", 4, ("k", "phi0")
 

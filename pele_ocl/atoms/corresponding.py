@@ -507,7 +507,7 @@ def _places(name: str, atoms: tuple[str, ...], other: str, others: tuple[str, ..
 def _with_shared_names(
     mine: Sequence[str], own: Sequence[str], theirs: Sequence[str], other: Sequence[str]
 ) -> tuple[list[str], list[str]]:
-    """Number hydrogens of one heavy atom anew, less those whose name both sides have: HB2 is HB2 where HB3 is HB1.
+    """Number hydrogens of one heavy atom again, less those whose name both sides have: HB2 is HB2 where HB3 is HB1.
 
     mine, theirs : canonical names, `B#0` and `B#1` of hydrogens on CB; own, other : names as the files have them
     """

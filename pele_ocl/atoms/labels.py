@@ -1,4 +1,4 @@
-"""Names: what a structure file calls its atoms and residues, and the structure as the file has it."""
+"""Names: what a structure file calls its atoms and residues, and the structure as in the file."""
 
 from __future__ import annotations
 
@@ -86,13 +86,21 @@ class Labels(ReadOnlyArrays):
         return tuple(map(Residue, *(column[self.residue_starts].tolist() for column in columns)))
 
     def residue(self, i: int) -> str:
-        """Name the residue of atom i as people write it: `A:ALA5`, with the insertion code if it has one."""
+        """Name the residue of atom i as people write it: `A:ALA5`, with the insertion code if it has one.
+
+        >>> pele_ocl.read("data/structures/trialanine.pdb").labels.residue(4)
+        'A:ALA1'
+        """
         i = self._index(i)
         number = int(self.residue_numbers[i])
         return str(Residue(str(self.chains[i]), str(self.residue_names[i]), number, str(self.insertion_codes[i])))
 
     def atom(self, i: int) -> str:
-        """Atom i as people write it: `A:ALA5:CA`."""
+        """Atom i as people write it: `A:ALA5:CA`.
+
+        >>> pele_ocl.read("data/structures/trialanine.pdb").labels.atom(4)
+        'A:ALA1:CA'
+        """
         return f"{self.residue(i)}:{self.names[i]}"
 
     def _index(self, i: int) -> int:
@@ -100,7 +108,7 @@ class Labels(ReadOnlyArrays):
 
 
 def labels_of(labels: Labels, indices: NDArray[np.intp]) -> Labels:
-    """Return the labels of some atoms, (k,) indices, in that order; their residues are numbered anew, from 0."""
+    """Return the labels of some atoms, (k,) indices, in that order; their residues are renumbered, from 0."""
     columns = {f.name: getattr(labels, f.name)[indices] for f in fields(labels)}
     columns["residue_index"] = np.unique(columns["residue_index"], return_inverse=True)[1].reshape(-1)
     return Labels(**columns)

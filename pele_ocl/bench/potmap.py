@@ -153,7 +153,7 @@ def _sample(grid: Grid, n_atoms: int, once: Once) -> Grid:
         seconds = once(part)[0]
         if len(part) == len(grid) or seconds > enough:
             break
-        # In few steps: some codes are compiled anew for each.
+        # In few steps: some codes are compiled again for each.
         points = len(part) * max(2, min(256, 2 * enough / seconds))
     return middle_part(grid, len(part) * SAMPLE_SECONDS / seconds)
 

@@ -1,4 +1,4 @@
-"""Tables 3.2 and 3.3 of the thesis anew: every solvent variant on structures of growing size."""
+"""Tables 3.2 and 3.3 of the thesis again: every solvent variant on structures of growing size."""
 
 from __future__ import annotations
 

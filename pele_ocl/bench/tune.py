@@ -196,7 +196,7 @@ def _prepared(
 ) -> tuple[dict[Choice, tuple[Once, float]], dict[Choice, float]]:
     """Prepare the choices whose results agree with the first one's, each with its work and its seconds.
 
-    The wrong ones' errors are told, too.
+    The wrong ones' errors are reported, too.
 
     Choices that the device cannot do are in neither.
     """

@@ -172,7 +172,7 @@ def binding(
         every = tuple(map(Path, complex))  # type: ignore[arg-type]
         return structures_by(replace(spec, reading=replace(reading, structures=every)), every, run)
     if not trajectory.paths:
-        run.refuse_sharing("one structure is computed at once")
+        run.refuse_sharing("one structure is computed by one process")
         trajectory.require_alone()
     with heard_notes() as heard:
         if isinstance(complex, Atoms):
@@ -212,7 +212,7 @@ def _ligands(given: Chosen | Sequence[str]) -> tuple[Chosen, ...]:
 def _pb_solvent(
     pb: bool | PBSolvent, nonlinear: bool, surface: str | None, spacing: float | None, padding: float | None
 ) -> PBSolvent | None:
-    """Make the solvent of MM/PBSA. Raises InputError for words about it without it, or beside a PBSolvent."""
+    """Make the solvent of MM/PBSA. Raises InputError for words about it without it, or together with a PBSolvent."""
     given = {"nonlinear": nonlinear or None, "pb_surface": surface, "spacing": spacing, "padding": padding}
     names = ", ".join(f"`{name}`" for name, value in given.items() if value is not None)
     if isinstance(pb, PBSolvent):

@@ -95,7 +95,7 @@ class Decomposition:
 
     residues : n_residues of them, in the order of the atoms; is_ligand : (n_residues,) whether each is the ligand's
     per_residue : Shares of "complex", "parts" (each residue in its own part) and "delta"
-    pairs : the same of pairs of residues, symmetric, half an energy in either triangle; None where not asked for
+    pairs : the same of pairs of residues, symmetric, half an energy in either triangle; None if not requested
     n_frames : that count; idecomp : 1 to 4, as in sander
     splits : pairs as above of "sidechain" and "backbone" of the first residue with all of the second; empty where not
         asked for

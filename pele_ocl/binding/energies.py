@@ -37,6 +37,10 @@ class BindingEnergies:
     rmsd : (m,) A of poses: of the ligand's heavy atoms from where the complex has them, equivalent
         atoms exchanged in ligands of up to 1,000 atoms; None for frames, which are an ensemble
     notes : sentences about the frames, of the Trajectory
+
+    >>> energies = pele_ocl.Binding(pele_ocl.read("data/structures/trialanine.pdb"), "resid 3").evaluate()
+    >>> round(float(energies.complex.total - energies.receptor.total - energies.ligand.total - energies.delta.total), 6)
+    0.0
     """
 
     complex: Terms

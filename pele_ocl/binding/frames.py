@@ -14,6 +14,7 @@ from ..atoms.corresponding import OTHER_ATOMS
 from ..atoms.selection import Selection
 from ..common.errors import FormatError, InputError
 from ..common.inputfile import read_file
+from ..common.settled import rewrite
 from ..common.variant import Progress
 from ..jobs.shards import Run
 from ..jobs.texts import software
@@ -116,8 +117,8 @@ def energies_of(
 def tell(binding: Binding, *trajectories: Trajectory) -> None:
     """Tell the notes about frames, and keep them and the findings for the report."""
     for frames in trajectories:
-        binding.notes = (*binding.notes, *noted(frames).notes)
-        binding.findings = (*binding.findings, *frames.findings)
+        notes = (*binding.notes, *noted(frames).notes)
+        rewrite(binding, notes=notes, findings=(*binding.findings, *frames.findings))
 
 
 def opened_frames(binding: Binding, molecule: MoleculeRead, choice: FrameOptions, naming: Naming) -> OpenedFrames:

@@ -1,4 +1,4 @@
-"""Names of terms: ours, and AMBER's in reports and in columns of files."""
+"""Names of terms: pele-ocl's, and AMBER's in reports and in columns of files."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ OF_AMBER = ("amber", "mmpbsa.py", "sander", "gmx")  # programs whose users know 
 
 @dataclass(frozen=True)
 class Naming:
-    """Names of columns: `delta_coulomb`, or, as AMBER has it, `delta_EEL`.
+    """Names of columns: `delta_coulomb`, or, as in AMBER, `delta_EEL`.
 
     terms : our names of all. With AMBER's names the terms that it adds up, such as the two of EGB, follow by
     ours, too, so that nothing is lost and a run can go on with the file.

@@ -56,8 +56,8 @@ class Parts:
         """Choose the parts that selections name.
 
         receptor : by default all but the ligand, water and what is stripped
-        strip : atoms that are in neither part beside water; "none" for no others. By default they are the ones that the
-            program `like` strips: the counter-ions of "mmpbsa.py", "sander" and "gmx"
+        strip : atoms that are in neither part besides water; "none" for no others. By default those that the program
+            `like` strips: the counter-ions of "mmpbsa.py", "sander" and "gmx"
 
         Raises InputError for a selection without atoms, and if receptor and ligand share an atom. With a receptor that
         is named, strip is refused, too.

@@ -19,6 +19,7 @@ from ..atoms.tan_luo import tan_luo_notes
 from ..common.arguments import callback, file_path, flag, instance, numbers
 from ..common.errors import InputError
 from ..common.hashing import sha256_of
+from ..common.settled import Settled
 from ..common.variant import Progress
 from ..contract import Finding, FrameContract, Image
 from ..gb_models.solvent_model import SolventModel
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from ..opencl.device import Device
 
 
-class Binding:
+class Binding(Settled):
     """E(complex) - E(receptor) - E(ligand) at the positions of the complex, each part with Born radii of its own.
 
     A single-trajectory binding energy (docs/theory/binding.md): nothing is relaxed, and bonded terms within a part
@@ -91,9 +92,9 @@ class Binding:
         atoms : Atoms of the complex; others among them, such as water, may be left out by the choice of the parts
         ligand, receptor : a selection (docs/selection.md), a mask or indices; the receptor is by default all atoms but
             the ligand's, water and what is stripped
-        strip : atoms that are in neither part beside water, chosen alike; "none" for no others; by default the ions
+        strip : atoms that are in neither part besides water, chosen alike; "none" for no others; by default the ions
             that the program of `strip_like`, or else of `like`, strips: "mmpbsa.py", "sander" and "gmx" have some
-        model : SolventModel; like : or the name of a program whose constants are wanted, as SolventModel.like has it
+        model : SolventModel; like : or the name of a program whose constants are wanted, as in SolventModel.like
         one_four, cutoff, precision, variant, device : as in `energy`
         idecomp : to have results with a `decomposition`, as sander numbers them: 1 and 2 by residue; 3 and 4 by pairs
             of residues, too. 1-4 pairs are internal with 1 and 3, else van der Waals and electrostatic
@@ -146,7 +147,7 @@ class Binding:
         return f"Binding({counts}, {self.variant}, {self.precision}, on {self.device})"
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
-        """Pickle by atoms, options and the device's title: a pickle makes the plans anew on a device like it."""
+        """Pickle by atoms, options and the device's title: a pickle makes the plans again on a device like it."""
         options = {**self._choices, "variant": self.variant, "device": self.device}
         return (
             partial(type(self), model=self.model, idecomp=self.idecomp, pb=self.pb, **self._chosen, **options),
@@ -171,6 +172,10 @@ class Binding:
         """Compute the energies at conformations (m, n, 3) A; shape (m,).
 
         progress, errors : as in Energy.evaluate_batch
+
+        >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+        >>> pele_ocl.Binding(atoms, "resid 3").evaluate_batch([atoms.positions] * 2).delta.total.round().tolist()
+        [-2.0, -2.0]
         """
         given = as_conformations(conformations, self.n_atoms)
         return self._of_positions(self.parts.of_complex(given), progress, errors)
@@ -183,10 +188,14 @@ class Binding:
         """Compute the energies of all frames of a trajectory, read in pieces while the device computes; shape (m,).
 
         Frames with a unit cell are imaged first, unless image is "none" (docs/binding.md). The molecules of the complex
-        are made whole and put beside the largest molecule of the receptor.
+        are made whole and placed next to the largest molecule of the receptor.
 
         Parameters and errors as in `energy_over`; the frames are of all atoms that were given. A frame that fails has
         NaN, and `errors` says why, by its place among the frames.
+
+        >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+        >>> pele_ocl.Binding(atoms, "resid 3").over(np.stack([atoms.positions] * 3)).delta.total.shape
+        (3,)
         """
         return energies_over(
             self, trajectory, frames=frames, select=select, topology=topology, output=output, resume=resume,
@@ -299,7 +308,7 @@ def grid_errors(binding: Binding, energies: BindingEnergies | None = None) -> di
     """Measure how twice the spacing changes Poisson-Boltzmann energies, kcal/mol, of all systems and "delta".
 
     An upper estimate of each system's error of the grid, with "edges" and "smol" at up to 0.5 A. Else three times as
-    much is, as PBErrors has it. In "delta" most of it cancels, and the change is of the size of the error left.
+    much is, as in PBErrors. In "delta" most of it cancels, and the change is of the size of the error left.
 
     energies : of `Binding.evaluate` at these positions, if they are there already
 

@@ -45,6 +45,9 @@ class PBSolvent:
     solver, tolerance : of PoissonBoltzmann
 
     Raises InputError for other values.
+
+    >>> pele_ocl.PBSolvent(spacing=1.0, padding=6.0).equation
+    'linear'
     """
 
     equation: str = "linear"
@@ -79,7 +82,7 @@ class PBSolvent:
 
 
 def default_model(model: SolventModel | None) -> SolventModel:
-    """Take the constants beside a PBSolvent; the nonpolar term is LCPO's unless the model chooses one.
+    """Take the constants together with a PBSolvent; the nonpolar term is LCPO's unless the model chooses one.
 
     A surface tension that was given stays. Raises InputError for no solvent, a GB model of the surface, and for ACE's
     nonpolar term where it was chosen: it needs Born radii.

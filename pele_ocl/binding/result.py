@@ -56,9 +56,9 @@ class BindingResult(Reported):
     entropy, scan, comparison : what else was asked for; None if it was not
     kind : of conformations, None for the structure alone
     grid_errors : of Poisson-Boltzmann energies, kcal/mol by system; None with Generalized Born, and of frames
-    molecule : as it was read; findings : about structure and energies, as JSON has them
+    molecule : as it was read; findings : about structure and energies, in JSON form
     record, frames : settings of the file of frames' results, and their trajectory
-    heard : notes that were told; call : facts of the call, for files; seconds : that all took
+    heard : notes that were reported; call : facts of the call, for files; seconds : that all took
 
     >>> result = pele_ocl.binding("data/structures/trialanine.pdb", "resid 3")
     >>> round(result.total), result.table()["term"][:2].tolist()
@@ -243,7 +243,7 @@ class BindingResult(Reported):
         }  # fmt: skip
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
-        """Describe the result for people; total : seconds of all, to be told"""
+        """Describe the result for people; total : total seconds to report"""
         binding = self.binding
         sizes = f"receptor {len(binding.parts.receptor):,} atoms, ligand {len(binding.parts.ligand):,}: {self.ligand}"
         facts = {**settings(binding.model, binding.atoms), "cutoff": binding.options.cutoff, "pb": binding.pb}
@@ -254,7 +254,7 @@ class BindingResult(Reported):
         return "\n".join([*lines, "", how])
 
     def _terms_text(self) -> list[str]:
-        """Describe means, and all that was asked for beside them."""
+        """Describe means, and all that was asked for besides them."""
         energies, total = self.energies, self.energies.statistics()[DELTA]["total"]
         lines = energy_lines(self.statistics, total.n)
         if self.grid_errors is not None:
@@ -326,7 +326,7 @@ class BindingResults(Sequence[BindingResult]):
         return sum(of.n_failed for of in self.ligands)
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
-        """Describe all for people; total : seconds of all, to be told"""
+        """Describe all for people; total : total seconds to report"""
         return "\n\n".join(of.text(verbose, total) for of in self.ligands)
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -341,7 +341,7 @@ class BindingResults(Sequence[BindingResult]):
 
 
 def record_of(molecule: MoleculeRead, result: Mapping[str, Any], heard: Sequence[str]) -> dict[str, Any]:
-    """Give a record as JSON has it, with the notes that were told."""
+    """Give a record in JSON form, with the notes that were reported."""
     return Record(str(molecule.source), molecule.source.sha256, with_notes(result, heard)).to_dict()
 
 
@@ -490,7 +490,7 @@ def _settings(found: BindingResult) -> dict[str, object]:
 
 
 def named(chosen: object) -> object:
-    """A choice of atoms as JSON has it: a selection as it is, a mask or indices as indices."""
+    """A choice of atoms in JSON form: a selection as it is, a mask or indices as indices."""
     if chosen is None or isinstance(chosen, str):
         return chosen
     given = np.asarray(chosen)

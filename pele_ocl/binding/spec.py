@@ -14,6 +14,7 @@ from ..atoms import Atoms
 from ..common.errors import InputError, KeywordError
 from ..common.inputfile import InputFile, read_file
 from ..common.notes import note
+from ..common.settled import rewrite
 from ..formats import brings_parameters, is_structure, require_table_suffix
 from ..formats.maps.pictures import require_png
 from ..gb_models.solvent_model import SolventModel
@@ -179,7 +180,7 @@ class BindingSpec(StructureSpec):
                 raise KeywordError(f"`{name}` needs receptor and ligand from the frames of the complex")
 
     def compute(self, item: StructurePath) -> dict[str, Any]:
-        """Compute the binding energies of a file, as JSON has them."""
+        """Compute the binding energies of a file, in JSON form."""
         found = self.evaluate(self.molecule(read_file(item)))
         return dict(found[0].facts()) if len(found) == 1 else {"ligands": [of.facts() for of in found]}
 
@@ -218,8 +219,8 @@ class BindingSpec(StructureSpec):
             return plan, molecule
         chosen = molecule.taken.part(plan.parts.complex)
         own = self._plan(plan.atoms, plan.parts.ligand, plan.parts.receptor, None)
-        own.parts = replace(own.parts, left_out=plan.parts.left_out)
-        own.notes = (*plan.notes, "the frames have the atoms of receptor and ligand alone")
+        notes = (*plan.notes, "the frames have the atoms of receptor and ligand alone")
+        rewrite(own, parts=replace(own.parts, left_out=plan.parts.left_out), notes=notes)
         return own, replace(molecule, atoms=plan.atoms, chosen=chosen)
 
     def _plan(self, atoms: Atoms, ligand: Chosen, receptor: Chosen | None, strip: Chosen | None) -> Binding:
@@ -230,7 +231,7 @@ class BindingSpec(StructureSpec):
         )  # fmt: skip
 
     def _stripped(self, ligand: Chosen, atoms: Atoms) -> Chosen | None:
-        """Find the atoms that are in no part beside water; of one of several ligands the others, too."""
+        """Find the atoms that are in no part besides water; of one of several ligands the others, too."""
         if self.receptor is not None or len(self.ligands) == 1:
             return self.strip
         mask = np.zeros(len(atoms), bool)

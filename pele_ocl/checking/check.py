@@ -40,7 +40,7 @@ POINTS_PER_ITEM = r"\bPOINTS *= *(\d+)"  # as a kernel's `enum { POINTS = 4 };` 
 
 
 def in_this_process(request: dict[str, Any], device: Device) -> CheckResult:
-    """Check a kernel here, or time it; request : of `check_kernel`, as JSON has it, with `is_simulated`."""
+    """Check a kernel here, or time it; request : of `check_kernel`, in JSON form, with `is_simulated`."""
     *_, result = step_by_step(request, device)
     return result
 
@@ -101,7 +101,7 @@ def check_kernel(
     kernel : its name; not needed if the file has but one
     launch : owner of a work-item: "atom", "pair", "point", "number", or a point of one "plane". "one" has a single
         work-item, "group" a work-group for each atom. By default it is the first that docs/check.md lists
-    group : work-items of a group along each axis; by default as the kernel has it, or 64
+    group : work-items of a group along each axis; by default as in the kernel, or 64
     points_per_item : points along x, or elements, that a work-item computes; by default as the kernel's constant
         POINTS says, else 1
     device : by its number in `list_devices()`, or by part of its name

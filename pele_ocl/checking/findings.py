@@ -127,7 +127,7 @@ class CheckResult(Reported):
         self.table().save(path)
 
     def to_json(self) -> dict[str, Any]:
-        """Give the result as JSON has it."""
+        """Give the result in JSON form."""
         return {**asdict(self), "is_right": self.is_right}
 
     @classmethod

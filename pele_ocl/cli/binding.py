@@ -10,7 +10,6 @@ import click
 
 from ..binding import PBSolvent
 from ..binding import binding as binding_of
-from ..energy import VARIANTS
 from ..pb_model import SURFACES as PB_SURFACES
 from .call import Call
 from .command import OUTPUT, EachOnce
@@ -30,6 +29,7 @@ from .options import (
     structures_argument,
     surface_options,
     trajectory_flags,
+    variant_option,
     words_of,
 )
 from .rescore import rescore
@@ -153,13 +153,7 @@ class Former(EachOnce):
 @models_option
 @trajectory_flags
 @cluster_options
-@click.option(
-    "--variant",
-    type=click.Choice(["auto", *VARIANTS]),
-    default="auto",
-    show_default=True,
-    help="How pairs are summed, as in `energy`.",
-)
+@variant_option("How pairs are summed, as in `energy`", listed=False)
 @run_options
 @structure_flags
 @solvent_flags

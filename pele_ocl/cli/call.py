@@ -111,7 +111,7 @@ class Call:
 
 
 def _named(files: object, name: str) -> object:
-    """Put the name of a structure into the names of files, as JSON has them."""
+    """Put the name of a structure into the names of files, as JSON writes it."""
     return json.loads(json.dumps(files, default=str).replace("{name}", name))
 
 

@@ -17,6 +17,7 @@ from .options import (
     models_option,
     no_gradient_option,
     pair_options,
+    pair_variant_option,
     per_residue_option,
     report_options,
     results_option,
@@ -27,7 +28,6 @@ from .options import (
     structures_argument,
     surface_options,
     trajectory_flags,
-    variant_option,
     words_of,
 )
 from .showing import computed, refuse_residues, show
@@ -41,7 +41,7 @@ from .showing import computed, refuse_residues, show
 @models_option
 @trajectory_flags
 @cluster_options
-@variant_option
+@pair_variant_option
 @born_option
 @accuracy_option
 @run_options

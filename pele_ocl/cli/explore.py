@@ -29,7 +29,7 @@ from .options import (
     templates_option,
 )
 from .progress import ProgressLine
-from .showing import failing_as_record, say_records, timed
+from .showing import failing_as_record, say_records, timed_record
 from .terminal import elapsed, say
 
 
@@ -103,7 +103,7 @@ def explore(
         raise
     if as_json:
         record = result.record()
-        say_records([replace(record, result=timed(record.result))])
+        say_records([timed_record(record)])
     else:
         say("\n".join(_lines(result)))
 

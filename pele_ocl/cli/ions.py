@@ -17,12 +17,12 @@ from .call import Call
 from .command import INPUT, OUTPUT, EachOnce
 from .groups import former
 from .map_options import spacing_options
-from .options import ReadAtoms, report_options, run_options, structure_options
+from .options import ReadAtoms, report_options, run_options, structure_options, variant_option
 from .progress import ProgressLine
 from .showing import failing_as_record, say_result
 from .terminal import elapsed, say
 
-FITTING = [name for name, variant in VARIANTS.items() if variant.method == "direct"]
+FITTING = {name: variant for name, variant in VARIANTS.items() if variant.method == "direct"}
 
 
 def _requests(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> Requests:
@@ -69,13 +69,7 @@ def _requests(context: click.Context, option: click.Parameter, given: tuple[str,
     "--map-output", type=OUTPUT, metavar="MAP", help="Write the potential with all ions: .dx, .mrc, ...",
     **former("--map"),
 )  # fmt: skip
-@click.option(
-    "--variant",
-    type=click.Choice(["auto", *FITTING]),
-    default="auto",
-    show_default=True,
-    help="How the map is computed, as in `potmap`.",
-)
+@variant_option("How the map is computed, as in `potmap`", FITTING, listed=False)
 @run_options
 @structure_options
 @report_options

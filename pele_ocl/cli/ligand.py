@@ -19,7 +19,7 @@ from .command import EachOnce
 from .groups import keywords, option, options
 from .options import cluster_options, debug_option, json_option, resume_option, words_of
 from .progress import ProgressLine
-from .structures import TARGET, Row, add_reasons, exit_for_failed, rows_of, show
+from .structures import TARGET, Row, add_reasons, exit_for_rows, rows_of, show
 from .terminal import elapsed, one_line
 
 _SHOWN = 60  # molecules in the table
@@ -85,7 +85,7 @@ def ligand(
         )  # fmt: skip
     rows = rows_of(found.records)
     show(rows, found.records, as_json, lambda: _as_text(rows, output))
-    exit_for_failed(rows, "molecule")
+    exit_for_rows(rows, "molecule")
 
 
 def _as_text(rows: Sequence[Row], output: Path) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from .options import (
     cluster_options,
     models_option,
     pair_options,
+    pair_variant_option,
     report_options,
     run_options,
     solvent_flags,
@@ -30,10 +31,9 @@ from .options import (
     structure_flags,
     surface_options,
     trajectory_flags,
-    variant_option,
     words_of,
 )
-from .showing import timed
+from .showing import timed_record
 from .structures import (
     TARGET,
     Holding,
@@ -41,7 +41,7 @@ from .structures import (
     StructureLine,
     add_reasons,
     constraints_option,
-    exit_for_failed,
+    exit_for_rows,
     files,
     rows_of,
     show,
@@ -98,7 +98,7 @@ class Descent:
 @models_option
 @trajectory_flags
 @cluster_options
-@variant_option
+@pair_variant_option
 @run_options
 @structure_flags
 @solvent_flags
@@ -125,9 +125,9 @@ def minimize(
         )  # fmt: skip
     rows = rows_of(found.records)
     whole = found.whole if isinstance(found, MinimizeBatch) else None
-    printed = found.records if whole is None else [replace(whole, result=timed(whole.result))]
+    printed = found.records if whole is None else [timed_record(whole)]
     show(rows, printed, as_json, lambda: _as_text(rows, found, output, _settings(descent, more), verbose))
-    exit_for_failed(rows, "structure")
+    exit_for_rows(rows, "structure")
 
 
 _SHOWN = 60  # structures in the table

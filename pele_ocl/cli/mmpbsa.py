@@ -14,8 +14,6 @@ from .options import place_options, report_options, run_options, words_of
 from .progress import ProgressLine
 from .showing import show
 
-_SEVERAL = ("-y", "-yr", "-yl", "-ct", "-rt", "-lt")  # options that take several files behind one another
-
 _ALONE = "; leave out -rp, -lp and -cg for the energy of the complex alone"
 _ON = "; --resume with -O goes on with intermediate files"
 _REFUSED = {
@@ -30,26 +28,27 @@ _REFUSED = {
 }  # fmt: skip
 
 
-class MmpbsaCommand(EachOnce):
-    """Takes several files after -y, as MMPBSA.py does."""
+class _Several(click.Option):
+    """Option that takes all words up to the next option, as those of MMPBSA.py do."""
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        spread, several = list[str](), ""
-        for word in args:
-            if word in _SEVERAL:
-                several = word
-            elif several and not word.startswith("-"):
-                spread += [several, word]
-                continue
-            else:
-                several = ""
-            if word not in _SEVERAL:
-                spread.append(word)
-        return super().parse_args(ctx, spread)
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        super().add_to_parser(parser, ctx)
+        own = {**parser._short_opt, **parser._long_opt}[self.opts[0]]
+        first = own.process
+
+        def process(value: Any, state: Any) -> None:
+            if value.startswith("-"):
+                raise click.BadOptionUsage(self.opts[0], f"Option {self.opts[0]!r} requires an argument.", ctx)
+            first(value, state)
+            while state.rargs and not state.rargs[0].startswith("-"):
+                first(state.rargs.pop(0), state)
+
+        own.process = process
 
 
 def _file(option: str, name: str, text: str, *, several: bool = False) -> Callable[..., Callable[..., object]]:
-    return click.option(option, name, type=INPUT, metavar="FILE", multiple=several, help=text)
+    cls = _Several if several else click.Option
+    return click.option(option, name, type=INPUT, metavar="FILE", multiple=several, help=text, cls=cls)
 
 
 def _refuse(context: click.Context, option: click.Parameter, given: bool) -> None:
@@ -68,7 +67,7 @@ def _refused(command: Callable[..., object]) -> Callable[..., object]:
     return command
 
 
-@click.command(cls=MmpbsaCommand)
+@click.command(cls=EachOnce)
 @click.option("-i", "input_file", type=INPUT, metavar="FILE", required=True, help="The input file, mmpbsa.in.")
 @click.option("-O", "overwrite", is_flag=True, help="Write over files that are there, as MMPBSA.py asks for.")
 @_file("-cp", "complex_topology", "Topology of the complex: AMBER's, or GROMACS' of all atoms with -cg.")

@@ -25,11 +25,10 @@ from .options import (
     structure_flags,
     structures_argument,
     trajectory_flags,
+    variant_option,
     words_of,
 )
 from .showing import computed, show
-
-VARIANT_HELP = "How the gradient is added up: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
 
 
 @click.command(cls=EachOnce)
@@ -65,9 +64,7 @@ VARIANT_HELP = "How the gradient is added up: " + "; ".join(f"{name}, {v.summary
     help="Take one solute dielectric, or PELE's, which varies by residue.",
 )  # fmt: skip
 @no_gradient_option
-@click.option(
-    "--variant", type=click.Choice(["auto", *VARIANTS]), default="auto", show_default=True, help=VARIANT_HELP + "."
-)
+@variant_option("How the gradient is added up", VARIANTS)
 @run_options
 @structure_flags
 @solvent_flags

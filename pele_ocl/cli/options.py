@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import wraps
 from inspect import signature
@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from ..common.variant import PRECISIONS
+from ..common.variant import PRECISIONS, Variant
 from ..energy.born import BORN
 from ..energy.variants import VARIANTS
 from ..reading import Reading
@@ -222,12 +222,17 @@ models_option = click.option(
     help="Take all models of a PDB file as conformations of one molecule.",
 )  # fmt: skip
 
-VARIANT_HELP = "How pairs are summed: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
 
-variant_option = click.option(
-    "--variant", type=click.Choice(["auto", *VARIANTS]), default="auto", show_default=True, help=VARIANT_HELP + "."
-)
+def variant_option(
+    what: str, variants: Mapping[str, Variant[Any]] = VARIANTS, *, listed: bool = True
+) -> Callable[[Command], Command]:
+    """Add --variant; what : it chooses; listed : True to tell what each variant does"""
+    each = ": " + "; ".join(f"{name}, {of.summary}" for name, of in variants.items()) if listed else ""
+    choice = click.Choice(["auto", *variants])
+    return click.option("--variant", type=choice, default="auto", show_default=True, help=f"{what}{each}.")
 
+
+pair_variant_option = variant_option("How pairs are summed")
 born_option = click.option(
     "--born", type=click.Choice(["auto", *BORN]), default="auto", show_default=True,
     help="Sums that give Born radii: " + "; ".join(f"{name}, {of.summary}" for name, of in BORN.items()) + ".",

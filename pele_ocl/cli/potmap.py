@@ -32,12 +32,12 @@ from .options import (
     run_options,
     structure_options,
     structures_argument,
+    variant_option,
 )
 from .progress import FrameLine, ProgressLine
 from .showing import exit_for_failed, exit_for_records, failing_as_record, say_records, say_result
 from .terminal import elapsed, note, one_line, say
 
-VARIANT_HELP = "How the sums are laid out: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
 METHOD_HELP = "; ".join(f"{name} {each.summary}" for name, each in MAP_METHODS.items())
 ACCURACY_HELP = "; ".join(f"{name}: {split.accuracies}" for name, split in SPLIT_METHODS.items())
 ALL = ""  # of --align without a selection
@@ -65,9 +65,7 @@ _SHOWN = 20  # atoms in a table on screen
 )
 @click.option("--cutoff", type=float, help="Distance at which the cutoff method ends, Angstrom; 12 by default.")
 @click.option("--smooth", is_flag=True, help="Make the potential go to 0 at the cutoff smoothly.")
-@click.option(
-    "--variant", type=click.Choice(["auto", *VARIANTS]), default="auto", show_default=True, help=VARIANT_HELP + "."
-)
+@variant_option("How the sums are laid out", VARIANTS)
 @run_options
 @click.option("--dielectric", type=float, help="Relative permittivity: 1 by default; of the solvent with pb, 78.54.")
 @click.option(
@@ -117,7 +115,7 @@ _SHOWN = 20  # atoms in a table on screen
 @click.option("--surface-png", type=OUTPUT, metavar="FILE", help="Draw the molecular surface, coloured by the map.")
 @click.option(
     "--scene", type=click.Choice(list(PROGRAMS)), multiple=True,
-    help="Write a script beside the map for a program that shows it on the surface. Can be given several times.",
+    help="Write a script next to the map for a program that shows it on the surface. Can be given several times.",
 )  # fmt: skip
 @color_option()
 @structure_options

@@ -59,7 +59,7 @@ def _pairs(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> dic
 def prepare(path: Path, output: Path, as_json: bool, **options: Any) -> None:
     """Write the structure in IN with all its atoms as OUT, ready for the other commands.
 
-    IN is a .pdb or .cif file as the Protein Data Bank has it, also with .gz. One alternate location is kept. Missing
+    IN is a .pdb or .cif file of the Protein Data Bank, also with .gz. One alternate location is kept. Missing
     atoms and residues within chains are built, disulphides bonded, and hydrogens added by the pKa of residues.
     Heavy atoms that are there stay. Through PDBFixer: pip install 'pele-ocl[openmm]', and PROPKA: pip
     install 'pele-ocl[ph]'.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from .options import (
     words_of,
 )
 from .progress import ProgressLine
-from .showing import exit_for_failed, failing_as_record, say_records, timed
+from .showing import exit_for_failed, failing_as_record, say_records, timed_record
 from .structures import TARGET, files
 from .terminal import elapsed, one_line, say
 
@@ -105,7 +105,7 @@ def refine(
         )  # fmt: skip
     if as_json:
         record = found.record
-        say_records([replace(record, result=timed(record.result))])
+        say_records([timed_record(record)])
     else:
         say(_as_text(found, output))
     failed = {k + 1: why for k, why in found.errors.items()}

@@ -25,7 +25,7 @@ from .structures import (
     Row,
     StructureLine,
     add_reasons,
-    exit_for_failed,
+    exit_for_rows,
     files,
     rows_of,
     show,
@@ -87,7 +87,7 @@ def relax(
         )  # fmt: skip
     rows = rows_of(found.records)
     show(rows, found.records, as_json, lambda: _as_text(rows, output, verbose))
-    exit_for_failed(rows, "model")
+    exit_for_rows(rows, "model")
     if any(row.get("is_worse") for row in rows):
         raise click.exceptions.Exit(1)
 

@@ -1,4 +1,4 @@
-"""`pele-ocl rescore`: the energies of a PELE run's poses, beside PELE's own."""
+"""`pele-ocl rescore`: the energies of a PELE run's poses, compared with PELE's own."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class PeleCommand(EachOnce):
 @click.option("-o", "--output", type=OUTPUT, metavar="OUT", help="Write a row for each pose: .h5, .csv or .json.")
 @click.option(
     "--reports", type=Folder(), metavar="DIR",
-    help="Write the reports anew into this folder, with the columns oclTotalEnergy and oclBindingEnergy.",
+    help="Write the reports again into this folder, with the columns oclTotalEnergy and oclBindingEnergy.",
 )  # fmt: skip
 @click.option("--plot", type=OUTPUT, metavar="FILE", help="Draw our energies over PELE's: .png or .svg (matplotlib).")
 @click.option(
     "--group-cutoffs/--no-group-cutoffs", default=None,
-    help="Let nonbonded energies end at PELE's long cutoffs, or at none; by default as --like pele has it.",
+    help="Let nonbonded energies end at PELE's long cutoffs, or at none; by default as in --like pele.",
 )  # fmt: skip
 @resume_option("reports")
 @cluster_options
@@ -70,7 +70,7 @@ def rescore(
     folder: Path, path: Path | None, as_json: bool, verbose: bool, words: dict[str, Any], call: Call,
     control: Path | None = None, **given: Any,
 ) -> None:  # fmt: skip
-    """Compute total and binding energies of all poses of a PELE run, beside PELE's own, and their ranks.
+    """Compute total and binding energies of all poses of a PELE run, compared with PELE's own, and their ranks.
 
     FOLDER holds pele.conf, report_* and trajectory_*, or epochs that do. Force field, solvent and ligand come from
     pele.conf and DataLocal; other options win. Each row of a report is the model of that number in its trajectory.

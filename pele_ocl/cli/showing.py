@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -30,6 +31,11 @@ def say_records(records: Iterable[Record]) -> None:
 def say_result(record: Mapping[str, Any]) -> None:
     """Print the JSON object of a result, with what was noted and the seconds since the command began."""
     say_json(timed(with_notes(record, heard())))
+
+
+def timed_record(record: Record) -> Record:
+    """Add the seconds since the command began to a record."""
+    return replace(record, result=timed(record.result))
 
 
 def timed(result: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import weakref
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from .command import EachOnce
 from .groups import keywords, option, options
 from .options import (
     pair_options,
+    pair_variant_option,
     place_options,
     report_options,
     run_options,
@@ -31,11 +32,10 @@ from .options import (
     strict_option,
     structure_flags,
     surface_options,
-    variant_option,
     words_of,
 )
 from .progress import ProgressLine
-from .showing import failing_as_record, say_records, timed
+from .showing import failing_as_record, say_records, timed_record
 from .structures import TARGET, Holding, constraints_option
 from .structures import files as expanded
 from .terminal import note, say
@@ -78,7 +78,7 @@ class Dynamics:
     time: str | None = option("Time to simulate, with its unit: 500ps, 10ns.", metavar="T")
     temperatures: str | None = option(
         "Temperatures of the heat bath, K: one for all, one for each replica of all structures in their order, or "
-        "fewer, which replicas take by turns. By default --temperature if given, else 300.",
+        "fewer, which replicas take in turn. By default --temperature if given, else 300.",
         metavar="T[,T...]", callback=_temperatures,
     )  # fmt: skip
     timestep: float = option("Time step, fs.", like=simulated)
@@ -143,7 +143,7 @@ class Dynamics:
 @options(Holding)
 @constraints_option(CONSTRAINTS)
 @pair_options
-@variant_option
+@pair_variant_option
 @run_options
 @structure_flags
 @solvent_flags
@@ -170,7 +170,7 @@ def simulate(
     for k, reason in list(result.errors.items())[: None if verbose else NAMED]:
         note(f"{result.rows[k]['structure']}, replica {result.rows[k]['replica']}: {reason}")
     if as_json:
-        say_records(replace(record, result=timed(record.result)) for record in result.records())
+        say_records(map(timed_record, result.records()))
     else:
         say("\n".join(_lines(result, cutoff)))
     if result.errors:

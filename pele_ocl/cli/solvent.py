@@ -26,11 +26,10 @@ from .options import (
     structures_argument,
     surface_options,
     trajectory_flags,
+    variant_option,
     words_of,
 )
 from .showing import computed, refuse_residues, show
-
-VARIANT_HELP = "How the Born radii are computed: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
 
 
 @click.command(cls=EachOnce)
@@ -40,9 +39,7 @@ VARIANT_HELP = "How the Born radii are computed: " + "; ".join(f"{name}, {v.summ
 @models_option
 @trajectory_flags
 @cluster_options
-@click.option(
-    "--variant", type=click.Choice(["auto", *VARIANTS]), default="auto", show_default=True, help=VARIANT_HELP + "."
-)
+@variant_option("How the Born radii are computed", VARIANTS)
 @accuracy_option
 @run_options
 @structure_flags

@@ -118,7 +118,7 @@ def show(rows: Sequence[Row], printed: Sequence[Record], as_json: bool, as_text:
         say(as_text())
 
 
-def exit_for_failed(rows: Sequence[Row], what: str) -> None:
+def exit_for_rows(rows: Sequence[Row], what: str) -> None:
     """Say why rows failed, and exit with 1; nothing where none did. what : one of them, "structure" """
     failed = [row for row in rows if "error" in row]
     if failed:

@@ -57,7 +57,7 @@ def notes_on_stderr(spell: Spelling) -> Iterator[None]:
 
 
 def heard() -> list[Note]:
-    """List the notes that were told since the command began."""
+    """List the notes that were reported since the command began."""
     return _heard[-1] if _heard else []
 
 

@@ -12,7 +12,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 MOST_NEAR = 0.6  # share of equal characters from which a name is suggested for another
-INTERRUPTED = 130  # the exit code after Ctrl-C, as shells have it
+INTERRUPTED = 130  # the exit code after Ctrl-C, as in shells
 _LONGEST = 4_000  # characters of a sentence
 _LONGEST_VALUE = 80  # of a value in a sentence
 
@@ -46,7 +46,11 @@ _ELSEWHERE = {
 
 
 def meant(word: str, known: Iterable[str]) -> str:
-    """Suggest the known name that other programs call so, or that is nearest, as the end of a sentence; "" for none."""
+    """Suggest the known name that other programs call so, or that is nearest, as the end of a sentence; "" for none.
+
+    >>> meant("salt", ["ionic_strength", "select"])
+    "; did you mean 'ionic_strength'?"
+    """
     from difflib import get_close_matches  # `import pele_ocl` does without it
 
     names = set(known)
@@ -108,7 +112,11 @@ def worded(text: str, spell: Callable[[str, str | None], str | None]) -> str:
 
 
 def described(value: object) -> str:
-    """A value for messages: a number or a short text as it is, the type of anything else; of results how to go on."""
+    """A value for messages: a number or a short text as it is, the type of anything else; of results how to go on.
+
+    >>> described(3.0), described("a"), described([1])
+    ('3', "'a'", 'of type list')
+    """
     if isinstance(value, bool) or type(value).__name__ == "bool_":  # NumPy's, which is not imported here
         return str(value)
     if isinstance(value, Real):
@@ -218,4 +226,4 @@ class DeviceWarning(UserWarning):
 
 
 class CacheWarning(UserWarning):
-    """Compiled kernels cannot be kept on disk, or were found damaged: they are built anew, and results are the same."""
+    """Compiled kernels cannot be kept on disk, or were found damaged: they are rebuilt, and results are the same."""

@@ -1,4 +1,4 @@
-"""Notes: sentences for the user that come while something is computed, here or by workers.
+"""Notes: sentences for the user that come while something is computed, in this process or by workers.
 
 They go through `logging`, to the logger "pele_ocl": notes and warnings about results as WARNING, messages about the
 progress as INFO, failures as ERROR. The command line shows them on stderr with its own words for keywords.

@@ -91,13 +91,13 @@ class HasFindings:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Findings about the structure and its energy, as the commands tell them: torn bonds, clashes, strain."""
+        """Findings about the structure and its energy, as the commands report them: torn bonds, clashes, strain."""
         energy = self.energy if self.terms.names else {}  # which were not asked for
         return (*of_structure(self.atoms), *of_energy(self.atoms, energy, self.atoms.positions))
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences to read beside the energy: about the atoms and their parameters, and the findings."""
+        """Sentences to read with the energy: about the atoms and their parameters, and the findings."""
         return (*self.atoms.notes, *(finding.text for finding in self.findings))
 
 
@@ -204,7 +204,7 @@ def _displaced_sites(atoms: Atoms, places: bool) -> list[Finding]:
     worst = atoms.describe(int(own[int(apart.argmax())]))
     what = "1 virtual site was" if len(off) == 1 else f"{len(off):,} virtual sites were"
     text = f"{what} up to {apart.max():.2f} A from where the rules put them ({worst})"
-    done = "they were placed anew" if places else "the energy is of the positions that were given"
+    done = "they were placed again" if places else "the energy is of the positions that were given"
     return [Finding("repaired" if places else "noted", f"{text}; {done}", tuple(off.tolist()))]
 
 

@@ -16,7 +16,7 @@ Indices = NDArray[np.intp]
 Reals = NDArray[np.floating]
 
 CUT_NOTE = Note(
-    "molecules were cut by the faces of the cell; they were made whole and put beside the largest", code="imaged"
+    "molecules were cut by the faces of the cell; they were made whole and placed next to the largest", code="imaged"
 )
 TOUCH = 3.0  # A: a molecule with an atom so near to another molecule stays where it is
 _SMALL = 5  # atoms of water and ions, which are placed last and beside which nothing is placed

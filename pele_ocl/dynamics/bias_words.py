@@ -175,7 +175,7 @@ def _group(name: str, given: object, atoms: Atoms) -> Ints:
 
 
 def _targets(words: Words, d: int) -> tuple[Floats, Floats]:
-    """Targets (n, d) of a restraint, which replicas take by turns, and its force constants (d,)."""
+    """Targets (n, d) of a restraint, which replicas take in turn, and its force constants (d,)."""
     at, kappa = np.atleast_1d(numbers("at", words["at"])), np.atleast_1d(numbers("kappa", words["kappa"]))
     at = at[None] if at.ndim == 1 else at
     if at.ndim != 2 or at.shape[1] != d or not len(at) or not np.isfinite(at).all():

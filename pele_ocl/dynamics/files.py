@@ -59,8 +59,9 @@ class Recorded(Protocol):
     settings: Settings
     replicas: list[int]
     notes: tuple[str, ...]
-    steps: int
 
+    @property
+    def steps(self) -> int: ...
     @property
     def time(self) -> float: ...
     @property
@@ -313,7 +314,7 @@ class SimulationFiles:
         for name, size in zip(TABLES, self._table_sizes, strict=True):
             table = self.own / name
             if not table.is_file() or table.stat().st_size < size:
-                raise FormatError(f"{table}: is not what the interrupted run left; start anew in another folder")
+                raise FormatError(f"{table}: is not what the interrupted run left; start again in another folder")
             with appending(table), open(table, "r+b") as stream:
                 stream.truncate(size)
 

@@ -54,7 +54,7 @@ class FreeEnergyResult(Reported):
         return Report("Free energy surface", columns, {"temperature": self.temperature})
 
     def to_json(self) -> dict[str, Any]:
-        """Return the table as JSON has it."""
+        """Return the table in JSON form."""
         return self.table().to_json()
 
     def save(self, path: str | PathLike[str]) -> None:

@@ -35,7 +35,7 @@ class Simulated:
     """Structure of a run: its name, which its files have, and where it is from.
 
     source : path of the structure, its name if it came from memory; sha256 : of the file, "" without one
-    findings : about the structure, as JSON has them
+    findings : about the structure, in JSON form
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Structures simulated in many replicas, here or by workers, and written to a folder: `pele_ocl.simulate`."""
+"""Structures simulated in many replicas, in this process or by workers, and written to a folder."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def simulate(
     steps : time steps; or time : to simulate, ps, or with its unit, "10ns"
     replicas : of each structure
     temperatures : of the heat bath, K: one for all, one for each replica of all structures in their order, or fewer,
-        which replicas take by turns; by default the `temperature` that is given for the solvent, else 300
+        which replicas take in turn; by default the `temperature` that is given for the solvent, else 300
     timestep : fs; friction : 1/ps, of the heat bath, by default 1
     seed, integrator, constraints, hydrogen_mass, exchange_every, anneal : as of Simulation
     minimize : iterations of a minimisation before the first step, 0 for none

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..atoms import Atoms, Floats
 from ..common.arguments import callback, choice, file_path, flag, numbers, text, texts, whole_number
 from ..common.errors import InputError, PeleError, Suggests
+from ..common.settled import Settled, rewrite
 from ..energy.engine.rows import Rows
 from ..energy.terms import Interpolated, Metadynamics
 from ..ensemble import Column, Ensemble
@@ -48,7 +49,7 @@ _WHY = {
 }
 
 
-class Simulation(Suggests):
+class Simulation(Suggests, Settled):
     """Implicit-solvent dynamics of many replicas on one device; docs/theory/dynamics.md.
 
     Nothing is read between steps. A replica depends on its molecule, its number and the seed alone. So it has the same
@@ -56,7 +57,7 @@ class Simulation(Suggests):
 
     Positions, velocities, temperatures, frozen atoms and restraints of rows can be written between runs, here or in
     the ensemble. All that is read afterwards is of the new state: bonds that are held get their lengths, forces are
-    computed, and a replica that had stopped begins again where it was placed, with velocities drawn anew. Threads may
+    computed, and a replica that had stopped begins again where it was placed, with velocities drawn again. Threads may
     share a simulation; its calls are then made one after the other.
 
     molecules : an Atoms, a list of them, or an Ensemble whose rows are the replicas
@@ -120,7 +121,8 @@ class Simulation(Suggests):
         if frozen is not None:
             self.ensemble.frozen[:] = [frozen] * len(self.ensemble)
         self.notes: tuple[str, ...] = ()
-        self.steps = 0
+        self._steps = 0
+        self.removes_motion: bool
         self.replicas = self._numbered()
         state, n = self.ensemble.state, len(self.ensemble)
         count = len(self.settings.temperatures)
@@ -171,11 +173,16 @@ class Simulation(Suggests):
                 found[k] = number
         return found
 
+    @property
+    def steps(self) -> int:
+        """Steps that were made."""
+        return self._steps
+
     def _take_bodies(self) -> None:
         """Cut the molecules into what moves, by the atoms that are frozen now; these are at rest."""
         state, motion = self.ensemble.state, self._motion
         self._bodies = self._bodies_of_rows()
-        self.removes_motion = self._removes_motion()
+        rewrite(self, removes_motion=self._removes_motion())
         motion.take_bodies(self._bodies, self.removes_motion)
         if self._masks >= 0:
             velocities = motion.read("velocities")
@@ -234,7 +241,7 @@ class Simulation(Suggests):
         notes += [note for note in found if note][:1]
         if self.removes_motion:
             notes.append("the centre of mass is kept at rest")
-        self.notes = tuple(notes)
+        rewrite(self, notes=tuple(notes))
 
     def _place(self, rows: Rows) -> None:
         """Bring bonds of rows that are held to their lengths."""
@@ -291,12 +298,12 @@ class Simulation(Suggests):
         if self.settings.anneal:
             motion.write("temperatures", self.temperatures)
         motion.launch([motion.draw], rows)
-        self._begin(rows, anew=True)
+        self._begin(rows, again=True)
 
-    def _begin(self, rows: Rows, *, anew: bool = False) -> None:
-        """Let rows go on with the velocities on the device. anew : whether these are of the positions, and not late"""
+    def _begin(self, rows: Rows, *, again: bool = False) -> None:
+        """Let rows go on with the velocities on the device. again : whether these are of the positions, and not late"""
         motion = self._motion
-        if anew:
+        if again:
             if self._lost[rows].any():
                 for name in ("stopped", "culprits"):
                     values = motion.read(name)
@@ -316,7 +323,7 @@ class Simulation(Suggests):
 
     @locked
     def minimize(self, **options: object) -> MinimizeBatch:
-        """Minimise all replicas from where they are, and draw velocities anew. options : as of Ensemble.minimize"""
+        """Minimise all replicas from where they are, and draw velocities again. options : as of Ensemble.minimize"""
         self._catch_up()
         batch = self.ensemble.minimize(self._rows, **{"constraints": self.settings.constraints, **options})
         self._catch_up()
@@ -382,7 +389,7 @@ class Simulation(Suggests):
             launches = self._motion.launches_of_step(rows)
             while self.steps < stop:
                 resident.queue_up(launches)
-                self.steps += 1
+                self._steps += 1
                 self._add_hills(rows, self.steps)
                 if every is not None and self.steps % every == 0:
                     self._motion.exchange(rows, self.steps // every - 1)
@@ -404,7 +411,7 @@ class Simulation(Suggests):
     def _settle(self, steps: int) -> None:
         """End a run: rows are evaluated where they came to."""
         assert self._under_way is not None
-        self.steps = steps
+        self._steps = steps
         self.ensemble.state.settled(self._under_way)
         self._moves[self._under_way] = self.ensemble.state.moves[self._under_way]
         self._under_way = None
@@ -753,7 +760,7 @@ class Simulation(Suggests):
         for k, values in zip(rows, given, strict=True):
             values[state.frozen[k]] = 0
             array.write(values, k)
-        self._begin(np.array(rows, np.int64), anew=True)
+        self._begin(np.array(rows, np.int64), again=True)
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         """Give all that further steps depend on."""
@@ -771,7 +778,7 @@ class Simulation(Suggests):
         self._take_bodies()
         for name in motion.state:
             motion.write(name, arrays[name])
-        self.steps = int(arrays["steps"])
+        self._steps = int(arrays["steps"])
         if self.settings.exchange_every is not None:
             motion.attempts = self.steps // self.settings.exchange_every
         for hills in self._hills.values():

@@ -57,7 +57,7 @@ def energy(
     models: Literal["one", "all"] = ..., per_residue: bool = ..., strict: bool = ..., **words: Unpack[ProgressWords],
 ) -> Any: ...  # fmt: skip
 @checked
-@takes("object", "reading", "solvent", "trajectory", "run")
+@takes("object", "reading", "solvent", "trajectory", "run", "spec")
 def energy(
     atoms: Atoms | str | PathLike[str] | Sequence[str | PathLike[str]],
     *,
@@ -89,10 +89,10 @@ def energy(
     >>> print(f"{result.total:.1f} kcal/mol")
     -135.5 kcal/mol
 
-    atoms : Atoms with charges, lj_sigma, lj_epsilon, gb_radii and gb_scales, as far as the terms take them; n >= 1. Or
+    atoms : Atoms with charges, lj_sigma, lj_epsilon, gb_radii and gb_scales, as far as the terms need them; n >= 1. Or
         the path of a file, which is read and checked as the command does; or several paths
     gradient : False for energies alone
-    fixed_radii : True for the gradient at Born radii that stay as they are, as PELE has it
+    fixed_radii : True for the gradient at Born radii that stay as they are, as in PELE
     one_four : "scale" 1-4 pairs of Lennard-Jones and Coulomb by atoms.one_four, or "exclude" them; pairs one or two
         bonds apart are always excluded, and GB takes all pairs
     cutoff : A; pairs beyond do not count in Lennard-Jones, Coulomb and GB, but in the Born radii; None for all pairs
@@ -141,7 +141,7 @@ def energy(
     from ..doors import Door
     from .spec import EnergySpec
 
-    door = Door.of(energy, words, model, device)
+    door = Door.of(energy, words, model, device, spec=EnergySpec)
     if isinstance(atoms, Atoms):
         door.require_atoms()
         if door.frames:
@@ -165,6 +165,7 @@ def energy(
         cutoff=cutoff, terms=None if names is None else tuple(names), precision=precision, variant=variant, born=born,
         accuracy=accuracy, device=door.run.device, model=door.model, per_residue=per_residue, strict=strict,
         mentioned=tuple(name for name in ("surface", "gb") if name in words), per_atom=per_atom,
+        **door.own,
     )  # fmt: skip
     return door.evaluated(spec, atoms, alone={"models_all": models == "all", "fixed_radii": fixed_radii})
 

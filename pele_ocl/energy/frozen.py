@@ -1,4 +1,4 @@
-"""Atoms that never move: what they give each other is computed once, and left out of every evaluation."""
+"""Atoms that never move: their interactions with each other are computed once and left out of every evaluation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Measure = Callable[[TermSet, "Frozen | None", Encoding, Floats], tuple[Floats, F
 
 @dataclass(frozen=True, eq=False)
 class Frozen:
-    """Parts that atoms which never move give each other; docs/theory/restraints.md, section 3.
+    """Interactions among atoms that never move; docs/theory/restraints.md, section 3.
 
     integrals : (n_slots,) of their Born integrals, 1/A
     energies : (n_terms,) of each term, kcal/mol
@@ -37,7 +37,7 @@ class Frozen:
     def of(cls, measure: Measure, contents: TermSet, atoms: Atoms, tiles: Tiles, pairs: bool, doubles: bool) -> Frozen:
         """Compute by passes for one conformation, with the atoms that move out of the way.
 
-        measure : by passes that leave out what frozen atoms give each other, or by None of it all
+        measure : by passes that leave out the interactions among frozen atoms, or by None of it all
         contents : terms that the frozen atoms need alone; pairs : if the pair pass leaves out their pairs
         doubles : whether the device has float64
         """

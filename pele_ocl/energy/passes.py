@@ -63,7 +63,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
     """
 
     layout_type: ClassVar[type[EnergyLayout]]
-    leaves_out: ClassVar[bool] = True  # whether its kernels can leave out what frozen atoms give each other
+    leaves_out: ClassVar[bool] = True  # whether its kernels can leave out the interactions among frozen atoms
 
     def __init__(
         self, queue: Binder, atoms: Atoms, tiles: Tiles, layout: L, options: Options, model: SolventModel,
@@ -150,7 +150,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     @property
     def first_frozen(self) -> np.int32:
-        """First tile from which on passes leave out what tiles give each other."""
+        """First tile from which on passes leave out interactions among tiles."""
         return np.int32(len(self.tiles) if self.frozen is None else self.tiles.first_frozen)
 
     @property

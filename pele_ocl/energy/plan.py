@@ -48,7 +48,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
     born : key of BORN, never "auto"; accuracy : of the Born radii, where they are approximate; else None
     rebuild_sites : whether virtual sites are placed where their parents say before each evaluation, and their gradients
         passed on to these; by default they are taken where they are given
-    frozen : (n,) True for atoms that never move; further_terms : the Terms beside the force field's
+    frozen : (n,) True for atoms that never move; further_terms : the Terms in addition to the force field's
     options : of the kernels; layout : the shape of their work
     model : SolventModel; names : of the terms, in the order of results
 
@@ -180,7 +180,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         return Pipeline(self.atoms, passes, self._explain, movable=movable)
 
     def _make_passes(self, queue: Binder, m: int) -> AnyPasses:
-        """Make the passes for up to m conformations, which leave out what frozen atoms give each other."""
+        """Make the passes for up to m conformations, which leave out the interactions among frozen atoms."""
         tiles, kind = self._tiles, VARIANTS[self.variant].run()
         leaves_out = kind.leaves_out and self.model.gb_model.is_pairwise
         if not (leaves_out and tiles.first_frozen < len(tiles)):

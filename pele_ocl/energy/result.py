@@ -45,11 +45,10 @@ def terms_listed(terms: str | Sequence[str] | None) -> list[str] | None:
 class EnergyResult(HasFindings, TermResult):
     """Energy of one conformation of n atoms, and how it was computed.
 
-    gradient : (n, 3) kcal/mol/A; None where it was not asked for
+    gradient : (n, 3) kcal/mol/A; None if not requested
     born_radii : (n,) A; NaN where no term depends on them, as without solvent
-    seconds : "total", with everything around, kernels to build for the first time included. "kernel", if times of
-        kernels were asked for: from the first start to the last end, chunk by chunk. "error", of its measurement with
-        all around
+    seconds : "total", including overhead and kernels that are built for the first time. "kernel", if kernel times were
+        requested: from the first start to the last end, chunk by chunk. "error", of its measurement including overhead
     born : key of BORN, where the Born radii come from
     accuracy : that they were computed to; None where they come from all pairs
     error : RadiusError that was measured on some of the atoms; None if radii come from all pairs, and on devices
@@ -80,7 +79,7 @@ class EnergyResult(HasFindings, TermResult):
     def surface_area(self) -> float:
         """Surface area, A^2, of the model surface="lcpo"; an atom's is its nonpolar energy over the tension.
 
-        Raises InputError for other models, and where the nonpolar energy is not among the terms.
+        Raises InputError for other models, and where the nonpolar energy is not one of the terms.
 
         >>> result = pele_ocl.energy("data/structures/trialanine.pdb", surface="lcpo", gb="gbn2")
         >>> round(result.surface_area)
@@ -97,8 +96,8 @@ class EnergyResult(HasFindings, TermResult):
 class EnergyBatch(TermBatch[EnergyResult]):
     """Energies of m conformations of n atoms; `batch[i]` is the EnergyResult of one.
 
-    atoms : the molecule as the plan has it; positions : (m, n, 3) A as they were given, not copied
-    gradients : (m, n, 3) kcal/mol/A, None where not asked for; born_radii : (m, n) A
+    atoms : the molecule as in the plan; positions : (m, n, 3) A as they were given, not copied
+    gradients : (m, n, 3) kcal/mol/A, None if not requested; born_radii : (m, n) A
     errors : why conformations failed, by their number from 0; their results are NaN
     born, accuracy, error : as EnergyResult has them, the error of the first conformation that did not fail
 

@@ -68,9 +68,14 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
     per_atom : True for energies of atoms in results
     terms : names of the terms to compute and to sum; by default all
     strict : True to refuse what is noted otherwise
-    mentioned : which of "surface" and "gb" the user named, to be told if they play no part
+    mentioned : which of "surface" and "gb" the user named, to be told if they have no effect
 
     accuracy, born, cutoff, device, fixed_radii, one_four, variant : options of pele_ocl.Energy
+
+    >>> spec = pele_ocl.EnergySpec(gradient=False)
+    >>> record = next(pele_ocl.jobs.run(spec, ["data/structures/trialanine.pdb"]))
+    >>> round(record["energy"]["total"], 1)
+    -135.5
     """
 
     gradient: bool = True
@@ -83,7 +88,7 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
     accuracy: float | None = None
     device: str | None = None
     per_residue: bool = False
-    mentioned: tuple[str, ...] = ()
+    mentioned: tuple[str, ...] = field(default=(), metadata={"is_keyword": False})
     per_atom: bool = False
 
     _needs_lennard_jones = True
@@ -226,11 +231,11 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
         return set()
 
     def _tell_unused(self, plan: Energy) -> None:
-        """Say that options of the solvent play no part if no term has to do with them; once for all structures."""
+        """Say that options of the solvent have no effect if no term has to do with them; once for all structures."""
         for option, used in (("surface", "nonpolar" in plan.names), ("gb", has_radii(plan.names, plan.model))):
             if option in self.mentioned and not used and not plan.model.gb_model.vacuum and option not in self._told:
                 self._told.add(option)
-                note(f"Note: `{option}` plays no part, as none of its terms is among `only_terms`")
+                note(f"Note: `{option}` has no effect, as none of its terms is among `only_terms`")
 
 
 @dataclass(frozen=True, eq=False)

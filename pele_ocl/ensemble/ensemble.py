@@ -13,6 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from ..atoms import Atoms, Floats
 from ..common.arguments import choice, described, flag, former_keywords, whole_number
 from ..common.errors import InputError
+from ..common.settled import Settled
 from ..energy import Term
 from ..energy.result import ALL_TERMS
 from ..gb_models.solvent_model import SolventModel, choose_radii_of
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 MOST_ROWS = 1 << 24  # of one molecule
 
 
-class Ensemble:
+class Ensemble(Settled):
     """Structures of one molecule or of many that live on one device, a row each.
 
     Positions stay on the device between calls. `evaluate` computes energies and gradients there. Rows are read as
@@ -145,7 +146,7 @@ class Ensemble:
         """Compute energies and gradients of rows on the device, by default of all. Returns the ensemble.
 
         rows : a number, a slice, numbers, or a mask (n_rows,); failed rows are passed over
-        keep_radii : at the Born radii that rows have from the evaluation before, which are not computed anew; with
+        keep_radii : at the Born radii that rows have from the evaluation before, which are not recomputed; with
             `fixed_radii` alone, and for rows that were evaluated
 
         Raises InputError if radii are to be kept and the ensemble has none.
@@ -320,6 +321,10 @@ class Ensemble:
         """Minimise rows from where they are and leave them at their minima; give what `minimize_many` gives.
 
         Atoms that are frozen in a row stay there. options : as of Minimizer, such as tolerance and max_iterations
+
+        >>> ensemble = pele_ocl.Ensemble([pele_ocl.read("data/structures/trialanine.pdb")] * 2)
+        >>> ensemble.minimize(max_iterations=2).iterations.tolist()
+        [2, 2]
         """
         from .minimizing import RowMinimizer
 
@@ -372,7 +377,7 @@ class Ensemble:
 
         Nothing else can be asked of the ensemble in the block, and the arrays must not be used after it.
 
-        moves : whether the block writes positions, whose rows are then to be evaluated anew
+        moves : whether the block writes positions, whose rows are then to be evaluated again
 
         Raises InputError for a device that is no CPU, or one without float64.
         """

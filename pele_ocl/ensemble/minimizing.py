@@ -31,7 +31,7 @@ MOST_KEPT = 1 << 25  # bytes beside the rows that are kept from call to call
 class RowMinimizer:
     """Minimisation of the rows of an ensemble: molecules prepared once for all rows and calls, and their driver.
 
-    Other options alone make a molecule be prepared anew. Frozen atoms and references of restraints are data of rows.
+    Other options alone make a molecule be prepared again. Frozen atoms and references of restraints are data of rows.
     """
 
     def __init__(self) -> None:

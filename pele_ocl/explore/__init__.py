@@ -88,6 +88,12 @@ def explore(
 
     Raises FormatError and InputError for what cannot be run, before any step; with the code "no_part" in a process of a
     launcher without explorers.
+
+    >>> result = pele_ocl.explore("pele.conf", explorers=2, steps=1, output="out2")
+    >>> [path.name for path in result.reports]
+    ['report_1', 'report_2']
+    >>> list(result.states().keys())[:5]
+    ['explorer', 'task', 'step', 'accepted', 'energy']
     """
     call = call_of(
         control, explorers=explorers, output=output, seed=seed, steps=steps, complexes=complexes,

@@ -36,7 +36,7 @@ class ANM(Move):
     cutoff : A, of their springs
     network : further options of network_modes
     picking : of the main mode: "random", "lowest", or "defined", which is number `defined`, from 1
-    change_frequency : moves after which an explorer's main mode is picked anew
+    change_frequency : moves after which an explorer's main mode is picked again
     direction : "random", "same", which is `first_direction`, or "oscillate", which begins with it
     mixing : "main" adds the other modes with weight 1 - main_weight; "all" mixes modes by chance; "none" takes one
     thermal : whether "all" weighs modes by one over the roots of their eigenvalues

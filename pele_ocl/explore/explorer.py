@@ -60,7 +60,7 @@ class Step:
 class Explorer(Suggests):
     """PELE's loop: perturb, move side chains and backbone, minimise, keep the step by Metropolis' rule.
 
-    Many explorers walk at once, each for itself. A walk is a search for low energies. Its moves are not reversible, so
+    Many explorers walk together, independently. A walk is a search for low energies. Its moves are not reversible, so
     it samples no ensemble of statistical mechanics.
 
     atoms : the complex, with bonds and labels; ligand : mask (n,) or indices of the atoms that are perturbed

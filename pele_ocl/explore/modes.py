@@ -67,7 +67,7 @@ def network_modes(
     nodes : (n, 3) A; count : of modes
     cutoff : A, between which nodes are joined by springs
     constant : of springs; bonded_constant : of springs of nodes next to each other, 0 for the same
-    model : "contact", or "exponential", whose springs weaken as exp(-r / decay), as PELE's code has it; decay : A
+    model : "contact", or "exponential", whose springs weaken as exp(-r / decay), as in PELE's code; decay : A
 
     Raises InputError for fewer than three nodes, and for a network of parts that no spring joins.
     """

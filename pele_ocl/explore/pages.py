@@ -21,7 +21,7 @@ _ENERGY, _BINDING = HEADS[3], BINDING
 
 
 def write_pages(run: Exploration) -> list[Path]:
-    """Write a page beside the reports for the explorers of each molecule; give their paths."""
+    """Write a page next to the reports for the explorers of each molecule; give their paths."""
     pages = pages_of(run)
     for path, group in zip(pages, run.groups, strict=True):
         _write(path, run, group.atoms, np.flatnonzero(group.ligand), group.numbers)

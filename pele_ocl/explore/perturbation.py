@@ -111,7 +111,7 @@ class Perturbation(Move):
     def _steering(self, walk: Walk, row: int, x: Floats) -> Floats | None:
         """Give the steering vector (3,) of a row, a new one if its time is over; None without.
 
-        A ligand far from the receptor is not steered, and its next cycle begins anew.
+        A ligand far from the receptor is not steered, and its next cycle begins again.
         """
         memory, frequency = walk.memory[row], walk.settings[row].steering_update_frequency
         is_steered = self.direction == "steered" and frequency > 0

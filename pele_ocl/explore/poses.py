@@ -55,7 +55,7 @@ class Measures:
 
 @dataclass(frozen=True, eq=False)
 class Refined:
-    """Poses after their refinement, in the order in which they were given.
+    """Poses after their refinement, in the order given.
 
     positions : (m, n, 3) A of the complexes; NaN of poses that failed
     before, after : Measures

@@ -113,6 +113,11 @@ class Refiner(Suggests):
 
         poses : (m, n_ligand, 3) A of the ligand in the receptor as it is, or (m, n, 3) A of whole complexes
         errors : "record" for poses that fail, "raise" for an InputError; progress : called with the share that is done
+
+        >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+        >>> refiner = pele_ocl.Refiner(atoms, "resid 3", max_iterations=2)
+        >>> refiner.refine([atoms.positions]).after.score.shape
+        (1,)
         """
         choice("errors", errors, ("raise", "record"))
         callback("progress", progress)

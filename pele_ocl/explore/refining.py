@@ -49,12 +49,12 @@ Path_ = str | PathLike[str]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RefineBatch(Reported):
-    """Poses that were refined, in the order in which they were given.
+    """Poses that were refined, in the order given.
 
-    records : of each pose, as JSON has it; facts : that all poses share
+    records : of each pose, in JSON form; facts : that all poses share
     spec : how they were refined; kept : (n, 3) A of complexes that were not written, by number
     positions : (m, n, 3) A of the complexes, read from their files if they were written
-    provenance : facts that the table names; heard : notes that were told
+    provenance : facts that the table names; heard : notes that were reported
 
     Arrays have NaN, or 0, for poses that failed.
 
@@ -139,7 +139,7 @@ class RefineBatch(Reported):
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """Records as JSON has them, with the rank of each, None of poses that failed."""
+        """Records in JSON form, with the rank of each, None of poses that failed."""
         ranks = self.ranks.tolist()
         return [{**record.to_dict(), "rank": rank} for record, rank in zip(self.records, ranks, strict=True)]
 

@@ -34,6 +34,11 @@ class ExploreResult(Reported):
     files : of the run, paths without the explorers' numbers; journals, pages : that it wrote
     explorers : what became of each: explorer (its number from 1), steps, accepted, energy (kcal/mol), metrics
     said : sentences about explorers, by number; notes : sentences about what was read
+
+    >>> result = pele_ocl.explore("pele.conf", steps=1, output="out3")
+    >>> result.numbers, [path.name for path in result.trajectories]
+    ([1], ['trajectory_1.pdb'])
+    >>> result.save("copy")
     """
 
     control: Path

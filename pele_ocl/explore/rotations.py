@@ -27,7 +27,7 @@ _OTHER_NAMES = {"CD1": "CD"}  # of isoleucine in CHARMM and GROMACS
 class RotamerChain:
     """Side chain whose atoms turn about its bonds.
 
-    residue : its number, as Labels.residue_index has it; name : of the amino acid, in three letters
+    residue : its number, as in Labels.residue_index; name : of the amino acid, in three letters
     moved : (m,) atoms that any bond turns
     torsions : (b, 4) atoms of chi1, chi2, ..., and last of the bond that turns polar hydrogens
     turned : (b, m) if the bond turns the atom

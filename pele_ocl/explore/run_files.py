@@ -64,12 +64,12 @@ class Files:
 
     @property
     def journal(self) -> Path:
-        """Journal of the run, beside the reports; of a part `explore.2of4.jsonl`."""
+        """Journal of the run, next to the reports; of a part `explore.2of4.jsonl`."""
         return self.of_part(self.report.with_name(JOURNAL))
 
     @property
     def state(self) -> Path:
-        """State of an interrupted run, beside the reports."""
+        """State of an interrupted run, next to the reports."""
         return self.of_part(self.report.with_name(STATE))
 
     def of_part(self, path: Path) -> Path:
@@ -77,7 +77,7 @@ class Files:
         return path if self.part.count == 1 else self.part.path(path)
 
     def page(self, molecule: int | None = None) -> Path:
-        """Page of the states, beside the reports. molecule : from 1, None if there is one only"""
+        """Page of the states, next to the reports. molecule : from 1, None if there is one only"""
         return self.of_part(self.report.with_name("explore.html" if molecule is None else f"explore_{molecule}.html"))
 
     def pages(self) -> list[Path]:

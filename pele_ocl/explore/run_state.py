@@ -51,7 +51,7 @@ class StateFile:
         except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile, FormatError):
             pass
         raise FormatError(
-            f"{self.path}: is damaged, or of an earlier version, whose states are not read any more; start anew, "
+            f"{self.path}: is damaged, or of an earlier version, whose states are not read any more; start again, "
             "without `resume`"
         )
 

@@ -194,7 +194,7 @@ class PartsFollowed:
         """Read what was added to the journals; give the share of all steps that they have."""
         for path, place in self._read.items():
             with suppress(OSError), path.open("rb") as file:  # it may not be there yet
-                if os.fstat(file.fileno()).st_size < place:  # it was begun anew
+                if os.fstat(file.fileno()).st_size < place:  # it was restarted
                     place = self._lines[path] = 0
                 file.seek(place)
                 added = file.read()

@@ -23,7 +23,7 @@ CHANGING = ("parameters", "perturbation", "anm")  # blocks of a task that explor
 class Sensor:
     """A metric, or a tracker, of a task.
 
-    block : as the control file has it; metric : None of a tracker
+    block : as in the control file; metric : None of a tracker
     """
 
     block: MetricBlock

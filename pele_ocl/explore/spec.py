@@ -60,7 +60,7 @@ _ENDED = "ended before this step, because a condition to exit holds"
 
 @dataclass(frozen=True)
 class ForceFieldFiles:
-    """Files that structures are read with beside the control file's, as of ForceField.load."""
+    """Files that structures are read with in addition to the control file's, as of ForceField.load."""
 
     templates: tuple[Path, ...] = ()
     obc: tuple[Path, ...] = ()
@@ -252,7 +252,7 @@ class Exploration:
         self.notes = tuple(dict.fromkeys([*self.notes, *filter(None, told)]))
 
     def _ends(self) -> list[dict[str, Any]]:
-        """Give what became of each explorer, as JSON has it, in the order of their numbers."""
+        """Give what became of each explorer, in JSON form, in the order of their numbers."""
         found = [
             {
                 "explorer": number, "steps": int(steps.tried[k]), "accepted": int(steps.accepted[k]),

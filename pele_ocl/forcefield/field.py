@@ -115,6 +115,11 @@ class ForceField:
         lack come from the built-in radii if `radii` names them, or if no table has alanine.
 
         Raises InputError, FormatError or ParameterError.
+
+        >>> pele_ocl.ForceField.load(radii="mbondi3").assign(
+        ...     pele_ocl.formats.read_structure("data/structures/trialanine.pdb")
+        ... ).gb_radii_set
+        'mbondi3'
         """
         for what, value in (("name", name), ("radii", radii)):
             if value is not None:

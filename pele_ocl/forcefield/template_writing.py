@@ -97,7 +97,7 @@ def obc_rows(atoms: Atoms) -> str:
 
 
 def padded(name: str, element: str) -> str:
-    """An atom's name in four columns as PELE's files have it, with underscores for blanks."""
+    """An atom's name in four columns as in PELE's files, with underscores for blanks."""
     aligned = name if len(name) == _LONGEST or len(element) == 2 else f"_{name}"
     return aligned.ljust(4, "_")
 

@@ -182,7 +182,7 @@ class ConformationFile:
         except FileNotFoundError:
             is_same, n_bytes = False, 0
         if not is_same or n_bytes < size:
-            raise FormatError(f"{self.path}: is not what the interrupted run left; start anew, without `resume`")
+            raise FormatError(f"{self.path}: is not what the interrupted run left; start again, without `resume`")
 
 
 _PLACE = slice(30, 54)  # columns of x, y and z

@@ -190,7 +190,7 @@ class SparseFile(io.RawIOBase):
 def writing_hdf5(path: Path, progress: Progress | None = None, *, track_order: bool = False) -> Iterator[Any]:
     """An empty h5py.File, which is written to `path` when the block ends.
 
-    progress : called with the share written; track_order : as h5py has it
+    progress : called with the share written; track_order : as in h5py
     """
     import h5py  # takes a tenth of a second to load
 

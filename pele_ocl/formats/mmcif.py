@@ -125,7 +125,7 @@ def mmcif_models(path: InputFile) -> list[int]:
         raise FormatError(f"{path}: the model number {quoted(strange[0])} is not a number")
     numbers = [int(name or 1) for name in names]
     if len(set(numbers)) < len(numbers):
-        raise FormatError(f"{path}: two models have one number ({', '.join(map(repr, names))}); number them anew")
+        raise FormatError(f"{path}: two models have one number ({', '.join(map(repr, names))}); renumber them")
     return numbers
 
 

@@ -32,7 +32,7 @@ class Molecule:
 
     Of an SDF file also:
 
-    name : its title; orders : (i, j, kind) of each bond as the file has it, "4" an aromatic one
+    name : its title; orders : (i, j, kind) of each bond as in the file, "4" an aromatic one
     charges, radicals : (n,) formal charges, e, and unpaired electrons of the atoms
     """
 

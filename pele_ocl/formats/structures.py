@@ -31,7 +31,7 @@ def read_structure(path: str | PathLike[str], model: int | None = None) -> Struc
     """Read the atoms of one model of a structure file, plain or gzip; the suffix says which format.
 
     path : file ending in a key of STRUCTURES, also with `.gz`
-    model : number of the model as the file has it; the first if None
+    model : number of the model as in the file; the first if None
 
     If the faces of the file's unit cell cut molecules, they are made whole, as a note tells.
 

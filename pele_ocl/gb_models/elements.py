@@ -87,7 +87,9 @@ def symbols_of(atoms: Atoms, model: str) -> list[str]:
             f"the element of {atoms.describe(i)} is not known, by which {model} has its parameters; give its element "
             "in the file"
         )
-    return [tidy_element(symbol) for symbol in atoms.labels.elements.tolist()]
+    given = atoms.labels.elements.tolist()
+    tidy = {symbol: tidy_element(symbol) for symbol in set(given)}
+    return [tidy[symbol] for symbol in given]
 
 
 def is_nucleic(atoms: Atoms) -> NDArray[np.bool_]:

@@ -34,5 +34,5 @@ def is_radii_note(sentence: str) -> bool:
 
 
 def radii_words(radii: str) -> str:
-    """Name a set of radii, to follow the word "radii"; radii : as Atoms.gb_radii_set has it"""
+    """Name a set of radii, to follow the word "radii"; radii : as in Atoms.gb_radii_set"""
     return _UNNAMED.get(radii, radii)

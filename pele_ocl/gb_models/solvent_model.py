@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
+from weakref import ref
 
 from ..atoms import RADII_SETS, Atoms, noted, require_atoms, with_default_set
 from ..common.arguments import choice, described, is_among, is_finite
@@ -75,6 +77,9 @@ PRESETS: Mapping[str, Mapping[str, float | str]] = {
 # The same with one GB model alone.
 PRESETS_OF_MODELS: Mapping[tuple[str, str], Mapping[str, float]] = {("openmm", "gbn"): {"beta": 1.907992938}}
 
+
+# Spheres of the last molecules: a plan, its checks and its tables ask for the same ones.
+_spheres: deque[tuple[ref[Atoms], SolventModel, Spheres]] = deque(maxlen=8)
 
 # Fields whose defaults follow from others: from the GB model, and from the nonpolar term.
 _FOLLOWING = ("surface", "surface_tension", "offset", "alpha", "beta", "gamma")
@@ -292,6 +297,10 @@ class SolventModel:
         model was not made with them. Without a solvent all stays as it is.
 
         Raises ParameterError if a set lacks atoms, InputError for atoms whose bonds do not tell their radii.
+
+        >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+        >>> pele_ocl.SolventModel(gb="gbn2").choose_radii(atoms).gb_radii_set
+        'mbondi3'
         """
         require_atoms(atoms)
         if self.gb_model.vacuum:
@@ -313,9 +322,16 @@ class SolventModel:
 
     def spheres(self, atoms: Atoms) -> Spheres:
         """Return the spheres of atoms in this model; raise InputError or ParameterError if they lack what it needs."""
-        atoms = self.choose_radii(atoms)
-        atoms.require(self.gb_model.parameters, f"the GB model {self.gb}")
-        return self.gb_model.spheres(atoms, self.offset, self.gbn_convention == "amber")
+        for of, model, spheres in list(_spheres):
+            if of() is atoms and model == self:
+                return spheres
+        chosen = self.choose_radii(atoms)
+        chosen.require(self.gb_model.parameters, f"the GB model {self.gb}")
+        made = self.gb_model.spheres(chosen, self.offset, self.gbn_convention == "amber")
+        for values in (made.radii, made.rho, made.scaled, *([] if made.constants is None else [made.constants])):
+            values.flags.writeable = False
+        _spheres.append((ref(atoms), self, made))
+        return made
 
     @property
     def radius_definitions(self) -> dict[str, int]:
@@ -366,7 +382,7 @@ class SolventModel:
 
     @property
     def settings(self) -> dict[str, float | str | None]:
-        """Every constant by name, kappa (1/A) among them; None for each that plays no part.
+        """Every constant by name, kappa (1/A) among them; None for each that has no effect.
 
         Without a limit born_cutoff is None. Without solvent only the constants of the Coulomb energy are set.
         """
@@ -414,7 +430,7 @@ _SAYS_NONE = {"surface": "none", "ionic_strength": 0.0}  # values that say the s
 def solvent_of(words: Mapping[str, Any], vacuum: str = "gb='none'") -> SolventModel:
     """Make the SolventModel of keywords: `like`, and its fields; vacuum : what leaves the solvent out, for messages
 
-    Raises InputError for constants of a solvent beside `gb="none"`.
+    Raises InputError for constants of a solvent together with `gb="none"`.
     """
     given = {word: of for word, of in words.items() if word != "like"}
     like = words.get("like")
@@ -422,6 +438,6 @@ def solvent_of(words: Mapping[str, Any], vacuum: str = "gb='none'") -> SolventMo
         idle = [word for word, of in given.items() if word not in (*IN_VACUUM, "gb") and of != _SAYS_NONE.get(word)]
         if idle:
             names = ", ".join(f"`{word}`" for word in idle)
-            raise KeywordError(f"`{vacuum}` has no solvent; leave out {names}, which would play no part")
+            raise KeywordError(f"`{vacuum}` has no solvent; leave out {names}, which would have no effect")
         given = {word: of for word, of in given.items() if word in IN_VACUUM} | {"gb": "none"}
     return SolventModel(**given) if like is None else SolventModel.like(like, **given)

@@ -66,7 +66,7 @@ class _NewResidue(NamedTuple):
 
 
 def name(residue: Residue) -> str:
-    """`A:LYS12B`, as Labels have it."""
+    """`A:LYS12B`, as in Labels."""
     chain = f"{residue.chain.id.strip()}:" if residue.chain.id.strip() else ""
     return f"{chain}{residue.name}{residue.id}{residue.insertionCode.strip()}"
 

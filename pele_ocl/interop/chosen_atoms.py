@@ -30,7 +30,7 @@ def chosen_text(source: InputFile, structure: Structure) -> str:
     """Write the text for the structure that was read from a file: one model, one alternate location without its mark.
 
     A PDB file's own lines are taken, less atoms that were not chosen, and TER records between bonded residues. The
-    atoms of an mmCIF file are written anew, after SEQRES and MODRES records with the author's chains. A TER record
+    atoms of an mmCIF file are rewritten, after SEQRES and MODRES records with the author's chains. A TER record
     stands between a chain and ligands, ions and waters of its letter, so that the chain has its ends.
 
     Raises FormatError for names of an mmCIF file that do not fit into a PDB file.

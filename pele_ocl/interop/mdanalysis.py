@@ -29,6 +29,11 @@ def from_mdanalysis(universe: Universe | AtomGroup, forcefield: ForceField | str
     With a force field, or without charges in the universe, all parameters come from the force field, by default
     Amber99SB. Else charges, types and bonds are the universe's, GB radii the set mbondi2's (bondi's without bonds).
     Then there are no Lennard-Jones parameters: a universe keeps none.
+
+    >>> import MDAnalysis
+    >>> universe = MDAnalysis.Universe("data/structures/trialanine.pdb")
+    >>> pele_ocl.from_mdanalysis(universe, "amber99sb")
+    Atoms(33 atoms, 3 residues, 32 bonds, net charge +0.000 e)
     """
     library = extra("MDAnalysis", "a universe of MDAnalysis")
     if not isinstance(universe, library.Universe | library.AtomGroup):

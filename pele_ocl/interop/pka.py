@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SOURCES = ("auto", "propka", "usual")
 USUAL = "usual"
-# Of each residue: its usual pKa, as OpenMM's definitions of hydrogens have it, the form below and the form above it.
+# Of each residue: its usual pKa, as in OpenMM's definitions of hydrogens, the form below and the form above it.
 # A form of None is left to OpenMM: neutral histidine takes the tautomer with the better hydrogen bond.
 _FORMS: dict[str, tuple[float, str, str | None]] = {
     "ASP": (4.4, "ASH", "ASP"),

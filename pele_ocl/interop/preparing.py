@@ -96,6 +96,12 @@ def prepare(
     >>> made = pele_ocl.prepare("heavy.pdb", "ready.pdb")  # doctest: +SKIP
     >>> made.hydrogens_added  # doctest: +SKIP
     17
+
+    >>> made = pele_ocl.prepare("1abc.pdb", "protein.pdb")  # needs pdbfixer
+    >>> made.n_atoms, made.hydrogens_added
+    (96, 46)
+    >>> made.read()
+    Atoms(96 atoms, 6 residues, 96 bonds, net charge -1.000 e)
     """
     arguments.file_path(path)
     ph = arguments.number("ph", ph, "a pH of 0 to 14", least=0, most=14)
@@ -301,8 +307,9 @@ class _Work:
             here = [str(residue) for residue in without if residue.name == kind]
             self.warnings.append(
                 f"{_few(here)}: the built-in force field has no parameters of {kind} with these atoms, so "
-                "`energy` refuses it; give its parameters, leave it out or, within a chain, put a standard residue in "
-                "its place with `replace`"
+                "`energy` refuses it; give its parameters (of a small molecule its SMILES, `ligand_template`, or its "
+                "SDF file, `ligand_file`), leave it out or, within a chain, put a standard residue in its place with "
+                "`replace`"
             )
         return Preparation(
             alternates=self.notes,

@@ -23,7 +23,16 @@ _NAME = "RDKit's molecule"
 
 
 def from_rdkit(molecule: Mol, charges: str | ArrayLike = "gasteiger", conformer: int = -1) -> Atoms:
-    """Make the atoms of a molecule with all its hydrogens; Atoms.from_rdkit has the description."""
+    """Make the atoms of a molecule with all its hydrogens; Atoms.from_rdkit has the description.
+
+    >>> from rdkit import Chem
+    >>> from rdkit.Chem import AllChem
+    >>> molecule = Chem.AddHs(Chem.MolFromSmiles("CO"))
+    >>> AllChem.EmbedMolecule(molecule, randomSeed=1)
+    0
+    >>> len(pele_ocl.from_rdkit(molecule))
+    6
+    """
     chem = extra("rdkit.Chem", "a molecule of RDKit")
     if not isinstance(molecule, chem.Mol):
         raise InputError(f"molecule is {described(molecule)}; a Mol of RDKit is needed")

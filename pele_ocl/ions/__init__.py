@@ -186,7 +186,7 @@ def place_ions(
     concentration : mol/L, of the salt of the two "auto" species in the free volume; it neutralises, too. With only one
         "auto" species it is the ion's own
     spacing, padding : of the grid around the molecule, A; ignored where a grid or a map is given
-    solute_distance, ion_distance : no ion stands within this distance of an atom, or another ion, A
+    solute_distance, ion_distance : no ion is placed within this distance of an atom, or another ion, A
     dielectric : relative permittivity, > 0
     grid : points for ions
     map : the molecule's potential in kcal/mol/e on such a grid, which is computed otherwise
@@ -281,7 +281,7 @@ def _clamp(atoms: Atoms, grid: Grid) -> float:
 
 
 def interleaved(counts: dict[Species, int]) -> list[Species]:
-    """List the species by turns, each as often as it is counted."""
+    """List the species in turn, each as often as it is counted."""
     rounds = max(counts.values(), default=0)
     return [species for turn in range(rounds) for species, count in counts.items() if turn < count]
 
@@ -314,7 +314,7 @@ def _check_map(map_: Map) -> None:
     if map_.unit not in ("", UNIT):
         raise InputError(f"the map is in {map_.unit}; convert it to {UNIT}")
     if not np.isfinite(map_.values).all():
-        raise InputError("the map holds values that are not finite; compute it anew with a minimum distance")
+        raise InputError("the map holds values that are not finite; recompute it with a minimum distance")
 
 
 def _require_room(

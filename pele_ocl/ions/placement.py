@@ -58,7 +58,7 @@ class Placement:
 
     potential : (nz, ny, nx) kcal/mol/e, before the first ion
     positions : (n, 3) of the molecule's atoms, A
-    solute_distance, ion_distance : no ion stands within this distance of an atom, or another ion, A
+    solute_distance, ion_distance : no ion is placed within this distance of an atom, or another ion, A
 
     n_allowed is the number of points that were free for an ion at first.
     """

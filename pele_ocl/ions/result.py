@@ -38,7 +38,7 @@ class IonsResult:
         not asked for
     variant : of the molecule's map; None where the map was given
     seconds : of the kernels, "map", the molecule's; "exclusion", of what is near its atoms; "ions", their placement;
-        "total", with everything around
+        "total", including overhead
     source : the file of the structure, None where atoms were given; model : the number of its model, None for the first
     settings : constants of the potential by name
     heard : sentences that were noted while it was computed; call : gives facts of the call, for files

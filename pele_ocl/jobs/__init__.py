@@ -1,4 +1,4 @@
-"""Jobs: records of many items, here or by workers, written down as they come, resumed, in shards that merge.
+"""Jobs: records of many items, in this process or by workers, written down as they come, resumed, in shards that merge.
 
     from pele_ocl import EnergySpec, jobs
 

@@ -39,8 +39,8 @@ class Evaluation(Generic[R]):
     molecule : as it was read
     results : of the structure, or of each of `numbers`; None for a model that failed
     failed : why models failed, by their place from 0
-    seconds : of each step; findings : as JSON has them
-    spec : what was computed; heard : notes that were told meanwhile
+    seconds : of each step; findings : in JSON form
+    spec : what was computed; heard : notes that were reported meanwhile
     kind : "conformation" if no models of a file were computed, but conformations of Atoms
     """
 
@@ -123,7 +123,7 @@ class Evaluation(Generic[R]):
         write_table(path, *self._spec.table_of(self, call, str(path).lower().endswith(".h5")))
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
-        """Describe the result for people; verbose : with constants and steps; total : seconds of all, to be told"""
+        """Describe the result for people; verbose : with constants and steps; total : total seconds to report"""
         seconds = self.seconds.get("total", sum(self.seconds.values()))
         return self._spec.text_of(self, verbose, seconds if total is None else total)
 
@@ -164,14 +164,14 @@ class EvaluationSpec(StructureSpec, Generic[R]):
 
     @abstractmethod
     def facts_of_molecule(self, of: Any) -> dict[str, Any]:
-        """Facts that a record has once, as all models or frames share them; as JSON has them.
+        """Facts that a record has once, as all models or frames share them; in JSON form.
 
         of : a result, or the plan of frames, whose results come later
         """
 
     @abstractmethod
     def facts_of_model(self, result: R) -> dict[str, Any]:
-        """Facts that each model has, such as its energies, or the one structure; as JSON has them."""
+        """Facts that each model has, such as its energies, or the one structure; in JSON form."""
 
     @abstractmethod
     def evaluate(self, source: InputFile, progress: Progress | None = None, per_atom: bool = False) -> Evaluation[R]:

@@ -1,4 +1,4 @@
-"""Facts that the records of several jobs share, as JSON has them."""
+"""Facts that the records of several jobs share, in JSON form."""
 
 from __future__ import annotations
 

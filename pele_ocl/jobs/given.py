@@ -51,7 +51,7 @@ def given_molecule(
     what : Atoms, or the path of a structure; reading, options : of files, as of `reading_of`
     number : of the model, by default that of the reading
 
-    Raises InputError for anything else and for options of reading beside atoms, and as `pele_ocl.read` does.
+    Raises InputError for anything else and for reading options given with Atoms, and as `pele_ocl.read` does.
     """
     reads = reading_of(reading, options or {})
     if isinstance(what, Atoms):

@@ -29,7 +29,7 @@ class JournalContent:
     kind : of its job; settings : by which it is known again; shard : "" of a whole job
     items : names of the items of all shards, empty of a whole job
     records : by name, in the order in which they were written down
-    lines : of each record, as the file has it
+    lines : of each record, as in the file
     """
 
     kind: str
@@ -242,7 +242,7 @@ def read_journal(path: Path) -> JournalContent:
             found.lines[record.structure] = line + "\n"
     except (ValueError, KeyError, TypeError) as error:
         raise FormatError(
-            f"{path}: is no journal of records, or holds a line that cannot be read ({error}); start anew"
+            f"{path}: is no journal of records, or holds a line that cannot be read ({error}); start again"
         ) from None
     return found
 

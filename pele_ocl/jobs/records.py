@@ -22,7 +22,7 @@ class Record:
 
     structure : name of the item, its path as it was given if it is a file
     sha256 : of what it was computed from, "" if that could not be read
-    result : what was computed, as JSON has it; empty if it failed
+    result : what was computed, in JSON form; empty if it failed
     error : reason of a failure, on one line; "" if there is none
     code : word by which programs know the reason; docs/records.md
     more : what a journal keeps beside the record, of files that were written, say

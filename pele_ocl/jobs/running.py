@@ -32,10 +32,10 @@ def run(
     journal : JSON lines that the records are written to when they come; with a shard K/N its own file,
         energies.KofN.jsonl for energies.jsonl
     resume : True to take records from the journal; what failed, and files that have changed since, are computed again.
-        False begins anew
+        False starts over
     workers : so many processes of this machine, each with a device or a group of cores; scheduler : of a Dask cluster,
         tcp://HOST:PORT or its file; by default this process computes
-    device : that workers choose, as PELE_OCL_DEVICE has it; in this process the spec says it
+    device : that workers choose, as in PELE_OCL_DEVICE; in this process the spec says it
     shard : the K-th of N parts of the items, "K/N"
 
     Raises InputError for arguments that do not go together. Raises FormatError for a journal of other settings, or one

@@ -59,7 +59,7 @@ class Place:
     """Place of a computation: this process, processes of this machine, or a Dask cluster.
 
     workers : processes of this machine to start; scheduler : the address of a Dask scheduler, or its file
-    device : the choice for each worker, as PELE_OCL_DEVICE has it
+    device : the choice for each worker, as in PELE_OCL_DEVICE
     """
 
     workers: int | None = None

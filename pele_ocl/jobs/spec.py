@@ -28,7 +28,7 @@ class Spec(ABC, Generic[Item]):
 
     @abstractmethod
     def compute(self, item: Item) -> Mapping[str, Any]:
-        """Compute the result of an item, as JSON has it. Raises a PeleError if it has none."""
+        """Compute the result of an item, in JSON form. Raises a PeleError if it has none."""
 
     def name(self, item: Item) -> str:
         """Name an item, for its record."""

@@ -90,7 +90,7 @@ class Structures(Sequence[Record]):
         self.table().save(path)
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
-        """Describe all for people, in one table; total : seconds of all, to be told"""
+        """Describe all for people, in one table; total : total seconds to report"""
         return as_text_of(self.records, self.seconds if total is None else total, self.units)
 
     def __repr__(self) -> str:

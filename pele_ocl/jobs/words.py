@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
+from importlib import import_module
 from inspect import Parameter, Signature, signature
 from os import PathLike
 from typing import Any, TypeAlias, TypedDict
@@ -110,7 +111,7 @@ class StructureWords(MoleculeWords, total=False):
 
 
 class EvaluationWords(StructureWords, TrajectoryWords, RunWords, total=False):
-    """Of functions that evaluate structures, models or frames, here or by workers."""
+    """Of functions that evaluate structures, models or frames, in this process or by workers."""
 
 
 class RunningWords(StructureWords, RunWords, total=False):
@@ -143,11 +144,22 @@ def _fields_of(cls: Any, words: Any, *more: tuple[str, Any]) -> Iterator[tuple[s
             yield of.name, of.default_factory() if of.default_factory is not MISSING else of.default
 
 
+def _pairs_of(group: str, function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
+    """Keywords of a group with their defaults; of "spec" the fields of the job in the function's room: its options."""
+    if group != "spec":
+        yield from _GROUPS[group]()
+        return
+    spec = getattr(import_module(f"{function.__module__}.spec"), f"{function.__name__.title()}Spec")
+    for of in fields(spec):
+        if of.metadata.get("is_keyword", True):
+            yield of.name, of.default_factory() if of.default_factory is not MISSING else of.default
+
+
 def signature_of(function: Callable[..., Any], groups: Sequence[str]) -> Signature:
     """Make the signature of a function with the keywords of groups, in place of `**words`."""
     own = signature(function)
     named = {name: of for name, of in own.parameters.items() if of.kind is not Parameter.VAR_KEYWORD}
-    further = dict(pair for group in groups for pair in _GROUPS[group]())
+    further = dict(pair for group in groups for pair in _pairs_of(group, function))
     more = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=default)
         for name, default in further.items()

@@ -34,7 +34,7 @@ def connected(workers: int | None, scheduler: str | None, device: str | None) ->
     """A client of Dask whose workers have an OpenCL device each, closed when the block ends.
 
     workers : how many processes of this machine to start; scheduler : the address of a scheduler, or its file
-    device : the choice, as PELE_OCL_DEVICE has it
+    device : the choice, as in PELE_OCL_DEVICE
 
     Raises InputError where Dask is not installed, nothing answers, or workers were started without the resource `ocl`;
     DeviceError where no device of a worker fits.
@@ -60,9 +60,9 @@ def connected(workers: int | None, scheduler: str | None, device: str | None) ->
 
 @contextmanager
 def _local(workers: int) -> Iterator[dict[str, object]]:
-    """Workers of this machine, which share its cores; a worker that dies is begun anew.
+    """Workers of this machine, which share its cores; a worker that dies is restarted.
 
-    Who reaches a port of Dask may have it run any code. So all its ports ask for a certificate that this call makes
+    Whoever reaches a port of Dask may have it run any code. So all its ports ask for a certificate that this call makes
     and keeps in memory, and the servers of its status pages have no pages.
     """
     import dask
@@ -117,7 +117,7 @@ def _begun(workers: int) -> LocalCluster:
 def _without_interrupts() -> Iterator[None]:
     """Block Ctrl-C for threads and processes that begin within the block: it is for this process, which ends them.
 
-    Threads and processes inherit the mask of signals; so do workers that begin anew.
+    Threads and processes inherit the mask of signals; so do workers that begin again.
     """
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
@@ -133,7 +133,7 @@ def _without_interrupts() -> Iterator[None]:
 
 
 def _register(client: Client, plugin: WorkerStart) -> None:
-    """Give all workers a plugin, and workers that begin anew, too.
+    """Give all workers a plugin, and workers that begin again, too.
 
     Raises InputError if the scheduler, or one worker after the other, is gone.
     """

@@ -44,7 +44,7 @@ def version() -> str:
 
 
 def topology_of(ligand: Molecule, forcefield: str, charges: str, limit: float | None = None) -> bytes:
-    """Raise NotImplementedError: the file is read anew."""
+    """Raise NotImplementedError: the file is read again."""
     raise NotImplementedError
 
 

@@ -200,6 +200,11 @@ class Samples:
     positions : (n, 3) A; values : (n,) in the map's unit, NaN of points outside the map
     labels : of the points if they are atoms; source, points : the files of the map and of the points, None without
     call : gives facts of the call, for files
+
+    >>> map_ = pele_ocl.potmap("data/structures/trialanine.pdb", spacing=2, min_distance=1.0).map
+    >>> samples = pele_ocl.sample_map(map_, "data/structures/trialanine.pdb")
+    >>> samples.table()["atom"][0].item()
+    'A:ALA1:N'
     """
 
     map: Map

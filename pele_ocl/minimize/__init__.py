@@ -104,7 +104,7 @@ def minimize(
 
     what : Atoms as `energy` takes them, with the bonded terms of a force field, or the path of a structure; or a list
         of these, or a pattern of paths such as "designs/*.pdb"
-    method : "lbfgs", "newton" for truncated Newton as PELE has it, "fire", or "steepest" for steepest descent alone
+    method : "lbfgs", "newton" for truncated Newton as in PELE, "fire", or "steepest" for steepest descent alone
     tolerance : ends if the root mean square gradient, sqrt(sum |g|^2 / n) of the n atoms that move, is at most this,
         kcal/mol/A, or a text with its unit, "1kJ/mol/nm"; OpenMM's minimiser compares it so, with a default of
         10 * units.KJ_PER_MOL_NM
@@ -112,8 +112,8 @@ def minimize(
     energy_tolerance : ends where three iterations in a row change the energy by less, kcal/mol
     max_iterations, max_seconds : limits; a structure that reaches them is not converged, which is no error
     terms : further terms, such as PositionalRestraint(10.0), of a molecule that is given as Atoms
-    frozen : atoms that stay where they are, a mask (n,) or indices; what they give each other is left out as in
-        `energy`, if all structures have them where `atoms` does
+    frozen : atoms that stay where they are, a mask (n,) or indices; their interactions with each other are left out as
+        in `energy`, if all structures have them where `atoms` does
     restrain : holds atoms at their first positions, "SELECTION:K" or "SELECTION:K,FLAT": "backbone:10", K in
         kcal/mol/A^2, FLAT in A; one text or several, as of the next two
     distance : holds two atoms at a distance, "ATOM|ATOM:K,R0" or "ATOM|ATOM:K,R0,FLAT", each a selection, in A

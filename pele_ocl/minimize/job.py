@@ -108,7 +108,7 @@ class Recipe:
         """Make structures of these numbers that begin at positions (m, n, 3) A, and find why others cannot.
 
         free : of each, (n,) atoms that move, by default all that the protocol moves
-        encoded, offsets, firsts : of rows that stay where they are: `given` as the device has it, how far each is from
+        encoded, offsets, firsts : of rows that stay where they are: `given` as on the device, how far each is from
             where it is computed, and the first byte of each
         """
         given = np.asarray(given, np.float64)

@@ -178,6 +178,6 @@ class Together:
 
 
 def suits(minimizer: Minimizer, device: Device, precision: str) -> bool:
-    """Tell if a molecule can be minimised beside others on a device."""
+    """Tell if a molecule can be minimised together with others on a device."""
     energy, is_timed = minimizer.energy, minimizer.protocol.stopping.max_seconds is not None
     return not is_timed and energy.device is device and energy.precision == precision

@@ -1,4 +1,4 @@
-"""A molecule prepared once for a device and minimised from as many conformations as one likes."""
+"""A molecule prepared once for a device and minimised from any number of conformations."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Minimizer(Suggests):
         self._spare = deque[_Prepared]()  # for later calls
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
-        """Give atoms and options, the device by its title; a pickle makes the plan anew on a device like it."""
+        """Give atoms and options, the device by its title; a pickle makes the plan again on a device like it."""
         return partial(type(self), **self._described), (self.atoms,)
 
     def __repr__(self) -> str:
@@ -143,6 +143,11 @@ class Minimizer(Suggests):
         progress : called with the share of the structures done, 0 to 1
         watch : called at each look with the structures done, with all, and with the largest rms gradient of the
             others, kcal/mol/A
+
+        >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+        >>> minimizer = pele_ocl.Minimizer(atoms, max_iterations=2)
+        >>> minimizer.minimize_batch([atoms.positions, atoms.positions * 1.01]).total.shape
+        (2,)
         """
         callback("progress", progress)
         callback("watch", watch)

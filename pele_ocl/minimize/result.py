@@ -46,14 +46,14 @@ _NUMBERS = {
     "rounding_gradient": f"{UNIT}/angstrom", "iterations": "", "evaluations": "", "restored": "",
     "rms_displacement": "angstrom", "seconds": "s",
 }  # fmt: skip
-Row = Mapping[str, Any]  # a record as JSON has it
+Row = Mapping[str, Any]  # a record in JSON form
 
 
 @dataclass(frozen=True, eq=False)
 class Origin:
     """Where a result comes from.
 
-    content : what files have beside the positions, of the structure before it was minimised; None if it failed
+    content : what files hold besides the positions, of the structure before it was minimised; None if it failed
     record : None to make it of the result when it is asked for; options : of the Minimizer, for that
     """
 
@@ -77,7 +77,7 @@ class MinimizeResult(Reported):
     iterations : steps taken; evaluations : of energy and gradient
     stopped_by : of REASONS, by what it ended: "stuck" where no step lowered the energy any more, as rounding decides
     rms_displacement : of the atoms from where they began, without superposition, A
-    seconds : from the begin of its batch until the structure was done, beside others if any were
+    seconds : from the begin of its batch until the structure was done, including others computed with it
     origin : of results of `pele_ocl.minimize`, its file and record
     error : why the structure failed, "" if it did not; energies of a failed one are NaN, and it has no atoms
 
@@ -145,7 +145,7 @@ class MinimizeResult(Reported):
 
     @property
     def record(self) -> Record:
-        """Record of the structure, as files and journals have it."""
+        """Record of the structure, as in files and journals."""
         if self.origin is not None and self.origin.record is not None:
             return self.origin.record
         return record_of_atoms(self)
@@ -160,7 +160,7 @@ class MinimizeResult(Reported):
         return MinimizeBatch([self], {}, self.seconds, [self.record]).table()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record as JSON has it (docs/records.md)."""
+        """Return the record in JSON form (docs/records.md)."""
         return self.record.to_dict()
 
     def _repr_html_(self) -> str:
@@ -315,7 +315,7 @@ class MinimizeBatch(Sequence[MinimizeResult], Reported):
 
     @cached_property
     def records(self) -> Sequence[Record]:
-        """A Record of each structure, as files and journals have it."""
+        """A Record of each structure, as in files and journals."""
         if self.given:
             return self.given
         return [
@@ -324,7 +324,7 @@ class MinimizeBatch(Sequence[MinimizeResult], Reported):
         ]
 
     def to_json(self) -> Any:
-        """Return the records as JSON has them (docs/records.md): a list, of conformations one object."""
+        """Return the records in JSON form (docs/records.md): a list, of conformations one object."""
         return [record.to_dict() for record in self.records] if self.whole is None else self.whole.to_dict()
 
     def table(self) -> Report:

@@ -96,7 +96,7 @@ class Run:
         if self.frames is not None:
             targets = self._targets([Path("atoms.pdb")], ())
             return self._conformations(atoms, targets)
-        self._refuse_sharing("one structure is minimised at once")
+        self._refuse_sharing("one structure is minimised by one process")
         require(of_structure(atoms, "noted", places_sites=True), self.spec.strict)
         held = {} if self.spec.each is None else self.spec.each(atoms)
         minimizer = Minimizer(atoms, **self.spec.options, **held)
@@ -130,7 +130,7 @@ class Run:
             if len(paths) > 1:
                 raise KeywordError("a trajectory, or all models, are of one structure; give one file")
         elif len(paths) == 1:
-            self._refuse_sharing("one structure is minimised at once")
+            self._refuse_sharing("one structure is minimised by one process")
         targets = self._targets(paths, _files_read(self.spec, self.frames))
         if self.are_many:
             return self._conformations(paths[0], targets)

@@ -52,6 +52,10 @@ class MinimizeSpec(Spec[StructurePath]):
     provenance : facts that files name
     watch, tell, keep : of this process alone; watch is called with progress, as pele_ocl.minimize_many does; tell is
         called with the number of structures that were begun before; keep with each structure and its result
+
+    >>> spec = pele_ocl.MinimizeSpec(output="{name}-min.pdb", options={"max_iterations": 2})
+    >>> next(pele_ocl.jobs.run(spec, ["data/structures/trialanine.pdb"]))["iterations"]
+    2
     """
 
     output: str
@@ -193,7 +197,7 @@ def _fields_of(reading: Reading) -> dict[str, object]:
 
 
 def setting_text(name: str, value: object) -> str:
-    """Write the value of a keyword as a journal has it: files and folders by what they hold, wherever they are."""
+    """Write the value of a keyword as in a journal: files and folders by what they hold, wherever they are."""
     if name == "forcefield":  # names of force fields, and of files
         value = tuple(map(Path, str(value).split(",")))
     if isinstance(value, Selection):

@@ -31,7 +31,7 @@ def evaluated(
     """Evaluate as `nonbond` does, which is the function."""
     words = _in_vacuum(words, solvent)
     vacuum = "solvent='vacuum'" if solvent == "vacuum" else "gb='none'"
-    door = Door.of(function, {**words, "progress": progress}, model, device, vacuum)
+    door = Door.of(function, {**words, "progress": progress}, model, device, vacuum, NonbondSpec)
     is_listed = isinstance(pairs, PairList | AllPairs)
     if cutoff is not None and pairs is not None:
         raise KeywordError("choose one of `pairs` and `cutoff`")
@@ -47,7 +47,7 @@ def evaluated(
         reading=door.reading, models=models, pairs=cast(Any, kind or file_path(pairs, "pairs")), cutoff=cutoff,
         solvent="vacuum" if door.model.gb_model.vacuum else "gb", one_four=one_four,
         variable_dielectric=internal_dielectric == "vdgbnp", gradient=gradient and not door.frames, variant=variant,
-        precision=precision, device=door.run.device, model=door.model, strict=strict,
+        precision=precision, device=door.run.device, model=door.model, strict=strict, **door.own,
     )  # fmt: skip
     if isinstance(atoms, Atoms):
         door.require_atoms()
@@ -91,9 +91,9 @@ def _in_vacuum(words: Mapping[str, Any], solvent: str | None) -> Mapping[str, An
     """Keywords of the solvent, where `solvent="vacuum"` leaves it out."""
     choice("solvent", "gb" if solvent is None else solvent, ("gb", "vacuum"))
     if words.get("gb") == "none" and solvent == "gb":
-        raise KeywordError("`gb='none'` has no solvent; leave out `solvent`, which would play no part")
+        raise KeywordError("`gb='none'` has no solvent; leave out `solvent`, which would have no effect")
     if words.get("gb") == "none" or solvent != "vacuum":
         return words
     if "gb" in words:
-        raise KeywordError("`solvent='vacuum'` has no solvent; leave out `gb`, which would play no part")
+        raise KeywordError("`solvent='vacuum'` has no solvent; leave out `gb`, which would have no effect")
     return {**words, "gb": "none"}

@@ -67,7 +67,7 @@ class DeviceList:
 
 
 class Piecewise(Evaluator):
-    """Evaluates a list piece by piece; each is made ready anew and leaves the device before the next one comes.
+    """Evaluates a list piece by piece; each is made ready again and leaves the device before the next one comes.
 
     most : conformations at a time; n_pairs : in all pieces
     """

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ..opencl.device import Device
 
 _HASHED = 1 << 20  # pairs of a list that are read at a time
-# Pairs on the device at a time. Longer lists are walked in pieces, prepared anew each time.
+# Pairs on the device at a time. Longer lists are walked in pieces, prepared again each time.
 CHUNK = 1 << 24
 BYTES_A_PAIR = 24  # of the largest buffer: three float64 of a stored gradient
 

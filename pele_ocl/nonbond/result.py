@@ -17,10 +17,10 @@ TERMS = ("lennard_jones", "coulomb", "gb_pair")
 class NonbondResult(HasFindings, TermResult):
     """Nonbonded energy of n atoms over a pair list, and how it was computed.
 
-    gradient : (n, 3) kcal/mol/A with Born radii held fixed; None where it was not asked for
+    gradient : (n, 3) kcal/mol/A with Born radii held fixed; None if not requested
     exact : False where the variant loses updates of the gradient to races (`naive`)
-    seconds : "prepare", once for a list; "total", with everything around, first builds of kernels included. If times of
-        kernels were asked for also "kernel", of the kernels over pairs
+    seconds : "prepare", once for a list; "total", including overhead and the first builds of kernels. If kernel times
+        were requested also "kernel", of the kernels over pairs
 
     >>> result = pele_ocl.nonbond("data/structures/trialanine.pdb", "all")
     >>> result.n_pairs, round(result.total, 1)
@@ -46,8 +46,8 @@ class NonbondResult(HasFindings, TermResult):
 class NonbondBatch(TermBatch[NonbondResult]):
     """Nonbonded energies of m conformations of n atoms; `batch[i]` is the NonbondResult of one.
 
-    atoms : the molecule as the plan has it; positions : (m, n, 3) A as they were given, not copied
-    gradients : (m, n, 3) kcal/mol/A, None where not asked for
+    atoms : the molecule as in the plan; positions : (m, n, 3) A as they were given, not copied
+    gradients : (m, n, 3) kcal/mol/A, None if not requested
     exact : False where the variant loses updates of the gradients to races (`naive`)
     errors : why conformations failed, by their number from 0; their results are NaN
 

@@ -19,7 +19,7 @@ GROUP, LANES = 128, 32  # work-items of a group, and of them to an atom
 # Of fewer atoms than this, whose longest list of neighbours is what takes time, there are twice as many to each; CPUs
 # take one work-item after the other.
 FEW = {"GPU": 2_000}
-# Atoms of all conformations up to which each pair makes the records of its atoms anew, which leaves one launch: a gain
+# Atoms of all conformations up to which each pair makes the records of its atoms again, which leaves one launch: a gain
 # where the pairs are done at once.
 MOST_WITHOUT_RECORDS = {"GPU": 16_000}
 

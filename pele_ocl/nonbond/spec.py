@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -72,13 +72,17 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
     strict : True to refuse what is noted otherwise
 
     device, gradient, one_four, variant : options of pele_ocl.Nonbond and pele_ocl.pairs_within
+
+    >>> spec = pele_ocl.NonbondSpec(pairs="all", gradient=False)
+    >>> next(pele_ocl.jobs.run(spec, ["data/structures/trialanine.pdb"]))["n_pairs"]
+    365
     """
 
     pairs: Literal["cutoff", "all", "split", "list"] | Path = "cutoff"
     cutoff: float | None = None
     solvent: Literal["gb", "vacuum"] = "gb"
     one_four: Literal["exclude", "scale"] = "exclude"
-    variable_dielectric: bool = False
+    variable_dielectric: bool = field(default=False, metadata={"is_keyword": False})
     gradient: bool = True
     variant: str = "auto"
     device: str | None = None
@@ -139,7 +143,7 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
         return {"settings": self.settings_of(of.atoms)}
 
     def settings_of(self, atoms: Atoms) -> dict[str, Any]:
-        """Give the constants that count, the pairs, and what the total lacks; surfaces play no part."""
+        """Give the constants that count, the pairs, and what the total lacks; surfaces have no effect."""
         pairs = "file" if isinstance(self.pairs, Path) else self.pairs
         reach = (DEFAULT_CUTOFF if self.cutoff is None else self.cutoff) if pairs == "cutoff" else None
         model = replace(self.model, surface="none", surface_tension=0.0)

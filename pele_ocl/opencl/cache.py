@@ -121,5 +121,5 @@ def _note(trouble: str) -> None:
     if not _noted:
         _noted.append(trouble)
         warnings.warn(
-            f"compiled kernels are built anew, because those in {_folder()} {trouble}", CacheWarning, stacklevel=2
+            f"compiled kernels are rebuilt, because those in {_folder()} {trouble}", CacheWarning, stacklevel=2
         )

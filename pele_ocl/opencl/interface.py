@@ -197,7 +197,7 @@ READY_TERMS = 7  # of the HCT series from ready coefficients
 LEAF = 8  # slots of the smallest boxes of a tree
 MOMENTS = 9  # real4 of such a box
 LAW_TERMS = 20  # coefficients of a polynomial of a potential's law
-SANDER_TERMS = 5  # of the HCT series as sander has it
+SANDER_TERMS = 5  # of the HCT series as in sander
 ONE_FOUR = 0x80000000  # the bit of a pair's second atom that marks a 1-4 pair
 
 PAIR_MODEL = Struct(

@@ -35,7 +35,7 @@ class BoundLaunch:
         set_arguments(device, self.kernel_object, args)
 
     def change(self, arguments: Arguments) -> None:
-        """Set some of the arguments anew, numbers alone."""
+        """Set some of the arguments again, numbers alone."""
         parameters = [parameter.name for parameter in self.kernel.signature.parameters]
         args = dict(zip(parameters, self.args, strict=True))
         self.args = self.kernel.signature.arguments({**args, **arguments})

@@ -224,7 +224,7 @@ def value_of(text: str) -> int:
 
 
 def _choice(text: str) -> str:
-    """Write `a ? b : c` as Python has it."""
+    """Write `a ? b : c` as in Python."""
     condition, is_choice, rest = text.partition("?")
     if not is_choice:
         return text

@@ -35,6 +35,9 @@ def internal_dielectrics(atoms: Atoms) -> Floats:
     beside a gap, without the atoms of a terminal one, count as internal. Atoms that no rule names have 1.
 
     Raises InputError for atoms without labels.
+
+    >>> pele_ocl.internal_dielectrics(pele_ocl.read("data/structures/trialanine.pdb")).shape
+    (33,)
     """
     require_atoms(atoms)
     labels = atoms.labels

@@ -53,6 +53,10 @@ def read_pairs(
     The list is taken as it stands; without_bonded leaves out what the bonds exclude.
 
     Raises FormatError, naming the file and the line, or the pair where there are no lines, for whatever is wrong.
+
+    >>> pele_ocl.write_pairs("few.txt", pele_ocl.PairList(8, [0, 1], [5, 7]))
+    >>> pele_ocl.read_pairs("few.txt", n_atoms=8).second.tolist()
+    [5, 7]
     """
     arguments.whole_number("n_atoms", n_atoms)
     if labels is not None:
@@ -130,6 +134,11 @@ def write_pairs(path: str | PathLike[str], pairs: Pairs, labels: Labels | None =
     labels : of the atoms, whose names .h5 and .npz keep; texts keep a mark of them
 
     Raises FormatError for an unknown suffix or a folder that cannot be written to.
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> pele_ocl.write_pairs("pairs.txt", pele_ocl.pairs_within(atoms, 8.0))
+    >>> len(pele_ocl.read_pairs("pairs.txt", len(atoms)))
+    297
     """
     with writing_pairs(path, pairs, labels):
         pass

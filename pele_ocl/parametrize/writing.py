@@ -144,7 +144,7 @@ def sdf_text(ligand: Ligand, atoms: Atoms) -> str:
 
 
 def rotamers_text(atoms: Atoms) -> str:
-    """Write which bonds of a ligand turn, as PELE's LIG.rot.assign has it."""
+    """Write which bonds of a ligand turn, as in PELE's LIG.rot.assign."""
     labels = atoms.labels
     assert labels is not None
     lines = [f"rot assign res {labels.residue_names[0]} &"]

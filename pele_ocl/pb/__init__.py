@@ -211,7 +211,7 @@ def _model_of(
 
 
 def _refuse_for_apbs(keywords: dict[str, Any]) -> None:
-    """Raise InputError for keywords beside an input file of APBS, which says all of it."""
+    """Raise InputError for keywords given with an input file of APBS, which says all of it."""
     defaults = {name: of.default for name, of in inspect.signature(pb).parameters.items()}
     able = ("what", "device", "progress", "show", "call", "keep_map", "reading", "read", "structures", "trajectory",
             "allow_missing_terminals")  # fmt: skip

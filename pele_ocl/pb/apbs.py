@@ -333,7 +333,7 @@ class _Reader:
             self._fail(line, f"there is no keyword {word!r} in ELEC, or it is not known here")
 
     def _ion(self, line: int) -> PBIon:
-        """Read `ion charge C conc M radius R`, or C M R alone as older files have it."""
+        """Read `ion charge C conc M radius R`, or C M R alone as in older files."""
         found, names = {}, ("charge", "conc", "radius")
         for place in range(3):
             word = self._next("a value of ion")[1]

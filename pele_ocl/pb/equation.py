@@ -141,7 +141,7 @@ class Convergence:
     """Course of a solution.
 
     iterations : of the linear solver in all; corrections : how often float32 gave one; steps : Newton's
-    residuals : relative, by norm, of the potential after each correction, computed anew in wide numbers
+    residuals : relative, by norm, of the potential after each correction, recomputed in wide numbers
     """
 
     iterations: int = 0

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from ..atoms import Atoms, Floats
 from ..common import arguments
 from ..common.errors import DeviceError, InputError, PeleError
+from ..common.settled import Settled
 from ..common.variant import Progress
 from ..grid import Grid, Map
 from ..pb_model import (
@@ -51,7 +52,7 @@ FINEST = {True: 1e-14, False: 1e-6}  # tolerances of devices with and without fl
 MOST_SHIFTS = 1000
 
 
-class PoissonBoltzmann:
+class PoissonBoltzmann(Settled):
     """Electrostatics of a molecule in salt water, by the Poisson-Boltzmann equation on a grid.
 
     atoms : Atoms with charges
@@ -63,7 +64,7 @@ class PoissonBoltzmann:
     radii : (n,) A of the atoms' spheres; by default atoms.gb_radii, the fifth column of a PQR file. A text is a
         set of `Atoms.with_radii`, such as "pdb2pqr-parse"
     reaction : True for the solvent's reaction alone, without the charges' own potential. One solve gives the energy of
-        solvation from a medium of the solute's dielectric. False for all of the potential, as APBS has it. Energies
+        solvation from a medium of the solute's dielectric. False for all of the potential, as in APBS. Energies
         then contain self energies of charges on a grid, and only differences on the same grid mean anything
     solver : key of SOLVERS
     tolerance : relative residual at which the solver stops, by norm, computed in float64
@@ -140,6 +141,11 @@ class PoissonBoltzmann:
 
         Returns a PBResult. Memory about 32 bytes a node, 40 of the nonlinear equation, time linear in the nodes. Raises
         InputError for positions that do not fit, PeleError if the solver stops early, DeviceError if memory is short.
+
+        >>> ion = pele_ocl.Atoms(positions=[[0, 0, 0]], charges=[1.0], gb_radii=[2.0])
+        >>> plan = pele_ocl.PoissonBoltzmann(ion, spacing=0.5, padding=4)
+        >>> plan.solve(keep_map=True).map.grid.shape == plan.solve().levels[-1].grid.shape
+        True
         """
         start = time.perf_counter()
         keep_map, extrapolate = arguments.flag("keep_map", keep_map), arguments.flag("extrapolate", extrapolate)

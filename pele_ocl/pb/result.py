@@ -46,8 +46,8 @@ class PBLevelResult:
     """Grid of focusing, with the energy that is known once it is solved.
 
     energy_kt : kT, with what the grids before it have outside of it
-    iterations : of the linear solver; corrections : how often they were begun anew
-    residual : relative, by norm, of the potential, computed anew in wide numbers
+    iterations : of the linear solver; corrections : how often they were restarted
+    residual : relative, by norm, of the potential, recomputed in wide numbers
     atoms_off : atoms that do not lie inside the grid, which have no charge there
     parts : of the energy; None if they were not asked for
     """
@@ -90,7 +90,7 @@ class PBResult:
     reaction : whether the charges' own potential was left out
     potentials : (n,) kT/e at the atoms, of the reaction field or if `reaction` is False of all; NaN off the grid
     per_atom : (n,) kcal/mol, half of each charge times its potential; they add up to the energy of the linear equation
-    map : potential at the nodes of the finest grid, kT/e; None where it was not asked for
+    map : potential at the nodes of the finest grid, kT/e; None if not requested
     levels : of each grid, the coarsest first
     errors : of the energy
     seconds : "surface", "equation", "solver", "errors", "total"
@@ -152,6 +152,11 @@ class PBResult:
     def energy(self) -> float:
         """Energy, kcal/mol."""
         return self.energy_kt * self.model.kcal_per_kt
+
+    @property
+    def total(self) -> float:
+        """The energy, kcal/mol."""
+        return self.energy
 
     @property
     def solvation(self) -> float:
@@ -279,7 +284,7 @@ class PBResult:
 
 
 def model_facts(model: PBModel) -> dict[str, Any]:
-    """Constants of a model by name, as JSON has them."""
+    """Constants of a model by name, in JSON form."""
     return {**vars(model), "ions": [vars(ion) for ion in model.ions]}
 
 

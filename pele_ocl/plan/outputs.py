@@ -30,7 +30,7 @@ def _norm2_of_blocks(flat: NDArray[Any]) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Outputs:
-    """Results of m conformations of n atoms, float64; an array is None where it was not asked for.
+    """Results of m conformations of n atoms, float64; an array is None if not requested.
 
     energies : (m, n_terms) kcal/mol, the terms of the plan
     gradients : (m, n, 3) kcal/mol/A

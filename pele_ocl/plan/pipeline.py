@@ -186,7 +186,7 @@ class Pipeline(Evaluator):
     def _put_within_reach(
         self, conformations: NDArray[Any], part: slice, offsets: NDArray[Any], failures: Failures
     ) -> None:
-        """Write anew the offsets (m, 3 n) of conformations that reach too far, from their own middle.
+        """Write again the offsets (m, 3 n) of conformations that reach too far, from their own middle.
 
         Conformations that cannot be go to `failures`, and get the offsets of the molecule's own positions.
         """

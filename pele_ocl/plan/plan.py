@@ -1,4 +1,4 @@
-"""A molecule prepared once for a device and evaluated in as many conformations as one likes."""
+"""A molecule prepared once for a device and evaluated in any number of conformations."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from ..atoms import Atoms, Floats, placed
 from ..common.arguments import callback, choice, flag, numbers, whole_number
 from ..common.errors import DeviceError, InputError, Suggests
 from ..common.readonly import own_array
+from ..common.settled import Settled
 from ..common.variant import Progress, Variant
 from .conformations import as_conformations
 from .evaluator import Evaluator, Failures, untold
@@ -51,7 +52,7 @@ class Loan:
             self._give_back(self._evaluator)
 
 
-class Plan(Suggests, ABC, Generic[R, B]):
+class Plan(Suggests, Settled, ABC, Generic[R, B]):
     """Common part of `Solvent`, `Nonbond` and `Energy`: construction, checks, evaluation, batches.
 
     Several threads may use a plan at once, and so may progress callbacks of its own evaluations. Each evaluation
@@ -59,9 +60,9 @@ class Plan(Suggests, ABC, Generic[R, B]):
 
     atoms : the molecule; precision : "float32" or "float64"
     device : Device that computes; variant : key of `variants`, never "auto"
-    quantity : name of what is computed, as results and tunings have it
+    quantity : name of what is computed, as in results and tunings
 
-    A plan pickles by its atoms and options, and is made anew on a device of the same title.
+    A plan pickles by its atoms and options, and is made again on a device of the same title.
     """
 
     quantity: ClassVar[str]
@@ -95,7 +96,7 @@ class Plan(Suggests, ABC, Generic[R, B]):
         return f"{type(self).__name__}({size}, {self.variant}, {self.precision}, on {self.device})"
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
-        """Pickle by atoms, options and the device's title: reading makes the plan anew on a device like it."""
+        """Pickle by atoms, options and the device's title: reading makes the plan again on a device like it."""
         return partial(type(self), **self._described()), (self.atoms,)
 
     @abstractmethod
@@ -135,6 +136,11 @@ class Plan(Suggests, ABC, Generic[R, B]):
 
         Raises InputError for positions that do not fit or span more than 500,000 A, and for results that overflow. On
         devices without float64 a molecule may become twice as wide as it was and 128 A more.
+
+        >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+        >>> plan = pele_ocl.Energy(atoms, gradient=False)
+        >>> round(plan.evaluate(atoms.positions + 5.0).total, 1)
+        -135.5
         """
         start = time.perf_counter()
         if profile is not False or progress is not None:
@@ -198,6 +204,12 @@ class Plan(Suggests, ABC, Generic[R, B]):
         profile : as in `evaluate`
         errors : "raise" for an InputError that names the first conformation that fails, or "record" to go on. Its
             results are NaN then, and `errors` of the batch says why
+
+        >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+        >>> nowhere = np.full((33, 3), np.nan)
+        >>> batch = pele_ocl.Energy(atoms).evaluate_batch([atoms.positions, nowhere], errors="record")
+        >>> batch.total.round(1).tolist(), list(batch.errors)
+        ([-135.5, nan], [1])
         """
         start = time.perf_counter()
         flag("profile", profile)

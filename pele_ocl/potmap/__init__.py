@@ -168,7 +168,7 @@ def potmap(
         at_atoms
     png, surface_png : pictures to draw: the three central slices, and the molecular surface in colours of the map,
         from -color_max to color_max, by default a round number that fits the values
-    scene : programs, "pymol", "chimerax" or "vmd", for which a script beside the map shows it on the surface
+    scene : programs, "pymol", "chimerax" or "vmd", for which a script next to the map shows it on the surface
     for_surface : True for the settings of surface pictures, where no others are given: kT/e, dielectric 78.54, 0.15
         mol/L of salt, colours from -2 to 2, of pb from -5 to 5
     workers, scheduler : of several structures, so many processes of this machine that compute, or the address of a Dask
@@ -255,7 +255,7 @@ def potmap(
     for name, value in (("workers", workers), ("scheduler", scheduler), ("shard", shard)):
         if value is not None:
             raise KeywordError(
-                f"`{name}` shares the work on several structures; one map is computed at once, by all devices of "
+                f"`{name}` shares the work on several structures; one map is computed by one process, on all of "
                 "`device`"
             )
     source = None if isinstance(what, Atoms) else arguments.file_path(what, "the structure")
@@ -287,7 +287,7 @@ def _over(
 
 
 def _check_over(spec: MapSpec, at_atoms: bool) -> None:
-    """Raise InputError for what trajectories leave no room for."""
+    """Raise InputError for what cannot be combined with a trajectory."""
     if spec.models == "all":
         raise KeywordError('choose one of `models="all"` and `trajectory`')
     if spec.options.field:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from ..atoms import Atoms, require_atoms
 from ..common import arguments
 from ..common.errors import InputError, KeywordError
+from ..common.settled import Settled
 from ..common.variant import PRECISIONS, Progress
 from ..grid import Grid
 from ..potential_model import PotentialModel
@@ -40,7 +41,7 @@ def one_map(atoms: Atoms, grid: Grid, *, progress: Progress | None = None, **opt
     return Potmap(atoms, grid, **options).evaluate(progress=progress)
 
 
-class Potmap:
+class Potmap(Settled):
     """Potential map of one molecule on one grid, prepared once; options as in `potmap`.
 
     Kernels, tables of a mesh and memory are kept on the devices from one evaluation to the next.

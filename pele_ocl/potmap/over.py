@@ -69,6 +69,12 @@ def potmap_over(
     A frame with an atom on a grid point, or nowhere, is left out, with its reason in `errors`. If the method
     approximates, each frame is compared with direct sums at some points. Raises FormatError and InputError as
     `trajectory` and `potmap` do, and InputError if no frame counts.
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> grid = pele_ocl.Grid.around(atoms, padding=3, spacing=2.0)
+    >>> found = pele_ocl.potmap_over(atoms, np.stack([atoms.positions] * 3), grid)
+    >>> len(found), found.mean.grid.shape == grid.shape
+    (3, True)
     """
     start = time.perf_counter()
     require_atoms(atoms)
@@ -228,6 +234,12 @@ def potentials_over(
 
     Memory is 8 bytes a value, and a few pieces of frames. A frame that fails has NaN. Raises FormatError and InputError
     as `trajectory` and `potmap` do.
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> found = pele_ocl.potentials_over(atoms, np.stack([atoms.positions] * 3), "name CA")
+    >>> found.values.shape, found.names
+    ((3, 3), ['A:ALA1:CA', 'A:ALA2:CA', 'A:ALA3:CA'])
+    >>> found.save("potentials.csv")
     """
     start = time.perf_counter()
     require_atoms(atoms)

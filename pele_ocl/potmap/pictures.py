@@ -62,7 +62,7 @@ class Pictures:
             refuse_target(script, [source])
 
     def write(self, result: PotmapResult, outputs: Sequence[Path]) -> list[tuple[str, Path]]:
-        """Draw the map, and write the scenes beside its files. Returns each scene's program and script."""
+        """Draw the map, and write the scenes next to its files. Returns each scene's program and script."""
         source = result.source
         named = "" if source is None else f"{shortened(printable(source.path.name))}: "
         title, inputs = f"{named}{result.map.title}", [] if source is None else [source]

@@ -130,7 +130,7 @@ class MapPlan:
         self._parts: dict[int, DeviceMap] = {}
 
     def __reduce__(self) -> tuple[Callable[..., MapPlan], tuple[object, ...]]:
-        """Pickle by description: devices by their titles, kernels and memory made anew."""
+        """Pickle by description: devices by their titles, kernels and memory made again."""
         return MapPlan, (self.problem, self.variant, self.devices)
 
     def part(self, number: int) -> DeviceMap:

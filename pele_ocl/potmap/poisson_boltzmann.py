@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 METHOD = "pb"
 SOLVER = "mgcg"
-WIDTH = 10.0  # A at least between an atom and the border, as pictures of potentials have it
+WIDTH = 10.0  # A at least between an atom and the border, as in pictures of potentials
 TOLERANCE = 1e-5  # of the solver: relative, by norm
 # Options that say what PBModel says, or that mean nothing here; the others hold as for all methods.
 _OF_OTHERS = ("distance_dependent", "kappa", "min_distance", "field", "smooth")

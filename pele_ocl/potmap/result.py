@@ -42,14 +42,14 @@ class PotmapResult:
     """Potential at the points of a grid, and how it was computed.
 
     map : Map, values (nz, ny, nx) in `unit`; of models and frames the statistic that was asked for
-    field : (3, nz, ny, nx) along x, y and z, in `unit` per Angstrom; None where it was not asked for
+    field : (3, nz, ny, nx) along x, y and z, in `unit` per Angstrom; None if not requested
     n_atoms : atoms given
     method : key of MAP_METHODS in pele_ocl/potmap/methods.py, such as "direct"
     error, field_error : MapError of the potential and of the field, of methods that approximate; None of direct sums
     accuracy : of the mesh or the lattices that were taken in the end; 0 without them
     wanted : the accuracy that was asked for, by norm; 0 of methods without one
     atoms : that were given; model : the law of the potential, of pb a PBModel
-    seconds : "kernel", of the device that was busy longest, by its own clock; "total", with everything around
+    seconds : "kernel", of the device that was busy longest, by its own clock; "total", including overhead
     settings : all constants by name
     source : the file of the structure, None where atoms were given
     maps : of models and frames "avg", "min", "max" and "stdev"; empty of one structure

@@ -281,7 +281,7 @@ class MapSpec(StructureSpec):
         return {name: value for name, value in record.items() if name not in ("schema", "structure", "sha256")}
 
     def several(self, paths: Sequence[str | PathLike[str]], place: Place) -> MapBatch:
-        """Compute and write the maps of structures, here or by workers; a structure that fails is a record, too."""
+        """Compute and write the maps of structures, in this process or by workers; one that fails is a record, too."""
         files = (*self.outputs, self.pictures.slices, self.pictures.surface)
         _require_names([Path(path) for path in paths], [path for path in files if path is not None])
         wanted = [each if isinstance(each, InputFile) else Path(each) for each in paths]

@@ -162,7 +162,7 @@ class Reading:
         selection_of(self.select, self.without, self.only)  # refused before any file is read
 
     def __getstate__(self) -> dict[str, object]:
-        """Give the fields: what was loaded by them is loaded anew elsewhere. Coordinates alone need all structures."""
+        """Give the fields: what was loaded by them is reloaded elsewhere. Coordinates alone need all structures."""
         structures = self.structures if self.coordinates else ()  # there may be thousands
         return {of.name: getattr(self, of.name) for of in fields(self)} | {"structures": structures}
 

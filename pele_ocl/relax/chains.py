@@ -30,7 +30,7 @@ def in_chains(structure: Structure, close_gaps: bool = False) -> Structure:
 
 
 def gap_notes(read: Structure, chains: Structure) -> tuple[str, ...]:
-    """Tell each gap in a sentence. read : as the file has it; chains : what `in_chains` made of it"""
+    """Tell each gap in a sentence. read : as in the file; chains : what `in_chains` made of it"""
     starts, lengths, follow = read.labels.residue_starts, _peptide_lengths(read), _follow(read)
 
     def reason(k: int) -> str:

@@ -15,7 +15,7 @@ from ..forcefield.templates import Template
 from .chains import rings
 from .placing import Indices, unit
 
-# A hydrogen bond as OpenMM has it where it chooses between histidines.
+# A hydrogen bond as in OpenMM where it chooses between histidines.
 _NEAR_A, _STRAIGHT = 3.5, np.cos(np.radians(50))
 _RING = (("ND1", "CG", "CE1"), ("NE2", "CD2", "CE1"))  # nitrogens of histidine, each with its neighbours
 _TERMINAL = frozenset({"OXT"})

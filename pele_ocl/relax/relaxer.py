@@ -24,7 +24,7 @@ class Relaxer:
     protocol : "alphafold", "colabfold", or a Protocol
     close_gaps : whether residues that follow each other are bonded however far apart they are; by default there is
         a gap if C is more than 4 A from the next N, and a note
-    max_iterations : of a model, in all its rounds; by default as the protocol has it
+    max_iterations : of a model, in all its rounds; by default as in the protocol
     precision, device : as in `minimize`
 
     Raises InputError for values that do not exist.
@@ -56,6 +56,9 @@ class Relaxer:
         """Relax the first model of a .pdb or .cif file; errors as of `relax`.
 
         watch : called as by `Minimizer.minimize_batch`, with the rms gradient of the round under way
+
+        >>> pele_ocl.Relaxer("colabfold", max_iterations=2).relax("data/structures/trialanine.pdb").is_clean
+        True
         """
         callback("watch", watch)
         begin = time.perf_counter()

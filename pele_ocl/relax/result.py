@@ -128,7 +128,7 @@ class RelaxResult(Reported):
 
     @property
     def record(self) -> Record:
-        """Record of the model, as files and journals have it."""
+        """Record of the model, as in files and journals."""
         return Record(self.name, self.sha256, values_of(self))
 
     @property
@@ -141,7 +141,7 @@ class RelaxResult(Reported):
         return table_of(self.records)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record as JSON has it (docs/records.md)."""
+        """Return the record in JSON form (docs/records.md)."""
         return self.record.to_dict()
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -158,7 +158,7 @@ class RelaxResult(Reported):
 class RelaxBatch(Sequence[Record], Reported):
     """Models that were relaxed, in their order: `batch[i]` is the Record of one, its properties are arrays.
 
-    records : of each model, as JSON has it: `batch[0]["n_after"]`
+    records : of each model, in JSON form: `batch[0]["n_after"]`
     results : the RelaxResult of each model, None if it failed; empty if models were written to files
     files : of the models that were written
 
@@ -235,7 +235,7 @@ class RelaxBatch(Sequence[Record], Reported):
         return table_of(self.records)
 
     def to_json(self) -> Any:
-        """Return the records as JSON has them (docs/records.md), a list."""
+        """Return the records in JSON form (docs/records.md), a list."""
         return [record.to_dict() for record in self.records]
 
     def save(self, output: str | PathLike[str]) -> None:

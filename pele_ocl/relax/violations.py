@@ -65,7 +65,7 @@ class Violation:
 
 
 class Violations:
-    """Rule, prepared for the atoms of a molecule and applied to as many of its conformations as one likes.
+    """Rule, prepared for the atoms of a molecule and applied to any number of its conformations.
 
     bonds : (m, 2) of the atoms, which tell where there are peptide bonds; without them residues of a chain whose
         numbers follow each other have one

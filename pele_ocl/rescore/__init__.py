@@ -1,4 +1,4 @@
-"""Poses of a PELE run computed again: total and binding energies beside PELE's own."""
+"""Poses of a PELE run computed again: total and binding energies compared with PELE's own."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def rescore(
     model: SolventModel | int | None = None,
     **words: Unpack[RunningWords],
 ) -> RescoreResult:
-    """Compute total and binding energies of all poses of a PELE run, beside PELE's own, and the poses' ranks.
+    """Compute total and binding energies of all poses of a PELE run, compared with PELE's own, and the poses' ranks.
 
         result = pele_ocl.rescore("run/")
         result.poses.binding, result.poses.pele_binding  # (m,) kcal/mol
@@ -68,7 +68,7 @@ def rescore(
     folder : of pele.conf, report_* and trajectory_*, or of the epochs that have them; of a run of `explore`, too
     structure : of the complex; by default the first trajectory that names its atoms
     ligand : a selection (docs/selection.md); by default the atoms that the control file perturbs
-    control : the control file; by default the one beside the reports, else pele.conf of the folder
+    control : the control file; by default the one next to the reports, else pele.conf of the folder
     group_cutoffs : True to let nonbonded energies end at PELE's long cutoffs, False for none; by default True with the
         constants of PELE
     reports : a folder for the run's reports with our energies as further columns
@@ -80,6 +80,11 @@ def rescore(
 
     Returns a RescoreResult; poses that failed have NaN and a reason in `poses.errors`. Raises FormatError for a folder
     that holds no run and files that cannot be read, and InputError for a control file that names no ligand.
+
+    >>> result = pele_ocl.rescore("explored")
+    >>> result.poses.binding.shape == result.poses.pele_binding.shape
+    True
+    >>> result.save("poses.csv")
     """
     run = find_run(file_path(folder, "folder"), control)
     if plot is not None:

@@ -1,4 +1,4 @@
-"""Files of a PELE run: control file, reports and the trajectories beside them."""
+"""Files of a PELE run: control file, reports and the trajectories next to them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Walker:
     """Files of one process of PELE.
 
     report, trajectory : its files; name : of the report, from the run's folder
-    control : the control file that PELE wrote beside the report; None where there is none
+    control : the control file that PELE wrote next to the report; None where there is none
     """
 
     report: Path
@@ -40,7 +40,7 @@ class PeleRun:
     """A folder of PELE's results.
 
     control : its control file; walkers : by folder and number
-    own : True if all reports are of `pele-ocl explore`, by the journals beside them
+    own : True if all reports are of `pele-ocl explore`, by the journals next to them
     """
 
     folder: Path
@@ -50,7 +50,7 @@ class PeleRun:
 
     @property
     def data(self) -> tuple[Path, ...]:
-        """Folders Data and DataLocal: beside the control file, else of the run's folder, if epochs have none."""
+        """Folders Data and DataLocal: next to the control file, else of the run's folder, if epochs have none."""
         beside = {folder.name: folder for folder in read_control(self.control).data}
         above = {name: self.folder / name for name in DATA_FOLDERS if (self.folder / name).is_dir()}
         found = above | beside
@@ -76,7 +76,7 @@ class PeleRun:
 def find_run(folder: str | PathLike[str], control: str | PathLike[str] | None = None) -> PeleRun:
     """Find the run in a folder, or in the folders of its epochs.
 
-    control : the control file; by default the one that PELE wrote beside the reports, else pele.conf of the folder
+    control : the control file; by default the one that PELE wrote next to the reports, else pele.conf of the folder
 
     Raises FormatError if there is no control file, no report, or a report without a trajectory. Control files of
     reports may not differ in a setting that energies depend on.
@@ -93,7 +93,7 @@ def find_run(folder: str | PathLike[str], control: str | PathLike[str] | None = 
 
 
 def _is_own(report: Path) -> bool:
-    """Tell if a report is of `pele-ocl explore`: its name is in the journal of explorers that lies beside it."""
+    """Tell if a report is of `pele-ocl explore`: its name is in the journal of explorers next to it."""
     match = _REPORT.fullmatch(report.name)
     assert match is not None
     return any(_named_in(journal) == f"{match[1]}report" for journal in report.parent.glob(f"{OWN_JOURNAL}*.jsonl"))
@@ -110,7 +110,7 @@ def _named_in(journal: Path) -> str:
 
 
 def _control(place: Path, walkers: Sequence[Walker]) -> Path:
-    """Find the control file: PELE's own beside the first report, else pele.conf, or the only one of another name."""
+    """Find the control file: PELE's own next to the first report, else pele.conf, or the only one of another name."""
     own = [walker.control for walker in walkers if walker.control is not None]
     if own:
         first = read_control(own[0])

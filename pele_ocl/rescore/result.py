@@ -1,4 +1,4 @@
-"""Poses of a PELE run as one table: our energies beside PELE's, how far they agree, and the poses' ranks."""
+"""Poses of a PELE run as one table: our energies compared with PELE's, how far they agree, and the poses' ranks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Agreement:
     """Agreement of the poses that both have.
 
     n : poses; correlation : Pearson's, NaN where one column is constant
-    offset : mean of ours less theirs; sd : of the differences about it; both kcal/mol
+    offset : mean of pele-ocl's values minus PELE's; sd : of the differences about it; both kcal/mol
     """
 
     n: int
@@ -171,7 +171,7 @@ def _ranks(binding: Floats) -> NDArray[np.int64]:
 
 
 def _finite(row: dict[str, object]) -> dict[str, object]:
-    """Give the values as JSON has them: null for NaN."""
+    """Give the values in JSON form: null for NaN."""
     return {name: None if isinstance(value, float) and value != value else value for name, value in row.items()}
 
 
@@ -240,7 +240,7 @@ class RescoreResult(Reported):
         return Report("Poses by binding energy", columns, self.attributes)
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
-        """Describe the run for people; verbose : with all constants; total : seconds of all, to be told"""
+        """Describe the run for people; verbose : with all constants; total : total seconds to report"""
         poses, seconds = self.poses, 0.0 if total is None else total
         lines = [
             headline(self.source.path.name, self.atoms), *physics_lines(self.model, self.atoms),

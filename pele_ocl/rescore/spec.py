@@ -1,4 +1,4 @@
-"""Poses of a PELE run, walker by walker, here or by workers."""
+"""Poses of a PELE run, walker by walker, in this process or by workers."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def correlations(x: Floats, y: Floats) -> dict[str, Correlation]:
 
 
 def as_json(found: dict[str, Correlation]) -> dict[str, Any]:
-    """Coefficients as JSON has them."""
+    """Coefficients in JSON form."""
     return {name: asdict(of) for name, of in found.items()}
 
 

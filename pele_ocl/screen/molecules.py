@@ -34,7 +34,7 @@ _LONGEST = 60  # letters of a name of files
 class Entry:
     """One molecule, or one pose of it.
 
-    name : of its row and files, of letters, digits and . _ - alone; title : as the input has it, "" for none
+    name : of its row and files, of letters, digits and . _ - alone; title : as in the input, "" for none
     given : the molecule, Atoms of one that has parameters, or why there is none
     """
 

@@ -50,7 +50,7 @@ def solvent(
     models: Literal["one", "all"] = ..., per_residue: bool = ..., strict: bool = ..., **words: Unpack[EvaluationWords],
 ) -> Any: ...  # fmt: skip
 @checked
-@takes("object", "reading", "solvent", "trajectory", "run")
+@takes("object", "reading", "solvent", "trajectory", "run", "spec")
 def solvent(
     atoms: Atoms | str | PathLike[str] | Sequence[str | PathLike[str]],
     *,
@@ -81,13 +81,13 @@ def solvent(
     variant : key of VARIANTS, or "auto": how the Born radii are computed
     precision : "float32" or "float64"
     device : a Device, an index of `pele-ocl devices`, or part of a name; by default PELE_OCL_DEVICE or the best. A
-        sequence of several, which are alike, shares the work of "tree"
+        sequence of several identical devices shares the work of "tree"
     model : GB model, constants, ions, nonpolar term; by default SolventModel(). Of a file also the number of the model
         to read
     progress : called with the share done, 0 to 1, of the step at work
     accuracy : worst relative error of a Born radius that "tree" may make, 1e-6 to 1e-4; by default 1e-5. "auto" takes
         "tree" for large molecules in float32, in float64 where an accuracy is given
-    energy : False for Born radii alone; what energies would give away, atoms of a later conformation at the same place,
+    energy : False for Born radii alone; coincident atoms of a later conformation, which energies would reveal,
         may then pass unnoticed
     models : "all" to take all models of a PDB file as conformations of one molecule
     per_residue : True for energies of residues in the record
@@ -119,7 +119,7 @@ def solvent(
     from ..doors import Door
     from .spec import SolventSpec
 
-    door = Door.of(solvent, {**words, "progress": progress}, model)
+    door = Door.of(solvent, {**words, "progress": progress}, model, spec=SolventSpec)
     if isinstance(atoms, Atoms):
         door.require_atoms()
         if door.frames:
@@ -136,7 +136,7 @@ def solvent(
     chosen = several or (None if device is None else str(device))
     spec = SolventSpec(
         reading=door.reading, models=models, energy=energy, variant=variant, accuracy=accuracy, precision=precision,
-        device=chosen, model=door.model, per_residue=per_residue, strict=strict,
+        device=chosen, model=door.model, per_residue=per_residue, strict=strict, **door.own,
     )  # fmt: skip
     alone = {"energy=False": not energy, "models_all": models == "all", "per_residue": per_residue}
     return replace(door, run=replace(door.run, device=chosen if isinstance(chosen, str) else None)).evaluated(

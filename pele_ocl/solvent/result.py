@@ -24,10 +24,10 @@ class SolventResult(HasFindings, TermResult):
 
     born_radii : (n,) A
     psi : (n,) the argument of the radius function, dimensionless
-    terms, per_atom : of energies that were not asked for no terms, and None
-    seconds : "total", with everything around. If times of kernels were asked for also "place", of the kernel that
+    terms, per_atom : no terms, and None, if energies were not requested
+    seconds : "total", including overhead. If kernel times were requested also "place", of the kernel that
         places atoms in tiles. "born" and "energy" are of the kernels of the two steps, "kernel" is their sum. "born" of
-        the ladder has the time between its kernels, too. "error", of its measurement with all around
+        the ladder has the time between its kernels, too. "error", of its measurement including overhead
     accuracy : that Born radii were computed to; None where nothing was left out
     error : RadiusError that was measured on some of the atoms. None if nothing was left out, and on devices without
         float64. A member of a batch has the batch's
@@ -49,7 +49,7 @@ class SolventResult(HasFindings, TermResult):
     def surface_area(self) -> float:
         """Surface area, A^2, of the model surface="lcpo"; for an atom its nonpolar energy over the tension.
 
-        Raises InputError for other models, and where energies were not asked for.
+        Raises InputError for other models, and where energies were not requested.
         """
         self.terms.require()
         return surface_area(self.model, float(self.terms.nonpolar) if self.model.surface == "lcpo" else 0.0)
@@ -59,7 +59,7 @@ class SolventResult(HasFindings, TermResult):
 class SolventBatch(TermBatch[SolventResult]):
     """Born radii and energies of m conformations of n atoms; `batch[i]` is the SolventResult of one.
 
-    atoms : the molecule as the plan has it; positions : (m, n, 3) A as they were given, not copied
+    atoms : the molecule as in the plan; positions : (m, n, 3) A as they were given, not copied
     born_radii : (m, n) A; psi : (m, n)
     errors : why conformations failed, by their number from 0; their results are NaN
     accuracy, error : as SolventResult has them, the error of the first conformation that did not fail

@@ -41,10 +41,15 @@ class SolventSpec(EvaluationSpec[SolventResult]):
     """Born radii, A, and implicit-solvent energy of structures, kcal/mol.
 
     reading : how files are read; models : "one", or "all" for every model of a file
-    energy : True for energies beside the radii; per_residue : True for energies of residues in the record
+    energy : True for energies as well as the radii; per_residue : True for energies of residues in the record
     device : one or several; strict : True to refuse what is noted otherwise
 
     accuracy, variant : options of pele_ocl.Solvent
+
+    >>> spec = pele_ocl.SolventSpec(energy=False)
+    >>> record = next(pele_ocl.jobs.run(spec, ["data/structures/trialanine.pdb"]))
+    >>> round(record["born_radius"]["max"], 2)
+    2.82
     """
 
     energy: bool = True

@@ -126,7 +126,7 @@ class FrameEnergies(Suggests):
         return {"schema": SCHEMA, **entries("frame", found), **as_json(self.notes)}
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
-        """Describe the energies for people: molecule, physics and statistics; total : seconds of all, to be told"""
+        """Describe the energies for people: molecule, physics and statistics; total : total seconds to report"""
         return str(self.table()) if self.made is None else self.made.text(total)
 
     @property
@@ -295,7 +295,7 @@ def trajectory_for(
     plan: AnyPlan, trajectory: Trajectory | Paths, frames: FrameWords = None, select: Selection | None = None,
     topology: str | PathLike[str] | None = None, image: Image = "auto",
 ) -> Trajectory:  # fmt: skip
-    """A Trajectory of a plan's atoms. Raises InputError where one has other atoms, or options beside it."""
+    """A Trajectory of a plan's atoms. Raises InputError where one has other atoms, or options given with it."""
     if not isinstance(plan, Plan):
         raise InputError(f"the plan is {described(plan)}; Atoms, an Energy, a Solvent or a Nonbond are needed")
     return opened(plan.atoms, trajectory, frames, select, topology, image)

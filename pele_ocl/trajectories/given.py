@@ -73,7 +73,7 @@ class FrameOptions:
         return self.image or "auto"
 
     def require_alone(self, **others: object) -> None:
-        """Raise InputError for options of a trajectory without one, and for keywords that one leaves no room for.
+        """Raise InputError for options of a trajectory without one, and for keywords that cannot be combined with one.
 
         others : values of such keywords; None, False and "one" are no values
         """

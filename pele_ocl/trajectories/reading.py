@@ -422,7 +422,7 @@ def opened(
     atoms: Atoms, trajectory: Trajectory | Paths, frames: FrameWords, select: Selection | None,
     topology: str | PathLike[str] | None, image: Image = "auto",
 ) -> Trajectory:  # fmt: skip
-    """A Trajectory of the atoms, in their order. Raises InputError where one has other atoms, or options beside it."""
+    """A Trajectory of the atoms, in their order. Raises InputError for one of other atoms, or with options."""
     if not isinstance(trajectory, Trajectory):
         trajectory = Trajectory(trajectory, atoms, frames, select, topology, image=image)
     elif not (frames is None and select is None and topology is None and image == "auto"):

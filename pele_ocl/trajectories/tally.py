@@ -152,7 +152,7 @@ def imaged(n_imaged: int, n_frames: int) -> list[Finding]:
     if not n_imaged:
         return []
     were = "was" if n_frames == 1 else "were"
-    text = f"{n_imaged:,} of {counted(n_frames, 'frame')} {were} imaged: molecules made whole and put side by side"
+    text = f"{n_imaged:,} of {counted(n_frames, 'frame')} {were} imaged: molecules made whole and placed side by side"
     return [Finding("repaired", text, code="imaged")]
 
 

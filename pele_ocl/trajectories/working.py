@@ -40,9 +40,9 @@ class CountsFrames(Protocol):
 class FrameReport:
     """Report of the energies of frames.
 
-    source : file of the structure; facts : as JSON has them; lines : with which a text begins, and how it ends
-    tally : of all frames; findings : as JSON has them; frames, settings : of the file of results
-    heard : notes that were told meanwhile
+    source : file of the structure; facts : in JSON form; lines : with which a text begins, and how it ends
+    tally : of all frames; findings : in JSON form; frames, settings : of the file of results
+    heard : notes that were reported meanwhile
     """
 
     source: InputFile
@@ -141,7 +141,7 @@ def frames_by(
     """Evaluate the frames that keywords of a public function name.
 
     words : `trajectory`, one path or several; `frames`, `topology` and `image` as of pele_ocl.trajectory
-    run : where frames are computed and what is written; alone : keywords that a trajectory leaves no room for, by name
+    run : where frames are computed and what is written; alone : by name, keywords that exclude a trajectory
 
     A selection is of the atoms of `topology`, if it is given, else of the structure's.
     """

@@ -6,7 +6,8 @@ Molecules of 1 to 80 spheres without regard for chemistry: overlapping, at place
 or a charge. Grids, equations, surfaces, charges, borders and salts of every kind that both programs compute; most are
 nonlinear. --first leaves out the inputs before it, so that several processes share them. Needs `apbs` on the path. A
 line for each input that differs by more than 1e-6, that one program alone refuses, or whose energy is no number; then
-the counts. Inputs that `apbs` does not converge for, or not within S processor seconds, do not count.
+the counts. Inputs that `apbs` does not converge for do not count, nor those that take it more than S processor
+seconds, which are named.
 """
 
 from __future__ import annotations
@@ -89,6 +90,8 @@ def energy_there(path: Path, seconds: int | None) -> tuple[float, bool]:
     log = path.parent / "io.mc"
     residuals = re.findall(rf"relative residual = {NUMBER}", log.read_text()) if log.exists() else []
     log.unlink(missing_ok=True)
+    if done.returncode < 0 or done.returncode > 128:
+        print(f"{path}: apbs was ended after {seconds} s", flush=True)
     energy = float(found[1]) if found else np.nan
     last = float(residuals[-1]) if residuals else 0.0
     return energy, bool(np.isfinite(energy) and last <= CONVERGED)

@@ -13,7 +13,7 @@ NO_ATOMS = "no_atoms"  # code of the error about a selection that takes none
 
 
 class Selection:
-    """A selection that was read once and is applied to as many molecules as one likes."""
+    """A selection that was read once and is applied to any number of molecules."""
 
     def __init__(self, text: str) -> None:
         """Raise InputError, with the place of the word that is wrong, for a text that is no selection."""

@@ -125,7 +125,7 @@ class MmpbsaInput:
     text : its lines; frames : of the trajectory, in the words of `trajectory`; verbose : 0 to 2, which tables
     model : SolventModel; surface_offset : kcal/mol that are added to each surface energy
     gb_radii : of gmx_MMPBSA's topologies; strip_mask, masks : of MMPBSA.py, masks None where not given
-    decomp, alanine, entropies : None where not asked for; keeps_files : whether intermediate files stay
+    decomp, alanine, entropies : None if not requested; keeps_files : whether intermediate files stay
     notes : sentences about what is left out
     pb : solvent of &pb where model is its; None of &gb; further : &pb beside &gb, which is done after it
     """
@@ -384,8 +384,10 @@ def _pb_method(pb: _Values, of_gromacs: bool, notes: list[str]) -> PBMethod:
     notes.append(
         f"EPB is solved as pele-ocl pb does, on a grid that ends {solvent.padding:g} A from the complex, or on a "
         "part of it that ends as far from a small part of the complex; "
-        "pbsa's own settings of grid, surface and solver play no part"
+        "pbsa's own settings of grid, surface and solver have no effect"
     )
+    if changes["ionic_strength"]:
+        notes.append("the potential of the salt's ions counts in EPB, where pbsa leaves it out (eneopt=2, its default)")
     if inp:
         notes.append("ENPOLAR is of LCPO areas, where pbsa takes its own")
     return PBMethod(SolventModel.like("mmpbsa.py", **changes), offset if inp else 0.0, solvent)

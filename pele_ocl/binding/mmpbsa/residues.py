@@ -23,7 +23,7 @@ _NUCLEIC_BACKBONE = (
 
 
 def backbone(labels: Labels) -> NDArray[np.bool_]:
-    """(n,) True for atoms of the backbone of amino acids and nucleotides, as sander's decomposition has it."""
+    """(n,) True for atoms of the backbone of amino acids and nucleotides, as in sander's decomposition."""
     starts = labels.residue_starts
     has = {name: np.logical_or.reduceat(labels.names == name, starts) for name in ("CA", "N")}
     has_alpha = has["CA"] & has["N"]

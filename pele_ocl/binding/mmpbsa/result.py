@@ -78,7 +78,7 @@ class MmpbsaResult(Reported):
     source : the input file; wanted : what it asks for; systems : atoms and frames
     runs : Results of the wild type and of mutants, by one method after the other
     notes : sentences about the run; of_gromacs : True for gmx_MMPBSA's layouts
-    topology, trajectory : files of the complex; files : that were written; heard : notes that were told
+    topology, trajectory : files of the complex; files : that were written; heard : notes that were reported
     """
 
     source: InputFile
@@ -102,7 +102,7 @@ class MmpbsaResult(Reported):
         self.written(OutputFiles(Path(path), None, None, None))
 
     def save_decomposition(self, path: str | PathLike[str]) -> None:
-        """Write the decomposition as FINAL_DECOMP_MMPBSA.dat has it. Raises InputError if the run has none."""
+        """Write the decomposition as in FINAL_DECOMP_MMPBSA.dat. Raises InputError if the run has none."""
         self._require_shares()
         self.written(OutputFiles(None, Path(path), None, None))
 
@@ -259,7 +259,7 @@ def _entropies(run: Results, wanted: MmpbsaInput) -> list[tuple[str, dict[str, f
 
 
 def _as_json(run: Results, runs: Sequence[Results], wanted: MmpbsaInput) -> dict[str, object]:
-    """A run's terms; `change` : of a mutant, wild type less mutant as MMPBSA.py has it."""
+    """A run's terms; `change` : of a mutant, wild type less mutant as in MMPBSA.py."""
     wild = wild_of(run, runs)
     report: dict[str, object] = {
         "method": run.method,

@@ -1,4 +1,4 @@
-"""Run of an mmpbsa.in: the wild type and its mutants, over their frames, here or by workers."""
+"""Run of an mmpbsa.in: the wild type and its mutants, over their frames, in this process or by workers."""
 
 from __future__ import annotations
 
@@ -88,6 +88,13 @@ def mmpbsa(
 
     Returns an MmpbsaResult. Raises FormatError for files that cannot be read, and InputError, with the name, for what
     the input file asks for and is not done here, and for files that do not belong together.
+
+    >>> result = pele_ocl.mmpbsa(
+    ...     "mmpbsa.in", complex_topology="complex.parm7", trajectory="frames.nc", output="results.dat", overwrite=True
+    ... )
+    >>> result.table()["method"][0].item(), result.table()["term"][-1].item()
+    ('gb', 'TOTAL')
+    >>> result.save_frames("frames.csv")
     """
     if complex_topology is None:
         raise KeywordError(
@@ -141,7 +148,7 @@ def mmpbsa(
         runs = run.computed(wanted, progress)
         notes = [*wanted.notes]
         if n_imaged := sum(of.n_imaged for of in runs):
-            notes.append(f"{n_imaged:,} frames were imaged: molecules made whole and put beside the receptor")
+            notes.append(f"{n_imaged:,} frames were imaged: molecules made whole and placed next to the receptor")
         for sentence in notes:
             note(f"Note: {sentence}")
     result = MmpbsaResult(file, wanted, systems, runs, tuple(notes), of_gromacs, topologies["complex"], paths,

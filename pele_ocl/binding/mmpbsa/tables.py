@@ -60,7 +60,7 @@ class C2Entropy:
 
 
 def interaction_entropy_of(energies: Floats, wanted: Entropies) -> InteractionEntropy:
-    """Interaction entropy of energies (m,) as gmx_MMPBSA has it: each energy less the mean up to its frame."""
+    """Interaction entropy of energies (m,) as in gmx_MMPBSA: each energy less the mean up to its frame."""
     kt = _OF_INTERACTION * wanted.temperature
     means = np.cumsum(energies) / np.arange(1, len(energies) + 1)
     exponents = np.logaddexp.accumulate((energies - means) / kt)

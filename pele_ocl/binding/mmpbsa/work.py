@@ -48,7 +48,7 @@ class FrameShares:
 
 @dataclass(frozen=True, eq=False)
 class PairShares:
-    """Shares of pairs of residues: their means, and the shares of each frame if they were asked for.
+    """Shares of pairs of residues: their means, and the shares of each frame if requested.
 
     by_frame : split -> "complex" and "parts" -> (m, k, k, n_groups) of the residues that are printed, kcal/mol
     """
@@ -78,7 +78,7 @@ class Results:
 
     @property
     def has_parts(self) -> bool:
-        """True if there are receptor and ligand beside the complex."""
+        """True if there are receptor and ligand besides the complex."""
         return "receptor" in self.energies
 
     def delta(self) -> Mapping[str, Floats]:

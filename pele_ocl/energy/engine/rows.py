@@ -261,7 +261,7 @@ class ResidentRows:
             self._list = rows.copy()
 
     def forget_lists(self) -> None:
-        """Have all lists of rows be written anew, after an interrupt that may have come between two of their parts."""
+        """Have all lists of rows be rewritten, after an interrupt that may have come between two of their parts."""
         self._list = np.full(1, -1)
         for group in self.groups:
             group.listed = np.full(1, -1)

@@ -28,6 +28,11 @@ class CenterRestraint(Term):
     flat : A, >= 0; so far from c0 there is no energy
     weights : of the atoms, one each, not negative; by default their masses
     name : of the term in results
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> held = pele_ocl.CenterRestraint(range(12), force_constant=1.0, target=[0.0, 0.0, 0.0])
+    >>> "center_restraint" in pele_ocl.energy(atoms, terms=[held]).terms.names
+    True
     """
 
     movable: ClassVar[bool] = False

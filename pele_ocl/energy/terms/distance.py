@@ -18,9 +18,14 @@ class DistanceRestraint(InternalRestraint):
 
     atoms : (m, 2) pairs of atoms, from 0
     target : r0, (m,) or one for all, A, >= 0
-    force_constant : k, (m,) or one for all, kcal/mol/A^2, >= 0; the whole factor of the square, as Amber has it
+    force_constant : k, (m,) or one for all, kcal/mol/A^2, >= 0; the whole factor of the square, as in Amber
     flat : (m,) or one for all, A, >= 0; so far from r0 there is no energy
     name : of the term in results
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> held = pele_ocl.DistanceRestraint([[0, 31]], target=5.0, force_constant=2.0)
+    >>> pele_ocl.energy(atoms, terms=[held]).distance_restraint > 0
+    True
     """
 
     members: ClassVar[int] = 2

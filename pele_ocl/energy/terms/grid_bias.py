@@ -78,7 +78,7 @@ class Axis:
 class Interpolated(Term):
     """Bias on one to three collective variables, interpolated from a grid that each row has of its own.
 
-    variables : as given, a Variable or several
+    variables : as given, a Variable or several; axes : nodes along each of them
     """
 
     variables: Variable | Sequence[Variable]

@@ -22,11 +22,17 @@ if TYPE_CHECKING:
 class PositionalRestraint(Term):
     """Harmonic positional restraint: the sum of k max(|x - x0| - flat, 0)^2 over the restrained atoms, kcal/mol.
 
-    force_constant : k, kcal/mol/A^2, >= 0; the whole factor of the square, as Amber has it
+    force_constant : k, kcal/mol/A^2, >= 0; the whole factor of the square, as in Amber
     reference : (n, 3) x0 of all atoms, A; by default the positions that the plan is made with
     atoms : restrained atoms, a mask (n,) or indices; by default all
     flat : A, >= 0; so far from x0 there is no energy
     name : of the term in results
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> held = pele_ocl.PositionalRestraint(10.0, reference=atoms.positions)
+    >>> result = pele_ocl.energy(atoms.moved(atoms.positions + 0.1), terms=[held])
+    >>> round(result.restraint, 2)  # 10 * 33 * 0.03
+    9.9
     """
 
     movable: ClassVar[bool] = False

@@ -23,9 +23,14 @@ class TorsionRestraint(InternalRestraint):
 
     atoms : (m, 4) atoms of each torsion in order, from 0
     target : phi0, (m,) or one for all, rad, -2 pi to 2 pi; 0 for cis, pi for trans
-    force_constant : k, (m,) or one for all, kcal/mol/rad^2, >= 0; the whole factor of the square, as Amber has it
+    force_constant : k, (m,) or one for all, kcal/mol/rad^2, >= 0; the whole factor of the square, as in Amber
     flat : (m,) or one for all, rad, >= 0; so far from phi0 there is no energy
     name : of the term in results
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> held = pele_ocl.TorsionRestraint([[0, 4, 10, 12]], target=0.0, force_constant=1.0)
+    >>> "torsion_restraint" in pele_ocl.energy(atoms, terms=[held]).terms.names
+    True
     """
 
     members: ClassVar[int] = 4

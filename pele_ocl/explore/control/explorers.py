@@ -41,7 +41,7 @@ _ROTAMERS, _SIDE_CHAINS = Path("LigandRotamerLibs"), Path("RotamerLibs")
 
 @dataclass(frozen=True, eq=False)
 class ChosenRegion(Region):
-    """Region that always has some atoms, beside the ones around the ligand, as PELE's includeInMinimization has it.
+    """Region that always has some atoms, beside the ones around the ligand, as in PELE's includeInMinimization.
 
     always : indices of atoms
     """

@@ -22,7 +22,7 @@ LIGANDS, NO_LIGANDS = "ligands", "everythingButLigands"
 def selected(atoms: Atoms | Labels, given: object, words: str) -> Bools:
     """Mark the atoms of a selection, (n,).
 
-    given : the selection as the control file has it; words : its name in messages
+    given : the selection as in the control file; words : its name in messages
 
     Raises InputError for a selection that is none, and for a name that no atom has.
     """

@@ -51,6 +51,12 @@ def from_openmm(topology: Topology, system: System, positions: ArrayLike, radii:
     `notes` name these, and SolventModel.like("openmm", gb="gbn2", solvent_dielectric=78.3) chooses. Box and cutoffs are
     not used, as a note says. Raises InputError for any other force, by its name, and if masses of the System are those
     of other elements than the topology's, as of atoms in another order.
+
+    >>> from openmm import app
+    >>> pdb = app.PDBFile("data/structures/trialanine.pdb")
+    >>> field = app.ForceField("amber14-all.xml", "implicit/obc2.xml")
+    >>> pele_ocl.from_openmm(pdb.topology, field.createSystem(pdb.topology), pdb.positions)
+    Atoms(33 atoms, 3 residues, 32 bonds, net charge +0.000 e)
     """
     library = extra("openmm", "an OpenMM System")
     instance("system", system, library.System, "an OpenMM System")

@@ -181,7 +181,7 @@ def _brought() -> Path:
 def _refuse_scripts(files: tuple[str, ...]) -> None:
     """Raise InputError for files, or what they include, that hold Python code, which OpenMM would run.
 
-    Files that OpenMM brings are trusted; one of their names in the working folder comes first, as OpenMM has it.
+    Files that OpenMM brings are trusted; one of their names in the working folder comes first, as in OpenMM.
     """
     left, seen = list(files), set[str]()
     while left:

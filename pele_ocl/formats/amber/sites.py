@@ -11,7 +11,7 @@ from ...atoms import Bonds, Labels, VirtualSites
 from ...atoms.sites import SiteRule
 from .sections import SectionCounts, Sections
 
-_LONE_PAIR = 0.5 * 109.47 * pi / 180  # between the plane of five-site water and its lone pairs, as AMBER has it
+_LONE_PAIR = 0.5 * 109.47 * pi / 180  # between the plane of five-site water and its lone pairs, as in AMBER
 
 
 def is_extra_point(sections: Sections, counts: SectionCounts) -> NDArray[np.bool_]:

@@ -22,7 +22,7 @@ _SETS = {
 
 
 def prmtop_text(atoms: Atoms, title: str = "") -> str:
-    """Write the topology of atoms with all parameters, as AMBER 7 and later have it (prmtop, parm7).
+    """Write the topology of atoms with all parameters, as in AMBER 7 and later (prmtop, parm7).
 
     title : a line of text
 

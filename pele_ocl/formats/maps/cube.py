@@ -33,7 +33,7 @@ def write_cube(path: Path, map_: Map, details: Details) -> None:
 def read_cube(file: InputFile) -> Map:
     """Read the map of a file with one value a point.
 
-    Lengths are in bohr; in Angstrom if the numbers of points are negative, as Gaussian's manual has it.
+    Lengths are in bohr; in Angstrom if the numbers of points are negative, as in Gaussian's manual.
 
     Raises FormatError for orbitals, several values a point, axes that are not orthogonal, and damage.
     """

@@ -11,7 +11,7 @@ from ...grid import Map
 
 
 def map_facts(map_: Map) -> dict[str, Any]:
-    """Shape, origin and spacing along x, y and z, the unit, and the values' extremes and mean, as JSON has them."""
+    """Shape, origin and spacing along x, y and z, the unit, and the values' extremes and mean, in JSON form."""
     return {
         "shape": list(map_.grid.shape),
         "origin": map_.grid.origin.tolist(),

@@ -66,7 +66,7 @@ def _give_pocl_a_folder() -> None:
         warnings.warn(
             f"PoCL cannot keep compiled kernels in {folder} ("
             + ("there is no HOME" if is_shared else f"no permission, or less than {LEAST_FREE_BYTES >> 20} MiB free")
-            + "), so they are built anew in every run",
+            + "), so they are rebuilt in every run",
             CacheWarning,
             stacklevel=2,
         )

@@ -104,7 +104,7 @@ def from_json(text: str) -> tuple[Entry, ...]:
 
 
 def as_json(entry: Entry) -> dict[str, Json]:
-    """Give an entry as the file has it."""
+    """Give an entry as in the file."""
     findings: list[Json] = [
         {
             "quantity": finding.quantity, "precision": finding.precision, "size": finding.size,

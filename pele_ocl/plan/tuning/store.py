@@ -59,7 +59,7 @@ def _read(path: Path) -> tuple[Entry, ...]:
         return _read_now(path)
     except ValueError as error:
         sentence = f"{path}: not a tuning file that can be used ({error}); built-in rules choose"
-        warnings.warn(f"{sentence}, and `pele-ocl tune` writes it anew", TuningWarning, stacklevel=3)
+        warnings.warn(f"{sentence}, and `pele-ocl tune` rewrites it", TuningWarning, stacklevel=3)
         return ()
 
 

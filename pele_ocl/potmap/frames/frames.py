@@ -31,7 +31,7 @@ from .statistics import SlabStatistics, values_at
 # At which the map of the first frame, and of each further one, is compared with direct sums.
 FIRST_POINTS, MOST_POINTS, FEWEST_POINTS = 1000, 16, 4
 EVALUATIONS = 50_000  # of these sums in a frame, which cost the host half a millisecond
-MARGIN = 3.0  # A, that atoms may move beyond where the first frame has them before a mesh is made anew
+MARGIN = 3.0  # A, that atoms may move beyond where the first frame has them before a mesh is made again
 
 
 @dataclass(frozen=True, eq=False)

@@ -180,7 +180,7 @@ _chosen: dict[tuple[object, ...], Levels] = {}
 
 
 def forget() -> None:
-    """Choose anew, as scripts want it that change what there is to choose from."""
+    """Choose again, as scripts want it that change what there is to choose from."""
     _chosen.clear()
 
 

@@ -39,7 +39,7 @@ class DcdFile(RecordFile):
                 raise FormatError(f"{path}: its head is cut off or damaged; copy the file again") from None
             offset = stream.tell()
         if counts[8]:
-            raise FormatError(f"{path}: leaves out atoms that do not move; write it anew with all atoms")
+            raise FormatError(f"{path}: leaves out atoms that do not move; rewrite it with all atoms")
         is_charmm = counts[19] != 0  # X-PLOR has other numbers at the places of the flags
         cell = _CELL + 8 if is_charmm and counts[10] else 0
         self._has_cell = cell > 0

@@ -144,7 +144,7 @@ class Hdf5Recorder(Recorder):
         self.done = int(file["complete"][()])
         frames = file["frame"][()]
         if len(frames) != len(self.frames) or not 0 <= self.done <= len(frames):
-            raise FormatError(f"{self.path}: is of {len(frames):,} frames, not {len(self.frames):,}; start anew")
+            raise FormatError(f"{self.path}: is of {len(frames):,} frames, not {len(self.frames):,}; start again")
         self.require_frame(0, int(frames[0]))
         if not self.done:
             return None

@@ -39,4 +39,4 @@ def frames_in(settings: Settings) -> range:
         start, stop, step = map(int, settings["frames"].split(":"))
         return range(start, stop, step)
     except (KeyError, ValueError):
-        raise FormatError("the settings of a file of results lack its frames; start anew") from None
+        raise FormatError("the settings of a file of results lack its frames; start again") from None

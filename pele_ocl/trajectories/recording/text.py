@@ -129,7 +129,7 @@ class TextRecorder(Recorder):
 
 
 class CsvRecorder(TextRecorder):
-    """CSV as write_table has it: lines of `# name: value`, a header with units, rows; the last column is `error`."""
+    """CSV as in write_table: lines of `# name: value`, a header with units, rows; the last column is `error`."""
 
     def head(self) -> str:
         return "".join(f"# {name}: {value}\n" for name, value in self.settings.items())
@@ -155,7 +155,7 @@ class CsvRecorder(TextRecorder):
             table = ((int(row[0]), [_number(word) for word in row[1:-1]], unguarded(row[-1])) for row in found)
             return self._read(table, names)
         except (ValueError, IndexError) as error:
-            raise FormatError(f"{self.path}: holds a row that cannot be read ({error}); start anew") from None
+            raise FormatError(f"{self.path}: holds a row that cannot be read ({error}); start again") from None
 
     def settings_in(self, stream: BinaryIO) -> Settings:
         lines = (line.decode("utf-8", "replace").rstrip("\n") for line in stream)
@@ -188,7 +188,7 @@ class JsonLinesRecorder(TextRecorder):
             table = ((row["frame"], [row[name] for name in names], row.get("error", "")) for row in found)
             return self._read(table, names)
         except (ValueError, KeyError, TypeError) as error:
-            raise FormatError(f"{self.path}: holds a row that cannot be read ({error}); start anew") from None
+            raise FormatError(f"{self.path}: holds a row that cannot be read ({error}); start again") from None
 
     def settings_in(self, stream: BinaryIO) -> Settings:
         try:

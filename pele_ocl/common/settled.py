@@ -1,0 +1,50 @@
+"""Objects whose attributes stay as they were made, for what was computed with them would not follow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from .errors import InputError
+
+
+def _settling(init: Callable[..., None]) -> Callable[..., None]:
+    """An __init__ after which an object of its own class is settled."""
+
+    @wraps(init)
+    def made(self: Any, *args: Any, **keywords: Any) -> None:
+        init(self, *args, **keywords)
+        if type(self).__init__ is made:
+            self.__dict__["_is_settled"] = True
+
+    return made
+
+
+class Settled:
+    """Base of plans, ensembles and simulations: to write a public attribute once it is made raises InputError.
+
+    Properties that can be written take what is written, and columns of rows their items.
+    """
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if "__init__" in cls.__dict__:
+            cls.__init__ = _settling(cls.__init__)  # type: ignore[method-assign]
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name[0] != "_" and "_is_settled" in self.__dict__:
+            own = getattr(type(self), name, None)
+            if not isinstance(own, property) or own.fset is None:
+                kind, there = type(self).__name__, getattr(self, name, None)
+                is_column = hasattr(there, "__setitem__") and not isinstance(there, np.ndarray)
+                how = f"write its rows, {name}[...]" if is_column else f"make another {kind}"
+                raise InputError(f"{kind}.{name} cannot be written, as nothing would follow it; {how}")
+        super().__setattr__(name, value)
+
+
+def rewrite(settled: Settled, **attributes: object) -> None:
+    """Write attributes that the library itself changes."""
+    settled.__dict__.update(attributes)
