@@ -27,7 +27,7 @@ from pele_ocl import Energy, FormatError, InputError, Ligand, ParameterError, So
 from pele_ocl.atoms.torsions import flexible_ligand
 from pele_ocl.explore import read_rot_assign
 from pele_ocl.forcefield import ForceField
-from pele_ocl.ligand import antechamber, openff
+from pele_ocl.ligand import antechamber, cache, openff
 
 __all__ = ["folder", "on_the_chosen_device"]
 
@@ -354,6 +354,17 @@ def test_parameters_are_the_same_bytes_each_time(monkeypatch):
     atoms = Ligand.from_smiles(SULFONAMIDE).parametrize()
     (own,) = np.flatnonzero(atoms.types == "ns")
     assert atoms.lj_epsilon[own] == pytest.approx(0.1174, abs=1e-4)  # of gaff2.dat; that of GAFF's n is 0.17
+
+
+@needs_programs
+def test_waiting_ends_at_the_limit_of_time(folder):
+    ligand = Ligand.from_smiles(ETHANOL)
+    kept = cache.entry(ligand.smiles, "gaff2", "gas", antechamber.version())
+    with (
+        cache.held(kept, "the first"),
+        pytest.raises(ParameterError, match="was given up at the limit of time, while another process computes it"),
+    ):
+        ligand.parametrize(limit=0.2)
 
 
 @needs_programs

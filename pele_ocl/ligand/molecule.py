@@ -294,7 +294,7 @@ class Ligand:
         found = read()
         if found is not None:
             return found
-        with cache.held(kept):
+        with cache.held(kept, self.source, limit):
             found = read()  # by another process, meanwhile
             if found is None:
                 molecule = replace(self, molecule=self._computed_molecule(charges))
