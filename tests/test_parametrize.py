@@ -317,6 +317,11 @@ def test_complexes_with_a_receptor(tmp_path):
     pele_ocl.parametrize(made.moved(made.positions + 20), receptor=HEXAPEPTIDE, output=tmp_path / "out")
     found = read(tmp_path / "out" / "one" / "one_complex.pdb", ligands=[made])
     assert len(found) == len(receptor) + len(made)
+    again = read(tmp_path / "out" / "one" / "one_complex.pdb")  # by its own remarks
+    assert np.allclose(again.charges, found.charges, atol=1e-9)
+    assert "has the parameters of the remark CCO" in " ".join(again.notes)
+    assert len(read(tmp_path / "out" / "one" / "one_complex.pdb", select="resname LIG")) == len(made)
+    assert len(read(tmp_path / "out" / "one" / "one.pdb")) == len(made)
     with pytest.raises(InputError, match="`receptor` goes into complexes in a folder"):
         pele_ocl.parametrize(made, receptor=receptor)
 

@@ -194,6 +194,13 @@ class Ligand:
         return self._canonical[0]
 
     @property
+    def short_smiles(self) -> str:
+        """Canonical isomeric SMILES without hydrogens that follow from valences."""
+        from rdkit import Chem
+
+        return str(Chem.MolToSmiles(Chem.RemoveHs(self.molecule)))
+
+    @property
     def canonical_order(self) -> Ints:
         """Atoms in the order of `smiles`, (n,)."""
         return self._canonical[1]
