@@ -261,6 +261,20 @@ def close_to_theory(energies: np.ndarray, bound: float, temperature: float = 300
     assert np.abs(away - away.mean()).max() < bound
 
 
+def test_surfaces_are_drawn_and_saved(tmp_path):
+    pytest.importorskip("matplotlib")
+    x = np.random.default_rng(0).normal(0, 1, (2000, 3))
+    for d in (1, 2):
+        found = free_energy(x[:, :d], 6, 300.0)
+        found.draw(tmp_path / f"{d}.png")
+        assert (tmp_path / f"{d}.png").read_bytes().startswith(b"\x89PNG")
+        found.save(tmp_path / f"{d}.csv")
+        assert len((tmp_path / f"{d}.csv").read_text().splitlines()) > len(found.table())
+        assert found.to_json()["temperature"] == 300.0
+    with pytest.raises(InputError, match="a surface of 3 variables has no picture"):
+        free_energy(x, 6, 300.0).draw(tmp_path / "3.png")
+
+
 def test_umbrella_windows_give_the_free_energy_of_a_double_well(device):
     run = umbrella(
         PAIR, R, np.linspace(2.8, 5.2, 13), 6.0, steps=6000, sample_every=20, equilibrate=500, terms=[WELL],
