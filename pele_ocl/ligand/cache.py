@@ -13,7 +13,7 @@ from filelock import FileLock
 
 VARIABLE = "PELE_OCL_LIGANDS"
 LOCKS = ".locks"  # folder of the locks
-_FORMAT = "1"  # of what is kept; another one finds no older file
+_FORMAT = "2"  # of what is kept; another one finds no older file
 
 
 def folder() -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from .result import REASONS, MinimizeResult
 
 if TYPE_CHECKING:
     from ..energy import Energy, EnergyBatch
-    from ..opencl.recording import ArgumentRow, BufferPiece, RecordedLaunch, RecordingQueue
+    from ..opencl.recording import ArgumentRow, BufferPiece, RecordedLaunch, Recorder
 
 COUNTS = [StepState.ITERATIONS, StepState.EVALUATIONS]
 FREE = "free"  # names the atoms that move
@@ -39,14 +39,14 @@ class Recipe:
 
     def __init__(self, system: System, protocol: Protocol, is_resident: bool = False) -> None:
         """is_resident : whether rows are in a store of others, so that only what the minimiser keeps is brought"""
-        from ..opencl.recording import RecordingQueue
-
         self.system, self.protocol, self.is_resident = system, protocol, is_resident
-        self.recorder: RecordingQueue = system.recorder
+        self.recorder: Recorder = system.recorder
         if is_resident:
             _ = system.rows  # which lays out what the rows have
-            self.recorder = RecordingQueue(
-                system.energy.device, system.energy.precision, profile=False, is_shared=system.recorder.is_shared,
+            from ..opencl.recording import Recorder
+
+            self.recorder = Recorder(
+                system.energy.device, system.energy.precision, is_shared=system.recorder.is_shared,
                 store=1,
             )  # fmt: skip
         passes = system.passes
@@ -54,13 +54,12 @@ class Recipe:
             passes, self.recorder, protocol.stopping.packed(system.energy.precision), protocol.free,
             protocol.constraints, not passes.options.chain,
         )  # fmt: skip
-        self.before = cast("BufferPiece", self.recorder.empty(passes.n_results))  # results of where a structure began
+        self.before = self.recorder.empty(passes.n_results)  # results of where a structure began
         self.stores = (1,) if is_resident else (0,)  # that structures take regions of
 
     @classmethod
     def of(cls, protocol: Protocol, energy: Energy, is_alone: bool = False) -> Recipe:
         """Prepare a molecule whose structures are brought to the device. is_alone : one at a time, by itself"""
-        energy._measure_frozen()  # which takes launches of its own, and no record of them
         return cls(System(energy, is_alone=is_alone), protocol)
 
     @cached_property
@@ -68,7 +67,7 @@ class Recipe:
         """Give all launches, each once, in an order that is the same for molecules with the same key."""
         of = self.method
         listed = [*of.begin, *of.evaluation, *of.both[0], *of.both[1], *of.builds]
-        return cast("list[RecordedLaunch]", list(dict.fromkeys(listed)))
+        return self.recorder.recorded(listed)
 
     @cached_property
     def rows(self) -> list[ArgumentRow]:
@@ -90,9 +89,9 @@ class Recipe:
     def piece(self, name: str) -> BufferPiece:
         """Give where something is kept: FREE, or a name of `Method.arrays` or of buffers of the passes."""
         if name == FREE:
-            return cast("BufferPiece", self.method.free)
+            return self.recorder.piece(self.method.free)
         if name in self.method.arrays:
-            return cast("BufferPiece", self.method.arrays[name])
+            return self.recorder.piece(self.method.arrays[name])
         return self.system.piece(name)
 
     def jobs(

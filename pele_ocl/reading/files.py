@@ -16,7 +16,7 @@ from ..common.errors import InputError
 from ..common.inputfile import read_file
 from ..common.notes import Note
 from ..formats import brings_parameters, read_structure_or_atoms, structure_format, structure_suffix
-from ..ligand.settings import HYDROGENS
+from ..ligand.settings import HYDROGENS, PHOSPHORESIDUES
 from .choosing import selection_of
 
 if TYPE_CHECKING:
@@ -212,7 +212,8 @@ def _read_file(
     named, known = None if radii == FILE else radii, frozenset[int]()
     if isinstance(found, Structure):
         by_names = named if goes_by_names(named) else None
-        found, assign, known = _assigning(found, _field_of(forcefield, None if by_names else named), ligands)
+        field, found = _with_modified(_field_of(forcefield, None if by_names else named), found)
+        found, assign, known = _assigning(found, field, ligands)
         if selection is not None and not selection.needs_types:
             return *_chosen_first(found, assign, selection, radii), known
         found = assign(found)
@@ -239,6 +240,15 @@ def _field_of(forcefield: ForceField | str | None, radii: str | None) -> ForceFi
     if not isinstance(forcefield, ForceField):
         return ForceField.load(forcefield, radii)
     return forcefield if radii is None else forcefield._with_radii(radii)
+
+
+def _with_modified(field: ForceField, structure: Structure) -> tuple[ForceField, Structure]:
+    """Add templates of phosphorylated residues, which the built-in force field lacks."""
+    if not np.isin(structure.labels.residue_names, PHOSPHORESIDUES).any():
+        return field, structure
+    from ..ligand.phosphoresidues import with_phosphoresidues
+
+    return with_phosphoresidues(field, structure)
 
 
 def _assigning(

@@ -18,7 +18,7 @@ from ..passes import EnergyPasses
 from ..terms import DielectricCorrections, LennardJonesCorrections
 
 if TYPE_CHECKING:
-    from ...opencl.recording import BufferPiece, RecordingQueue
+    from ...opencl.recording import BufferPiece, Recorder
 
 CORRECTIONS = LennardJonesCorrections, DielectricCorrections
 KINDS = "charges", "lennard_jones", "torsions"
@@ -32,7 +32,7 @@ class ScaledParameters:
     of both, a torsion by the root of the product of its first and last atoms'. So are 1-4 pairs.
     """
 
-    def __init__(self, passes: EnergyPasses[Any], recorder: RecordingQueue) -> None:
+    def __init__(self, passes: EnergyPasses[Any], recorder: Recorder) -> None:
         """Raises InputError for a molecule with corrections of pairs, which know no scales."""
         if passes.of_surface is not None or any(isinstance(of, CORRECTIONS) for of in passes.contents.term_kernels):
             raise InputError(
