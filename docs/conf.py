@@ -61,5 +61,6 @@ html_static_path = ["site/static", str(MATHJAX / "es5" / "tex-svg.js"), str(MATH
 mathjax_path = "tex-svg.js"
 mathjax3_config = {"svg": {"scale": 0.9}}  # letters as large as those of the text
 html_css_files = ["site.css"]
+html_search_scorer = str(HERE / "site" / "scorer.js")
 html_copy_source = False
 html_show_copyright = False

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import itertools
+import json
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -164,6 +167,12 @@ ADDED = "as_int(as_float(expected) + value)"
         ("born8", "!any(near)", "0", "must be true if no lane is near"),
         ("born8", "far * far", "far", "is it compared with far * far?"),
         ("born8", " + x * (5.0f / 11)", "", "the series ends one term too early"),
+        (
+            "coalesced",
+            "POINTS * width * get_group_id(0) + get_local_id(0)",
+            "get_global_id(0)",
+            "groups overlap, since",
+        ),
         ("cutoff_bins", "if (r2 < cutoff * cutoff)", "if (true)", "atoms beyond the cutoff count, too"),
         ("cutoff_bins", "if (r2 < cutoff * cutoff)", "if (r2 < cutoff)", "compare it with cutoff * cutoff"),
         ("cutoff_bins", "begins[b + 1];", "begins[b + 1] - 1;", "one atom too few at its end"),
@@ -206,6 +215,24 @@ def test_the_simulator_sees_what_a_step_reads_outside(capsys):
     solution = (COURSE / "solutions" / "segments.cl").read_text()
     assert not exercises.check("segments", solution.replace("k = offsets[i]", "k = offsets[i - 1]"))
     assert "segments: line 12: it reads outside an array in global memory" in capsys.readouterr().out
+
+
+def test_the_host_program_in_c_runs_a_kernel(tmp_path):
+    """Built where OpenCL's headers are, with PoCL's wheel as its runtime; a blank that is left is told by line."""
+    import pyopencl
+
+    compiler, libraries = shutil.which("cc"), Path(pyopencl.__file__).parent / ".libs"
+    if compiler is None or not Path("/usr/include/CL/cl.h").exists() or not (libraries / "pocl.icd").exists():
+        pytest.skip("no C compiler, no headers of OpenCL, or no PoCL of a wheel")
+    program = tmp_path / "host"
+    subprocess.run([compiler, "-Wall", "-Werror", COURSE / "host.c", "-lOpenCL", "-lm", "-o", program], check=True)
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "LD_LIBRARY_PATH": str(libraries)}
+    environment["OCL_ICD_VENDORS"] = str(libraries / "pocl.icd")
+    for folder, code in (("solutions", 0), ("blanks", 1)):
+        command = [program, COURSE / folder / "gather.cl"]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert done.returncode == code, done.stderr
+    assert "____" in done.stderr
 
 
 def test_drawings_are_those_of_their_script():
@@ -272,6 +299,38 @@ def test_command(tmp_path, capfd, monkeypatch):
     with pytest.raises(SystemExit, match="0"):
         course.main(["--help"])
     assert "check-here" not in capfd.readouterr().out
+
+
+def test_hand_ins_are_graded_in_a_table(tmp_path, capfd, monkeypatch):
+    """A row for each file of a student: planted faults are named, right ones have times, and nothing else is found."""
+    import course
+
+    monkeypatch.setenv("PYTHONPATH", str(COURSE.parent.parent))
+    solution = (COURSE / "solutions" / "segments.cl").read_text()
+    hand_ins = {
+        "ada/segments": solution,
+        "bob/segments": solution.replace("k < offsets[i + 1]", "k < offsets[i]"),
+        "bob/gather": (COURSE / "blanks" / "gather.cl").read_text(),
+    }
+    for name, text in hand_ins.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / f"{name}.cl").write_text(text)
+    (tmp_path / "bob" / "notes.cl").write_text("no exercise")
+    assert course.main(["grade", str(tmp_path), "-o", str(tmp_path / "grades.csv")]) == 0
+    with (tmp_path / "grades.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["student"], row["exercise"], row["right"]) for row in rows] == [
+        ("ada", "segments", "yes"), ("bob", "gather", "no"), ("bob", "segments", "no"),
+    ]  # fmt: skip
+    assert float(rows[0]["ms"]) > 0
+    assert "still to be filled" in rows[1]["findings"]
+    assert "still 1, as the check filled the array before" in rows[2]["findings"]
+    assert course.main(["grade", str(tmp_path / "ada")]) == 2
+    capfd.readouterr()
+    assert course.main(["check", "gather", str(COURSE / "solutions" / "gather.cl"), "--json"]) == 0
+    verdict = json.loads(capfd.readouterr().out)
+    assert verdict["is_right"]
+    assert verdict["seconds"] > 0
 
 
 def test_a_race_that_the_device_hides_is_found(capsys):

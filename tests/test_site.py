@@ -5,8 +5,12 @@ from __future__ import annotations
 import ast
 import importlib.util
 import re
+import shutil
 import subprocess
 import sys
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import ModuleType
 
@@ -215,6 +219,34 @@ def test_the_site_builds_without_a_warning(tmp_path, options):
     assert (tmp_path / "searchindex.js").stat().st_size > 100_000
     for page, to in extension("redirects").GONE.items():
         assert f"{to}.html" in (tmp_path / f"{page}.html").read_text()
+    assert_searches_lead_to_guides(tmp_path)
+
+
+FIRST = {"install": "start", "ligand": "ligands", "GPU": "start", "minimize": "minimizing", "APBS": "coming-from-apbs"}
+
+
+def assert_searches_lead_to_guides(site: Path) -> None:
+    """Words that a newcomer types lead to the page that is about them, by the search that runs in a browser."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        return
+    handler = partial(QuietHandler, directory=str(site))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        for word, page in FIRST.items():
+            address = f"http://127.0.0.1:{server.server_port}/search.html?q={word}"
+            options = "--headless", "--no-sandbox", "--virtual-time-budget=8000", "--dump-dom"
+            found = subprocess.run([chromium, *options, address], capture_output=True, text=True, timeout=120).stdout
+            pages = re.findall(r'<a href="([^"#]+)\.html[^"]*" data-score', found)
+            assert pages[:1] == [page], (word, pages[:5])
+        server.shutdown()
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    """Serves a site, and prints nothing."""
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
 
 
 NOTEBOOK = """---

@@ -3,6 +3,8 @@
     python docs/course/course.py run 2                  runs the cells of chapter 2, one after the other
     python docs/course/course.py run 2 --points 64      the same on a larger map; --molecule src3: on a larger protein
     python docs/course/course.py check gather           checks your kernel mine/gather.cl, in the folder of this file
+    python docs/course/course.py check gather --json    the same as one JSON object
+    python docs/course/course.py grade hand-ins         checks hand-ins/NAME/gather.cl and the like: a row for each
     python docs/course/course.py                        lists chapters and exercises
 
 Charts go to the folder `drawn` beside this file, or to the folder of --charts.
@@ -13,7 +15,10 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
+import csv
 import difflib
+import json
 import re
 import signal
 import subprocess
@@ -21,7 +26,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -30,7 +35,7 @@ import charts
 import numpy as np
 import pyopencl as cl
 from charts import Chart
-from exercises import CASES, CRASHED, EXERCISES, QUANTITIES, SIMULATED, another, blanks, check
+from exercises import CASES, CRASHED, EXERCISES, QUANTITIES, SIMULATED, Verdict, another, blanks, check, judge
 from numpy.typing import NDArray
 
 import pele_ocl
@@ -503,7 +508,9 @@ def run_cells(chapter: Path, molecule: str | None = None, points: int | None = N
 def main(words: list[str]) -> int:
     """Do what the command line says; return 1 if a check fails."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(dest="command", metavar="run | check")  # the other two are for this file itself
+    commands = parser.add_subparsers(
+        dest="command", metavar="run | check | grade"
+    )  # the other two are for this file itself
     running = commands.add_parser("run")
     running.add_argument("chapter", type=int, choices=range(1, len(CHAPTERS) + 1))
     running.add_argument("--molecule", choices=[path.name.partition(".")[0] for path in _structures("*")])
@@ -513,6 +520,10 @@ def main(words: list[str]) -> int:
         checking = commands.add_parser(name)
         checking.add_argument("exercise", choices=EXERCISES)
         checking.add_argument("file", type=Path, nargs="?", help="by default mine/EXERCISE.cl beside course.py")
+        checking.add_argument("--json", action="store_true", help="one JSON object")
+    grading = commands.add_parser("grade")
+    grading.add_argument("folder", type=Path, help="has a folder for each student, and in it files EXERCISE.cl")
+    grading.add_argument("-o", "--output", type=Path, help="CSV file; by default the screen")
     asked = parser.parse_args(words)
     if asked.command == "run":
         return _run(CHAPTERS[asked.chapter - 1], asked.molecule, asked.points, asked.charts)
@@ -521,14 +532,24 @@ def main(words: list[str]) -> int:
         print("chapters:", *(path.stem for path in CHAPTERS))
         print("exercises:", *EXERCISES)
         return 0
+    if asked.command == "grade":
+        return _grade(asked.folder, asked.output)
     exercise, file = asked.exercise, asked.file or HERE / "mine" / f"{asked.exercise}.cl"
     if not file.is_file():
         print(f"there is no file {file}")
         return 2
+    if asked.command == "check" and asked.json:
+        verdict = _verdict(exercise, file)
+        print(json.dumps(asdict(verdict)))
+        return 0 if verdict.is_right else 1
     if asked.command == "check":
         return _check_apart(exercise, file)
     if asked.command == "check-here":
-        return 0 if check(exercise, file.read_text(), most_seconds=SECONDS_OF_A_CASE) else 1
+        say = (lambda words: print(words, file=sys.stderr)) if asked.json else print
+        verdict = judge(exercise, file.read_text(), most_seconds=SECONDS_OF_A_CASE, say=say)
+        if asked.json:
+            print(json.dumps(asdict(verdict)))
+        return 0 if verdict.is_right else 1
     case = list(CASES[exercise]())[SIMULATED[exercise]]
     run(case.whole(file.read_text()), case.size, *case.inputs, out=case.before, group=case.group, runs=1)
     print("ran once")
@@ -546,6 +567,55 @@ def _run(chapter: Path, molecule: str | None, points: int | None, folder: Path) 
         else:
             print(value)
     return 0
+
+
+def _grade(folder: Path, output: Path | None) -> int:
+    """Check all exercises of all students, and write a row for each: student, exercise, right or what is wrong, ms."""
+    files = sorted(path for path in folder.glob("*/*.cl") if path.stem in EXERCISES)
+    if not files:
+        print(f"{folder} has no files STUDENT/EXERCISE.cl, such as {folder}/ada/gather.cl")
+        return 2
+    with contextlib.nullcontext(sys.stdout) if output is None else output.open("w", newline="") as into:
+        table = csv.writer(into)
+        table.writerow(["student", "exercise", "right", "findings", "ms", "ms of the solution"])
+        for file in files:
+            verdict = _verdict(file.stem, file)
+            times = [
+                "" if each is None else f"{1e3 * each:.4g}" for each in (verdict.seconds, verdict.solution_seconds)
+            ]
+            is_right = "yes" if verdict.is_right else "no"
+            table.writerow([file.parent.name, file.stem, is_right, "; ".join(verdict.findings), *times])
+            into.flush()
+    return 0
+
+
+def _verdict(exercise: str, file: Path) -> Verdict:
+    """Check a kernel in a process of its own, and return what was found."""
+    source = file.read_text()
+    verdict = Verdict(exercise, findings=[*blanks(source), *another(exercise, source)])
+    if verdict.findings:
+        return verdict
+    if exercise in QUANTITIES:
+        command = [sys.executable, "-m", "pele_ocl", "check", str(file), *QUANTITIES[exercise], "--json"]
+    else:
+        command = [sys.executable, str(HERE / "course.py"), "check-here", exercise, str(file), "--json"]
+    try:
+        done = subprocess.run(command, timeout=MOST_SECONDS, capture_output=True, text=True)
+    except subprocess.TimeoutExpired:
+        return replace(verdict, findings=[f"it does not end within {MOST_SECONDS} s"])
+    if done.returncode == -signal.SIGPROF:
+        return replace(verdict, findings=[f"it does not end within {SECONDS_OF_A_CASE} s of computing"])
+    if done.returncode not in (0, 1) or not done.stdout.strip():
+        return replace(verdict, findings=[CRASHED])
+    found = json.loads(done.stdout.splitlines()[-1])
+    if exercise not in QUANTITIES:
+        return Verdict(**found)
+    said = [
+        f"{'' if each['line'] is None else 'line ' + str(each['line']) + ': '}{each['sentence']}"
+        for each in found["findings"]
+    ]
+    seconds = found["rungs"][0]["seconds"] if found["rungs"] else None
+    return replace(verdict, is_right=found["is_right"], findings=said, seconds=seconds)
 
 
 def _check_apart(exercise: str, file: Path) -> int:

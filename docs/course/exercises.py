@@ -6,15 +6,17 @@ or a function in a given loop: these are checked here.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import signal
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pele_ocl import InputError
 from pele_ocl.checking.compiling import plain_words
 from pele_ocl.checking.simulator import INSTALL, findings_of, simulator
 from pele_ocl.reference.solvent import hct_term
@@ -56,31 +58,59 @@ class Case:
         return "\n".join(filter(None, [self.before_source, self.rewrite(source), self.after_source]))
 
 
+@dataclass
+class Verdict:
+    """What a check found.
+
+    findings : a sentence each; seconds, solution_seconds : of the exercise's kernel and of the solution, if it is right
+    """
+
+    exercise: str
+    is_right: bool = False
+    findings: list[str] = field(default_factory=list)
+    seconds: float | None = None
+    solution_seconds: float | None = None
+
+
 def check(name: str, source: str, *, is_simulated: bool = True, most_seconds: float = 0) -> bool:
-    """Run a kernel on the cases of an exercise, say what it does wrong, and return True if nothing.
+    """Check as `judge` does, and return True if nothing is wrong."""
+    return judge(name, source, is_simulated=is_simulated, most_seconds=most_seconds).is_right
+
+
+def judge(
+    name: str, source: str, *, is_simulated: bool = True, most_seconds: float = 0, say: Callable[[str], None] = print
+) -> Verdict:
+    """Run a kernel on the cases of an exercise, and say what it does wrong.
 
     is_simulated : whether a simulator looks at it, too, if there is one
     most_seconds : that this process may compute for a case, else it is ended; 0 for no limit
     """
-    if said := [*blanks(source), *another(name, source)]:
-        print(*(f"{name}: {each}" for each in said), sep="\n")
-        return False
+    verdict = Verdict(name, findings=[*blanks(source), *another(name, source)])
+    if verdict.findings:
+        say("\n".join(f"{name}: {each}" for each in verdict.findings))
+        return verdict
     for case in CASES[name]():
         signal.setitimer(signal.ITIMER_PROF, most_seconds)
         fault = _fault(case, source)
-        print(f"{name}, {case.about}: {fault or 'right'}")
+        say(f"{name}, {case.about}: {fault or 'right'}")
         if fault:
+            verdict.findings.append(fault)
             break
     signal.setitimer(signal.ITIMER_PROF, 0)
-    has_faults = is_simulated and "compiler" not in fault and _is_seen(name, source)
-    if fault or has_faults:
-        return False
+    if is_simulated and "compiler" not in fault:
+        verdict.findings += _seen(name, source, say)
+    if verdict.findings:
+        return verdict
     from course import kernel
 
     case = TIMED[name]()
-    yours, solution = (1e3 * seconds_of(case, each) for each in (source, kernel(name)))
-    print(f"{name}, {case.about}: yours takes {yours:.3f} ms, the solution {solution:.3f} ms")
-    return True
+    verdict.is_right = True
+    verdict.seconds = seconds_of(case, source)
+    with contextlib.suppress(InputError):  # a students' copy has no solutions
+        verdict.solution_seconds = seconds_of(case, kernel(name))
+    solution = "" if verdict.solution_seconds is None else f", the solution {1e3 * verdict.solution_seconds:.3f} ms"
+    say(f"{name}, {case.about}: yours takes {1e3 * verdict.seconds:.3f} ms{solution}")
+    return verdict
 
 
 def blanks(source: str) -> list[str]:
@@ -100,21 +130,23 @@ def another(name: str, source: str) -> list[str]:
     return [f"the file has no {'function' if name == 'born8' else 'kernel'} `{wanted}`; {has}"]
 
 
-def _is_seen(name: str, source: str) -> bool:
-    """Have the simulator look for what the device may hide, say what it saw, and return True if it saw something."""
+def _seen(name: str, source: str, say: Callable[[str], None]) -> list[str]:
+    """Have the simulator look for what the device may hide, say what it saw, and list it."""
     from course import report_on
 
     if simulator() is None:
-        print(f"{name}: no simulator looked for races and invalid accesses, which this device may hide: {INSTALL}")
-        return False
+        say(f"{name}: no simulator looked for races and invalid accesses, which this device may hide: {INSTALL}")
+        return []
     before = next(iter(CASES[name]())).before_source
     offset = before.count("\n") + 1 if before else 0
     found = findings_of(report_on(name, source), source)
-    for each in found:
-        print(f"{name}: {'' if each.line is None else f'line {each.line - offset}: '}{each.sentence}")
-    if not found:
-        print(f"{name}: oclgrind looked for races and invalid accesses and found none")
-    return bool(found)
+    said = [f"{'' if each.line is None else f'line {each.line - offset}: '}{each.sentence}" for each in found]
+    say(
+        "\n".join(
+            f"{name}: {each}" for each in said or ["oclgrind looked for races and invalid accesses and found none"]
+        )
+    )
+    return said
 
 
 def seconds_of(case: Case, source: str) -> float:

@@ -147,7 +147,15 @@ def _explained(runner: Runner, case: Case, first: Outcome, wrong: NDArray[np.boo
             close = (np.abs(values - slip.values) <= tolerance) | (~np.isfinite(values) & ~np.isfinite(slip.values))
             if is_other.any() and close.all():
                 yield Finding(slip.kind, slip.sentence)
-    if runner.quantity.element == "point" and _is_misplaced(values, case.exact, tolerance):
+    first_missing = _first_missing(values, wrong, case) if runner.quantity.element == "point" else None
+    if first_missing is not None and runner.launch.points_per_item > 1:
+        k = runner.launch.points_per_item
+        yield Finding(
+            "not-written",
+            f"points from x = {first_missing} on are never written, and those before are right: groups overlap, since "
+            f"one whose work-items own {k} points each begins at {k} * get_local_size(0) * get_group_id(0)",
+        )
+    if runner.quantity.element == "point" and values[wrong].any() and _is_misplaced(values, case.exact, tolerance):
         yield Finding("axes", f"numbers are right, but not in their places: {runner.quantity.place}")
     if case.added and not _is_long(case):
         yield from _of_sum(runner, case, first)
@@ -180,6 +188,15 @@ def _explained(runner: Runner, case: Case, first: Outcome, wrong: NDArray[np.boo
         k = int(np.argmax(errors))
         worst = f"{_named([k], runner, case)} is {values[k]:.6g} in place of {case.exact[k]:.6g}"
         yield Finding("wrong", f"{where}: wrong; {worst}")
+
+
+def _first_missing(values: Floats, wrong: NDArray[np.bool_], case: Case) -> int | None:
+    """Find the place along x from which on all rows are zero, if what is written is right; else None."""
+    rows = wrong.reshape(-1, case.size("nx"))
+    first = int(np.argmax(rows[0]))
+    if not first or values[wrong].any() or (rows[:, :first]).any() or not (rows[:, first:]).all():
+        return None
+    return first
 
 
 def _is_misplaced(values: Floats, exact: Floats, tolerance: Floats) -> bool:

@@ -39,6 +39,8 @@ NAMES = {"BOND": "bond", "ANGLE": "angle", "DIHED": ("torsion", "improper"), "VD
          "EEL": "coulomb",
          "1-4 VDW": "lennard_jones_14", "1-4 EEL": "coulomb_14", "EGB": ("gb_self", "gb_pair"),
          "ESURF": "nonpolar"}  # fmt: skip
+TABLE = Path(__file__).parent / "tables" / "parity.md"
+DIFFERING = "Every number that differs, with its cause, is in the table `tests/benchmarks/tables/parity.md`."
 HALF = 0.51e-4  # kcal/mol, half of the last digit that they print
 DEFAULT_IGB = 5
 TENSION = 0.005  # kcal/mol/A^2
@@ -476,7 +478,7 @@ def page(
         f"{len(cases)} complexes: those that `tests/benchmarks/parity_build.py` makes of the public "
         "[protein-ligand-benchmark](https://github.com/openforcefield/protein-ligand-benchmark), and a zinc finger "
         "with DNA; `ptp1b_p` has a phosphonate in place of a carboxylate. They have ff14SB, GAFF or GAFF2 and "
-        "Gasteiger charges, and are not minimised, so that clashes try more "
+        "Gasteiger charges, and are not minimized, so that clashes try more "
         f"digits. MMPBSA.py runs sander on NetCDF frames; sander runs with `gbsa = 1`. Of {len(rows):,} numbers that "
         f"they print with four decimals, {equal:,} are the same within one unit of the last in float32, the default, "
         f"and {in_float64:,} with `--precision float64`.",
@@ -495,17 +497,23 @@ def page(
             f"{worst.program} {worst.system} {worst.term} |"
         )
     lines += pb_section(of_pb, shifts) if of_pb else []
-    lines += ["", "## Numbers that differ", "",
-              "| complex | program | system | term | theirs and ours | difference | cause |",
-              "|---|---|---|---|---|---|---|"]  # fmt: skip
+    lines += ["", DIFFERING]
+    if failed:
+        lines += ["", "## Not compared", ""] + [f"- {name}: {why}" for name, why in failed.items()]
+    return "\n".join(lines) + "\n"
+
+
+def differing(rows: list[Row]) -> str:
+    """Make the table of all numbers that differ."""
+    lines = ["## Numbers that differ", "",
+             "| complex | program | system | term | theirs and ours | difference | cause |",
+             "|---|---|---|---|---|---|---|"]  # fmt: skip
     for row in rows:
         if abs(row.difference) > 2 * HALF:
             lines.append(
                 f"| {row.case} | {row.program} | {row.system} | {row.term} | {digits(row)} | {row.difference:+.4f} | "
                 f"{cause(row)} |"
             )
-    if failed:
-        lines += ["", "## Not compared", ""] + [f"- {name}: {why}" for name, why in failed.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -536,15 +544,16 @@ def main() -> None:
                 failed[f"{folder.name}, {compare.__name__}"] = str(error)
                 print(folder.name, compare.__name__, "failed:", error, flush=True)
     if options.pbsa:
-        before, _, after = options.o.read_text().partition("## Numbers that differ")
+        before, _, after = options.o.read_text().partition(DIFFERING)
         before = before.partition("\n## Poisson-Boltzmann")[0].rstrip() + "\n"
-        options.o.write_text(before + "\n".join(pb_section(of_pb, shifts)) + "\n\n## Numbers that differ" + after)
+        options.o.write_text(before + "\n".join(pb_section(of_pb, shifts)) + f"\n\n{DIFFERING}{after}")
         for name, why in failed.items():
             print(f"{name}: {why}")
         return
     options.o.write_text(
         page(rows, of_pb, shifts, failed, "python tests/benchmarks/parity.py FOLDER -o docs/parity.md")
     )
+    TABLE.write_text(differing(rows))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-// check: potmap -> axes
+// check: potmap -> not-written
 // Points of the groups after the first: an item takes those of its own number, not of its group's.
 enum { POINTS = 4 };
 kernel __attribute__((reqd_work_group_size(64, 4, 1))) void map_one_group(
