@@ -192,6 +192,13 @@ class Ligand:
         return self._canonical[0]
 
     @property
+    def short_smiles(self) -> str:
+        """Canonical isomeric SMILES without hydrogens that follow from valences."""
+        from rdkit import Chem
+
+        return str(Chem.MolToSmiles(Chem.RemoveHs(self.molecule)))
+
+    @property
     def canonical_order(self) -> Ints:
         """Atoms in the order of `smiles`, (n,)."""
         return self._canonical[1]
@@ -292,7 +299,7 @@ class Ligand:
         found = read()
         if found is not None:
             return found
-        with cache.held(kept):
+        with cache.held(kept, self.source, limit):
             found = read()  # by another process, meanwhile
             if found is None:
                 molecule = replace(self, molecule=self._computed_molecule(charges))
