@@ -43,6 +43,7 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .common.errors import PeleError as PeleError
     from .dynamics import Simulation as Simulation
     from .dynamics.bias_words import ColvarFiles as ColvarFiles
+    from .dynamics.dataset import DatasetFile as DatasetFile
     from .dynamics.mbar import MBAR as MBAR
     from .dynamics.mbar import FreeEnergyResult as FreeEnergyResult
     from .dynamics.mbar import free_energy as free_energy
@@ -177,6 +178,7 @@ _HOMES = {
     "checking": ("CheckResult", "check_kernel"),
     "dynamics": ("Simulation",),
     "dynamics.bias_words": ("ColvarFiles",),
+    "dynamics.dataset": ("DatasetFile",),
     "dynamics.mbar": ("FreeEnergyResult", "MBAR", "free_energy"),
     "dynamics.tempering": ("SimulatedTempering", "StateSamples", "rest2"),
     "dynamics.umbrella": ("UmbrellaResult", "umbrella"),

@@ -13,12 +13,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from .common.arguments import described, file_path, instance
 from .common.errors import InputError, KeywordError, UnexpectedKeywordError, refuse_for_atoms
 from .common.inputfile import read_file
-from .common.notes import heard_notes
+from .common.modules import with_words
+from .common.notes import heard_notes, note
+from .forcefield import read_control
+from .gb_models import GB_MODELS
 from .gb_models.solvent_model import OF_SOLVENT, SolventModel, solvent_of
 from .jobs.shards import Run, Shard
 from .reading import Reading
 
 if TYPE_CHECKING:
+    from .forcefield import ControlFile
     from .jobs.evaluation import EvaluationSpec
 
 PathGiven: TypeAlias = str | PathLike[str]
@@ -162,3 +166,62 @@ def paths_of(given: Given) -> PathGiven | None:
             raise InputError("there is no structure; give the path of one, or several")
         return None
     raise InputError(f"the structure is {described(given)}; Atoms, the path of a file or several paths are needed")
+
+
+def control_settings(control: ControlFile) -> dict[str, Any]:
+    """Give the settings of PELE's control file as keywords."""
+    return {
+        "forcefield": control.forcefield, "pele_data": control.data,
+        "allow_missing_terminals": control.allow_missing_terminals,
+        "guess_radii": "sgb" in GB_MODELS[control.gb].parameters,  # which needs no rows of OBC tables
+        "like": "pele", "gb": control.gb, "ionic_strength": control.ionic_strength,
+    }  # fmt: skip
+
+
+def with_settings(control: ControlFile, words: Mapping[str, Any], model: object = None) -> dict[str, Any]:
+    """Add the settings of a control file to keywords, which win over them, and tell what it could not say.
+
+    model : a SolventModel, which stands for all settings of the solvent
+    """
+    for sentence in control.notes:
+        note(f"Note: {sentence}")
+    settings = control_settings(control)
+    if isinstance(model, SolventModel) or words.get("gb", control.gb) == "none":  # which has no salt
+        settings = {name: of for name, of in settings.items() if name not in ("like", "gb", "ionic_strength")}
+        settings |= {} if isinstance(model, SolventModel) else {"like": "pele", "gb": "none"}
+    if words.get("reading") is not None:
+        settings = {name: of for name, of in settings.items() if name not in _OF_READING}
+    return {**settings, **words}
+
+
+def structure_of(control: ControlFile, instead: str) -> Path:
+    """Return the structure of a control file; instead : what to give where it names none, or several.
+
+    Raises InputError where it names no single structure, or one that is not there.
+    """
+    if len(control.structures) != 1:
+        names = f"{len(control.structures)} files of one complex" if control.structures else "no structure"
+        raise InputError(f"{control.path}: names {names}; give one file that holds it: {instead}")
+    (path,) = control.structures
+    if not path.exists():
+        raise InputError(f"{control.path}: its structure {path} is not there; give one: {instead}")
+    return path
+
+
+def by_control_file(function: Callable[..., Any], what: Any, keywords: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Add the settings of PELE's control file to a call: `pele_conf`, or what is given in place of a structure.
+
+    Returns the structure, of the control file if none is given, and the keywords.
+    """
+    words = {name: of for name, of in keywords.items() if name != "pele_conf"}
+    given = keywords.get("pele_conf")
+    if given is None and not str(what).endswith(".conf"):
+        return what, words
+    control, known = (
+        read_control(what if given is None else file_path(given, "pele_conf")),
+        signature(with_words(function)).parameters,
+    )
+    if given is None:
+        what = structure_of(control, "its path, and this file as `pele_conf`")
+    settled = with_settings(control, words, words.get("model"))
+    return what, {name: of for name, of in settled.items() if name in known or name in words}

@@ -12,6 +12,7 @@ from test_minimize import PEPTIDE, VACUUM
 from pele_ocl import (
     MBAR,
     Atoms,
+    DatasetFile,
     DistanceVariable,
     Energy,
     Ensemble,
@@ -170,6 +171,7 @@ def test_hills_are_those_of_openmm(device):
         (lambda: GridBias(PHI, np.zeros((9, 3))), r"grid has shape \(9, 3\)"),
         (lambda: Ensemble(ATOMS, terms=[Metadynamics(TorsionVariable([0, 1, 2, 30]), 0.3, 1, 9)]), "of 0 to 29"),
         (lambda: Simulation(ATOMS).variables("m"), "no bias on collective variables is named 'm'; there are: none"),
+        (lambda: Simulation(ATOMS, exchange="hamiltonian"), "`exchange=hamiltonian` is about a ladder; give"),
         (lambda: Simulation(ATOMS).run(5, every=2), "give both of `every` and `call`, or none"),
     ],
 )
@@ -258,6 +260,20 @@ def close_to_theory(energies: np.ndarray, bound: float, temperature: float = 300
     low = expected < 3.0
     away = energies[low] - expected[low]
     assert np.abs(away - away.mean()).max() < bound
+
+
+def test_surfaces_are_drawn_and_saved(tmp_path):
+    pytest.importorskip("matplotlib")
+    x = np.random.default_rng(0).normal(0, 1, (2000, 3))
+    for d in (1, 2):
+        found = free_energy(x[:, :d], 6, 300.0)
+        found.draw(tmp_path / f"{d}.png")
+        assert (tmp_path / f"{d}.png").read_bytes().startswith(b"\x89PNG")
+        found.save(tmp_path / f"{d}.csv")
+        assert len((tmp_path / f"{d}.csv").read_text().splitlines()) > len(found.table())
+        assert found.to_json()["temperature"] == 300.0
+    with pytest.raises(InputError, match="a surface of 3 variables has no picture"):
+        free_energy(x, 6, 300.0).draw(tmp_path / "3.png")
 
 
 def test_umbrella_windows_give_the_free_energy_of_a_double_well(device):
@@ -404,6 +420,20 @@ def test_a_run_takes_biases_of_a_file(device, tmp_path):
     )
 
 
+def test_targets_of_a_run_are_exchanged(device, tmp_path):
+    """Replicas keep their atoms and take other windows; rungs say which."""
+    words = {"d": WORDS["d"], "hold": {**WORDS["hold"], "at": [[5.0], [5.1], [5.2]]}}
+    run = simulate(
+        ATOMS, tmp_path / "out", steps=40, replicas=3, temperatures=[300.0] * 3, exchange_every=5,
+        exchange="hamiltonian", bias=words, report_every=20, minimize=0, timestep=1.0, trajectory_format="none",
+        device=device,
+    )  # fmt: skip
+    table = run.table()
+    targets = 5.0 + 0.1 * np.asarray(table["rung"])
+    np.testing.assert_allclose(table["hold_kcal_mol"], 5 * (table["d"] - targets) ** 2, rtol=1e-3, atol=1e-5)
+    assert sum(of["accepted"] for of in run.exchanges) > 0
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -429,3 +459,29 @@ def test_a_file_that_is_no_toml_is_refused(tmp_path):
     (tmp_path / "bias.toml").write_text("phi = [1")
     with pytest.raises(FormatError, match=r"bias.toml: is no TOML file: "):
         simulate(ATOMS, tmp_path / "out", steps=1, bias=tmp_path / "bias.toml")
+
+
+def test_data_sets_have_energies_and_forces_of_molecules_alone(device, tmp_path):
+    """Of two molecules, without bias and scales; appended to, and refused for other atoms."""
+    h5py = pytest.importorskip("h5py")
+    file, other = DatasetFile(tmp_path / "a.h5"), PEPTIDE[:41]
+    options = dict(timestep=1.0, device=device)
+    biased = Simulation([ATOMS, other], [2, 1], terms=[bias_of("two")], scales=True, **options)
+    biased.ensemble.scales["charges"][:] = 0.7
+    biased.run(10, every=5, call=file)
+    with h5py.File(tmp_path / "a.h5") as found:
+        assert found["molecule-1/pos"].shape == (4, 30, 3)
+        assert found["molecule-2/forces"].shape == (2, 41, 3)
+        assert found["molecule-2/types"][:3].tolist() == [7, 1, 1]
+        for name, atoms in (("molecule-1", ATOMS), ("molecule-2", other)):
+            batch = Energy(atoms, device=device).evaluate_batch(found[f"{name}/pos"][:])
+            np.testing.assert_allclose(found[f"{name}/energy"], batch.total, rtol=1e-5)
+            scale = np.abs(batch.gradients).max()
+            np.testing.assert_allclose(found[f"{name}/forces"], -batch.gradients, atol=1e-5 * scale)
+    Simulation(ATOMS, 1, **options).run(5, every=5, call=file)
+    with h5py.File(tmp_path / "a.h5") as found:
+        assert len(found["molecule-1/energy"]) == 5
+    with pytest.raises(FormatError, match="molecule-1 has other atoms; name another file"):
+        Simulation(other, 1, **options).run(5, every=5, call=file)
+    with pytest.raises(FormatError, match=r"data sets end in .h5 or .hdf5"):
+        DatasetFile(tmp_path / "a.csv")

@@ -20,9 +20,11 @@ from pele_ocl import (
     Atoms,
     Binding,
     DistanceRestraint,
+    DistanceVariable,
     Energy,
     Ensemble,
     Grid,
+    GridBias,
     InputError,
     Nonbond,
     PairList,
@@ -32,6 +34,7 @@ from pele_ocl import (
     Simulation,
     Solvent,
 )
+from pele_ocl.energy.terms.grid_bias import interpolated
 
 N, ROWS, OPERATIONS = 5, 4, 40
 DT, KCAL = 1e-3, 418.4  # ps; Da A^2/ps^2
@@ -41,7 +44,9 @@ ATOMS = Atoms(
     np.random.default_rng(0).uniform(0, 8, (N, 3)), ZEROS, lj_sigma=ZEROS + 1, lj_epsilon=ZEROS,
     labels=labels_of_elements(["C", "O", "N", "C", "S"]),
 )  # fmt: skip
-TERMS = [PositionalRestraint(3.0), DistanceRestraint([[0, 3], [1, 2]], [4.0, 5.0], 1.0)]
+GRID = np.random.default_rng(1).normal(0, 0.5, (7, 2))
+BIAS = GridBias(DistanceVariable(0, 4), GRID, [(0.0, 15.0)])
+TERMS = [PositionalRestraint(3.0), DistanceRestraint([[0, 3], [1, 2]], [4.0, 5.0], 1.0), BIAS]
 
 
 @dataclass
@@ -54,6 +59,7 @@ class Row:
     reference: np.ndarray = field(default_factory=lambda: ATOMS.positions.copy())
     constants: np.ndarray = field(default_factory=lambda: np.full(N, 3.0))
     targets: np.ndarray = field(default_factory=lambda: np.array([4.0, 5.0]))
+    grid: np.ndarray = field(default_factory=lambda: GRID)
     frozen: np.ndarray = field(default_factory=lambda: np.zeros(N, bool))
     temperature: float = 300.0
     is_lost: bool = False  # stopped
@@ -69,7 +75,12 @@ class Row:
             energy += (r - target) ** 2
             gradient[i] += 2 * (r - target) * d / r
             gradient[j] -= 2 * (r - target) * d / r
-        return energy, gradient
+        d = self.x[0] - self.x[4]
+        r = np.linalg.norm(d)
+        bias, (slope,) = interpolated(self.grid, BIAS.axes, [r])
+        gradient[0] += slope * d / r
+        gradient[4] -= slope * d / r
+        return energy + bias, gradient
 
     def kick(self) -> np.ndarray:
         """Change of the velocities in a step."""
@@ -131,11 +142,13 @@ class Chain:
 
     def write_restraints(self, k: int) -> None:
         row, ensemble = self.rows[k], self.simulation.ensemble
-        kind = self.rng.integers(3)
+        kind = self.rng.integers(4)
         if kind == 0:
             ensemble.references("restraint")[k] = row.reference = self.near()
         elif kind == 1:
             ensemble.force_constants("restraint")[k] = row.constants = self.rng.uniform(0, 5, N)
+        elif kind == 2:
+            ensemble.values("bias", "grid")[k] = row.grid = self.rng.normal(0, 0.5, GRID.shape)
         else:
             ensemble.targets("distance_restraint")[k] = row.targets = self.rng.uniform(3, 6, 2)
 
@@ -230,6 +243,7 @@ class Chain:
             return
         self.simulation.ensemble.copy(k, (k + 1) % ROWS)
         target.reference, target.constants, target.targets = source.reference, source.constants, source.targets
+        target.grid = source.grid
         self.place((k + 1) % ROWS, source.x)
 
     def evaluate(self, k: int) -> None:
@@ -304,6 +318,7 @@ class Chain:
                 np.testing.assert_array_equal(ensemble.frozen[k], row.frozen)
                 np.testing.assert_allclose(ensemble.targets("distance_restraint")[k], row.targets)
                 np.testing.assert_allclose(ensemble.references("restraint")[k], row.reference, atol=1e-12)
+                np.testing.assert_array_equal(ensemble.values("bias", "grid")[k], row.grid)
 
         checks = [of_ensemble, potential, kinetic, places, others]
         for number in self.rng.permutation(len(checks))[: int(self.rng.integers(1, len(checks) + 1))]:

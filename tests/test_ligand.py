@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import replace
 
@@ -129,6 +130,27 @@ def test_one_bad_molecule_among_several(tmp_path):
         read_ligands(path)
 
 
+def test_damaged_files_are_refused_with_a_sentence(tmp_path):
+    """Whatever is cut out of a file, or put into it, an error says what is wrong."""
+    made = Ligand.from_smiles(POSE)
+    mol2 = "@<TRIPOS>MOLECULE\nx\n 3 2 1\nSMALL\nNO_CHARGES\n@<TRIPOS>ATOM\n1 O 0.0 0.0 0.0 O.3\n" + (
+        "2 H 0.96 0.0 0.0 H\n3 H -0.24 0.93 0.0 H\n@<TRIPOS>BOND\n1 1 2 1\n2 1 3 1\n"
+    )
+    texts = {"sdf": sdf(made), "smi": f"{POSE} a\n", "pdbqt": pdbqt(made), "mol2": mol2}
+    random = np.random.default_rng(3)
+    for suffix, text in texts.items():
+        path = tmp_path / f"l.{suffix}"
+        for _ in range(25):
+            k, n = random.integers(len(text)), random.integers(1, 60)
+            more = ("", "\n", "9", "-", "\x00")[random.integers(5)]
+            path.write_text(f"{text[:k]}{more}{text[k + n :]}")
+            with contextlib.suppress(FormatError, InputError, ParameterError):
+                read_ligands(path, failed={})
+    (tmp_path / "l.mol2").write_text(mol2.partition("\n")[2])
+    with pytest.raises(FormatError, match="holds no molecule"):
+        read_ligands(tmp_path / "l.mol2")
+
+
 POSE = "C[C@H](N)C(=O)Nc1ccc(O)cc1CCl"
 
 
@@ -176,6 +198,16 @@ def test_docked_poses_have_the_bonds_of_their_smiles(tmp_path, kind):
         ours, theirs = made.positions[:n], each.positions[:n]
         assert np.abs(ours[:, None] - theirs).max(axis=2).min(axis=1).max() < 1e-3
         assert "9 hydrogens were added" in each.notes[0]  # the four of N and O are given
+
+
+def test_rings_that_meeko_opens_are_closed_again(tmp_path):
+    """The ends of a ring that turns are of types CG0, and glue atoms G0 stand beside them."""
+    made = Ligand.from_smiles(POSE)
+    glue = "ATOM     99  G   UNL     1       1.000   2.000   3.000  1.00  0.00    +0.000 G0\nENDROOT"
+    path = tmp_path / "p.pdbqt"
+    path.write_text(pdbqt(made).replace("+0.000 C \n", "+0.000 CG0\n").replace("ENDROOT", glue))
+    assert "CG0" in path.read_text()
+    assert Ligand.read(path).smiles == made.smiles
 
 
 def test_a_docked_pose_without_bond_orders_is_refused(tmp_path):
@@ -726,3 +758,39 @@ def test_bad_lines_of_smiles_are_named_by_their_line(tmp_path):
     assert [each.charge for each in read_ligands(path, failed=failed)] == [0, 1]
     assert failed[2].startswith(f"{path}:3: 'C1CC' is no SMILES")
     assert failed[3].startswith(f"{path}:4: the SMILES CB(O)O: atom 2 is B")
+
+
+# Phosphorylated residues
+
+
+@needs_programs
+@pytest.mark.parametrize("name", ["TPO", "Y1P"])
+def test_phosphorylated_residues_have_amber_s_parameters(name, tmp_path):
+    """All terms of the capped residue are those of the topology that tleap makes of ff99SB and phosaa10."""
+    commands = f"source oldff/leaprc.ff99SB\nsource leaprc.phosaa10\nm = sequence {{ ACE {name} NME }}\n"
+    (tmp_path / "leap.in").write_text(f"{commands}saveamberparm m out.prmtop out.rst7\nquit\n")
+    antechamber.run("tleap", ["-f", "leap.in"], tmp_path, "the peptide", None)
+    theirs = read(tmp_path / "out.prmtop", coordinates=tmp_path / "out.rst7")
+    path = tmp_path / "p.pdb"
+    write_conformations(path, theirs)
+    ours = read(path)
+    assert f"{name}: parameters of AMBER's phosaa10" in " ".join(ours.notes)
+    assert ours.charges.sum() == pytest.approx(theirs.charges.sum(), abs=1e-6)
+    vacuum = SolventModel(gb="none")
+    one, two = (
+        Energy(each.moved(theirs.positions), model=vacuum, precision="float64").evaluate().energy
+        for each in (ours, theirs)
+    )
+    assert {term: one[term] for term in two} == pytest.approx(dict(two), abs=1e-4)
+    assert np.isfinite(Energy(ours).evaluate().total)
+
+
+def test_phosphorylated_residues_without_programs(tmp_path, monkeypatch):
+    path = tmp_path / "p.pdb"
+    path.write_text("ATOM      1  CA  TPO A   1       0.000   0.000   0.000  1.00  0.00           C\n")
+    monkeypatch.setattr(antechamber.shutil, "which", lambda *_, **__: None)
+    antechamber.version.cache_clear()
+    with pytest.raises(
+        InputError, match=r"A:TPO1:CA.*phosphorylated residue TPO has its parameters in AMBER's phosaa10; "
+    ):
+        read(path)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,10 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
 
 @pytest.mark.parametrize("command", sorted(commands().keys() - OF_THE_PROGRAM))
 def test_each_command_has_a_public_function(command):
-    assert callable(getattr(pele_ocl, FUNCTIONS.get(command, command)))
+    function = getattr(pele_ocl, FUNCTIONS.get(command, command))
+    assert callable(function)
+    hidden = [of.name for of in signature(function).parameters.values() if of.kind is of.VAR_KEYWORD]
+    assert not hidden, f"`help` and completion do not show what **{hidden[0]} takes: jobs/words.py"
 
 
 def test_the_command_line_knows_no_spec_and_no_numpy():

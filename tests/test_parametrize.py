@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 import shutil
 import subprocess
+import sys
 import threading
+import types
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +18,7 @@ import pytest
 
 pytest.importorskip("rdkit")
 
+from explore_run_helpers import SIMULATION
 from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
 from test_ligand import BENZAMIDINIUM, ETHANOL, folder, needs_programs, sdf
 
@@ -23,7 +27,7 @@ from pele_ocl import Energy, FormatError, InputError, Ligand, ParameterError, So
 from pele_ocl.atoms.torsions import flexible_ligand
 from pele_ocl.explore import read_rot_assign
 from pele_ocl.forcefield import ForceField
-from pele_ocl.ligand import antechamber
+from pele_ocl.ligand import antechamber, cache, openff
 
 __all__ = ["folder", "on_the_chosen_device"]
 
@@ -107,6 +111,30 @@ def test_pele_s_files_have_the_energies_and_the_rotamers(written):
         [t.axis for t in chain.torsions] for chain in expected.side_chains
     ]
     assert len(own.side_chains) > 0
+
+
+@needs_programs
+def test_explore_runs_with_what_was_written(tmp_path):
+    """A control file of PELE's beside DataLocal: the ligand's template, its radii and rotamers are found there."""
+    made = Ligand.from_smiles(SULFONAMIDE, "one")
+    result = pele_ocl.parametrize(
+        made.moved(made.positions + np.array([12.0, 0, 0])), receptor=HEXAPEPTIDE, output=tmp_path / "out"
+    )  # fmt: skip
+    place = tmp_path / "out" / "one"
+    simulation = copy.deepcopy(SIMULATION)
+    simulation["Initialization"]["MultipleComplex"][0]["files"][0]["path"] = "one_complex.pdb"
+    (task,) = simulation["commands"][0]["PeleTasks"]
+    task["PELE_Parameters"]["numberOfPeleSteps"] = 1
+    task["metrics"] = task["metrics"][:1]
+    task.pop("parametersChanges")
+    (place / "pele.conf").write_text(json.dumps(simulation))
+    run("explore", place / "pele.conf", "-o", tmp_path / "run")
+    (report,) = (tmp_path / "run").rglob("report_1")
+    energy = float(report.read_text().splitlines()[1].split()[3])
+    whole = read(HEXAPEPTIDE) + result.atoms(0)
+    model = SolventModel.like("pele", gb="obc2", ionic_strength=0.25)
+    start = Energy(whole, model=model).evaluate().total
+    assert energy < start  # that of the template's parameters, minimised
 
 
 SANDER_NAMES = {
@@ -289,6 +317,11 @@ def test_complexes_with_a_receptor(tmp_path):
     pele_ocl.parametrize(made.moved(made.positions + 20), receptor=HEXAPEPTIDE, output=tmp_path / "out")
     found = read(tmp_path / "out" / "one" / "one_complex.pdb", ligands=[made])
     assert len(found) == len(receptor) + len(made)
+    again = read(tmp_path / "out" / "one" / "one_complex.pdb")  # by its own remarks
+    assert np.allclose(again.charges, found.charges, atol=1e-9)
+    assert "has the parameters of the remark CCO" in " ".join(again.notes)
+    assert len(read(tmp_path / "out" / "one" / "one_complex.pdb", select="resname LIG")) == len(made)
+    assert len(read(tmp_path / "out" / "one" / "one.pdb")) == len(made)
     with pytest.raises(InputError, match="`receptor` goes into complexes in a folder"):
         pele_ocl.parametrize(made, receptor=receptor)
 
@@ -315,6 +348,28 @@ def test_one_computation_for_all_who_ask_at_once(monkeypatch, folder):
         thread.join()
     assert (len(found), len(computed)) == (3, 1)
     assert len(list(folder.glob("*.prmtop"))) == 1
+
+
+@needs_programs
+def test_parameters_are_the_same_bytes_each_time(monkeypatch):
+    """By the name gaff2, parmchk2 takes GAFF's parameters in a third of its runs."""
+    ligand = Ligand.from_smiles(SULFONAMIDE).in_canonical_order()
+    found = {antechamber.topology_of(ligand, "gaff2", "gas") for _ in range(6)}
+    assert len(found) == 1
+    atoms = Ligand.from_smiles(SULFONAMIDE).parametrize()
+    (own,) = np.flatnonzero(atoms.types == "ns")
+    assert atoms.lj_epsilon[own] == pytest.approx(0.1174, abs=1e-4)  # of gaff2.dat; that of GAFF's n is 0.17
+
+
+@needs_programs
+def test_waiting_ends_at_the_limit_of_time(folder):
+    ligand = Ligand.from_smiles(ETHANOL)
+    kept = cache.entry(ligand.smiles, "gaff2", "gas", antechamber.version())
+    with (
+        cache.held(kept, "the first"),
+        pytest.raises(ParameterError, match="was given up at the limit of time, while another process computes it"),
+    ):
+        ligand.parametrize(limit=0.2)
 
 
 @needs_programs
@@ -351,3 +406,80 @@ def test_names_of_files_differ():
     names = [item.name for item in items_of(molecules, "given", None, None)]
     assert names == ["ligand_1", "A_b", "a_B_2"]
     assert Path(names[1]).name == names[1]
+
+
+PROCESS = """
+import sys, time
+import pele_ocl.ligand.antechamber as by
+from pele_ocl import Ligand
+compute = by.topology_of
+def slow(*given):
+    with open(sys.argv[1], "a") as file:
+        file.write("computed\\n")
+    print("begins", flush=True)
+    time.sleep(float(sys.argv[2]))
+    return compute(*given)
+by.topology_of = slow
+Ligand.from_smiles("CCO").parametrize()
+"""
+
+
+@needs_programs
+def test_processes_wait_for_each_other_and_a_killed_one_holds_nobody(folder, tmp_path):
+    """The first is killed while it computes; of two that begin then, one computes and the other waits."""
+    counts = tmp_path / "counts"
+
+    def begun(seconds):
+        words = [sys.executable, "-c", PROCESS, str(counts), str(seconds)]
+        return subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+
+    with begun(60) as killed:
+        assert killed.stdout.readline() == "begins\n"
+        killed.kill()
+    assert not list(folder.glob("*.prmtop"))
+    with begun(1) as one, begun(1) as other:
+        assert one.wait() == other.wait() == 0
+    assert counts.read_text() == 2 * "computed\n"
+    (kept,) = folder.glob("*.prmtop")
+    before = kept.read_bytes()
+    kept.unlink()
+    Ligand.from_smiles(ETHANOL).parametrize()
+    assert kept.read_bytes() == before
+
+
+@needs_programs
+def test_force_fields_of_openff_come_by_the_toolkit(written, monkeypatch):
+    """A stand-in for the toolkit, whose System is that of our XML file: every step but the toolkit's own."""
+    pytest.importorskip("openmm")
+    from openmm import app
+
+    place, atoms = written
+
+    class Molecule:
+        @classmethod
+        def from_rdkit(cls, molecule, allow_undefined_stereo):
+            return cls()
+
+        def assign_partial_charges(self, method):
+            assert method == "gasteiger"
+
+        def to_topology(self):
+            return None
+
+    class Field:
+        def __init__(self, name):
+            assert name == "openff-2.2.1.offxml"
+
+        def create_openmm_system(self, topology, charge_from_molecules):
+            pdb = app.PDBFile(str(place / "a_b_c.pdb"))
+            return app.ForceField(str(place / "a_b_c.xml")).createSystem(pdb.topology)
+
+    toolkit = types.ModuleType("openff.toolkit")
+    toolkit.Molecule, toolkit.ForceField = Molecule, Field
+    monkeypatch.setitem(sys.modules, "openff", types.ModuleType("openff"))
+    monkeypatch.setitem(sys.modules, "openff.toolkit", toolkit)
+    ligand = Ligand.from_smiles(SULFONAMIDE)
+    found = openff.topology_of(ligand, "openff-2.2.1", "gas")
+    (place / "openff.prmtop").write_bytes(found)
+    again = read(place / "openff.prmtop", coordinates=place / "a_b_c.rst7").moved(atoms.positions)
+    assert_same(energies(atoms.with_radii("mbondi2")), energies(again.with_radii("mbondi2")), 1e-5)

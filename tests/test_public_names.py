@@ -110,7 +110,8 @@ NEEDED = {
 def test_types_of_keywords_are_those_of_their_dataclasses():
     """Which they fill: a new field of Reading, SolventModel or Run is a keyword of all functions that take them."""
     internal = {"model", "solvent", "structures", "trajectory"}
-    assert words.ReadingWords.__annotations__.keys() == {of.name for of in fields(Reading)} - internal
+    of_reading = {of.name for of in fields(Reading)} - internal
+    assert words.ReadingWords.__annotations__.keys() == of_reading | {"pele_conf"}
     assert words.SolventWords.__annotations__.keys() == {"like", *(of.name for of in fields(pele_ocl.SolventModel))}
     of_run = {of.name for of in fields(Run)}
     assert words.RunWords.__annotations__.keys() == of_run - {"progress", "device"}

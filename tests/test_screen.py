@@ -78,6 +78,29 @@ def test_score_is_the_binding_energy_of_the_refined_complex(receptor, peptides):
     assert first.binding != second.binding
 
 
+def test_rows_that_stay_on_a_device_reach_the_same_minima(receptor, peptides):
+    """The way of GPUs, and that of CPUs, which leave out what frozen atoms give each other."""
+    clashing = peptides[0].moved(peptides[0].positions - np.array([0.0, 0.0, 1.2]))
+    given = [clashing, *peptides[:2], replace(peptides[0], lj_epsilon=None)]
+    found = []
+    for is_resident in (False, True):
+        screener = Screener(receptor, moving_radius=4.0, tolerance=0.05)
+        screener._is_resident = is_resident
+        found.append(screener.screen(given))
+    for one, other in zip(found[0][:3], found[1][:3], strict=True):
+        assert one.converged
+        assert other.converged
+        assert other.binding == pytest.approx(one.binding, abs=0.3)
+        still, also = (
+            np.isclose(of.atoms.positions[: len(receptor)], receptor.positions, atol=1e-6, rtol=0).all(axis=1)
+            for of in (one, other)
+        )
+        assert still.any()
+        assert np.array_equal(still, also)
+    assert isinstance(found[0][3], InputError)
+    assert isinstance(found[1][3], InputError)
+
+
 def test_a_complex_depends_on_itself_alone(receptor, peptides):
     screener = Screener(receptor, **FEW)
     together = screener.screen(peptides)
@@ -175,8 +198,14 @@ def test_command_and_function_give_the_same(places, tmp_path):
 def test_resumed_workers_and_shards_give_the_same_files(places, tmp_path):
     options = {"max_iterations": 6, "moving_radius": 3.0}
     whole = screen(HEXAPEPTIDE, places, output=tmp_path / "whole", **options)
+    values = tmp_path / "values.csv"
+    values.write_text("name,dG (kcal/mol)\npose_2,-5\npose_3,-4\n")
     for number in (1, 2):
-        screen(HEXAPEPTIDE, places, output=tmp_path / "parts", shard=f"{number}/2", **options)
+        part = screen(HEXAPEPTIDE, places, output=tmp_path / "parts", shard=f"{number}/2", reference=values, **options)
+    assert part.names == ["pose_3", "pose_10"]
+    assert part.measured[0] == -4
+    assert part.to_json()["molecules"][1]["title"] == "pose_10"
+    assert len(part.complex(0)) == len(whole.complex(0))
     assert not (tmp_path / "parts" / "screen.csv").exists()
     parts = screen(HEXAPEPTIDE, places, output=tmp_path / "parts", resume=True, **options)
     assert parts.to_json()["molecules"] == whole.to_json()["molecules"]

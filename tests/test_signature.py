@@ -14,7 +14,7 @@ from pele_ocl.opencl import Device, Queue, building, cache  # fmt: skip
 from pele_ocl.opencl.building import get_kernel  # fmt: skip
 from pele_ocl.opencl.interface import PAIR_MODEL, REACHES  # fmt: skip
 from pele_ocl.opencl.kernel import Kernel  # fmt: skip
-from pele_ocl.opencl.recording import RecordingQueue  # fmt: skip
+from pele_ocl.opencl.recording import Recorder  # fmt: skip
 from pele_ocl.opencl.signature import Parameter, Signature, declared_parameters  # fmt: skip
 
 KERNEL = "energy/terms/restraint.cl", "restrain"
@@ -95,7 +95,7 @@ def test_what_does_not_fit_is_refused(change, words, queue):
 
 @pytest.mark.parametrize("name", ["references", "constants", "results"])
 def test_recorded_launches_refuse_alike(name, device):
-    recorder = RecordingQueue(device, "float32")
+    recorder = Recorder(device, "float32")
     given = arguments(recorder)
     recorder.bind(*KERNEL, (4, 1), (4, 1), given, **MACROS)
     with pytest.raises(InputError, match=f"kernel restrain lacks {name}"):

@@ -175,6 +175,8 @@ GUESSES = [
     ('energy("complex.pdb", selection="protein")', "'select'"),
     ('energy(structure="complex.pdb")', "takes 'atoms' first"),
     ('energy(topology="complex.pdb", trajectory="run0/complex-00000.nc")', "takes 'atoms' first"),
+    ('energy("top.parm7", "run.nc")', "trajectory='run.nc'"),
+    ('energy("top.parm7", "first.rst7")', "coordinates='first.rst7'"),
     ('energy("complex.pdb").forces', "'gradient'"),
     ('energy("complex.pdb").potential_energy', "'total'"),
     ('energy("complex.pdb").to_dataframe()', "'table'"),
@@ -191,6 +193,7 @@ GUESSES = [
     ('pb("complex.pdb", "map.dx")', "`output`"),
     ('pb("complex.pdb", grid_spacing=1)', "'spacing'"),
     ('pb("complex.pdb", spacing=1, pdie=2)', "'solute_dielectric'"),
+    ('pb("complex.pdb", spacing=2).solvation_energy', "'solvation'"),
     ('potmap("complex.pdb", "map.dx")', "`output`"),
     ('potmap("complex.pdb", pymol=True)', "'scene'"),
     ('simulate("complex.pdb", "r", n_replicas=2, steps=2)', "'replicas'"),
@@ -256,3 +259,23 @@ def test_atoms_and_maps_write_themselves(here):
     np.testing.assert_allclose(pele_ocl.read_map("m.dx").values, map_.values, rtol=1e-5)
     page = pele_ocl.view(atoms, map=pele_ocl.potmap(atoms, spacing=2))
     assert page.to_json()["unit"] == "kcal/mol/e"
+
+
+def test_a_control_file_stands_for_a_structure_and_its_settings(here):
+    """As for commands: in place of the structure, or as `pele_conf`; keywords win over it."""
+    told = json.loads(run("energy", "pele.conf", "--json").stdout)
+    for found in (
+        pele_ocl.energy("pele.conf"), pele_ocl.energy(Path("complex.pdb"), pele_conf="pele.conf"),
+        pele_ocl.energy(pele_ocl.read("complex.pdb"), like="pele", gb="obc2", ionic_strength=0.25),
+    ):  # fmt: skip
+        assert found.total == pytest.approx(told["energy"]["total"], rel=1e-6)
+    assert pele_ocl.energy("pele.conf").to_json()["settings"] == told["settings"]
+    vacuum = json.loads(run("energy", "pele.conf", "--gb", "none", "--json").stdout)
+    assert pele_ocl.energy("pele.conf", gb="none").total == vacuum["energy"]["total"]
+    assert pele_ocl.minimize("pele.conf", max_iterations=1).energy_before.total == pytest.approx(found.total, rel=1e-6)
+    model = pele_ocl.SolventModel()
+    assert pele_ocl.energy("pele.conf", model=model).total == pele_ocl.energy("complex.pdb", model=model).total
+    assert pele_ocl.potmap("pele.conf", spacing=3).map.values.shape
+    Path("none.conf").write_text(Path("pele.conf").read_text().replace("complex.pdb", "gone.pdb"))
+    with pytest.raises(PeleError, match=r"gone\.pdb is not there; give one: its path, and this file as `pele_conf`"):
+        pele_ocl.energy("none.conf")

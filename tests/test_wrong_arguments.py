@@ -183,6 +183,7 @@ RIGHT: dict[str, Any] = {
     "SimulatedTempering.rungs_of.simulation": SIMULATION,
     "StateSamples.simulation": SIMULATION,
     "ColvarFiles.folder": ".",
+    "DatasetFile.path": "samples.h5",
     "simulate.bias": None,
     "Simulation.change_temperatures.temperatures": 300.0,
     "Simulation.variables.name": "metadynamics",
@@ -340,6 +341,7 @@ EXAMPLES: dict[type, Callable[[], Any]] = {
     pele_ocl.RMSDVariable: lambda: pele_ocl.RMSDVariable([0, 1, 2]),
     pele_ocl.MBAR: lambda: pele_ocl.MBAR(np.zeros((2, 12)), np.arange(12) % 2),
     pele_ocl.StateSamples: lambda: samples(),
+    pele_ocl.DatasetFile: lambda: pele_ocl.DatasetFile("samples.h5"),
     pele_ocl.ColvarFiles: lambda: pele_ocl.ColvarFiles(tempfile.gettempdir()),
     pele_ocl.SimulatedTempering: lambda: pele_ocl.SimulatedTempering([300.0, 400.0]),
     pele_ocl.Minimizer: lambda: pele_ocl.Minimizer(ATOMS, device=DEVICE, variant="rows", max_iterations=1),
@@ -414,7 +416,7 @@ CASES = [(name, parameter) for name, call in CALLS.items() for parameter in call
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("files")
     pele_ocl.write_map(folder / "map.dx", MAP)
-    pele_ocl.Simulation(ATOMS, device=DEVICE).save(folder / "checkpoint.npz")
+    SIMULATION.save(folder / "checkpoint.npz")
     pele_ocl.write_pairs(folder / "pairs.txt", PAIRS)
     return folder
 

@@ -85,6 +85,12 @@ class CheckResult(Reported):
     cases : the sizes that were tried
     rungs : times, the kernel's own first; none if it is wrong
     simulator : what looked for races and invalid accesses; None if none is installed, or the kernel cannot be run
+
+    >>> from pathlib import Path
+    >>> source = "kernel void total(global const float *x, int n, global float *sum) { *sum = x[0]; }"
+    >>> result = pele_ocl.check_kernel(source, "sum", timing=False)
+    >>> result.is_right, result.findings[0].kind
+    (False, 'signature')
     """
 
     quantity: str

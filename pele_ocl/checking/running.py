@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from ..atoms import Floats
 from ..opencl import Device, Queue
+from ..opencl.binding import whole_groups
 from ..opencl.memory import Buffer
-from ..opencl.queue import whole_groups
 from .cases import Case
 from .compiling import Compiled
 from .quantities import Items, Quantity

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import click
 
-from ..common.errors import InputError
 from .terminal import note
-
-if TYPE_CHECKING:
-    from ..forcefield import ControlFile
 
 OPTION = "--pele-conf"
 HELP = frozenset(("-h", "--help", "--help-all"))  # after which nothing is read
@@ -38,42 +33,18 @@ def with_control_file(command: click.Command, context: click.Context, args: Sequ
     path = given.get("pele_conf") or next(iter(files), None)
     if path is None:
         return left
+    from ..doors import control_settings, structure_of
     from ..forcefield import read_control
 
     control = read_control(str(path))
     for sentence in control.notes:
         note(f"Note: {sentence}")
-    context.default_map = {**(context.default_map or {}), **_defaults(control)}
-    return left if structures else [*left, _structure(control)]
+    settings = control_settings(control)
+    settings["pele_data"] = [str(folder) for folder in settings["pele_data"]]
+    context.default_map = {**(context.default_map or {}), **settings}
+    return left if structures else [*left, str(structure_of(control, f"IN {OPTION} {control.path}"))]
 
 
 def _several(value: object) -> Sequence[object]:
     """An argument of one value, or of any number of them, as a sequence."""
     return value if isinstance(value, list | tuple) else [value] if isinstance(value, str) else []
-
-
-def _defaults(control: ControlFile) -> dict[str, object]:
-    """Values of options by their names."""
-    from ..gb_models import GB_MODELS
-
-    return {
-        "forcefield": control.forcefield,
-        "pele_data": [str(folder) for folder in control.data],
-        "allow_missing_terminals": control.allow_missing_terminals,
-        "like": "pele",
-        "gb": control.gb,
-        "guess_radii": "sgb" in GB_MODELS[control.gb].parameters,  # which needs no rows of OBC tables
-        "ionic_strength": control.ionic_strength,
-    }
-
-
-def _structure(control: ControlFile) -> str:
-    """Give the structure of a control file that names one."""
-    instead = f"IN {OPTION} {control.path}"
-    if len(control.structures) != 1:
-        names = f"{len(control.structures)} files of one complex" if control.structures else "no structure"
-        raise InputError(f"{control.path}: names {names}; give one file that holds it: {instead}")
-    (path,) = control.structures
-    if not path.exists():
-        raise InputError(f"{control.path}: its structure {path} is not there; give one: {instead}")
-    return str(path)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .errors import InputError, UnexpectedKeywordError
 from .errors import described as described
-from .modules import with_words
+from .modules import public, with_words
 from .paths import file_path as file_path
 
 T = TypeVar("T")
@@ -221,11 +221,20 @@ def checked(function: F) -> F:
         for name, value in (*zip(names, arguments, strict=False), *keywords.items()):
             if value is not None and name in _KINDS:
                 _KINDS[name](name, value)
+        first = arguments[0] if arguments else keywords.get(names[0]) if names else None
+        is_control = isinstance(first, str | PathLike) and str(first).endswith(".conf")
+        if (is_control or "pele_conf" in keywords) and "_groups" in vars(checking):
+            first, keywords = public("doors").by_control_file(checking, first, keywords)
+            arguments, keywords = (first, *arguments[1:]), {of: keywords[of] for of in keywords if of != names[0]}
         return function(*arguments, **keywords)
 
     return cast(F, checking)
 
 
+_WORD_OF_SUFFIX = {  # of a file that is given without its keyword; others are to be written
+    **dict.fromkeys("rst7 crd inpcrd ncrst rst".split(), "coordinates"),
+    **dict.fromkeys("nc dcd xtc trr mdcrd".split(), "trajectory"),
+}
 _OF_FRONT_ENDS = ("call", "keep")  # keywords that signatures leave out
 _STRUCTURES = ("structure", "topology", "pdb", "path", "file", "filename", "molecule", "protein", "receptor", "top")
 
@@ -245,7 +254,8 @@ def _require_words(function: Callable[..., Any], arguments: tuple[Any, ...], key
     n = sum(of.kind is of.POSITIONAL_OR_KEYWORD for of in parameters.values())
     if len(arguments) > n:
         needed = [of.name for of in parameters.values() if of.kind is of.KEYWORD_ONLY and of.default is of.empty]
-        word = next(iter([*(of for of in needed if of not in keywords), "output"]))
+        suffix = str(arguments[n]).rpartition(".")[2].lower()
+        word = next(iter([*(of for of in needed if of not in keywords), _WORD_OF_SUFFIX.get(suffix, "output")]))
         by_name = f", as in {word}={arguments[n]!r}" if word in parameters else ""
         raise TypeError(f"{name}() takes {n} value{'' if n == 1 else 's'} without a name; name the others{by_name}")
 

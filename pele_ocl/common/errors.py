@@ -170,7 +170,14 @@ class PeleError(Exception):
 
 
 class InputError(PeleError):
-    """Values that cannot be computed with: wrong shapes, infinite coordinates, coincident atoms."""
+    """Values that cannot be computed with: wrong shapes, infinite coordinates, coincident atoms.
+
+    >>> try:
+    ...     pele_ocl.Energy("protein.pdb")
+    ... except pele_ocl.InputError as error:
+    ...     print(error.code)
+    input
+    """
 
     code = "input"
 
@@ -189,7 +196,14 @@ def refuse_for_atoms(**values: object) -> None:
 
 
 class FormatError(PeleError):
-    """A file that does not hold what its format promises."""
+    """A file that does not hold what its format promises.
+
+    >>> try:
+    ...     pele_ocl.read("gone.pdb")
+    ... except pele_ocl.FormatError as error:
+    ...     print(error)
+    gone.pdb: no such file
+    """
 
     code = "format"
 

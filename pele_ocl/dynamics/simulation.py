@@ -85,6 +85,11 @@ class Simulation(Suggests, Settled):
     `ensemble` has the rows; `notes` are sentences on what was decided.
 
     Raises InputError for what cannot be, DeviceMemoryError where the device has no room.
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> simulation = pele_ocl.Simulation(atoms, replicas=4, temperature=300, constraints="hbonds")
+    >>> len(simulation.ensemble), simulation.potential_energies.shape
+    (4, (4,))
     """
 
     def __init__(

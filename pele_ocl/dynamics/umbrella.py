@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,17 +48,27 @@ class UmbrellaResult:
 
     @property
     def u_kn(self) -> Floats:
-        """Reduced energies of the biases, (n_windows, n_times n_windows); samples by time, then by window.
+        """Reduced energies of the biases, (n_states, n_times n_windows); samples by time, then by window.
 
-        The energy of the molecule, the same in all windows, is left out.
+        The energy of the molecule, the same in all windows, is left out. Equal windows are one state, in the order in
+        which they come.
         """
         samples = self.variables.reshape(-1, self.variables.shape[2])
-        return np.stack([self._bias(k, samples) for k in range(len(self.centers))]) / self._kt
+        return np.stack([self._bias(k, samples) for k in self._distinct[0]]) / self._kt
 
     @property
     def states(self) -> Ints:
-        """Window of each sample, (n_times n_windows,)."""
-        return np.tile(np.arange(len(self.centers)), len(self.variables))
+        """State of each sample, (n_times n_windows,)."""
+        return np.tile(self._distinct[1], len(self.variables))
+
+    @cached_property
+    def _distinct(self) -> tuple[list[int], Ints]:
+        """First window of each state, and the state of each window."""
+        firsts: dict[tuple[float, ...], int] = {}
+        windows = map(tuple, np.concatenate([self.centers, self.force_constants], axis=1).tolist())
+        keys = [firsts.setdefault(window, k) for k, window in enumerate(windows)]
+        distinct = list(firsts.values())
+        return distinct, np.searchsorted(distinct, keys).astype(np.int32)
 
     def mbar(self) -> MBAR:
         """Put the windows together."""

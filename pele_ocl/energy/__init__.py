@@ -116,7 +116,8 @@ def energy(
     strict : True to refuse what is noted otherwise: atoms too close, open disulphides, unreasonable energies
     words : keywords about a file, as the options of `pele-ocl energy` with underscores. Of the reading: `forcefield`,
         `select`, `without`, `only`, `coordinates`, `parameters`, `radii`, `templates`, `obc`, `pele_data`, `ligands`
-        and others of pele_ocl.jobs.Reading. Of the solvent: `like`, or fields of SolventModel such as `gb` and
+        and others of pele_ocl.jobs.Reading, and `pele_conf`, PELE's control file, which may also stand in place of the
+        structure. Of the solvent: `like`, or fields of SolventModel such as `gb` and
         `ionic_strength`. Of the run: `trajectory`, `frames`, `topology` and `image`; `output`, a file that is written;
         `resume`, `workers`, `scheduler`, `shard`; `progress`, called with the share done, 0 to 1
 

@@ -9,7 +9,7 @@ from .masks import TileOrder
 from .sums import SumsOfPairs
 
 if TYPE_CHECKING:
-    from ..opencl.launch import BoundLaunch
+    from ..opencl.binding import Launch
     from ..opencl.signature import Arguments
 
 
@@ -33,7 +33,7 @@ class Blocks(SumsOfPairs[BlocksLayout]):
     def _sizes(self) -> dict[str, int]:
         return super()._sizes() | {"born_sums": self.n_parts * self.tiles.n_slots}
 
-    def _born(self) -> list[BoundLaunch]:
+    def _born(self) -> list[Launch]:
         spheres, buffers = self.spheres, self.buffers
         arguments = dict(
             first_frozen=self.first_frozen, first_tile=0, last_tile=len(self.tiles), atoms=buffers["spheres"],
@@ -43,7 +43,7 @@ class Blocks(SumsOfPairs[BlocksLayout]):
         sums = self._over_blocks("solvent/blocks.cl", "born_sums_blocks", arguments, **self.integral_macros)
         return [sums, self._atom_terms(self.n_parts)]
 
-    def _pairs(self) -> list[BoundLaunch]:
+    def _pairs(self) -> list[Launch]:
         return [
             self._over_blocks(
                 "energy/pair_blocks.cl", "pair_blocks",
@@ -52,7 +52,7 @@ class Blocks(SumsOfPairs[BlocksLayout]):
             )
         ]  # fmt: skip
 
-    def _chain(self) -> list[BoundLaunch]:
+    def _chain(self) -> list[Launch]:
         weights = self.each_slot(
             "energy/radii.cl", "chain_weights",
             dict(n_parts=self.n_parts, counts=self.spheres.counts, sums=self.buffers["pair_sums"],
@@ -66,7 +66,7 @@ class Blocks(SumsOfPairs[BlocksLayout]):
         )  # fmt: skip
         return [weights, chain]
 
-    def _over_blocks(self, file: str, name: str, arguments: Arguments, **defines: int) -> BoundLaunch:
+    def _over_blocks(self, file: str, name: str, arguments: Arguments, **defines: int) -> Launch:
         """Bind a pass over pairs, of a work-item a part. arguments : all but n_tiles and n_parts"""
         sizes = dict(n_tiles=len(self.tiles), n_parts=self.n_parts)
         return self.queue.bind(

@@ -44,7 +44,7 @@ from .terms import TermKernels
 from .terms.term import TermContext
 
 if TYPE_CHECKING:
-    from ..opencl.launch import BoundLaunch
+    from ..opencl.binding import Binder, Launch
     from ..opencl.queue import Queue
     from ..opencl.signature import Arguments
     from .sgb import SurfaceRadii
@@ -66,7 +66,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
     leaves_out: ClassVar[bool] = True  # whether its kernels can leave out the interactions among frozen atoms
 
     def __init__(
-        self, queue: Queue, atoms: Atoms, tiles: Tiles, layout: L, options: Options, model: SolventModel,
+        self, queue: Binder, atoms: Atoms, tiles: Tiles, layout: L, options: Options, model: SolventModel,
         encoding: Encoding, contents: TermSet, frozen: Frozen | None = None, accuracy: float | None = None,
     ) -> None:  # fmt: skip
         atoms, model = contents.for_passes(atoms, model)
@@ -111,40 +111,40 @@ class EnergyPasses(TiledPasses, Generic[L]):
         layout: EnergyLayout = cls.layout_type.of(machine, n_atoms)  # type: ignore[attr-defined]
         return layout
 
-    def _passes(self) -> list[BoundLaunch]:
+    def _passes(self) -> list[Launch]:
         """Bind the launches from positions to the results of the passes, and what runs before them."""
         return [*self._first(), *self._radii(), *self._from_radii()]
 
-    def _first(self) -> list[BoundLaunch]:
+    def _first(self) -> list[Launch]:
         """Bind the launch that places the tiles: one of its own, or of the term that runs first."""
         return [*([] if self.first_kernels else [self.place()]), *self._launches_of(self.contents.grouped, first=True)]
 
-    def _radii(self) -> list[BoundLaunch]:
+    def _radii(self) -> list[Launch]:
         if self.model.gb_model.vacuum:
             return self._no_radii()
         if self.of_surface:
             return self._born_of_surface(self.of_surface)
         return self._born() if self.tree is None else self._born_of(self.tree)
 
-    def _from_radii(self) -> list[BoundLaunch]:
+    def _from_radii(self) -> list[Launch]:
         """Bind the launches of the passes after radii are known."""
         return [*self._pairs(), *(self._chain() if self.options.chain else ()), *self._finish()]
 
     @cached_property
-    def _after_passes(self) -> list[BoundLaunch]:
+    def _after_passes(self) -> list[Launch]:
         """Launches after the passes, bound once: rows write values of restraints into their buffers."""
         contents = self.contents
         return [*self._surface(), *self._launches_of(contents.grouped), *self._launches_of(contents.further)]
 
     @cached_property
-    def apart_at_radii(self) -> tuple[list[BoundLaunch], list[BoundLaunch]]:
+    def apart_at_radii(self) -> tuple[list[Launch], list[Launch]]:
         """Launches that find Born radii alone, which stay in the buffers RADII; and of an evaluation with them."""
         before, after = self._of_sites
         first, radii = [*before, *self._first()], self._radii()
         return [*first, *radii], [*first, *self._from_radii(), *self._after_passes, *after]
 
     @cached_property
-    def _of_sites(self) -> tuple[list[BoundLaunch], list[BoundLaunch]]:
+    def _of_sites(self) -> tuple[list[Launch], list[Launch]]:
         """Launches of virtual sites before and after all others, bound once."""
         return site_launches(self.context)
 
@@ -158,17 +158,20 @@ class EnergyPasses(TiledPasses, Generic[L]):
         """First such tile in the pair pass, whose slopes by radii of frozen atoms reach moving ones."""
         return self.first_frozen if self.model.gb_model.vacuum else np.int32(len(self.tiles))
 
-    def measured(self, positions: Floats) -> tuple[Floats, Floats]:
-        """Born integrals (n_slots,) of positions (n, 3) A as far as the passes sum them up, and energies (n_terms,)."""
+    def measured(self, queue: Queue, positions: Floats) -> tuple[Floats, Floats]:
+        """Born integrals (n_slots,) of positions (n, 3) A as far as the passes sum them up, and energies (n_terms,).
+
+        queue : that made the passes
+        """
         encoded = np.empty(positions.size, self.encoding.dtype)
         shifted = positions - self.encoding.shift(positions.min(axis=0), positions.max(axis=0))
         self.encoding.encode(shifted.ravel(), encoded)
-        self.queue.write(self.buffers["positions"], encoded)
-        self.launch(self.queue, 1)
+        queue.write(self.buffer("positions"), encoded)
+        self.launch(queue, 1)
         found = Outputs.empty(1, len(self.atoms), len(self.contents.names), born_radii=True)
-        self.unpack(self.queue.download(self.buffers["results"], self.n_results)[np.newaxis], slice(1), found)
+        self.unpack(queue.download(self.buffer("results"), self.n_results)[np.newaxis], slice(1), found)
         slots, n_parts = self.tiles.n_slots, self.tree.n_parts if self.tree else self.n_born_parts
-        parts = self.queue.download(self.buffers["born_sums"], n_parts * slots) if n_parts else np.zeros(slots)
+        parts = queue.download(self.buffer("born_sums"), n_parts * slots) if n_parts else np.zeros(slots)
         return parts.astype(np.float64).reshape(-1, slots).sum(axis=0), found.energies[0]
 
     @property
@@ -186,7 +189,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         """Further terms, which have energies of atoms."""
         return sum(len(kernels.names) for kernels in self.contents.further)
 
-    def _launches_of(self, term_kernels: Sequence[TermKernels], first: bool = False) -> list[BoundLaunch]:
+    def _launches_of(self, term_kernels: Sequence[TermKernels], first: bool = False) -> list[Launch]:
         """Bind kernels of terms that run after the passes, or first; their terms follow one another in the results."""
         index = np.cumsum([0, *(len(kernels.names) for kernels in term_kernels)]).tolist()
         return [
@@ -290,19 +293,19 @@ class EnergyPasses(TiledPasses, Generic[L]):
         """Reals in each buffer of the variant's own, for one conformation."""
 
     @abstractmethod
-    def _born(self) -> list[BoundLaunch]:
+    def _born(self) -> list[Launch]:
         """Born radii, and energies of single atoms with their slopes."""
 
     @abstractmethod
-    def _pairs(self) -> list[BoundLaunch]:
+    def _pairs(self) -> list[Launch]:
         """Energies of pairs with their slopes."""
 
     @abstractmethod
-    def _chain(self) -> list[BoundLaunch]:
+    def _chain(self) -> list[Launch]:
         """Bind the gradient by way of the Born radii."""
 
     @abstractmethod
-    def _finish(self) -> list[BoundLaunch]:
+    def _finish(self) -> list[Launch]:
         """Results in the order of the atoms, where the passes do not leave them so."""
 
     def _common_sizes(self, n: int) -> dict[str, int]:
@@ -323,20 +326,20 @@ class EnergyPasses(TiledPasses, Generic[L]):
         n_grouped = sum(len(kernels.names) for kernels in self.contents.grouped)
         return {"n_energies": self.n_energies, "n_results": self.first_grouped + n_grouped * self.n_energies}
 
-    def _no_radii(self) -> list[BoundLaunch]:
+    def _no_radii(self) -> list[Launch]:
         """Bind the launches in place of Born radii if there is no solvent."""
         self.buffers.setdefault("born_sums", self.queue.empty(1))
         return [self._atom_terms(0)]
 
-    def _born_of(self, tree: TreeSums) -> list[BoundLaunch]:
+    def _born_of(self, tree: TreeSums) -> list[Launch]:
         """Bind the launches of Born radii from a tree. They leave nothing out of frozen atoms."""
         return [*tree.launches(self, "born_sums"), self._atom_terms(tree.n_parts)]
 
-    def _born_of_surface(self, surface: SurfaceRadii) -> list[BoundLaunch]:
+    def _born_of_surface(self, surface: SurfaceRadii) -> list[Launch]:
         """Bind the launches of Born radii that are integrals over the surface."""
         return [*surface.launches(self, "born_sums"), self._atom_terms(surface.n_parts), surface.single(self)]
 
-    def _surface(self) -> list[BoundLaunch]:
+    def _surface(self) -> list[Launch]:
         """Bind the nonpolar energies if they follow from the surface."""
         surface, options = self.surface, self.options
         if surface is None:
@@ -354,7 +357,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
             ),
         ]  # fmt: skip
 
-    def _atom_terms(self, n_parts: int, shares: int = 1) -> BoundLaunch:
+    def _atom_terms(self, n_parts: int, shares: int = 1) -> Launch:
         """Born radii and energies of single atoms, from parts of the Born integrals."""
         arguments = dict(
             n_parts=n_parts, sums=self.buffers["born_sums"], **self.solvent_constants(), **self._atom_tables()

@@ -36,8 +36,8 @@ from .terms import Term
 from .variants import VARIANTS, choose_variant
 
 if TYPE_CHECKING:
+    from ..opencl.binding import Binder
     from ..opencl.device import Device
-    from ..opencl.queue import Queue
     from ..solvent.error import RadiusCheck
     from .passes import AnyPasses
 
@@ -172,14 +172,14 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
 
         return self._prepared(Queue(self.device, self.precision), m)
 
-    def _prepared(self, queue: Queue, m: int) -> Pipeline:
+    def _prepared(self, queue: Binder, m: int) -> Pipeline:
         """An evaluator for up to m conformations at a time, whose buffers and launches some queue makes."""
         passes = self._make_passes(queue, m)
         queue.finish()  # evaluations may go to another queue
         movable = all(kernels.movable for kernels in self._contents.term_kernels)
         return Pipeline(self.atoms, passes, self._explain, movable=movable)
 
-    def _make_passes(self, queue: Queue, m: int) -> AnyPasses:
+    def _make_passes(self, queue: Binder, m: int) -> AnyPasses:
         """Make the passes for up to m conformations, which leave out the interactions among frozen atoms."""
         tiles, kind = self._tiles, VARIANTS[self.variant].run()
         leaves_out = kind.leaves_out and self.model.gb_model.is_pairwise
@@ -188,9 +188,12 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         still = np.zeros(len(self.atoms), bool)
         still[tiles.order[tiles.first_frozen * tiles.size :]] = True
         if self._frozen_part is None:
+            from ..opencl.queue import Queue
+
+            own = Queue(self.device, self.precision)
             self._frozen_part = Frozen.of(
                 lambda contents, frozen, encoding, positions: (
-                    self._make_passes_of(queue, 1, contents, frozen, encoding).measured(positions)
+                    self._make_passes_of(own, 1, contents, frozen, encoding).measured(own, positions)
                 ),
                 self._contents.within(still), self.atoms, tiles,
                 self.model.gb_model.vacuum or not self._contents.has_gb, self.device.has_float64,
@@ -198,15 +201,8 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         contents = self._contents.within(still, inside=False)
         return self._make_passes_of(queue, m, contents, self._frozen_part, self._encoding)
 
-    def _measure_frozen(self) -> None:
-        """Compute the interactions among frozen atoms, if that is left out and not known yet."""
-        from ..opencl.queue import Queue
-
-        if self._has_frozen and self._frozen_part is None:
-            self._make_passes(Queue(self.device, self.precision), 1)
-
     def _make_passes_of(
-        self, queue: Queue, m: int, contents: TermSet, frozen: Frozen | None, encoding: Encoding
+        self, queue: Binder, m: int, contents: TermSet, frozen: Frozen | None, encoding: Encoding
     ) -> AnyPasses:
         passes = VARIANTS[self.variant].run()(
             queue, self.atoms, self._tiles, self.layout, self.options, self.model, encoding, contents, frozen,
@@ -254,7 +250,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         pipeline.unpack_and_check(results, slice(0, m), positions, found, failures)
         for k in failures.reasons:
             found.erase(k)
-        return self._batch(positions, found, failures.in_order, {})
+        return self._batch(positions, found, failures.in_order if failures.reasons else {}, {})
 
     def _radii(self, found: Outputs) -> Floats:
         """Born radii (m, n) A; NaN where no term depends on them."""

@@ -9,7 +9,7 @@ from .masks import TileOrder
 from .sums import SumsOfPairs
 
 if TYPE_CHECKING:
-    from ..opencl.launch import BoundLaunch
+    from ..opencl.binding import Launch
     from ..opencl.signature import Arguments
 
 LOCAL_REALS = 16  # of local memory that an atom takes at most
@@ -26,7 +26,7 @@ class Rows(SumsOfPairs[RowsLayout]):
     def tile_order(cls, layout: RowsLayout) -> TileOrder:
         return TileOrder(ring=False, own_vectors=True)
 
-    def _born(self) -> list[BoundLaunch]:
+    def _born(self) -> list[Launch]:
         return [
             self._over_rows(
                 "energy/born_rows.cl", "born_rows",
@@ -38,11 +38,11 @@ class Rows(SumsOfPairs[RowsLayout]):
             )
         ]  # fmt: skip
 
-    def _pairs(self) -> list[BoundLaunch]:
+    def _pairs(self) -> list[Launch]:
         arguments = dict(sums=self.buffers["pair_sums"], **self._pair_tables(), **self.named("singles", "weights"))
         return [self._over_rows("energy/pair_rows.cl", "pair_rows", arguments, **self._pair_macros)]
 
-    def _chain(self) -> list[BoundLaunch]:
+    def _chain(self) -> list[Launch]:
         finishing, macros = (self._to_finish(), self._finish_macros) if self._finishes else ({}, {})
         arguments = dict(sums=self.buffers["pair_sums"], **self._chain_tables(), **finishing)
         return [
@@ -57,10 +57,10 @@ class Rows(SumsOfPairs[RowsLayout]):
         """Tell if results follow at the end of the chain rule, whose groups then have a work-item a slot."""
         return self.options.chain and self.layout.width == 1
 
-    def _finish(self) -> list[BoundLaunch]:
+    def _finish(self) -> list[Launch]:
         return [] if self._finishes else super()._finish()
 
-    def _over_rows(self, file: str, name: str, arguments: Arguments, **defines: int) -> BoundLaunch:
+    def _over_rows(self, file: str, name: str, arguments: Arguments, **defines: int) -> Launch:
         """Bind a pass row by row, in groups as large as the device allows the kernel. arguments : all but n_tiles"""
         layout, device = self.layout, self.queue.device
         items, parts = layout.tile // layout.width, layout.parts_of_rows

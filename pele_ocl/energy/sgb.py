@@ -13,7 +13,7 @@ from ..tiles.passes import TiledPasses
 from ..tiles.tables import scaled_charges
 
 if TYPE_CHECKING:
-    from ..opencl.launch import BoundLaunch
+    from ..opencl.binding import Launch
 
 CENTRES = 64  # atoms of a work-group on GPUs; on CPUs one has them all
 MOST_PARTS = 32  # in which spheres are added up
@@ -41,7 +41,7 @@ class SurfaceRadii:
             "moments": self.n_moments,
         }  # fmt: skip
 
-    def launches(self, passes: TiledPasses, sums: str) -> list[BoundLaunch]:
+    def launches(self, passes: TiledPasses, sums: str) -> list[Launch]:
         """Bind the launches that leave Born sums (n_conformations, n_parts, n_slots) in the passes' buffer `sums`."""
         queue, tiles, model = passes.queue, passes.tiles, passes.model
         figures = np.column_stack([tiles.by_slot(column) for column in sgb_figures(passes.atoms, model.gb).T])
@@ -80,7 +80,7 @@ class SurfaceRadii:
         """Number of pairs of an atom and a point, about a sixth of them exposed."""
         return float(self.n_slots) ** 2 * POINTS / 6
 
-    def single(self, passes: TiledPasses) -> BoundLaunch:
+    def single(self, passes: TiledPasses) -> Launch:
         """Bind the launch that puts the energies of single atoms right."""
         queue, tiles, model, names = passes.queue, passes.tiles, passes.model, self._names
         return passes.each_slot(

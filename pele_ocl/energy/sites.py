@@ -10,7 +10,7 @@ from ..atoms import Atoms
 from ..common.errors import InputError
 
 if TYPE_CHECKING:
-    from ..opencl.launch import BoundLaunch
+    from ..opencl.binding import Launch
     from .terms.term import TermContext
 
 ITEMS = 64  # of a work-group
@@ -27,7 +27,7 @@ def check_sites(atoms: Atoms) -> None:
         )
 
 
-def site_launches(context: TermContext) -> tuple[list[BoundLaunch], list[BoundLaunch]]:
+def site_launches(context: TermContext) -> tuple[list[Launch], list[Launch]]:
     """Bind the launches before and after an evaluation; none without virtual sites, or where they are not rebuilt."""
     sites, queue = context.atoms.virtual_sites, context.queue
     if sites is None or not context.options.rebuild_sites:

@@ -15,8 +15,7 @@ from .masks import TileOrder
 from .passes import EnergyPasses
 
 if TYPE_CHECKING:
-    from ..opencl.launch import BoundLaunch
-    from ..opencl.memory import Buffer
+    from ..opencl.binding import Array, Launch
     from ..opencl.signature import Arguments
     from ..solvent.tree_sums import TreeSums
     from .sgb import SurfaceRadii
@@ -84,10 +83,10 @@ class Squares(EnergyPasses[SquaresLayout]):
             "energies": 4 * self.slabs[0].all_chunks * self.n_rows,
         }  # fmt: skip
 
-    def _passes(self) -> list[BoundLaunch]:
+    def _passes(self) -> list[Launch]:
         return [self._all_joined()] if self.joined else super()._passes()
 
-    def _all_joined(self) -> BoundLaunch:
+    def _all_joined(self) -> Launch:
         """Bind the one launch of cl/energy/squares/joined.cl."""
         layout, options, tables, spheres, first = (
             self.layout,
@@ -119,7 +118,7 @@ class Squares(EnergyPasses[SquaresLayout]):
             **(part.macros if part else {}),
         )  # fmt: skip
 
-    def _born(self) -> list[BoundLaunch]:
+    def _born(self) -> list[Launch]:
         layout, n_tiles, fused = self.layout, len(self.tiles), self.fused
         self._count_arrivals()
         n_parts, per_part = layout.chunks(n_tiles)
@@ -144,15 +143,15 @@ class Squares(EnergyPasses[SquaresLayout]):
             )
         ]  # fmt: skip
 
-    def _no_radii(self) -> list[BoundLaunch]:
+    def _no_radii(self) -> list[Launch]:
         self._count_arrivals()
         return super()._no_radii()
 
-    def _born_of(self, tree: TreeSums) -> list[BoundLaunch]:
+    def _born_of(self, tree: TreeSums) -> list[Launch]:
         self._count_arrivals()
         return super()._born_of(tree)
 
-    def _born_of_surface(self, surface: SurfaceRadii) -> list[BoundLaunch]:
+    def _born_of_surface(self, surface: SurfaceRadii) -> list[Launch]:
         self._count_arrivals()
         return super()._born_of_surface(surface)
 
@@ -160,7 +159,7 @@ class Squares(EnergyPasses[SquaresLayout]):
         """Make the counters of arrivals, which the groups of each launch leave at zero."""
         self.buffers["arrivals"] = self.queue.zeros(self.batch * len(self.tiles), np.int32)
 
-    def _pairs(self) -> list[BoundLaunch]:
+    def _pairs(self) -> list[Launch]:
         then = Follows.KEEP_WEIGHTS if self.options.chain else Follows.KEEP_RESULTS
         arguments = dict(
             first_frozen_pair=self.first_frozen_pair, model=self._pair_model(), **self.tables.masks,
@@ -170,7 +169,7 @@ class Squares(EnergyPasses[SquaresLayout]):
             "energy/squares/pair.cl", "pair_squares", True, then, arguments, **self._pair_macros
         )  # fmt: skip
 
-    def _chain(self) -> list[BoundLaunch]:
+    def _chain(self) -> list[Launch]:
         tables = self.tables
         arguments = dict(
             first_frozen=self.first_frozen, rho=self.spheres.rho, slopes=tables.slopes,
@@ -181,12 +180,12 @@ class Squares(EnergyPasses[SquaresLayout]):
             **self.integral_macros,
         )  # fmt: skip
 
-    def _finish(self) -> list[BoundLaunch]:
+    def _finish(self) -> list[Launch]:
         return []
 
     def _over_squares(
         self, file: str, name: str, is_first: bool, then: Follows, arguments: Arguments, **defines: int
-    ) -> list[BoundLaunch]:
+    ) -> list[Launch]:
         """Bind a pass over pairs, slab by slab.
 
         is_first : if no pass comes before it; then : what follows the last slab
@@ -219,7 +218,7 @@ class Squares(EnergyPasses[SquaresLayout]):
         return launches
 
     @cached_property
-    def _dispatches(self) -> list[Buffer]:
+    def _dispatches(self) -> list[Array]:
         """Rows and chunks of the groups of each slab."""
         row, queue = self.layout.row, self.queue
         return [

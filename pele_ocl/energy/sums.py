@@ -9,7 +9,7 @@ from ..opencl.interface import PAIR_SUMS
 from .passes import EnergyPasses, L
 
 if TYPE_CHECKING:
-    from ..opencl.launch import BoundLaunch
+    from ..opencl.binding import Launch
     from ..opencl.signature import Arguments
 
 
@@ -24,7 +24,7 @@ class SumsOfPairs(EnergyPasses[L]):
     def _sizes(self) -> dict[str, int]:
         return {"pair_sums": PAIR_SUMS * self.n_parts * self.tiles.n_slots}
 
-    def _finish(self) -> list[BoundLaunch]:
+    def _finish(self) -> list[Launch]:
         return [
             self.each_slot(
                 "energy/finish.cl", "finish",

@@ -16,8 +16,7 @@ from ..tiles.tables import scaled_charges
 from .masks import Masks, TileOrder
 
 if TYPE_CHECKING:
-    from ..opencl.memory import Buffer
-    from ..opencl.queue import Queue
+    from ..opencl.binding import Array, Binder
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,16 +29,16 @@ class PairTables:
     masks : starts, partners and words of Masks, by the names that kernels have for them
     """
 
-    parameters: Buffer
-    sigmas: Buffer
-    epsilons: Buffer
-    slopes: Buffer
-    slope_columns: Buffer
-    masks: dict[str, Buffer]
+    parameters: Array
+    sigmas: Array
+    epsilons: Array
+    slopes: Array
+    slope_columns: Array
+    masks: dict[str, Array]
 
     @classmethod
     def of(
-        cls, queue: Queue, atoms: Atoms, tiles: Tiles, model: SolventModel, excluded: Ints, order: TileOrder,
+        cls, queue: Binder, atoms: Atoms, tiles: Tiles, model: SolventModel, excluded: Ints, order: TileOrder,
         gb_self: bool = True, integrals: Floats | None = None,
     ) -> PairTables:  # fmt: skip
         """Upload the tables of a molecule for kernels that meet its tiles in this order.
@@ -68,7 +67,7 @@ class PairTables:
         )
 
 
-def _masks(queue: Queue, tiles: Tiles, excluded: Ints, order: TileOrder) -> dict[str, Buffer]:
+def _masks(queue: Binder, tiles: Tiles, excluded: Ints, order: TileOrder) -> dict[str, Array]:
     masks = Masks.of(tiles, excluded, order)
     words = masks.words.view(np.int32) if queue.precision == "float32" else masks.words.astype(np.int64)
     return dict(

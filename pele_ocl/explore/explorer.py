@@ -78,6 +78,13 @@ class Explorer(Suggests):
     as the explorers would have.
 
     Raises InputError for a ligand of none or all of the atoms, and where an energy cannot be computed.
+
+    >>> from pele_ocl.explore import Perturbation
+    >>> atoms = pele_ocl.read("complex.pdb")
+    >>> ligand = pele_ocl.selection(atoms, "chain L")
+    >>> explorer = pele_ocl.Explorer(atoms, ligand, [Perturbation()], explorers=2, seed=1)
+    >>> explorer.energies.shape
+    (2,)
     """
 
     def __init__(

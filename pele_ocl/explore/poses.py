@@ -63,6 +63,11 @@ class Refined:
     iterations : (m,) of the minimisations; converged : (m,) whether the last one ended by its tolerance
     side_chains : (m,) residues whose side chains took another rotamer
     errors : why poses failed, by number from 0
+
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> found = pele_ocl.Refiner(atoms, "resid 3", max_iterations=2).refine([atoms.positions])
+    >>> found.positions.shape, found.errors
+    ((1, 33, 3), {})
     """
 
     positions: Floats

@@ -52,6 +52,11 @@ class Preparation(Suggests):
     n_atoms : number of atoms in the output
     source : the file; output : the file that was written, None for none; ph : that decided on protons
     text : the structure with all its atoms, PDB
+
+    >>> made = pele_ocl.prepare("1abc.pdb")  # needs pdbfixer
+    >>> made.save("ready.pdb")
+    >>> made.removed
+    {}
     """
 
     alternates: tuple[str, ...]

@@ -44,6 +44,7 @@ class ReadingWords(TypedDict, total=False):
     ligand_forcefield: str
     ligand_charges: str
     ligand_hydrogens: Hydrogens
+    pele_conf: Path_ | None
     ligand_ph: float | None
     ligand_template: Sequence[str] | str
 
@@ -128,7 +129,7 @@ class ProgressWords(EvaluationWords, total=False):
 
 _INTERNAL = ("call", "keep", "device")  # of front ends
 _GROUPS: dict[str, Callable[[], Iterator[tuple[str, Any]]]] = {
-    "reading": lambda: _fields_of(Reading, ReadingOptions),
+    "reading": lambda: _fields_of(Reading, ReadingOptions, ("pele_conf", None)),
     "solvent": lambda: _fields_of(SolventModel, SolventWords, ("like", None)),
     "trajectory": lambda: ((name, None) for name in TrajectoryWords.__annotations__),
     "run": lambda: _fields_of(Run, RunWords, ("progress", None)),

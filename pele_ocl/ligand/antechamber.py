@@ -37,6 +37,9 @@ CHARGES: Mapping[str, str] = METHODS
 
 PROGRAMS = ("antechamber", "parmchk2", "tleap")
 _DATE = re.compile(rb"DATE = \d\d/\d\d/\d\d +\d\d:\d\d:\d\d")  # of a topology, which equal ones should not have
+# Numbers by which parmchk2 knows the force fields. By the name gaff2, that of AmberTools 26 takes GAFF's
+# parameters in a third of its runs, at random.
+_SETS = {"gaff": "1", "gaff2": "2"}
 LOST = 0.01  # e that the charges of a program may lack of the formal charge
 _INSTALL = (
     "AmberTools' {program} is needed for the parameters of a small molecule, and is not on the PATH: "
@@ -85,21 +88,27 @@ def topology_of(ligand: Molecule, forcefield: str, charges: str, limit: float | 
         (folder / "in.sdf").write_text(chem.MolToMolBlock(copied, kekulize=True) + "\n$$$$\n")
         common = ["-fi", "sdf", "-i", "in.sdf", "-fo", "mol2", "-o", "out.mol2", "-at", forcefield, "-rn", "LIG"]
         common += ["-nc", str(charge), "-pf", "y", "-dr", "n", "-s", "0"]
-        _run("antechamber", [*common, "-c", charges], folder, source, until)
+        run("antechamber", [*common, "-c", charges], folder, source, until)
         lost = charge - float(_charges_of(folder / "out.mol2").sum())
         note = b""
         if abs(lost) > LOST and charges == "gas":
             values = _gasteiger(copied, charge, source)
             (folder / "charges").write_text("\n".join(f"{q:.6f}" for q in values) + "\n")
-            _run("antechamber", [*common, "-c", "rc", "-cf", "charges"], folder, source, until)
+            run("antechamber", [*common, "-c", "rc", "-cf", "charges"], folder, source, until)
             note = _BY_RDKIT
-        _run("parmchk2", ["-i", "out.mol2", "-f", "mol2", "-o", "out.frcmod", "-s", forcefield], folder, source, until)
+        run(
+            "parmchk2",
+            ["-i", "out.mol2", "-f", "mol2", "-o", "out.frcmod", "-s", _SETS[forcefield]],
+            folder,
+            source,
+            until,
+        )
         _refuse_guesses(folder / "out.frcmod", source)
         (folder / "leap.in").write_text(
             f"source leaprc.{forcefield}\nloadamberparams out.frcmod\nm = loadmol2 out.mol2\n"
             "set default PBRadii mbondi2\nsaveamberparm m out.prmtop out.rst7\nquit\n"
         )
-        _run("tleap", ["-f", "leap.in"], folder, source, until)
+        run("tleap", ["-f", "leap.in"], folder, source, until)
         return _DATE.sub(rb"DATE = 01/01/00 00:00:00", (folder / "out.prmtop").read_bytes(), count=1) + note
 
 
@@ -156,7 +165,7 @@ def _refuse_guesses(path: Path, source: str) -> None:
         )
 
 
-def _run(name: str, words: list[str], folder: Path, source: str, until: float | None) -> None:
+def run(name: str, words: list[str], folder: Path, source: str, until: float | None) -> None:
     """Run a program in a folder. Raises ParameterError with what it said where it fails, or takes too long."""
     left = None if until is None else max(until - time.monotonic(), 0.01)
     path = Path(program(name))

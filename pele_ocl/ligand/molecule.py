@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -133,10 +134,7 @@ class Ligand:
         source, notes = f"the SMILES {text}", list[str]()
         if ph is not None:
             molecule, notes = _protonated(molecule, ph, source)
-        whole = chem.AddHs(molecule)
-        _check_graph(whole, source)
-        if whole.GetNumAtoms() > MOST_ATOMS:
-            raise InputError(f"{source}: has {whole.GetNumAtoms():,} atoms; a ligand has {MOST_ATOMS} at most")
+        _check_graph(_within_size(chem.AddHs(molecule), source), source)
         return cls(embedded(molecule, source), name, residue_name or "LIG", source, tuple(notes))
 
     @classmethod
@@ -151,7 +149,7 @@ class Ligand:
         named = f"the template {template}"
         if ph is not None:
             molecule, notes = _protonated(molecule, ph, named)
-        _check_graph(extra("rdkit.Chem", _PURPOSE).AddHs(molecule), named)
+        _check_graph(_within_size(extra("rdkit.Chem", _PURPOSE).AddHs(molecule), named), named)
         return cls(embedded(molecule, named), "", "LIG", named, tuple(notes))
 
     def __len__(self) -> int:
@@ -194,6 +192,13 @@ class Ligand:
     def smiles(self) -> str:
         """Canonical isomeric SMILES with all hydrogens, equal for the same molecule in any order of its atoms."""
         return self._canonical[0]
+
+    @property
+    def short_smiles(self) -> str:
+        """Canonical isomeric SMILES without hydrogens that follow from valences."""
+        from rdkit import Chem
+
+        return str(Chem.MolToSmiles(Chem.RemoveHs(self.molecule)))
 
     @property
     def canonical_order(self) -> Ints:
@@ -296,7 +301,7 @@ class Ligand:
         found = read()
         if found is not None:
             return found
-        with cache.held(kept):
+        with cache.held(kept, self.source, limit):
             found = read()  # by another process, meanwhile
             if found is None:
                 molecule = replace(self, molecule=self._computed_molecule(charges))
@@ -498,7 +503,7 @@ def _of_sdf(file: InputFile, _: Ways) -> Iterator[_Found]:
 def _of_mol2(file: InputFile, _: Ways) -> Iterator[_Found]:
     lines = plain_bytes(file).decode("utf-8", "replace").splitlines()
     starts = [k for k, line in enumerate(lines) if line.startswith("@<TRIPOS>MOLECULE")]
-    for a, b in zip(starts, [*starts[1:], len(lines)], strict=True):
+    for a, b in pairwise([*starts, len(lines)]):
         title = lines[a + 1].strip() if a + 1 < b else ""
         yield a + 1, title, partial(_mol_of_mol2, "\n".join([*lines[a:b], ""]))
 
@@ -641,8 +646,7 @@ def _of_file(molecule: Mol, where: str, number: int, ways: Ways) -> Ligand:
             raise InputError(f"{where}: molecule {number:,} is chemically impossible: {_tidy(str(error))}") from None
         name = molecule.GetProp("_Name").strip() if molecule.HasProp("_Name") else ""
         source = f"{where} ({name})" if name and name not in where else where
-        if molecule.GetNumAtoms() > MOST_ATOMS:
-            raise InputError(f"{source}: has {molecule.GetNumAtoms():,} atoms; a ligand has {MOST_ATOMS} at most")
+        _within_size(molecule, source)
         if not molecule.GetNumConformers() or not np.any(molecule.GetConformer().GetPositions()):
             raise InputError(f"{source}: has no positions; give a file with positions in three dimensions, or SMILES")
         notes: list[str] = []
@@ -699,6 +703,13 @@ def _check(molecule: Mol, source: str) -> None:
         raise InputError(f"{source}: lacks {lacking:,} hydrogens; add them: Chem.AddHs(molecule, addCoords=True)")
     _check_graph(molecule, source)
     _check_lengths(molecule, source)
+
+
+def _within_size(molecule: Mol, source: str) -> Mol:
+    """Return the molecule; raise InputError if it has too many atoms."""
+    if molecule.GetNumAtoms() > MOST_ATOMS:
+        raise InputError(f"{source}: has {molecule.GetNumAtoms():,} atoms; a ligand has {MOST_ATOMS} at most")
+    return molecule
 
 
 def _check_elements(molecule: Mol, source: str) -> None:

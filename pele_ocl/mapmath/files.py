@@ -51,6 +51,13 @@ class MapResult:
     map : the map; sources : the files that were read; extra : further maps of the file
     facts : about how it was made, which come first in `to_json`; attributes : of files
     unit : of files, None for their formats' own
+
+    >>> grid = pele_ocl.Grid(origin=(0, 0, 0), spacing=1.0, shape=(2, 2, 2))
+    >>> ones = pele_ocl.Map(grid, np.ones((2, 2, 2)), "kT/e", temperature=300.0)
+    >>> result = pele_ocl.mapmath(ones, "+", ones)
+    >>> float(result.map.values.max())
+    2.0
+    >>> result.save("twos.dx")
     """
 
     map: Map

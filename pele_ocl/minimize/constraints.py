@@ -15,9 +15,7 @@ from ..common.errors import InputError
 
 if TYPE_CHECKING:
     from ..energy.passes import AnyPasses
-    from ..opencl.launch import BoundLaunch
-    from ..opencl.memory import Buffer
-    from ..opencl.queue import Queue
+    from ..opencl.binding import Array, Binder, Launch
 
 KINDS = ("hbonds", "hbonds-present")
 ITEMS = 64  # of a work-group
@@ -101,7 +99,7 @@ class BondConstraints:
         found[:, self.hydrogens] -= along[..., None] * units
         return found
 
-    def launches(self, passes: AnyPasses, queue: Queue, base: Buffer, free: Buffer) -> tuple[BoundLaunch, BoundLaunch]:
+    def launches(self, passes: AnyPasses, queue: Binder, base: Array, free: Array) -> tuple[Launch, Launch]:
         """Bind the launch that projects the gradient after an evaluation, and the one that holds bonds after a step.
 
         free : reals (n,) of a structure: 1, or 0 of atoms that stay; some of these may move in the plan

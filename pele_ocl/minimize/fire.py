@@ -10,7 +10,7 @@ from ..opencl.interface import StepState
 from .method import Method
 
 if TYPE_CHECKING:
-    from ..opencl.launch import BoundLaunch
+    from ..opencl.binding import Launch
 
 FIRST_STEP = 0.01  # A (mol/kcal)^1/2, the time of a step
 FIRST_MIX = 0.1  # share of the gradient's direction in the velocity
@@ -22,7 +22,7 @@ class Fire(Method):
     def init(self, state: NDArray[Any]) -> None:
         state[StepState.LENGTH], state[StepState.MIX] = FIRST_STEP, FIRST_MIX
 
-    def step(self, before: str, after: str) -> list[BoundLaunch]:
+    def step(self, before: str, after: str) -> list[Launch]:
         return [self.measure(), self.moving("minimize/fire.cl", "step_fire", before, after)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from .result import REASONS, MinimizeResult
 
 if TYPE_CHECKING:
     from ..energy import Energy, EnergyBatch
-    from ..opencl.recording import ArgumentRow, BufferPiece, RecordedLaunch, RecordingQueue
+    from ..opencl.recording import ArgumentRow, BufferPiece, RecordedLaunch, Recorder
 
 COUNTS = [StepState.ITERATIONS, StepState.EVALUATIONS]
 FREE = "free"  # names the atoms that move
@@ -34,19 +34,19 @@ class Recipe:
 
     system : the molecule, whose rows have positions and results
     recorder : of what the minimiser keeps: the molecule's own, or one apart from it if the rows stay where they are
-    method : the launches of an iteration, recorded
+    method : the launches of an iteration, recorded; real : the type of reals
     """
 
     def __init__(self, system: System, protocol: Protocol, is_resident: bool = False) -> None:
         """is_resident : whether rows are in a store of others, so that only what the minimiser keeps is brought"""
-        from ..opencl.recording import RecordingQueue
-
         self.system, self.protocol, self.is_resident = system, protocol, is_resident
-        self.recorder: RecordingQueue = system.recorder
+        self.recorder: Recorder = system.recorder
         if is_resident:
             _ = system.rows  # which lays out what the rows have
-            self.recorder = RecordingQueue(
-                system.energy.device, system.energy.precision, profile=False, is_shared=system.recorder.is_shared,
+            from ..opencl.recording import Recorder
+
+            self.recorder = Recorder(
+                system.energy.device, system.energy.precision, is_shared=system.recorder.is_shared,
                 store=1,
             )  # fmt: skip
         passes = system.passes
@@ -54,13 +54,14 @@ class Recipe:
             passes, self.recorder, protocol.stopping.packed(system.energy.precision), protocol.free,
             protocol.constraints, not passes.options.chain,
         )  # fmt: skip
-        self.before = cast("BufferPiece", self.recorder.empty(passes.n_results))  # results of where a structure began
-        self.stores = (1,) if is_resident else (0,)  # that structures take regions of
+        self._pieces: dict[str, BufferPiece] = {}  # by name, as they were asked for
+        self._states: dict[int, NDArray[Any]] = {}  # in which rounds begin, by how many atoms move
+        self.real = np.dtype(system.energy.precision)
+        self.before = self.recorder.empty(passes.n_results)  # results of where a structure began
 
     @classmethod
     def of(cls, protocol: Protocol, energy: Energy, is_alone: bool = False) -> Recipe:
         """Prepare a molecule whose structures are brought to the device. is_alone : one at a time, by itself"""
-        energy._measure_frozen()  # which takes launches of its own, and no record of them
         return cls(System(energy, is_alone=is_alone), protocol)
 
     @cached_property
@@ -68,7 +69,7 @@ class Recipe:
         """Give all launches, each once, in an order that is the same for molecules with the same key."""
         of = self.method
         listed = [*of.begin, *of.evaluation, *of.both[0], *of.both[1], *of.builds]
-        return cast("list[RecordedLaunch]", list(dict.fromkeys(listed)))
+        return self.recorder.recorded(listed)
 
     @cached_property
     def rows(self) -> list[ArgumentRow]:
@@ -87,13 +88,18 @@ class Recipe:
         """Bytes of all that a structure takes, with what it shares."""
         return self.recorder.shared.size + self.recorder.own.size
 
+    def first_state(self, n_moving: int) -> NDArray[Any]:
+        """Make the state of a structure that begins. n_moving : atoms that move"""
+        if n_moving not in self._states:
+            self._states[n_moving] = self.method.first_state(n_moving)
+        return self._states[n_moving].copy()
+
     def piece(self, name: str) -> BufferPiece:
         """Give where something is kept: FREE, or a name of `Method.arrays` or of buffers of the passes."""
-        if name == FREE:
-            return cast("BufferPiece", self.method.free)
-        if name in self.method.arrays:
-            return cast("BufferPiece", self.method.arrays[name])
-        return self.system.piece(name)
+        if name not in self._pieces:
+            there = {**self.system.passes.buffers, **self.method.arrays, FREE: self.method.free}
+            self._pieces[name] = self.recorder.piece(there[name])
+        return self._pieces[name]
 
     def jobs(
         self, numbers: Sequence[int], given: Floats, free: Sequence[NDArray[np.bool_]] | None = None,
@@ -183,7 +189,7 @@ class Job:
 
     def first_state(self) -> NDArray[Any]:
         """Make the state in which its round begins."""
-        state = self.recipe.method.first_state(int(self.free.sum()))
+        state = self.recipe.first_state(int(self.free.sum()))
         state[StepState.STOPPED] = Stop.TIME if self.is_late else Stop.RUNNING
         return state
 

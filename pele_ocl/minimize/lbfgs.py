@@ -15,7 +15,7 @@ from .preconditioner import Preconditioner, has_room, has_springs
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..opencl.launch import BoundLaunch
+    from ..opencl.binding import Launch
 
 HISTORY = 8  # of steps and changes of gradients
 FIRST_LENGTH = 5e-4  # what the gradient is multiplied with in the first step, A^2 mol/kcal: the stiffest bonds bear it
@@ -37,7 +37,7 @@ class Lbfgs(Method):
     def init(self, state: NDArray[Any]) -> None:
         state[StepState.LENGTH] = FIRST_LENGTH
 
-    def step(self, before: str, after: str) -> list[BoundLaunch]:
+    def step(self, before: str, after: str) -> list[Launch]:
         more = dict(sharing=self.sharing, descent=self.descent, **self.named("directions", "history"))
         if not self.may_join():
             step_on = self.moving("minimize/step.cl", "step_on", before, after, **more, **self.softened)

@@ -18,10 +18,8 @@ from .constraints import BondConstraints
 from .preconditioner import BLOCK, Preconditioner, block_width
 
 if TYPE_CHECKING:
+    from ..opencl.binding import Array, Binder, Launch
     from ..opencl.device import Device
-    from ..opencl.launch import BoundLaunch
-    from ..opencl.memory import Buffer
-    from ..opencl.queue import Queue
     from ..opencl.signature import Arguments
 
 MOST_CHUNKS = 32  # of atoms; each group of a step adds up the sums of all chunks
@@ -81,7 +79,7 @@ class Method(ABC):
     title: ClassVar[str] = "this method"
 
     def __init__(
-        self, passes: AnyPasses, queue: Queue, stopping: np.void, free: NDArray[np.bool_],
+        self, passes: AnyPasses, queue: Binder, stopping: np.void, free: NDArray[np.bool_],
         constraints: BondConstraints | None = None, keeps_radii: bool = False,
     ) -> None:  # fmt: skip
         """Make the arrays and bind the launches.
@@ -100,12 +98,12 @@ class Method(ABC):
         sizes = {"base_gradient": 3 * n, "history": 6 * n * self.history, **self.own_arrays(n)}
         if self._preconditioner is not None:
             sizes["inverses"] = self._preconditioner.size
-        self.arrays: dict[str, Buffer] = {
+        self.arrays: dict[str, Array] = {
             "base": queue.zeros(3 * n, coordinate), "state": queue.zeros(self.state_size, self.fine),
             "next_state": queue.zeros(self.state_size, self.fine),
             **{name: queue.zeros(size, real) for name, size in sizes.items()},
         }  # fmt: skip
-        self.begin: Sequence[BoundLaunch] = ()
+        self.begin: Sequence[Launch] = ()
         self.evaluation = passes.launches
         if keeps_radii:
             self.begin, self.evaluation = passes.apart_at_radii
@@ -139,14 +137,14 @@ class Method(ABC):
         """Set what the method has in a structure's state (state_size,), of zeros, when it begins."""
 
     @abstractmethod
-    def step(self, before: str, after: str) -> list[BoundLaunch]:
+    def step(self, before: str, after: str) -> list[Launch]:
         """Bind the launches that follow an evaluation. before, after : names of the states"""
 
-    def builds_of(self) -> list[BoundLaunch]:
+    def builds_of(self) -> list[Launch]:
         """Launches that build the blocks at the bases, for either state."""
         return [self.build("base", state) for state in ("state", "next_state")] if self._preconditioner else []
 
-    def build(self, positions: str, state: str) -> BoundLaunch:
+    def build(self, positions: str, state: str) -> Launch:
         """Bind the launch that builds the blocks at positions of this name."""
         assert self._preconditioner is not None
         names = {"positions": positions, "state": state, "inverses": "inverses"}
@@ -154,7 +152,7 @@ class Method(ABC):
         buffers = {"free": self.free, **{parameter: there[name] for parameter, name in names.items()}}
         return self._preconditioner.launch(self.passes, self.queue, buffers, self.shape.items, **self.macros)
 
-    def measure(self) -> BoundLaunch:
+    def measure(self) -> Launch:
         """Bind the launch that adds up over the atoms at the trials."""
         arguments = dict(step=self.passes.encoding.step, **self.counts, **self.blocks, **self.named(
             "free", "sums", "positions", "results", "base", "base_gradient", "history"))  # fmt: skip
@@ -162,7 +160,7 @@ class Method(ABC):
             "minimize/measure.cl", "measure", (self.n_chunks, self.n_rows), arguments, width=self.block_width
         )
 
-    def moving(self, file: str | Path, name: str, before: str, after: str, **arguments: Any) -> BoundLaunch:
+    def moving(self, file: str | Path, name: str, before: str, after: str, **arguments: Any) -> Launch:
         """Bind a kernel that decides on a trial and moves atoms, a group for each `moved` of them.
 
         It takes what STEP of cl/minimize/method.clh has, and further arguments.
@@ -179,7 +177,7 @@ class Method(ABC):
     def bind(
         self, file: str | Path, name: str, groups: tuple[int, int], arguments: Arguments, *, width: int = 1,
         **macros: int,
-    ) -> BoundLaunch:  # fmt: skip
+    ) -> Launch:  # fmt: skip
         """Bind a kernel of so many groups.
 
         file : the Path of a kernel file anywhere, or the name of one of cl/; arguments : by the names of its parameters
@@ -204,7 +202,7 @@ class Method(ABC):
             **self.passes.result_macros,
         }
 
-    def named(self, *names: str) -> dict[str, Buffer]:
+    def named(self, *names: str) -> dict[str, Array]:
         """Choose arrays, for kernels whose parameters have the same names; of the passes positions and results."""
         there = self.arrays | self.passes.named("positions", "results") | {"free": self.free, "sums": self.sums}
         return {name: there[name] for name in names}

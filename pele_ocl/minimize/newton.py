@@ -15,7 +15,7 @@ from .preconditioner import Preconditioner
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..opencl.launch import BoundLaunch
+    from ..opencl.binding import Launch
 
 
 class Newton(Method):
@@ -36,15 +36,15 @@ class Newton(Method):
     def init(self, state: NDArray[Any]) -> None:
         state[StepState.LENGTH] = FIRST_LENGTH
 
-    def builds_of(self) -> list[BoundLaunch]:
+    def builds_of(self) -> list[Launch]:
         return []  # built at each trial
 
-    def step(self, before: str, after: str) -> list[BoundLaunch]:
+    def step(self, before: str, after: str) -> list[Launch]:
         bends, reaches = (self.queue.zeros(k * self.n_chunks, self.fine) for k in (4, 2))
         old, new, step = self.arrays[before], self.arrays[after], self.passes.encoding.step
         sizes = dict(n_atoms=self.n_atoms, chunk_size=self.shape.chunk, n_chunks=self.n_chunks)
 
-        def launch(name: str, *names: str, **arguments: Any) -> BoundLaunch:
+        def launch(name: str, *names: str, **arguments: Any) -> Launch:
             given = {**sizes, **arguments, **self.named(*names)}
             return self.bind("minimize/newton.cl", name, (self.n_chunks, 1), given)
 

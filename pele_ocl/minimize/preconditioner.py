@@ -16,10 +16,8 @@ from ..energy.passes import AnyPasses
 from ..plan.plan import CHUNK_ATOMS
 
 if TYPE_CHECKING:
+    from ..opencl.binding import Array, Binder, Launch
     from ..opencl.device import Device
-    from ..opencl.launch import BoundLaunch
-    from ..opencl.memory import Buffer
-    from ..opencl.queue import Queue
 
 BLOCK = 32  # atoms
 HALF = BLOCK // 2  # of which the next block has, too
@@ -109,8 +107,8 @@ class Preconditioner:
         return self.n_blocks * SIDE**2
 
     def launch(
-        self, passes: AnyPasses, queue: Queue, buffers: Mapping[str, Buffer], items: int, **macros: int
-    ) -> BoundLaunch:  # fmt: skip
+        self, passes: AnyPasses, queue: Binder, buffers: Mapping[str, Array], items: int, **macros: int
+    ) -> Launch:  # fmt: skip
         """Bind the launch that builds the blocks, by groups of so many work-items.
 
         buffers : free, positions, state, and the inverses that it leaves
@@ -129,7 +127,7 @@ class Preconditioner:
         )  # fmt: skip
 
 
-def _fits(queue: Queue) -> bool:
+def _fits(queue: Binder) -> bool:
     """Tell if a block is added up in local memory: on GPUs that have enough."""
     taken = (SIDE + 1) * SIDE * queue.dtype.itemsize + LOCAL_BYTES
     return queue.device.kind == "GPU" and taken <= min(MOST_LOCAL, queue.device.handle.local_mem_size)

@@ -15,8 +15,7 @@ from ..plan.passes import Passes
 from .task import PairListTask
 
 if TYPE_CHECKING:
-    from ..opencl.launch import BoundLaunch
-    from ..opencl.memory import Buffer
+    from ..opencl.binding import Array, Launch
     from ..opencl.queue import Queue
     from ..opencl.signature import Arguments
 
@@ -87,7 +86,7 @@ class ListPasses(Passes, Generic[Index]):
             np.multiply(results[:, :first], per_step, out=by_angstrom, dtype=np.float64)  # float32 might overflow
 
     @abstractmethod
-    def _pairs(self) -> list[BoundLaunch]:
+    def _pairs(self) -> list[Launch]:
         """List the kernels over pairs."""
 
     @abstractmethod
@@ -98,7 +97,7 @@ class ListPasses(Passes, Generic[Index]):
         """Reals in each buffer of the variant's own, for one conformation."""
         return {}
 
-    def _clear(self) -> list[BoundLaunch]:
+    def _clear(self) -> list[Launch]:
         """List the launches that come before the kernels over pairs."""
         return []
 
@@ -131,11 +130,11 @@ class ListPasses(Passes, Generic[Index]):
         return DESTINATION.pack(self.queue.precision, size=self.n_results, energies_first=first, energies_size=size)
 
     @property
-    def energies(self) -> Buffer:
-        """Buffer in which the groups leave their energies."""
+    def energies(self) -> Array:
+        """Array in which the groups leave their energies."""
         return self.buffers["energies" if self._are_many else "results"]
 
-    def _place(self) -> list[BoundLaunch]:
+    def _place(self) -> list[Launch]:
         """List the launch that makes the records of the atoms."""
         order, gb = self._order(), self.task.molecule.gb
         arguments = dict(
@@ -155,15 +154,15 @@ class ListPasses(Passes, Generic[Index]):
         """STEP_ARGUMENT of cl/nonbond/point.clh."""
         return {} if self.encoding.is_fixed else dict(inv_step=1 / self.encoding.step)
 
-    def _charges(self, order: NDArray[np.intp]) -> Buffer:
+    def _charges(self, order: NDArray[np.intp]) -> Array:
         """Upload the charges of the atoms in each slot."""
         return self.queue.upload(self.task.molecule.traits.charges[order])
 
-    def _constants(self, order: NDArray[np.intp]) -> Buffer:
+    def _constants(self, order: NDArray[np.intp]) -> Array:
         """Upload the traits of the atoms in each slot, but for Born radii."""
         return self.queue.upload(self.task.molecule.traits.values[order])
 
-    def _add_energies(self) -> list[BoundLaunch]:
+    def _add_energies(self) -> list[Launch]:
         """List the launch that adds up the energies of many groups."""
         sizes = dict(n_groups=self.n_groups, first=self.first_energy, size=self.n_results)
         return [

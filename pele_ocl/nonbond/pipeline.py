@@ -65,7 +65,7 @@ class ListPipeline(Pipeline):
         self._radii = None
         rows = coming[chunk.part] if coming.ndim == 2 else np.broadcast_to(coming, (self.batch, len(coming)))
         roots = self.passes.task.molecule.traits.roots(rows)
-        self._writing.append((chunk.queue.start_write(self.passes.buffers["roots"], roots), roots))
+        self._writing.append((chunk.queue.start_write(self.passes.buffer("roots"), roots), roots))
         if coming.ndim == 1:
             self._radii, self._coming = coming, None
 

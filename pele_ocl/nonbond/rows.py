@@ -11,7 +11,7 @@ from .passes import AnyPasses, ListPasses
 from .task import PairListTask
 
 if TYPE_CHECKING:
-    from ..opencl.launch import BoundLaunch
+    from ..opencl.binding import Launch
     from ..opencl.queue import Queue
     from ..opencl.signature import Arguments
 
@@ -41,7 +41,7 @@ class Rows(ListPasses[Segments]):
         most = MOST_WITHOUT_RECORDS.get(self.queue.device.kind, 0)
         return self._are_many or self.batch * self.task.n_atoms > most
 
-    def _place(self) -> list[BoundLaunch]:
+    def _place(self) -> list[Launch]:
         return super()._place() if self.has_records else []
 
     @property
@@ -64,7 +64,7 @@ class Rows(ListPasses[Segments]):
     def _n_groups(self) -> int:
         return -(-self.task.n_atoms * min(self._macros["LANES"], self.group) // self.group)
 
-    def _pairs(self) -> list[BoundLaunch]:
+    def _pairs(self) -> list[Launch]:
         assert self.index.neighbours is not None
         own = dict(pair_of=self.index.pairs, **self.task.own_arguments) if self.task.own else {}
         arguments = dict(

@@ -13,7 +13,7 @@ from .passes import ListPasses
 from .task import PairListTask
 
 if TYPE_CHECKING:
-    from ..opencl.launch import BoundLaunch
+    from ..opencl.binding import Launch
     from ..opencl.queue import Queue
     from ..opencl.signature import Arguments
 
@@ -45,7 +45,7 @@ class Tiled(ListPasses[Entries]):
     def _sizes(self) -> dict[str, int]:
         return {"gradients": 4 * self.n_groups * self.n_slots if self.task.gradient else 4}
 
-    def _pairs(self) -> list[BoundLaunch]:
+    def _pairs(self) -> list[Launch]:
         listed, task = self.index, self.task
         lane_sigma2, lane_charges = listed.own
         arguments = dict(
@@ -64,7 +64,7 @@ class Tiled(ListPasses[Entries]):
         )  # fmt: skip
         return [compute, self._of_items("add_gradients", n_shares, items, arguments)]
 
-    def _of_items(self, name: str, n_items: int, items: int, arguments: Arguments) -> BoundLaunch:
+    def _of_items(self, name: str, n_items: int, items: int, arguments: Arguments) -> Launch:
         """Bind a kernel of n_items work-items, so many a group."""
         width, macros = self.index.width, {**tile_constants(self.index.width), **self.task.macros}
         return self.queue.bind("nonbond/tiled.cl", name, (n_items, 1), (items, 1), arguments, width=width, **macros)

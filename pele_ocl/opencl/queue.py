@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +13,8 @@ import pyopencl as cl
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..common.variant import Progress
-from .building import GroupTooLargeError, get_kernel
+from .binding import LONG_LAUNCH_PAIRS, whole_groups
+from .building import get_kernel
 from .kernel import Kernel
 from .launch import BoundLaunch, set_arguments
 from .memory import Buffer, CommandQueue
@@ -26,7 +26,6 @@ from .transfers import Transfers
 # Launches with progress asked for, or longer than displays bear, are cut so that each takes about this long.
 SLAB_SECONDS = 0.5
 FIRST_SLAB_PAIRS = 2e7
-LONG_LAUNCH_PAIRS = 1e10
 
 
 @dataclass(eq=False)
@@ -38,18 +37,14 @@ class Queue(Transfers):
     before its buffers go to one with the other `profile`.
 
     profile : whether times are wanted; launches are dearer then
-    portable : whether code written for one vendor's compiler is left out
-    is_shared : if its launches serve other structures, too
     held : buffers that live as long as the queue
     events : of the launches, in order; firsts : indices of launches that were a kernel's first on the device
     steps : index of the first launch of each step that was begun, by name
     posted : events of writes that may be under way; one that is dropped before it has come makes the host wait
     """
 
-    portable: bool = False
     profile: bool = True
     own_command_queue: CommandQueue | None = None
-    is_shared: bool = False
     held: list[Buffer] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     firsts: set[int] = field(default_factory=set)
@@ -94,41 +89,6 @@ class Queue(Transfers):
         """Get a kernel in the queue's precision."""
         return get_kernel(self.device, file, name, self.precision, width, self.portable, False, **defines)
 
-    def group_kernel(
-        self, file: str, name: str, local_reals: int, most: int | None = None, **defines: int
-    ) -> tuple[Kernel, int]:
-        """A kernel of fixed work-group size GROUP, and that size: the largest up to `most` that the device allows.
-
-        local_reals : reals of local memory that a work-item needs
-        """
-        group = min(self.device.largest_group, most or self.device.largest_group)
-        most_local = self.device.handle.local_mem_size // self.dtype.itemsize
-        while local_reals * group > most_local:
-            group //= 2
-        return self.built_to_fit(group, lambda group: self.kernel(file, name, GROUP=group, **defines))
-
-    def built_to_fit(self, most: int, build: Callable[[int], Kernel], items: int = 1) -> tuple[Kernel, int]:
-        """Find the first of build(most), build(most // 2), ..., build(1) that the device takes, and its number.
-
-        build : gives a kernel whose work-groups have `items` times its number of work-items
-
-        Raises KernelBuildError for errors that a smaller group would not mend, after one build.
-        """
-        size = most
-        while True:
-            try:
-                kernel = build(size)
-                if size == 1 or size * items <= self._most_items(kernel):
-                    return kernel, size
-            except GroupTooLargeError:
-                if size == 1:
-                    raise
-            size //= 2
-
-    def _most_items(self, kernel: Kernel) -> int:
-        """Work-items that a group of this kernel may have on the device."""
-        return kernel.most_items
-
     def launch(
         self, kernel: Kernel, shape: tuple[int, ...], group: tuple[int, ...], arguments: Arguments,
         *, offset: tuple[int, ...] | None = None,
@@ -152,12 +112,7 @@ class Queue(Transfers):
         self, file: str, name: str, shape: tuple[int, int], group: tuple[int, int], arguments: Arguments, *,
         width: int = 1, cost: float = 0.0, divisible: int = 1, **defines: int,
     ) -> BoundLaunch:  # fmt: skip
-        """Set the arguments of a launch for good, on a kernel object of its own.
-
-        shape : work-items in the first two dimensions; the third is how many conformations are computed
-        arguments : by the names of the kernel's parameters, which they are checked against
-        width, defines : of the kernel; cost, divisible : of BoundLaunch
-        """
+        """Set the arguments of a launch for good, on a kernel object of its own; as of Binder."""
         kernel = self.kernel(file, name, width, **defines)
         return self.bind_kernel(kernel, shape, group, arguments, cost=cost, divisible=divisible)
 
@@ -168,13 +123,6 @@ class Queue(Transfers):
         """Bind a kernel that is built already."""
         args = kernel.signature.arguments(arguments)
         return BoundLaunch(self.device, kernel, *self._fitted(kernel, shape, group), args, cost, divisible)
-
-    def _fitted(
-        self, kernel: Kernel, shape: tuple[int, int], group: tuple[int, int]
-    ) -> tuple[tuple[int, int], tuple[int, int, int]]:
-        """Fit a bound launch: its work-items in whole groups, and the group that the kernel may have."""
-        x, y = min(group[0], self._most_items(kernel)), group[1]
-        return (whole_groups(shape[0], x), whole_groups(shape[1], y)), (x, y, 1)
 
     def launch_bound(
         self, launches: Sequence[BoundLaunch], n_conformations: int, tell: Progress | None = None, first: int = 0
@@ -223,12 +171,6 @@ class Queue(Transfers):
         except cl.Error as error:
             raise refusal(self.device, error) from error
         return written, read
-
-    @staticmethod
-    def most_uncut(launches: Sequence[BoundLaunch]) -> int:
-        """Count the conformations up to which no launch is so long that it is cut."""
-        cost = max([launch.cost for launch in launches], default=0.0)
-        return int(LONG_LAUNCH_PAIRS / cost) if cost else sys.maxsize
 
     def _launch_slabs(self, launches: Sequence[BoundLaunch], n_conformations: int, tell: Progress | None) -> None:
         done, all_costs = 0.0, sum(launch.cost for launch in launches)
@@ -319,8 +261,3 @@ class Queue(Transfers):
         """Elapsed seconds of a part of the launches, counted as `elapsed_seconds` are."""
         self.finish()
         return elapsed_seconds(self.events, self.firsts, part)
-
-
-def whole_groups(n: int, group: int) -> int:
-    """Work-items of the whole groups that have at least n, one group at least."""
-    return max(1, -(-n // group)) * group

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Protocol, cast
+from typing import Any, ClassVar, Protocol
 from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..common.errors import InputError
+from .binding import Array, Binder, Launch
 from .building import get_kernel
 from .interface import ROW_BLOCK
 from .kernel import Kernel
-from .launch import BoundLaunch
-from .memory import Buffer
-from .queue import Queue
 from .signature import Argument, Arguments
 
 
@@ -45,6 +43,11 @@ class BufferPiece:
     def is_read_only(self) -> bool:
         """Tell if kernels may only read it."""
         return self.values is not None
+
+    @property
+    def region(self) -> int:
+        """Number of its region: 0 and 1 are shared and own arrays of store 0, 2 and 3 of store 1."""
+        return 2 * self.store + (not self.is_shared)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,37 +80,37 @@ class RecordedLaunch:
         """Key: equal for launches that can be merged."""
         return self.kernel, self.group
 
+    @property
+    def pieces(self) -> list[BufferPiece]:
+        """Its arrays, in the order of its arguments."""
+        return [arg for arg in self.args if isinstance(arg, BufferPiece)]
+
     def row(self, slot: int) -> ArgumentRow:
         """Pack the row of the launch in a table. slot : bytes; each argument takes one of them, or several"""
         n_groups = np.array([whole // own for whole, own in zip(self.shape, self.group, strict=False)], np.int32)
         fields, at = [n_groups.tobytes()], slot
         places: tuple[list[int], ...] = ([], [], [], [])
         for arg in self.args:
-            piece = cast(BufferPiece, arg) if not isinstance(arg, np.generic) else None
+            piece = arg if isinstance(arg, BufferPiece) else None
             fields.append(np.asarray(arg).tobytes() if piece is None else np.uint64(piece.first).tobytes())
             if piece is not None:
-                places[region_of(piece)].append(at // 8)
+                places[piece.region].append(at // 8)
             at += -(-len(fields[-1]) // slot) * slot
         padded = b"".join(of.ljust(-(-len(of) // slot) * slot, b"\0") for of in fields)
         numbers = tuple(np.array(of, np.intp) for of in places)
         return ArgumentRow(np.frombuffer(padded, np.uint8), numbers, self.shape)
 
 
-def region_of(piece: BufferPiece) -> int:
-    """Number the region of a piece: 0 and 1 are shared and own arrays of store 0, 2 and 3 of store 1."""
-    return 2 * piece.store + (not piece.is_shared)
-
-
 class Home(Protocol):
     """Memory of a device with the regions of molecules."""
 
-    def rewrite(self, recorder: RecordingQueue, is_shared: bool, first: int, data: NDArray[np.uint8]) -> None:
+    def rewrite(self, recorder: Recorder, is_shared: bool, first: int, data: NDArray[np.uint8]) -> None:
         """Write bytes to the regions of a molecule, or to those of its structures, from the byte `first` on."""
 
 
 @dataclass(eq=False)
-class RecordingQueue(Queue):
-    """A queue that keeps what it is given, for one molecule: regions of a large buffer, and rows of tables.
+class Recorder(Binder):
+    """A record of arrays and launches of one molecule: regions of a large buffer, and rows of tables.
 
     homes : where the regions are on the device
     is_shared : whether several structures share launches; else kernels are the plain ones
@@ -123,32 +126,32 @@ class RecordingQueue(Queue):
     # By the number of the array, which its piece keeps alive.
     _uploaded: dict[int, BufferPiece] = field(default_factory=dict)
 
-    def upload(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
+    def upload(self, values: ArrayLike, dtype: DTypeLike | None = None) -> BufferPiece:
         array = np.ascontiguousarray(values, dtype or self.dtype)
         if id(array) not in self._uploaded:  # where launches share an array, it is there once
             self._uploaded[id(array)] = self._piece(
                 BufferPiece(max(array.itemsize, array.nbytes), array.dtype, array, is_shared=True)
             )
-        return cast(Buffer, self._uploaded[id(array)])
+        return self._uploaded[id(array)]
 
-    def upload_each(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
+    def upload_each(self, values: ArrayLike, dtype: DTypeLike | None = None) -> BufferPiece:
         array = np.ascontiguousarray(values, dtype or self.dtype)
-        return cast(Buffer, self._piece(BufferPiece(max(array.itemsize, array.nbytes), array.dtype, array)))
+        return self._piece(BufferPiece(max(array.itemsize, array.nbytes), array.dtype, array))
 
-    def upload_parameters(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
+    def upload_parameters(self, values: ArrayLike, dtype: DTypeLike | None = None) -> BufferPiece:
         return self.upload_each(values, dtype) if self.owns_parameters else self.upload(values, dtype)
 
-    def cached(self, key: Hashable, make: Callable[[], ArrayLike]) -> Buffer:
+    def cached(self, key: Hashable, make: Callable[[], ArrayLike]) -> BufferPiece:
         return self.upload(make())
 
-    def empty(self, n: int, dtype: DTypeLike | None = None) -> Buffer:
+    def empty(self, n: int, dtype: DTypeLike | None = None) -> BufferPiece:
         kind = np.dtype(dtype or self.dtype)
-        return cast(Buffer, self._piece(BufferPiece(max(1, n) * kind.itemsize, kind)))
+        return self._piece(BufferPiece(max(1, n) * kind.itemsize, kind))
 
-    def zeros(self, n: int, dtype: DTypeLike | None = None) -> Buffer:
-        buffer = self.empty(n, dtype)
-        cast(BufferPiece, buffer).are_zero = True
-        return buffer
+    def zeros(self, n: int, dtype: DTypeLike | None = None) -> BufferPiece:
+        piece = self.empty(n, dtype)
+        piece.are_zero = True
+        return piece
 
     def host_array(self, shape: tuple[int, ...], dtype: DTypeLike | None = None) -> NDArray[Any]:
         return np.zeros(shape, dtype or self.dtype)
@@ -156,9 +159,9 @@ class RecordingQueue(Queue):
     def finish(self) -> None:
         """Wait for nothing."""
 
-    def write(self, buffer: Buffer, values: NDArray[Any], first: int = 0) -> None:
-        """Fill a buffer from an array, from its value `first` on, wherever it is, and for regions to come."""
-        piece, data = cast(BufferPiece, buffer), np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+    def write(self, piece: BufferPiece, values: NDArray[Any], first: int = 0) -> None:
+        """Fill a piece from an array, from its value `first` on, wherever it is, and for regions to come."""
+        data = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
         begin = first * values.itemsize
         if piece.values is None:
             raise InputError("the buffer is scratch memory of each structure; upload values that are to be written")
@@ -178,9 +181,20 @@ class RecordingQueue(Queue):
     def bind_kernel(
         self, kernel: Kernel, shape: tuple[int, int], group: tuple[int, int], arguments: Arguments, *,
         cost: float = 0.0, divisible: int = 1,
-    ) -> BoundLaunch:  # fmt: skip
+    ) -> RecordedLaunch:  # fmt: skip
         args = kernel.signature.arguments(arguments)
-        return cast(BoundLaunch, RecordedLaunch(kernel, *self._fitted(kernel, shape, group), args))
+        return RecordedLaunch(kernel, *self._fitted(kernel, shape, group), args)
+
+    @staticmethod
+    def piece(array: Array) -> BufferPiece:
+        """Give an array that a recorder made as what it is."""
+        assert isinstance(array, BufferPiece)
+        return array
+
+    @staticmethod
+    def recorded(launches: Iterable[Launch]) -> list[RecordedLaunch]:
+        """Give launches that recorders bound, each once, in their order."""
+        return [launch for launch in dict.fromkeys(launches) if isinstance(launch, RecordedLaunch)]
 
     @property
     def slot(self) -> int:

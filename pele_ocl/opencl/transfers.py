@@ -12,7 +12,7 @@ import numpy as np
 import pyopencl as cl
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from .device import Device
+from .binding import Binder
 from .memory import LARGE, Buffer, CommandQueue, ask_for_large_pages
 from .refusals import device_errors, refusal
 from .timing import Event
@@ -24,7 +24,7 @@ FILLED = 1 << 28  # bytes that are filled, and then copied: NVIDIA's OpenCL hang
 
 
 @dataclass(eq=False)
-class Transfers:
+class Transfers(Binder):
     """Arrays on a device in one precision, and copies in one of its queues.
 
     profile : whether the command queue is the one that takes times
@@ -32,16 +32,9 @@ class Transfers:
     allocated : bytes of all buffers made so far, gone ones included
     """
 
-    device: Device
-    precision: str
     profile: bool = field(init=False)
     own_command_queue: CommandQueue | None = field(init=False)
     allocated: int = field(init=False)
-
-    @property
-    def dtype(self) -> np.dtype[np.floating]:
-        """Type of reals."""
-        return np.dtype(self.precision)
 
     @property
     def command_queue(self) -> CommandQueue:
@@ -57,11 +50,6 @@ class Transfers:
         return self._buffer(array.nbytes, array.dtype, array)
 
     def upload_each(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
-        """Upload values that each structure of a molecule may have of its own."""
-        return self.upload(values, dtype)
-
-    def upload_parameters(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
-        """Upload charges, wells or heights of torsions, which each structure has of its own if they may be scaled."""
         return self.upload(values, dtype)
 
     def cached(self, key: Hashable, make: Callable[[], ArrayLike]) -> Buffer:
@@ -210,17 +198,3 @@ class Transfers:
         """Wait for everything that was started."""
         with device_errors(self.device):
             self.command_queue.finish()
-
-    def vector4(self, *values: float) -> np.void:
-        """Four reals as one kernel argument."""
-        kind = cl.cltypes.float4 if self.precision == "float32" else cl.cltypes.double4
-        return _four(values, kind)
-
-    def int4(self, *values: int) -> np.void:
-        """Four integers as one kernel argument."""
-        return _four(values, cl.cltypes.int4)
-
-
-def _four(values: tuple[float, ...], kind: np.dtype[np.void]) -> np.void:
-    vector: np.void = np.array([(*values, 0, 0, 0, 0)[:4]], kind)[0]
-    return vector

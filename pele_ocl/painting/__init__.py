@@ -138,6 +138,11 @@ def write_page(
 
     Raises InputError if plotly is not installed, the map does not reach the surface or a residue is missing. Raises
     FormatError for another suffix than .html or a folder that cannot be written to.
+
+    >>> import plotly
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> values = dict(zip(map(str, atoms.labels.residues), [-1.0, 0.0, 1.0]))
+    >>> page = pele_ocl.write_page("page.html", atoms, residue_values=values, unit="kcal/mol")
     """
     require_page(arguments.file_path(path))
     inputs = arguments.file_paths("inputs", inputs)
@@ -152,6 +157,11 @@ def draw_surface(
     """Draw the molecule's surface in colours, from the front and from the back, into a PNG file.
 
     Parameters and errors are write_page's, with matplotlib in place of plotly and .png in place of .html.
+
+    >>> import matplotlib
+    >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
+    >>> values = dict(zip(map(str, atoms.labels.residues), [-1.0, 0.0, 1.0]))
+    >>> drawn = pele_ocl.draw_surface("surface.png", atoms, residue_values=values, unit="kcal/mol")
     """
     from ..formats.maps.pictures import require_png
 

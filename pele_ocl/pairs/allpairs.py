@@ -31,6 +31,9 @@ class AllPairs(ReadOnlyArrays):
     one_four : (k, 2) pairs to flag; where there are none, the pieces have no flags
 
     Takes memory for the excluded pairs and one piece only. Raises InputError for pairs of atoms that do not exist.
+
+    >>> len(pele_ocl.AllPairs(4))
+    6
     """
 
     n_atoms: int

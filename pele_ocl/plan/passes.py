@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from .conformations import Encoding
 from .outputs import Outputs, norm2
 
 if TYPE_CHECKING:
+    from ..opencl.binding import Array, Binder, Launch
     from ..opencl.launch import BoundLaunch
     from ..opencl.memory import Buffer
     from ..opencl.queue import Queue
@@ -30,20 +32,20 @@ MOST_CONFORMATIONS = 65_535
 class Passes(ABC):
     """Launches of one evaluation, in order; nothing comes back to the host between them.
 
-    queue : on whose device the buffers lie
+    queue : what makes the arrays and binds the launches: a queue, in which they can be launched, or the record of a row
     batch : conformations that are computed together; most_at_once : what it could be at most
     n_results : reals of a conformation that the host reads
     buffers : by name; "positions" (batch, 3 n) and "results" (batch, n_results) among them
     uncut, most_uncut : launches that may follow one another at once, for up to so many conformations
     """
 
-    launches: Sequence[BoundLaunch]
-    uncut: Sequence[BoundLaunch] = ()
+    launches: Sequence[Launch]
+    uncut: Sequence[Launch] = ()
     most_uncut: int = 0
 
-    def __init__(self, queue: Queue, encoding: Encoding, n_atoms: int) -> None:
+    def __init__(self, queue: Binder, encoding: Encoding, n_atoms: int) -> None:
         self.queue, self.encoding, self.n_atoms = queue, encoding, n_atoms
-        self.buffers: dict[str, Buffer] = {}
+        self.buffers: dict[str, Array] = {}
 
     def allocate(
         self, sizes: Mapping[str, int], most: int, types: Mapping[str, np.dtype[Any]] | None = None
@@ -79,14 +81,24 @@ class Passes(ABC):
         Returns events to keep; when the last one has come all is done.
         """
         if not queue.profile and tell is None and len(positions) <= self.most_uncut:
-            return queue.through(self.buffers["positions"], positions, self.uncut, self.buffers["results"], results)
-        read = queue.start_write(self.buffers["positions"], positions)
+            source, launches, target = self._straight
+            return queue.through(source, positions, launches, target, results)
+        read = queue.start_write(self.buffer("positions"), positions)
         self.launch(queue, len(positions), tell)
-        return read, queue.start_read(results, self.buffers["results"])
+        return read, queue.start_read(results, self.buffer("results"))
+
+    @cached_property
+    def _straight(self) -> tuple[Buffer, Sequence[BoundLaunch], Buffer]:
+        """Where positions go, launches that may follow one another, and where results are."""
+        return self.buffer("positions"), bound(self.uncut), self.buffer("results")
 
     def launch(self, queue: Queue, n_conformations: int, tell: Progress | None = None) -> None:
         """Make all passes for the first n_conformations on the device."""
-        queue.launch_bound(self.launches, n_conformations, tell)
+        queue.launch_bound(bound(self.launches), n_conformations, tell)
+
+    def buffer(self, name: str) -> Buffer:
+        """Give a buffer on the device, of passes that a queue made."""
+        return cast("Buffer", self.buffers[name])
 
     def seconds(self, queue: Queue) -> Mapping[str, float]:
         """Seconds of a queue's kernels by name, "kernel" among them."""
@@ -96,7 +108,7 @@ class Passes(ABC):
     def unpack(self, results: NDArray[Any], part: slice, found: Outputs) -> None:
         """Write results (m, n_results) where they belong: in part `part` of what is found."""
 
-    def named(self, *names: str) -> dict[str, Buffer]:
+    def named(self, *names: str) -> dict[str, Array]:
         """Choose buffers, for kernels whose parameters have the same names."""
         return {name: self.buffers[name] for name in names}
 
@@ -105,3 +117,8 @@ class Passes(ABC):
         if not math.isfinite(norm2(results)) and not np.isfinite(results).all():  # large ones have no float32 square
             return False
         return found.born_radii is None or bool(np.minimum.reduce(found.born_radii[part], axis=None) > 0)
+
+
+def bound(launches: Sequence[Launch]) -> Sequence[BoundLaunch]:
+    """Give launches that a queue bound as what they are, so that it can launch them."""
+    return cast("Sequence[BoundLaunch]", launches)

@@ -72,7 +72,13 @@ class Pipeline(Evaluator):
         self._squared_reach = 0.0 if encoding.is_fixed else encoding.reach * encoding.reach
         self._by_squares = own < self._squared_reach  # else no sum would tell that each coordinate is within reach
         self._staging: list[Staging] = []
-        self._plain = passes.queue.anew(False)  # remembers nothing, and so serves all evaluations without times
+        self._plain = self._queue(False)  # remembers nothing, and so serves all evaluations without times
+
+    def _queue(self, profile: bool) -> Queue:
+        """Make a queue of the device, with or without times."""
+        from ..opencl.queue import Queue
+
+        return Queue(self.passes.queue.device, self.passes.queue.precision, profile=profile)
 
     def takes(self, m: int) -> bool:
         return self.batch >= min(m, self.passes.most_at_once)
@@ -107,7 +113,7 @@ class Pipeline(Evaluator):
 
     def repeat(self, count: int) -> None:
         """Launch the passes so many times over, for the first conformation that lies on the device."""
-        queue = self.passes.queue.anew(False)
+        queue = self._queue(False)
         for _ in range(count):
             self.passes.launch(queue, 1)
         queue.finish()
@@ -147,7 +153,7 @@ class Pipeline(Evaluator):
             positions = queue.host_array((batch, 3 * len(self.atoms)), self.passes.encoding.dtype)
             self._staging.append(Staging(positions, queue.host_array((batch, self.passes.n_results))))
         return [
-            Chunk(slice(first, min(first + batch, m)), queue.anew(True) if profile else self._plain, staging)
+            Chunk(slice(first, min(first + batch, m)), self._queue(True) if profile else self._plain, staging)
             for first, staging in zip(firsts, cycle(self._staging), strict=False)
         ]
 
@@ -217,7 +223,10 @@ class Pipeline(Evaluator):
             scaled = encoded[rows] * encoding.step if encoding.step != 1 else encoded[rows]
             np.add(scaled, middle, out=decoded[rows])
 
-        by_rows(len(encoded), encoded.shape[1], decode)
+        if encoded.size < LEAST:
+            decode(slice(0, len(encoded)))
+        else:
+            by_rows(len(encoded), encoded.shape[1], decode)
         return decoded.reshape(len(encoded), -1, 3)
 
     def _from_own_middle(self, positions: NDArray[Any]) -> Floats:

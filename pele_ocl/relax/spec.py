@@ -34,6 +34,10 @@ class RelaxSpec(Spec[StructurePath]):
         and the slowest one's rms gradient; keep with each result
 
     protocol, close_gaps, max_iterations, precision, device : of pele_ocl.Relaxer, which `relaxer` is
+
+    >>> spec = pele_ocl.RelaxSpec(output="{name}-relaxed.pdb", max_iterations=2)
+    >>> next(pele_ocl.jobs.run(spec, ["data/structures/trialanine.pdb"]))["is_clean"]
+    True
     """
 
     output: str

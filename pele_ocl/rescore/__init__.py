@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..common.arguments import checked, file_path
 from ..common.errors import FormatError, KeywordError
 from ..common.inputfile import read_file
 from ..common.modules import make_callable, takes
 from ..common.notes import heard_notes, note
-from ..doors import Door
+from ..doors import Door, with_settings
 from ..explore.reports import read_report
 from ..forcefield import read_control
 from ..formats import require_table_suffix
-from ..gb_models import GB_MODELS
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.facts import settings
 from ..jobs.provenance import origin_of
@@ -92,7 +90,7 @@ def rescore(
     if reports is not None and Path(reports).exists() and not Path(reports).is_dir():
         raise FormatError(f"{reports}: is no folder; name one for the reports")
     with heard_notes() as heard:
-        settled = _with_settings(run, model, words)
+        settled = with_settings(replace(read_control(run.control), data=run.data), words, model)
         door = Door.of(rescore, settled, model, device)
         if door.frames:
             raise KeywordError(f"`{min(door.frames)}` is about a trajectory; those of the run are in its folder")
@@ -136,22 +134,6 @@ def rescore(
         result.save(out)
         path.unlink()
     return result
-
-
-def _with_settings(run: PeleRun, model: SolventModel | int | None, words: Mapping[str, Any]) -> dict[str, Any]:
-    """Add the settings of the control file to keywords, which win over them, and tell what it could not say."""
-    control = read_control(run.control)
-    for sentence in control.notes:
-        note(f"Note: {sentence}")
-    of_solvent = {"like": "pele", "gb": control.gb, "ionic_strength": control.ionic_strength}
-    of_reading = {
-        "forcefield": control.forcefield, "pele_data": run.data,
-        "guess_radii": "sgb" in GB_MODELS[control.gb].parameters,
-        "allow_missing_terminals": control.allow_missing_terminals,
-    }  # fmt: skip
-    if isinstance(model, SolventModel) or words.get("gb", control.gb) == "none":  # which has no salt
-        of_solvent = {} if isinstance(model, SolventModel) else {"like": "pele", "gb": "none"}
-    return {**of_solvent, **({} if "reading" in words else of_reading), **words}
 
 
 make_callable(__name__)

@@ -188,6 +188,11 @@ class RescoreResult(Reported):
     ligand : a selection; group_cutoffs : True if nonbonded energies end at PELE's long cutoffs
     walkers : the poses by report; device, variant, precision : how they were computed
     notes : sentences about the complex and the poses; heard : all that were told; attributes : of the table
+
+    >>> result = pele_ocl.rescore("explored")
+    >>> result.save("poses.csv")
+    >>> result.poses.total.shape == result.poses.pele_total.shape
+    True
     """
 
     poses: Poses

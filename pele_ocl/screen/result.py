@@ -26,7 +26,7 @@ from ..ligand import Ligand
 from ..minimize.result import UNIT, masked
 from ..report import Column, Report, Reported
 from .correlations import Correlation, as_json, correlations
-from .molecules import best_of
+from .molecules import Entry, best_of
 from .page import save_page
 from .reference import Reference
 from .sdf import save_sdf
@@ -42,7 +42,7 @@ class ScreenResult(Reported):
     """Molecules that were screened, in the order given.
 
     records : of each molecule, in JSON form; facts : that all share
-    spec : how they were screened; kept : complexes that were not written, by number
+    spec : how they were screened, and its items that these are; kept : complexes that were not written, by item
     reference : measured values, None without; shares : residues' shares of the best, by number
     provenance : facts that the table names; heard : notes that were reported
     measured : values of the reference, (m,); correlations : of columns with it, by name
@@ -54,6 +54,7 @@ class ScreenResult(Reported):
     records: Sequence[Record]
     facts: Mapping[str, Any]
     spec: ScreenSpec
+    items: Sequence[int]
     kept: Mapping[int, Atoms] = field(default_factory=dict)
     reference: Reference | None = None
     shares: Mapping[int, Report] = field(default_factory=dict)
@@ -80,7 +81,11 @@ class ScreenResult(Reported):
     @property
     def titles(self) -> list[str]:
         """Names of the molecules in their input, which several poses may share; the row's name where there is none."""
-        return [entry.title or entry.name for entry in self.spec.entries]
+        return [entry.title or entry.name for entry in self._entries]
+
+    @cached_property
+    def _entries(self) -> list[Entry]:
+        return [self.spec.entries[item] for item in self.items]
 
     @property
     def errors(self) -> dict[int, str]:
@@ -132,7 +137,8 @@ class ScreenResult(Reported):
         """Refined complex of a molecule, the ligand's atoms last. Raises InputError for one that failed."""
         if k in self.errors:
             raise InputError(f"{self.names[k]}: {self.errors[k]}")
-        return self.kept[k] if k in self.kept else self.spec.complex_of(k)
+        item = self.items[k]
+        return self.kept[item] if item in self.kept else self.spec.complex_of(item)
 
     def ligand(self, k: int) -> Floats:
         """Positions of a refined ligand, (n, 3) A, in the order of its input."""
@@ -146,7 +152,7 @@ class ScreenResult(Reported):
         found = []
         for k, (record, rank) in enumerate(zip(self.records, self.ranks.tolist(), strict=True)):
             known = {"measured": float(self.measured[k])} if np.isfinite(self.measured[k]) else {}
-            title = {"title": self.spec.entries[k].title} if record.failed else {}
+            title = {"title": self._entries[k].title} if record.failed else {}
             found.append({**record.to_dict(), **title, "rank": rank, **known})
         return found
 
@@ -255,12 +261,13 @@ class ScreenResult(Reported):
         make_folder(folder)
         for k in range(len(self)):
             if k not in self.errors:
-                self.spec.write(self.complex(k), k, folder)
+                self.spec.write(self.complex(k), self.items[k], folder)
         self.provenance.save(self.table(), folder / TABLE)
         if self.shares:
             self.provenance.save(self.residues(), folder / RESIDUES)
         order = [k for k in np.argsort(self.ranks, kind="stable").tolist() if self.ranks[k]]
-        molecules = [(k, of) for k in order if isinstance(of := self.spec.entries[k].given, Ligand)]
+        entries = self._entries
+        molecules = [(k, of) for k in order if isinstance(of := entries[k].given, Ligand)]
         if molecules:
             save_sdf(folder / LIGANDS, [(of.moved(self.ligand(k)), self._properties(k)) for k, of in molecules])
         self._draw(folder / PAGE)
@@ -291,13 +298,15 @@ class ScreenResult(Reported):
             if any(value is not None and abs(value) > 1e-4 for value in values):
                 columns[f"term {name}"] = (f"{name.replace('_', ' ')}, {UNIT}", values)
         for name in dict.fromkeys(of for row in rows for of in row.get("properties", {})):
-            columns[f"input {name}"] = (name, [row.get("properties", {}).get(name) for row in rows])
+            values = [row.get("properties", {}).get(name) for row in rows]
+            if len(set(values) - {None}) > 1:  # others tell nothing of one molecule
+                columns[f"input {name}"] = (name, values)
         across = next(name for name in ("measured", "rmsd_after", "n_heavy", "rank") if name in columns)
         settings = lines_of(self.facts["settings"])
         failed = f", {len(self.errors):,} failed" if self.errors else ""
         save_page(
             path, self.names, self.titles, [row.get("error", "") for row in rows],
-            [entry.given if isinstance(entry.given, Ligand) else None for entry in self.spec.entries], columns,
+            [entry.given if isinstance(entry.given, Ligand) else None for entry in self._entries], columns,
             (across, "score" if "score" in columns else "rank"), title=f"Molecules screened in {self.spec.title}",
             facts=f"{counted(len(self), 'molecule')}{failed}; {scored_by(self.facts['settings'])}; "
             f"{settings[-1].split(maxsplit=1)[1]}",

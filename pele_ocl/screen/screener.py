@@ -24,12 +24,14 @@ from ..ensemble import Ensemble
 from ..explore.poses import clashes_of, heavy
 from ..explore.refiner import BACKBONE, STEEP, guarded
 from ..gb_models.solvent_model import SolventModel, choose_radii_of
-from ..minimize import minimize_many
+from ..minimize import MinimizeBatch, MinimizeResult, minimize_many
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
 
 Mask = NDArray[np.bool_]
+
+_HELD = "hold"  # name of the restraint
 
 # Chosen by five public series before others were scored (docs/screen.md).
 SCORING = SolventModel(gb="gbn2", solute_dielectric=2.0)
@@ -142,6 +144,7 @@ class Screener:
         self._alone = Energy(self.receptor, model=self.model, gradient=False, **self._options)
         self.device, self.precision = self._alone.device, precision
         self.variant = self._alone.variant
+        self._is_resident = self.device.kind != "CPU"
 
     def __repr__(self) -> str:
         return f"Screener({len(self.receptor):,} atoms, {self.precision}, on {self.device})"
@@ -196,8 +199,8 @@ class Screener:
         """Put a ligand into the receptor; or why it cannot be."""
         try:
             atoms = self.receptor + ligand
-            apart = _least_distance(atoms, len(ligand))
-            if apart > _FAR:
+            if not _near(self.receptor.positions, ligand.positions, _FAR).any():
+                apart = _least_distance(self.receptor.positions, ligand.positions)
                 raise InputError(
                     f"it is {apart:.0f} A from the receptor; give poses in the receptor's frame, by docking them first"
                 )
@@ -221,11 +224,7 @@ class Screener:
         if not places:
             return
         molecules = choose_radii_of(REFINING, [changed(found[k].atoms) for k in places])
-        options = {id(atoms): self._own(found[k], constant) for atoms, k in zip(molecules, places, strict=True)}
-        batch = minimize_many(
-            molecules, each=lambda atoms: options[id(atoms)], errors="record", model=REFINING, **self._limits,
-            **self._options,
-        )  # fmt: skip
+        batch = self._minimized(molecules, [found[k] for k in places], constant)
         for place, (k, result) in enumerate(zip(places, batch.results, strict=True)):
             if result is None:
                 found[k] = InputError(batch.errors[place])
@@ -235,12 +234,44 @@ class Screener:
             one.iterations += result.iterations
             one.converged = result.converged
 
-    def _own(self, one: _Complex, constant: float) -> dict[str, Any]:
+    def _minimized(
+        self, molecules: Sequence[Atoms], complexes: Sequence[_Complex], constant: float
+    ) -> MinimizeBatch:  # fmt: skip
+        """Minimise the molecules of complexes.
+
+        A CPU leaves out what frozen atoms give each other, which is most of the work. It must be known before, and
+        preparing that would take longer than a GPU takes for all of it.
+        """
+        if not self._is_resident:
+            own = {id(of): self._frozen(one, constant) for of, one in zip(molecules, complexes, strict=True)}
+            return minimize_many(
+                molecules, each=lambda atoms: own[id(atoms)], errors="record", model=REFINING, **self._limits,
+                **self._options,
+            )  # fmt: skip
+        term = PositionalRestraint(constant, flat=self.free_radius, name=_HELD)
+        rows = Ensemble(molecules, terms=[term], model=REFINING, errors="record", **self._options)
+        failed = rows.errors
+        good = [k for k in range(len(rows)) if k not in failed]
+        for k in good:
+            rows.references(_HELD)[k] = complexes[k].start
+            rows.force_constants(_HELD)[k] = np.where(self._held(complexes[k]), constant, 0.0)
+            rows.frozen[k] = ~self._moving(complexes[k])
+        batch = rows.minimize(good, **self._limits)
+        results: list[MinimizeResult | None] = [None] * len(rows)
+        for k, result in zip(good, batch.results, strict=True):
+            results[k] = result
+        return MinimizeBatch(results, failed | {good[place]: why for place, why in batch.errors.items()}, batch.seconds)
+
+    def _frozen(self, one: _Complex, constant: float) -> dict[str, Any]:
         """Options of the minimiser that a complex has for itself."""
+        term = PositionalRestraint(constant, reference=one.start, atoms=self._held(one), flat=self.free_radius)
+        return {"terms": [term], "frozen": ~self._moving(one)}
+
+    def _held(self, one: _Complex) -> Mask:
+        """Choose the atoms that are held near their start, (n,): the backbone, and heavy atoms of the ligand."""
         held = np.concatenate([self._backbone, np.zeros(one.n_ligand, bool)])
         held[heavy(one.atoms, one.ligand)] = True
-        term = PositionalRestraint(constant, reference=one.start, atoms=held, flat=self.free_radius)
-        return {"terms": [term], "frozen": ~self._moving(one)}
+        return held
 
     @cached_property
     def _backbone(self) -> Mask:
@@ -428,7 +459,6 @@ def _near(receptor: Floats, ligand: Floats, radius: float) -> Mask:
     return near
 
 
-def _least_distance(atoms: Atoms, n_ligand: int) -> float:
-    split = len(atoms) - n_ligand
-    apart = atoms.positions[:split, None] - atoms.positions[split:]
+def _least_distance(receptor: Floats, ligand: Floats) -> float:
+    apart = receptor[:, None] - ligand
     return float(np.sqrt(np.einsum("ijk,ijk->ij", apart, apart).min()))

@@ -151,14 +151,14 @@ def screen(
         kept.__setitem__ if folder is None else None,
     )  # fmt: skip
     with heard_notes() as heard:
-        found = ScreenResult(_records(spec, folder, resume, part, place, errors, progress), {}, spec, kept, known)
-        if part is not None:
-            spec = found.spec
+        items = spec.items() if part is None else part.part(spec.items(), "molecules")
+        records = _records(spec, items, folder, resume, part, place, errors, progress)
+        found = ScreenResult(records, {}, spec, items, kept, known)
         found = replace(found, facts=spec.facts_of_receptor())
         if provenance is not None:
             found = replace(found, provenance=provenance)
         found = replace(found, shares=_shares(found, residues))
-        for sentence in found.facts["notes"]:
+        for sentence in found.facts["notes"] if isinstance(receptor, Atoms) else ():  # files have told theirs
             note(f"Note: {sentence}")
         _tell(found)
         if folder is not None and part is None:
@@ -208,17 +208,17 @@ def _given(ligands: Ligands) -> tuple[Given, ...]:
 
 
 def _records(
-    spec: ScreenSpec, folder: Path | None, resume: bool, part: Shard | None, place: Place, errors: str,
-    progress: Progress | None,
+    spec: ScreenSpec, items: Sequence[int], folder: Path | None, resume: bool, part: Shard | None, place: Place,
+    errors: str, progress: Progress | None,
 ) -> list[Record]:  # fmt: skip
     """Screen the molecules, a record each."""
-    items = spec.items()
-    path, settings, names = None if folder is None else folder / JOURNAL, spec.settings(), list(map(spec.name, items))
+    path, settings = None if folder is None else folder / JOURNAL, spec.settings()
+    names = list(map(spec.name, spec.items()))
     if path is not None and resume and part is None:
         _take_shards(path, settings)
     if part is not None:
         assert path is not None
-        path, items = part.path(path), part.part(items, "molecules")
+        path = part.path(path)
     journal = Journal(path, settings, kind=SCREENED, shard=part, items=names, waits=True)
     records = list[Record]()
     for record in run_with(spec, items, journal, resume, place):

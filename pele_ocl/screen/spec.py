@@ -86,7 +86,9 @@ class ScreenSpec(Spec[int]):
             atoms = self.receptor
         else:
             assert self.source is not None
-            atoms = self.reading.chosen(self.source)[0]
+            without = ",".join(filter(None, (self.reading.without, "water")))
+            reading = self.reading if self.keep_water else replace(self.reading, without=without)
+            atoms = reading.chosen(self.source)[0]
         if not self.keep_water and atoms.labels is not None:
             water = np.array([is_water(name) for name in atoms.labels.residue_names])
             if water.any():

@@ -94,7 +94,8 @@ def solvent(
     strict : True to refuse what is noted otherwise: atoms too close, open disulphides
     words : keywords about a file, as the options of `pele-ocl solvent` with underscores. Of the reading: `forcefield`,
         `select`, `without`, `only`, `coordinates`, `parameters`, `radii`, `templates`, `obc`, `pele_data`, `ligands`
-        and others of pele_ocl.jobs.Reading. Of the solvent: `like`, or fields of SolventModel such as `gb` and
+        and others of pele_ocl.jobs.Reading, and `pele_conf`, PELE's control file, which may also stand in place of the
+        structure. Of the solvent: `like`, or fields of SolventModel such as `gb` and
         `ionic_strength`. Of the run: `trajectory`, `frames`, `topology` and `image`; `output`, a file that is written;
         `resume`, `workers`, `scheduler`, `shard`
 

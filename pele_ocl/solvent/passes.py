@@ -15,6 +15,7 @@ from ..gb_models.solvent_model import SolventModel
 from ..opencl.threads import in_parts
 from ..plan.conformations import Encoding
 from ..plan.outputs import Outputs
+from ..plan.passes import bound
 from ..tiles import Tiles
 from ..tiles.passes import TiledPasses
 from ..tiles.surface import SurfaceBuffers
@@ -23,7 +24,7 @@ from .layout import SolventLayout
 from .result import TERMS
 
 if TYPE_CHECKING:
-    from ..opencl.launch import BoundLaunch
+    from ..opencl.binding import Launch
     from ..opencl.queue import Queue
     from ..opencl.signature import Arguments
 
@@ -40,7 +41,7 @@ class SolventPasses(TiledPasses):
     born, energy : launches of the two steps; joined : all of them in as few launches as can be, or none
     """
 
-    born: Sequence[BoundLaunch]
+    born: Sequence[Launch]
 
     def __init__(
         self, queue: Queue, atoms: Atoms, tiles: Tiles, layout: SolventLayout, model: SolventModel, encoding: Encoding,
@@ -79,7 +80,7 @@ class SolventPasses(TiledPasses):
 
     def launch(self, queue: Queue, n_conformations: int, tell: Progress | None = None) -> None:
         if self.joined and not queue.profile and tell is None and n_conformations <= self.most_joined:
-            queue.launch_bound(self.joined, n_conformations)
+            queue.launch_bound(bound(self.joined), n_conformations)
             return
         steps = 2 if self.energies else 1
         self.launch_radii(queue, n_conformations, tell and (lambda share: tell(share / steps)))
@@ -88,14 +89,14 @@ class SolventPasses(TiledPasses):
     def launch_radii(self, queue: Queue, n_conformations: int, tell: Progress | None = None) -> None:
         """Make the steps to the Born radii alone."""
         queue.begin_step("place")
-        queue.launch_bound(self.placing, n_conformations)
+        queue.launch_bound(bound(self.placing), n_conformations)
         queue.begin_step("born")
         self._launch_born(queue, n_conformations, tell)
 
     def launch_energy(self, queue: Queue, n_conformations: int, tell: Progress | None = None) -> None:
         """Make the step from Born radii to energies."""
         queue.begin_step("energy")
-        queue.launch_bound(self.energy, n_conformations, tell)
+        queue.launch_bound(bound(self.energy), n_conformations, tell)
 
     def seconds(self, queue: Queue) -> Mapping[str, float]:
         place, energy = (queue.launched_seconds(queue.step(name)) for name in ("place", "energy"))
@@ -121,7 +122,7 @@ class SolventPasses(TiledPasses):
         """Reals in each buffer of the variant's own, for one conformation."""
 
     @abstractmethod
-    def _born(self) -> list[BoundLaunch]:
+    def _born(self) -> list[Launch]:
         """List the launches that end in Born radii."""
 
     @property
@@ -129,21 +130,21 @@ class SolventPasses(TiledPasses):
         """Conformations up to which all passes are one launch."""
         return MOST_JOINED // len(self.tiles)
 
-    def _joined(self) -> list[BoundLaunch]:
+    def _joined(self) -> list[Launch]:
         """List the launch of all passes but the surface's, if a variant has one."""
         return []
 
-    def _before_energy(self) -> list[BoundLaunch]:
+    def _before_energy(self) -> list[Launch]:
         """List the launches that make ready for the potential, unless the Born radii's do."""
         return []
 
     def _launch_born(self, queue: Queue, n_conformations: int, tell: Progress | None) -> None:
-        queue.launch_bound(self.born, n_conformations, tell)
+        queue.launch_bound(bound(self.born), n_conformations, tell)
 
     def _born_seconds(self, queue: Queue) -> float:
         return queue.launched_seconds(queue.step("born"))
 
-    def of_atoms(self, name: str, arguments: Arguments) -> BoundLaunch:
+    def of_atoms(self, name: str, arguments: Arguments) -> Launch:
         """Bind a kernel of cl/solvent/atoms.cl. arguments : its own, beside the ones of all kernels there"""
         shares, spheres = self.layout.shares, self.spheres
         common = dict(n_atoms=len(self.atoms), charges=spheres.charges, order=spheres.order, counts=spheres.counts)
@@ -152,7 +153,7 @@ class SolventPasses(TiledPasses):
             SHARES=shares, ENERGIES=int(self.energies), **self.gb_macros,
         )  # fmt: skip
 
-    def _potential(self) -> BoundLaunch:
+    def _potential(self) -> Launch:
         """Make the launch of the GB potential in parts, in charges scaled as `scaled_charges` are."""
         layout, model, spheres, n_tiles = self.layout, self.model, self.spheres, len(self.tiles)
         n_chunks, tiles_per_chunk = layout.chunks(n_tiles)
@@ -176,7 +177,7 @@ class SolventPasses(TiledPasses):
         """Solvent as the potential takes it, in charges scaled as `scaled_charges` are."""
         return dict(inv_inside=1, inv_outside=self.model.outside, kappa=self.model.kappa)
 
-    def _surface(self) -> list[BoundLaunch]:
+    def _surface(self) -> list[Launch]:
         """List the launches of the nonpolar energies if they follow from the surface."""
         surface, n_heavy = self.surface, self.surface.n_heavy if self.surface else 0
         if surface is None:
@@ -192,6 +193,6 @@ class SolventPasses(TiledPasses):
             ),
         ]  # fmt: skip
 
-    def _pair_energies(self) -> BoundLaunch:
+    def _pair_energies(self) -> Launch:
         n_chunks, _ = self.layout.chunks(len(self.tiles))
         return self.of_atoms("pair_energies", dict(n_parts=n_chunks, **self.named("potential")))

@@ -123,14 +123,16 @@ class Solvent(Plan[SolventResult, SolventBatch]):
 
     def radii_seconds(self) -> float:
         """Seconds of the kernels that compute the Born radii alone, at the atoms' own positions; for timing."""
+        from ..opencl.queue import Queue
+
         with self._lent(1) as evaluator:
             assert isinstance(evaluator, Pipeline)
             assert isinstance(evaluator.passes, SolventPasses)
             passes = evaluator.passes
             encoded = np.empty((1, 3 * len(self.atoms)), passes.encoding.dtype)
             evaluator.encode(self.atoms.positions[np.newaxis], slice(0, 1), encoded, Failures(1))
-            queue = passes.queue.anew(True)
-            queue.write(passes.buffers["positions"], encoded)
+            queue = Queue(passes.queue.device, self.precision)
+            queue.write(passes.buffer("positions"), encoded)
             passes.launch_radii(queue, 1)
             return queue.kernel_seconds
 

@@ -51,7 +51,9 @@ class SharedPasses(Passes):
     def start(
         self, queue: Queue, positions: NDArray[Any], results: NDArray[Any], tell: Progress | None = None
     ) -> tuple[Event, Event]:
-        queues = [queue, *(passes.queue.anew(queue.profile) for passes in self.each[1:])]
+        from ..opencl.queue import Queue
+
+        queues = [queue, *(Queue(of.queue.device, queue.precision, profile=queue.profile) for of in self.each[1:])]
         self._queues[queue] = queues[1:]  # not itself, or none would ever be let go
         m, n_slots = len(positions), self.each[0].tiles.n_slots
         inverses = np.empty((m, n_slots), queue.dtype)
@@ -60,23 +62,23 @@ class SharedPasses(Passes):
 
         def radii(k: int) -> None:
             passes = self.each[k]
-            queues[k].write(passes.buffers["positions"], positions)
+            queues[k].write(passes.buffer("positions"), positions)
             passes.launch_radii(queues[k], m, _half(tell, k, 0))
-            found = queues[k].download(passes.buffers["inv_born"], m * n_slots).reshape(m, n_slots)
+            found = queues[k].download(passes.buffer("inv_born"), m * n_slots).reshape(m, n_slots)
             inverses[:, self._slots[k]] = found[:, self._slots[k]]
 
         def energies(k: int) -> None:
             passes = self.each[k]
-            queues[k].write(passes.buffers["inv_born"], inverses)
+            queues[k].write(passes.buffer("inv_born"), inverses)
             passes.launch_energy(queues[k], m, _half(tell, k, 1))
 
         def read(k: int) -> None:
-            queues[k].read(parts[k], self.each[k].buffers["results"])
+            queues[k].read(parts[k], self.each[k].buffer("results"))
 
         for step in (radii, energies, read) if self.each[0].energies else (radii, read):
             self._on_all(step)
         self._merge(parts, results.reshape(m, n_columns, -1))
-        done = queue.start_write(self.buffers["positions"], positions)  # an event to wait for
+        done = queue.start_write(self.buffer("positions"), positions)  # an event to wait for
         return done, done
 
     def _on_all(self, step: Callable[[int], None]) -> None:

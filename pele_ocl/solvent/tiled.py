@@ -12,7 +12,7 @@ from ..tiles.dispatch import born_dispatch
 from .passes import SolventPasses
 
 if TYPE_CHECKING:
-    from ..opencl.launch import BoundLaunch
+    from ..opencl.binding import Launch
 
 COUNTERS = 4 * 32  # integers of a conformation in cl/solvent/joined.cl
 
@@ -36,7 +36,7 @@ class Tiled(SolventPasses):
     def _sizes(self) -> dict[str, int]:
         return {"sums": self.n_parts * self.tiles.n_slots}
 
-    def _born(self) -> list[BoundLaunch]:
+    def _born(self) -> list[Launch]:
         spheres = self.spheres
         arguments = dict(
             n_parts=self.n_parts, rho=spheres.rho, radii=spheres.intrinsic, **self.solvent_constants(),
@@ -45,7 +45,7 @@ class Tiled(SolventPasses):
         radii = self.of_atoms("radii_of_sums", arguments)
         return [*(self._blocks() if self.layout.blocks else self._rows()), radii]
 
-    def _rows(self) -> Sequence[BoundLaunch]:
+    def _rows(self) -> Sequence[Launch]:
         """Each atom by itself."""
         layout, spheres, n_tiles = self.layout, self.spheres, len(self.tiles)
         n_chunks, tiles_per_chunk = layout.chunks(n_tiles)
@@ -63,7 +63,7 @@ class Tiled(SolventPasses):
             )
         ]  # fmt: skip
 
-    def _joined(self) -> list[BoundLaunch]:
+    def _joined(self) -> list[Launch]:
         layout, spheres, n_tiles, queue = self.layout, self.spheres, len(self.tiles), self.queue
         is_small = 0 < self.most_joined and layout.vectors == layout.row == 1 and layout.shares == layout.split
         if not (layout.joined and is_small and queue.device.kind == "GPU" and queue.device.has_device_fence):
@@ -86,7 +86,7 @@ class Tiled(SolventPasses):
             )
         ]  # fmt: skip
 
-    def _blocks(self) -> Sequence[BoundLaunch]:
+    def _blocks(self) -> Sequence[Launch]:
         """Both atoms of a pair at once, so many rows of tiles in each launch."""
         layout, spheres, n_tiles, n_parts = self.layout, self.spheres, len(self.tiles), self.n_parts
         rows = n_parts * max(1, int(LAUNCH_PAIRS / self.pairs * n_tiles / n_parts))

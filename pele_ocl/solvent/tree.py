@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from ..plan.passes import bound
 from .passes import SolventPasses
 from .tree_sums import TreeShape, TreeSums
 
 if TYPE_CHECKING:
-    from ..opencl.launch import BoundLaunch
+    from ..opencl.binding import Launch
 
 
 class Tree(SolventPasses):
@@ -28,7 +29,7 @@ class Tree(SolventPasses):
     def _sizes(self) -> dict[str, int]:
         return self.tree.sizes("sums")
 
-    def _born(self) -> list[BoundLaunch]:
+    def _born(self) -> list[Launch]:
         spheres = self.spheres
         arguments = dict(
             n_parts=self.tree.n_parts, rho=spheres.rho, radii=spheres.intrinsic, **self.solvent_constants(),
@@ -40,13 +41,13 @@ class Tree(SolventPasses):
     def narrow(self, first: int, end: int) -> None:
         """Compute from now on the atoms of the tiles from `first` to `end` alone; all others are sources."""
         n_tiles, own = len(self.tiles), self.layout.own
-        *_, walk, radii = self.born
+        *_, walk, radii = bound(self.born)
         items = walk.shape[0] // -(-n_tiles // own)
         walk.narrow(first // own * items, -(-end // own) * items)
         size = self.tiles.size
         radii.narrow(first * size, end * size)
         if self.energies:
-            potential, pair_energies = self.energy_of_pairs
+            potential, pair_energies = bound(self.energy_of_pairs)
             items = size // (self.layout.width * self.layout.vectors)
             potential.narrow(first * items, end * items)
             pair_energies.narrow(first * size, end * size)

@@ -16,8 +16,7 @@ from ..tiles.passes import TiledPasses
 from .accuracy import far_radii, tolerance
 
 if TYPE_CHECKING:
-    from ..opencl.launch import BoundLaunch
-    from ..opencl.memory import Buffer
+    from ..opencl.binding import Array, Launch
     from ..opencl.signature import Arguments
 
 SMALL_BOX = 64  # slots; in groups the moments of larger boxes are a work-group's work
@@ -98,7 +97,7 @@ class TreeSums:
             sums: self.n_parts * self.tiles.n_slots, "middles": 4 * middles * n_boxes, "moments": 4 * MOMENTS * n_boxes,
         }  # fmt: skip
 
-    def launches(self, passes: TiledPasses, sums: str) -> list[BoundLaunch]:
+    def launches(self, passes: TiledPasses, sums: str) -> list[Launch]:
         """List the launches that leave Born sums (n_conformations, n_parts, n_slots) in the passes' buffer `sums`."""
         levels = passes.queue.upload(self.firsts, np.int32)
         most = tolerance(self.accuracy, self.model)
@@ -115,7 +114,7 @@ class TreeSums:
         far = {"FAR_A": far_radii(self.accuracy), "TERMS_A": TERMS}
         return {**passes.integral_macros, **far, "TILE": self.tiles.size}
 
-    def _boxes(self, passes: TiledPasses, levels: Buffer) -> list[BoundLaunch]:
+    def _boxes(self, passes: TiledPasses, levels: Array) -> list[Launch]:
         """List the launches of the upward pass: small boxes a work-item each, large ones a group."""
         n_levels, spheres, width = len(self.counts), passes.spheres, min(self.shape.width, LEAF)
         large = min(n_levels, (SMALL_BOX // LEAF).bit_length()) if self.shape.groups else n_levels
@@ -135,7 +134,7 @@ class TreeSums:
             if end > level
         ]  # fmt: skip
 
-    def _vectors(self, passes: TiledPasses, walk: Arguments) -> BoundLaunch:
+    def _vectors(self, passes: TiledPasses, walk: Arguments) -> Launch:
         width = self.shape.width
         return passes.queue.bind(
             "solvent/tree.cl", "born_sums_tree", (len(self.tiles), self.n_parts), (1, 1),
@@ -143,7 +142,7 @@ class TreeSums:
             MOST_OPEN=-(-self._most_open(LOOKS) // OPEN_ROOM) * OPEN_ROOM, **self._macros(passes),
         )  # fmt: skip
 
-    def _groups(self, passes: TiledPasses, walk: Arguments) -> BoundLaunch:
+    def _groups(self, passes: TiledPasses, walk: Arguments) -> Launch:
         own, tile = self.shape.own, self.tiles.size
         return passes.queue.bind(
             "solvent/tree_groups.cl", "born_sums_tree_groups", (-(-len(self.tiles) // own) * tile, self.n_parts),

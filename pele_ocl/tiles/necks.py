@@ -12,8 +12,7 @@ from ..atoms import Floats
 from ..gb_models import Necks
 
 if TYPE_CHECKING:
-    from ..opencl.memory import Buffer
-    from ..opencl.queue import Queue
+    from ..opencl.binding import Array, Binder
     from ..opencl.signature import Arguments
 
 
@@ -27,11 +26,13 @@ class NeckTables:
     """
 
     n_kinds: int
-    kinds: Buffer
-    necks: Buffer
+    kinds: Array
+    necks: Array
 
     @classmethod
-    def of(cls, queue: Queue, necks: Necks, order: NDArray[np.intp], used: NDArray[np.bool_], width: int) -> NeckTables:
+    def of(
+        cls, queue: Binder, necks: Necks, order: NDArray[np.intp], used: NDArray[np.bool_], width: int
+    ) -> NeckTables:
         """Upload the tables for kernels of vectors of this width.
 
         order, used : (n_slots,) the atom of each slot, and whether the slot is that atom's place

@@ -16,8 +16,7 @@ from .tables import SphereTables
 from .tiles import Tiles
 
 if TYPE_CHECKING:
-    from ..opencl.launch import BoundLaunch
-    from ..opencl.queue import Queue
+    from ..opencl.binding import Binder, Launch
     from ..opencl.signature import Arguments
 
 
@@ -28,7 +27,7 @@ class TiledPasses(Passes):
     """
 
     def __init__(
-        self, queue: Queue, atoms: Atoms, tiles: Tiles, encoding: Encoding, model: SolventModel, spheres: SphereTables
+        self, queue: Binder, atoms: Atoms, tiles: Tiles, encoding: Encoding, model: SolventModel, spheres: SphereTables
     ) -> None:
         super().__init__(queue, encoding, len(atoms))
         self.atoms, self.tiles, self.model, self.spheres = atoms, tiles, model, spheres
@@ -44,7 +43,7 @@ class TiledPasses(Passes):
         }  # fmt: skip
         super().allocate({**placed, **sizes}, most, types)
 
-    def place(self) -> BoundLaunch:
+    def place(self) -> Launch:
         """Bind the launch that brings positions to the tiles."""
         arguments = dict(n_atoms=len(self.atoms), step=self.encoding.step, positions=self.buffers["positions"])
         return self.each_slot(
@@ -62,7 +61,7 @@ class TiledPasses(Passes):
 
     def each_slot(
         self, file: str, name: str, arguments: Arguments, shares: int = 1, **defines: int
-    ) -> BoundLaunch:  # fmt: skip
+    ) -> Launch:  # fmt: skip
         """Bind a kernel of a work-group a tile, with so many work-items a slot. arguments : all but n_tiles"""
         tile = self.tiles.size
         shape, group = (self.tiles.n_slots, shares), (tile, shares)

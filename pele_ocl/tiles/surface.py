@@ -15,9 +15,7 @@ from ..plan.outputs import Outputs
 from .tiles import Tiles
 
 if TYPE_CHECKING:
-    from ..opencl.launch import BoundLaunch
-    from ..opencl.memory import Buffer
-    from ..opencl.queue import Queue
+    from ..opencl.binding import Array, Binder, Launch
     from .passes import TiledPasses
 
 NEIGHBOURS = 192  # that an atom may have; in folded proteins it has up to 70
@@ -31,15 +29,15 @@ class SurfaceBuffers:
     """Buffers of the heavy atoms in the order of the tiles' slots; cl/common/surface.cl says what is in them."""
 
     n_heavy: int
-    largest: Buffer
-    starts: Buffer
-    slots: Buffer
-    atoms: Buffer
-    radii: Buffer
-    traits: Buffer
+    largest: Array
+    starts: Array
+    slots: Array
+    atoms: Array
+    radii: Array
+    traits: Array
 
     @classmethod
-    def of(cls, queue: Queue, atoms: Atoms, tiles: Tiles, model: SolventModel) -> SurfaceBuffers | None:
+    def of(cls, queue: Binder, atoms: Atoms, tiles: Tiles, model: SolventModel) -> SurfaceBuffers | None:
         """Upload the tables of a molecule; None if the model has another nonpolar term."""
         if model.surface != "lcpo":
             return None
@@ -64,7 +62,7 @@ class SurfaceBuffers:
         """Reals in the buffer of its own, for one conformation."""
         return {"pulls": 4 * self.n_heavy}
 
-    def energies(self, passes: TiledPasses, gradient: bool) -> BoundLaunch:
+    def energies(self, passes: TiledPasses, gradient: bool) -> Launch:
         """Bind the launch that fills "pulls"; positions must be in the tiles."""
         queue, tiles = passes.queue, passes.tiles
         items, width = shape_for(queue)
@@ -79,7 +77,7 @@ class SurfaceBuffers:
         )  # fmt: skip
 
 
-def shape_for(queue: Queue) -> tuple[int, int]:
+def shape_for(queue: Binder) -> tuple[int, int]:
     """Work-items of an atom, and reals in a vector."""
     return (1, queue.device.vector_width(queue.precision)) if queue.device.kind == "CPU" else (ITEMS, 1)
 

@@ -18,8 +18,7 @@ from .series import series_coefficients
 from .tiles import Tiles
 
 if TYPE_CHECKING:
-    from ..opencl.memory import Buffer
-    from ..opencl.queue import Queue
+    from ..opencl.binding import Array, Binder
     from .necks import NeckTables
 
 
@@ -39,21 +38,21 @@ class SphereTables:
     """
 
     reaches: np.void
-    order: Buffer
-    counts: Buffer
-    rho: Buffer
-    scaled: Buffer
-    charges: Buffer
-    coefficients: Buffer
-    coefficient_columns: Buffer
-    largest_s: Buffer
-    intrinsic: Buffer
-    constants: Buffer | None
+    order: Array
+    counts: Array
+    rho: Array
+    scaled: Array
+    charges: Array
+    coefficients: Array
+    coefficient_columns: Array
+    largest_s: Array
+    intrinsic: Array
+    constants: Array | None
     necks: NeckTables | None
 
     @classmethod
     def of(
-        cls, queue: Queue, atoms: Atoms, tiles: Tiles, model: SolventModel, charges: Floats, width: int
+        cls, queue: Binder, atoms: Atoms, tiles: Tiles, model: SolventModel, charges: Floats, width: int
     ) -> SphereTables:
         """Upload the tables of a molecule.
 
@@ -84,7 +83,7 @@ class SphereTables:
         )
 
 
-def packed_reaches(queue: Queue, spheres: Spheres, model: SolventModel) -> np.void:
+def packed_reaches(queue: Binder, spheres: Spheres, model: SolventModel) -> np.void:
     """Pack how far spheres and necks reach, for kernels."""
     necks = spheres.necks
     return REACHES.pack(

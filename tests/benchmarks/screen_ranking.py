@@ -3,6 +3,7 @@
     python tests/benchmarks/screen_ranking.py prepare FOLDER SOURCE tyk2 mcl1    # SOURCE has TARGET/protein.pdb, ...
     python tests/benchmarks/screen_ranking.py run FOLDER tyk2 mcl1 --json ranks.json
     python tests/benchmarks/screen_ranking.py speed FOLDER tyk2 -n 1000
+    python tests/benchmarks/screen_ranking.py vina FOLDER tyk2 --python VENV/bin/python    # which has vina
 
 `prepare` needs OpenMM, RDKit and AmberTools, and writes receptors and ligands with their parameters; `run` and `speed`
 need none of them. SOURCE is a folder with protein.pdb, ligands.sdf and ligands.yml of each target, or the repository.
@@ -14,6 +15,8 @@ import argparse
 import gzip
 import json
 import pickle
+import subprocess
+import tempfile
 import time
 from itertools import product
 from pathlib import Path
@@ -165,11 +168,114 @@ def speed(folder: Path, target: str, n: int, profile: bool) -> None:
           f"{screener.device}: {seconds / n * 1e3:,.1f} ms each, {3600 * n / seconds:,.0f} an hour")  # fmt: skip
 
 
+_VINA = """
+import json, sys
+import numpy as np
+from vina import Vina
+given = json.load(sys.stdin)
+vina = Vina(sf_name="vina", cpu=1, verbosity=0)
+vina.set_receptor(given["receptor"])
+vina.compute_vina_maps(center=given["center"], box_size=given["size"])
+found = []
+for ligand, n in given["ligands"]:
+    vina.set_ligand_from_string(ligand)
+    vina.optimize()
+    found.append(float(vina.score()[1]) / (1 + 0.05846 * n))
+print(json.dumps(found))
+"""
+
+
+def _types(atoms: Any) -> list[str]:
+    """AutoDock's types of atoms, as far as Vina reads them; "" for hydrogens of carbon."""
+    graph = graph_of(atoms)
+    found = []
+    for k, element in enumerate(graph.elements):
+        near = [graph.elements[j] for j in graph.neighbours[k]]
+        if element == "H":
+            found.append("HD" if any(of in ("N", "O", "S") for of in near) else "")
+        elif element == "N":  # an acceptor has a lone pair: two neighbours, or none of its three is H or planar C
+            found.append("NA" if len(near) == 2 else "N")
+        elif element in ("O", "S"):
+            found.append(f"{element}A")
+        else:
+            found.append(element)
+    return found
+
+
+def _pdbqt(atoms: Any, is_ligand: bool) -> str:
+    lines = []
+    for k, (kind, (x, y, z)) in enumerate(zip(_types(atoms), atoms.positions.tolist(), strict=True), 1):
+        if kind:
+            name = f"{kind[:2]:<4}" if is_ligand else f"{atoms.labels.names[k - 1]:<4}"[:4]
+            lines.append(
+                f"ATOM  {k % 100000:5d} {name} {'LIG' if is_ligand else 'REC'} A   1    "
+                f"{x:8.3f}{y:8.3f}{z:8.3f}  1.00  0.00    {0:6.3f} {kind:<2}"
+            )
+    return "\n".join(["ROOT", *lines, "ENDROOT", "TORSDOF 0", ""] if is_ligand else [*lines, ""])
+
+
+def _n_torsions(atoms: Any) -> int:
+    """Single bonds between heavy atoms that turn: in no ring, at no end, no amide."""
+    graph = graph_of(atoms)
+    heavy = [[j for j in near if graph.elements[j] != "H"] for near in graph.neighbours]
+
+    def is_planar(i: int, j: int) -> bool:
+        kinds = {graph.elements[i], graph.elements[j]}
+        carbon = i if graph.elements[i] == "C" else j
+        oxo = any(graph.elements[k] in ("O", "S") and len(graph.neighbours[k]) == 1 for k in graph.neighbours[carbon])
+        return kinds == {"C", "N"} and oxo
+
+    def in_ring(i: int, j: int) -> bool:
+        seen, left = {i}, [k for k in heavy[i] if k != j]
+        while left:
+            k = left.pop()
+            if k == j:
+                return True
+            if k not in seen:
+                seen.add(k)
+                left += heavy[k]
+        return False
+
+    count = 0
+    for i, j in graph.bonds.tolist():
+        both = graph.elements[i] != "H" and graph.elements[j] != "H" and len(heavy[i]) > 1 and len(heavy[j]) > 1
+        double = len(graph.neighbours[i]) < 3 and graph.elements[i] == "C"  # an alkyne or nitrile
+        double |= len(graph.neighbours[j]) < 3 and graph.elements[j] == "C"
+        count += both and not double and not is_planar(i, j) and not in_ring(i, j)
+    return count
+
+
+def vina(folder: Path, targets: list[str], python: str) -> None:
+    """Rank by Vina's score of the given poses, each moved to its nearest minimum in the rigid receptor."""
+    row = {}
+    for target in targets:
+        receptor, _, ligands, values = _read(folder, target)
+        there = np.concatenate([atoms.positions for atoms in ligands])
+        with tempfile.TemporaryDirectory() as name:
+            path = Path(name) / "receptor.pdbqt"
+            path.write_text(_pdbqt(receptor, False))
+            given = {
+                "receptor": str(path), "center": there.mean(axis=0).tolist(),
+                "size": (2 * np.abs(there - there.mean(axis=0)).max(axis=0) + 8).tolist(),
+                "ligands": [(_pdbqt(atoms, True), _n_torsions(atoms)) for atoms in ligands],
+            }  # fmt: skip
+            done = subprocess.run(
+                [python, "-c", _VINA], input=json.dumps(given), capture_output=True, text=True, check=False
+            )
+        if done.returncode:
+            raise SystemExit(f"{target}: {done.stderr[-500:]}")
+        scores = np.array(json.loads(done.stdout.splitlines()[-1]))
+        row[target] = _rho(scores, values)
+        print(f"{target}: Vina {scores.min():.1f} to {scores.max():.1f} kcal/mol, Spearman {row[target]['value']:.2f} "
+              f"+- {row[target]['error']:.2f}", flush=True)  # fmt: skip
+    print(f"mean {np.mean([of['value'] for of in row.values()]):.3f}")
+
+
 def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="what", required=True)
-    for name in ("prepare", "run", "speed"):
+    for name in ("prepare", "run", "speed", "vina"):
         command = commands.add_parser(name)
         command.add_argument("folder", type=Path)
         if name == "prepare":
@@ -182,6 +288,8 @@ def main() -> None:
             command.add_argument("--radii", default="6")
             command.add_argument("--pb", action="store_true")
             command.add_argument("--json", type=Path)
+        if name == "vina":
+            command.add_argument("--python", required=True)
         if name == "speed":
             command.add_argument("-n", type=int, default=512)
             command.add_argument("--profile", action="store_true")
@@ -191,6 +299,8 @@ def main() -> None:
     elif given.what == "run":
         numbers = [[float(of) for of in text.split(",")] for text in (given.inside, given.radii)]
         run(given.folder, given.targets, given.models.split(","), *numbers, given.pb, given.json)
+    elif given.what == "vina":
+        vina(given.folder, given.targets, given.python)
     else:
         for target in given.targets:
             speed(given.folder, target, given.n, given.profile)

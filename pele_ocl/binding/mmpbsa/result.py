@@ -79,6 +79,13 @@ class MmpbsaResult(Reported):
     runs : Results of the wild type and of mutants, by one method after the other
     notes : sentences about the run; of_gromacs : True for gmx_MMPBSA's layouts
     topology, trajectory : files of the complex; files : that were written; heard : notes that were reported
+
+    >>> result = pele_ocl.mmpbsa(
+    ...     "mmpbsa.in", complex_topology="complex.parm7", trajectory="frames.nc", output="again.dat", overwrite=True
+    ... )
+    >>> result.save("tables.dat")
+    >>> result.to_json()["runs"][0]["method"]
+    'gb'
     """
 
     source: InputFile

@@ -19,8 +19,8 @@ from .groups import Groups
 from .tasks import ONE_FOUR_TERMS, Tasks
 
 if TYPE_CHECKING:
+    from ...opencl.binding import Launch
     from ...opencl.kernel import Kernel
-    from ...opencl.launch import BoundLaunch
     from ...opencl.signature import Arguments
 
 # Atoms and work-items of a group. Fewer atoms in a group mean more groups, and more terms that two of them compute.
@@ -97,7 +97,7 @@ class BondedTerms(TermKernels):
     def runs_first(self, context: TermContext) -> bool:
         return self._shape(context)[1] % context.tiles.size == 0
 
-    def launches(self, context: TermContext, index: int) -> list[BoundLaunch]:
+    def launches(self, context: TermContext, index: int) -> list[Launch]:
         queue, runs_first = context.queue, self.runs_first(context)
         tile, n_tiles, most_items = context.tiles.size, len(context.tiles), self._shape(context)[1]
         least = tile if runs_first else 1

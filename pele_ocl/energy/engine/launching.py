@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from ...opencl.binding import Launch
     from ...opencl.launch import BoundLaunch
     from ...opencl.queue import Queue
-    from ...opencl.recording import ArgumentRow, BufferPiece, RecordedLaunch
+    from ...opencl.recording import ArgumentRow, RecordedLaunch
     from ...opencl.signature import Argument
     from .store import Store
 
@@ -49,13 +50,13 @@ class Tables:
         for k, launch in enumerate(launches):
             first = np.int32(self._firsts[k])
             args: list[Argument] = [self._table, np.int32(self._row_bytes), first, self._list]
-            args += [stores[arg.store].buffer for arg in pieces_of(launch)]
+            args += [stores[arg.store].buffer for arg in launch.pieces]
             self._bound.append(BoundLaunch(queue.device, launch.kernel, launch.shape, launch.group, tuple(args)))
 
     def put(self, slots: NDArray[np.intp], rows: Sequence[ArgumentRow], begins: Begins) -> None:
         """Give slots to structures of one molecule.
 
-        begins : bytes of the stores at which regions begin, one or of each slot, as numbered by `region_of`
+        begins : bytes of the stores at which regions begin, one or of each slot, as numbered by `BufferPiece.region`
         """
         for k, row in enumerate(rows):
             values = np.tile(row.values.view(np.uint64), (len(slots), 1))
@@ -80,7 +81,7 @@ class Tables:
             self._queue.post(self._table, part, first * self._row_bytes)
         self._changed = [0, 0]
 
-    def bound(self, launches: Sequence[RecordedLaunch | BoundLaunch]) -> list[BoundLaunch]:
+    def bound(self, launches: Sequence[Launch]) -> list[BoundLaunch]:
         """Give the shared launches that take the place of a molecule's own."""
         return [self._bound[self._numbers[id(launch)]] for launch in launches]
 
@@ -101,16 +102,15 @@ class Alone:
     ) -> None:  # fmt: skip
         """begins : as of Tables.put, of one structure"""
         from ...opencl.launch import BoundLaunch
-        from ...opencl.recording import region_of
 
         self._queue = queue
         self._parts: dict[int, Argument] = {}  # by piece
         self._bound: list[BoundLaunch] = []
         self._numbers = {id(launch): k for k, launch in enumerate(launches)}
         for launch in launches:
-            for piece in pieces_of(launch):
+            for piece in launch.pieces:
                 if id(piece) not in self._parts:
-                    first = int(np.ravel(begins[region_of(piece)])[0]) + piece.first
+                    first = int(np.ravel(begins[piece.region])[0]) + piece.first
                     self._parts[id(piece)] = queue.part(stores[piece.store].buffer, first, piece.size)
             args = tuple(self._parts.get(id(arg), arg) for arg in launch.args)
             self._bound.append(BoundLaunch(queue.device, launch.kernel, launch.shape, launch.group, args))
@@ -121,7 +121,7 @@ class Alone:
     def put(self, slots: NDArray[np.intp], rows: Sequence[ArgumentRow], begins: Begins) -> None:
         """Do nothing: the structure is where it was."""
 
-    def bound(self, launches: Sequence[RecordedLaunch | BoundLaunch]) -> list[BoundLaunch]:
+    def bound(self, launches: Sequence[Launch]) -> list[BoundLaunch]:
         """Give the launches of the structure that take the place of the recorded ones."""
         return [self._bound[self._numbers[id(launch)]] for launch in launches]
 
@@ -129,8 +129,3 @@ class Alone:
         """Launch for the structure, if it is to be."""
         if count:
             self._queue.launch_bound(launches, count, first=first)
-
-
-def pieces_of(launch: RecordedLaunch) -> list[BufferPiece]:
-    """List the arrays of a launch, in the order of its arguments."""
-    return [cast("BufferPiece", arg) for arg in launch.args if not isinstance(arg, np.generic)]

@@ -15,10 +15,12 @@ from ...opencl.interface import BondedKind
 from ..bonded import BondedTerms
 from ..bonded.kernels import CONSTANTS
 from ..passes import EnergyPasses
+from ..terms import DielectricCorrections, LennardJonesCorrections
 
 if TYPE_CHECKING:
-    from ...opencl.recording import BufferPiece, RecordingQueue
+    from ...opencl.recording import BufferPiece, Recorder
 
+CORRECTIONS = LennardJonesCorrections, DielectricCorrections
 KINDS = "charges", "lennard_jones", "torsions"
 SCALES = "scales"  # the buffer of a row's scales, which no kernel reads
 
@@ -30,9 +32,9 @@ class ScaledParameters:
     of both, a torsion by the root of the product of its first and last atoms'. So are 1-4 pairs.
     """
 
-    def __init__(self, passes: EnergyPasses[Any], recorder: RecordingQueue) -> None:
+    def __init__(self, passes: EnergyPasses[Any], recorder: Recorder) -> None:
         """Raises InputError for a molecule with corrections of pairs, which know no scales."""
-        if passes.of_surface is not None or any(of.merges_names for of in passes.contents.term_kernels):
+        if passes.of_surface is not None or any(isinstance(of, CORRECTIONS) for of in passes.contents.term_kernels):
             raise InputError(
                 "rows cannot scale parameters of models whose pairs have their own: NBFIX, VDGBNP or surface integrals"
             )

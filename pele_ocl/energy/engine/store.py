@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from ...opencl.queue import Queue
-    from ...opencl.recording import RecordingQueue
+    from ...opencl.recording import Recorder
 
 
 class FreeList:
@@ -49,13 +49,13 @@ class Store:
 
     def __init__(self, queue: Queue, size: int) -> None:
         """queue : writes what rows of a molecule share"""
-        self.buffer, self.size, self.shared = queue.empty(size, np.uint8), size, dict["RecordingQueue", int]()
+        self.buffer, self.size, self.shared = queue.empty(size, np.uint8), size, dict["Recorder", int]()
         self.rewrites = 0
         self._queue = queue
-        self._free, self._users = FreeList(size), Counter["RecordingQueue"]()
-        self._rows: dict[RecordingQueue, list[int]] = {}
+        self._free, self._users = FreeList(size), Counter["Recorder"]()
+        self._rows: dict[Recorder, list[int]] = {}
 
-    def take(self, recorder: RecordingQueue) -> int | None:
+    def take(self, recorder: Recorder) -> int | None:
         """Take a region for a row, and one for its molecule if that has none; None if there is no room."""
         own = self._taken(recorder)
         if own is None and not any(self._users.values()):  # what is free is in parts that are too small
@@ -66,20 +66,20 @@ class Store:
             self._rows.setdefault(recorder, []).append(own)
         return own
 
-    def give_back(self, recorder: RecordingQueue, first: int) -> None:
+    def give_back(self, recorder: Recorder, first: int) -> None:
         """Free the region of a row; its molecule keeps its own until there is no room."""
         self._free.give_back(first, recorder.own.size)
         self._users[recorder] -= 1
         self._rows[recorder].remove(first)
 
-    def rewrite(self, recorder: RecordingQueue, is_shared: bool, first: int, data: NDArray[np.uint8]) -> None:
+    def rewrite(self, recorder: Recorder, is_shared: bool, first: int, data: NDArray[np.uint8]) -> None:
         """Write bytes to what the rows of a molecule share, or to what each of them has."""
         begins = [self.shared[recorder]] if is_shared and recorder in self.shared else []
         for begin in begins if is_shared else self._rows.get(recorder, ()):
             self._queue.write(self.buffer, data, begin + first)
         self.rewrites += 1
 
-    def share(self, recorder: RecordingQueue) -> bool:
+    def share(self, recorder: Recorder) -> bool:
         """Place what the rows of a molecule share; give False if there is no room."""
         first = self._first(recorder.shared.size, recorder)
         if first is None:
@@ -90,7 +90,7 @@ class Store:
             self._queue.write(self.buffer, recorder.shared.image, first)
         return True
 
-    def _taken(self, recorder: RecordingQueue) -> int | None:
+    def _taken(self, recorder: Recorder) -> int | None:
         if recorder not in self.shared:
             # Molecules of calls before go first: later their bytes would be gaps, too small for the last row.
             self._drop([other for other in self.shared if not self._users[other]])
@@ -98,7 +98,7 @@ class Store:
                 return None
         return self._first(recorder.own.size, recorder)
 
-    def _first(self, size: int, recorder: RecordingQueue) -> int | None:
+    def _first(self, size: int, recorder: Recorder) -> int | None:
         """Take so many bytes, if need be from molecules without rows, but for one."""
         first = self._free.take(size) if size else 0
         if first is None:
@@ -106,7 +106,7 @@ class Store:
             first = self._free.take(size)
         return first
 
-    def _drop(self, recorders: Iterable[RecordingQueue]) -> None:
+    def _drop(self, recorders: Iterable[Recorder]) -> None:
         for recorder in list(recorders):
             first = self.shared.pop(recorder)
             if recorder.shared.size:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from .launching import key_of
 from .scales import ScaledParameters
 
 if TYPE_CHECKING:
-    from ...opencl.launch import BoundLaunch
+    from ...opencl.binding import Launch
     from ...opencl.recording import ArgumentRow, BufferPiece, RecordedLaunch, Region
 
 
@@ -34,10 +34,11 @@ class System:
 
         Raises InputError where parameters cannot be scaled.
         """
-        from ...opencl.recording import RecordingQueue
+        from ...opencl.recording import Recorder
 
-        self.recorder = RecordingQueue(energy.device, energy.precision, profile=False, is_shared=not is_alone)
+        self.recorder = Recorder(energy.device, energy.precision, is_shared=not is_alone)
         self.recorder.owns_parameters = is_scaled
+        self._pieces: dict[str, BufferPiece] = {}  # by name, as they were asked for
         self.energy, self.pipeline = energy, energy._prepared(self.recorder, 1)
         passes = self.pipeline.passes
         assert isinstance(passes, EnergyPasses)
@@ -51,10 +52,10 @@ class System:
         if options.gradient and not options.chain:  # radii may stay as they are
             apart = self.passes.apart_at_radii
             found += [*apart[0], *apart[1]]
-        return cast("list[RecordedLaunch]", list(dict.fromkeys(found)))
+        return self.recorder.recorded(found)
 
     @cached_property
-    def at_radii(self) -> list[BoundLaunch]:
+    def at_radii(self) -> list[Launch]:
         """Launches of an evaluation at the Born radii of the one before; none if gradients do not hold radii."""
         holds = self.energy.holds_radii and self.passes.contents.has_gb
         return self.passes.apart_at_radii[1] if holds else []
@@ -84,7 +85,9 @@ class System:
 
     def piece(self, name: str) -> BufferPiece:
         """Give where a structure keeps a buffer of the passes."""
-        return cast("BufferPiece", self.passes.buffers[name])
+        if name not in self._pieces:
+            self._pieces[name] = self.recorder.piece(self.passes.buffers[name])
+        return self._pieces[name]
 
     @cached_property
     def origin(self) -> Floats:

@@ -15,7 +15,7 @@ from ...common.readonly import read_only
 from .term import Term, TermContext
 
 if TYPE_CHECKING:
-    from ...opencl.launch import BoundLaunch
+    from ...opencl.binding import Launch
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ class CenterRestraint(Term):
         gradient[members] = 2 * self.force_constant * beyond / (r or 1.0) * weights[:, None] * away
         return energies, gradient
 
-    def launches(self, context: TermContext, index: int) -> list[BoundLaunch]:
+    def launches(self, context: TermContext, index: int) -> list[Launch]:
         queue, encoding, atoms = context.queue, context.encoding, context.atoms
         fine = queue.dtype if encoding.is_fixed else np.dtype(np.float64)
         members, weights = self._members(atoms)

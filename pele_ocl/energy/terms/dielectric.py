@@ -15,7 +15,7 @@ from ...tiles.tables import scaled_charges
 from .term import ITEMS, TermContext, TermKernels
 
 if TYPE_CHECKING:
-    from ...opencl.launch import BoundLaunch
+    from ...opencl.binding import Launch
 
 MOST = 1e30  # A^2; no pair is so far
 _TERMS = ("coulomb", "coulomb_14", "gb_pair")
@@ -54,7 +54,7 @@ class DielectricCorrections(TermKernels):
     def names(self) -> tuple[str, ...]:
         return self._names
 
-    def launches(self, context: TermContext, index: int) -> list[BoundLaunch]:
+    def launches(self, context: TermContext, index: int) -> list[Launch]:
         queue, tiles, buffers = context.queue, context.tiles, context.buffers
         terms = [index + self._names.index(name) if name in self._names else -1 for name in _TERMS]
         charges = tiles.by_slot(scaled_charges(context.atoms, self._model, queue.precision))

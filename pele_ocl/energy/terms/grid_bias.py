@@ -22,7 +22,7 @@ from .term import Term, TermContext
 from .variables import Variable, checked_variables
 
 if TYPE_CHECKING:
-    from ...opencl.launch import BoundLaunch
+    from ...opencl.binding import Launch
 
 ITEMS = 32  # of a group on a GPU
 MOST_NODES = 1 << 24
@@ -78,7 +78,7 @@ class Axis:
 class Interpolated(Term):
     """Bias on one to three collective variables, interpolated from a grid that each row has of its own.
 
-    variables : as given, a Variable or several
+    variables : as given, a Variable or several; axes : nodes along each of them
     """
 
     variables: Variable | Sequence[Variable]
@@ -113,7 +113,7 @@ class Interpolated(Term):
             gradient += slope * of
         return energies, gradient
 
-    def launches(self, context: TermContext, index: int) -> list[BoundLaunch]:
+    def launches(self, context: TermContext, index: int) -> list[Launch]:
         queue, encoding, atoms, n = context.queue, context.encoding, context.atoms, len(context.atoms)
         fine = queue.dtype if encoding.is_fixed else np.dtype(np.float64)
         groups = [variable.groups(atoms) for variable in self.members]

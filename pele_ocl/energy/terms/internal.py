@@ -16,7 +16,7 @@ from ...common.readonly import read_only
 from .term import Term, TermContext
 
 if TYPE_CHECKING:
-    from ...opencl.launch import BoundLaunch
+    from ...opencl.binding import Launch
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,7 @@ class InternalRestraint(Term):
         np.add.at(gradient, self._atoms(), (2 * k * beyond)[:, None, None] * slopes)
         return energies, gradient
 
-    def launches(self, context: TermContext, index: int) -> list[BoundLaunch]:
+    def launches(self, context: TermContext, index: int) -> list[Launch]:
         queue, encoding, n, members = context.queue, context.encoding, len(context.atoms), self._atoms()
         fine = queue.dtype if encoding.is_fixed else np.dtype(np.float64)
         places = np.argsort(members.ravel(), kind="stable")

@@ -11,7 +11,7 @@ from ...pairs import lj_corrections, own_lj_pairs
 from .term import TermContext, TermKernels
 
 if TYPE_CHECKING:
-    from ...opencl.launch import BoundLaunch
+    from ...opencl.binding import Launch
 
 MOST = 1e30  # A^2; no pair is so far
 
@@ -43,7 +43,7 @@ class LennardJonesCorrections(TermKernels):
     def names(self) -> tuple[str, ...]:
         return ("lennard_jones",)
 
-    def launches(self, context: TermContext, index: int) -> list[BoundLaunch]:
+    def launches(self, context: TermContext, index: int) -> list[Launch]:
         queue, starts = context.queue, np.searchsorted(self._first, np.arange(len(context.atoms) + 1))
         arguments = dict(
             cutoff2=self._cutoff2, starts=queue.upload(starts, np.int32), partners=queue.upload(self._second, np.int32),

@@ -15,7 +15,7 @@ from ...common.readonly import read_only
 from .term import Term, TermContext
 
 if TYPE_CHECKING:
-    from ...opencl.launch import BoundLaunch
+    from ...opencl.binding import Launch
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class PositionalRestraint(Term):
         require_atoms(atoms)
         return 0.0 if self.flat else 2 * self._constants(atoms)
 
-    def launches(self, context: TermContext, index: int) -> list[BoundLaunch]:
+    def launches(self, context: TermContext, index: int) -> list[Launch]:
         queue, encoding, atoms = context.queue, context.encoding, context.atoms
         shifted = self._references(atoms) - encoding.shift(*atoms.bounds())
         if np.abs(shifted - encoding.base).max() > encoding.reach:

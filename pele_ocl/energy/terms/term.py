@@ -18,9 +18,7 @@ from ...tiles import Tiles
 from ..options import Options
 
 if TYPE_CHECKING:
-    from ...opencl.launch import BoundLaunch
-    from ...opencl.memory import Buffer
-    from ...opencl.queue import Queue
+    from ...opencl.binding import Array, Binder, Launch
     from ...opencl.signature import Arguments
 
 ITEMS = 64  # of a work-group of a kernel with a work-item an atom
@@ -28,7 +26,7 @@ ITEMS = 64  # of a work-group of a kernel with a work-item an atom
 
 @dataclass(frozen=True, eq=False)
 class TermContext:
-    """Queue, positions and outputs with which a term launches its kernels.
+    """Binder, positions and outputs with which a term launches its kernels.
 
     queue : makes buffers and binds launches
     buffers : by name, "positions" and "results" among them, and its own of `sizes`; none before sizes are known
@@ -38,11 +36,11 @@ class TermContext:
     tiles, place : for a term that runs first: the tiles, and PLACE_ARGUMENTS of cl/common/place.clh
     """
 
-    queue: Queue
+    queue: Binder
     atoms: Atoms
     encoding: Encoding
     options: Options
-    buffers: dict[str, Buffer]
+    buffers: dict[str, Array]
     result_sizes: Mapping[str, int]
     first_grouped: int
     macros: Mapping[str, int]
@@ -50,13 +48,13 @@ class TermContext:
     place: Callable[[], Arguments]
 
     @property
-    def run(self) -> Queue:
+    def run(self) -> Binder:
         """Former name of `queue`, for terms of users. Warns."""
         former = "TermContext.run is now TermContext.queue; the former name ends with the next release"
         warnings.warn(former, DeprecationWarning, stacklevel=2)
         return self.queue
 
-    def upload_each(self, term: Term, name: str, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
+    def upload_each(self, term: Term, name: str, values: ArrayLike, dtype: DTypeLike | None = None) -> Array:
         """Upload an array that each row of an ensemble has of its own, which begins with these values.
 
         `ensemble.values(term.name, name)[row] = values` writes it. name : of the array; dtype : reals by default
@@ -65,7 +63,7 @@ class TermContext:
         self.buffers[f"{name} of {term.name}"] = buffer
         return buffer
 
-    def bind(self, file: str | Path, name: str, index: int, arguments: Arguments, **defines: int) -> BoundLaunch:
+    def bind(self, file: str | Path, name: str, index: int, arguments: Arguments, **defines: int) -> Launch:
         """Bind a kernel of a work-item an atom.
 
         file : the Path of a kernel file anywhere, the text of one, or the name of one of cl/
@@ -129,7 +127,7 @@ class TermKernels(ABC):
         return 0.0
 
     @abstractmethod
-    def launches(self, context: TermContext, index: int) -> list[BoundLaunch]:
+    def launches(self, context: TermContext, index: int) -> list[Launch]:
         """Bind the launches that add the terms. index : of the first of them in `further` or `grouped`"""
 
 

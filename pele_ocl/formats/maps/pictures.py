@@ -60,6 +60,10 @@ def draw_slices(path: str | PathLike[str], map_: Map, inputs: Iterable[str | Pat
 
     Raises PeleError if matplotlib is not installed. Raises FormatError for another suffix than .png or a folder that
     cannot be written to.
+
+    >>> import matplotlib
+    >>> map_ = pele_ocl.potmap("data/structures/trialanine.pdb", spacing=2).map
+    >>> pele_ocl.draw_slices("slices.png", map_)
     """
     require_map(map_)
     require_png(file_path(path))

@@ -10,8 +10,7 @@ from ..task import PairListTask
 from .passes import GROUP, Index, LadderPasses
 
 if TYPE_CHECKING:
-    from ...opencl.launch import BoundLaunch
-    from ...opencl.memory import Buffer
+    from ...opencl.binding import Array, Launch
     from ...opencl.queue import Queue
 
 PAIRS_AN_ITEM = 4
@@ -42,7 +41,7 @@ class PairPasses(LadderPasses[Index]):
     def _n_groups(self) -> int:
         return max(1, -(-self.task.n_pairs // (self.group * PAIRS_AN_ITEM)))
 
-    def _launch_pairs(self, task: PairListTask, gradient: Buffer) -> BoundLaunch:
+    def _launch_pairs(self, task: PairListTask, gradient: Array) -> Launch:
         return self.queue.bind(
             "nonbond/ladder/pairs.cl", "nonbond_pairs", (self.n_groups * self.group, 1), (self.group, 1),
             dict(gradient=gradient, **self._list_arguments(task), **self.named("energies")), GROUP=self.group,
@@ -61,10 +60,10 @@ class Scattered(PairPasses[None]):
     def for_task(cls, task: PairListTask) -> type[Scattered]:
         return cls if task.gradient else EnergiesAlone
 
-    def _clear(self) -> list[BoundLaunch]:
+    def _clear(self) -> list[Launch]:
         return [cleared(self)] if self.task.gradient else []
 
-    def _pairs(self) -> list[BoundLaunch]:
+    def _pairs(self) -> list[Launch]:
         return [self._launch_pairs(self.task, self.buffers["results"])]
 
 
@@ -103,7 +102,7 @@ class AtomicNative(Scattered):
         queue.device.require_float_atomics(queue.precision)
 
 
-def cleared(passes: LadderPasses[Any]) -> BoundLaunch:
+def cleared(passes: LadderPasses[Any]) -> Launch:
     """Make the launch that fills the gradient with zeros."""
     n = passes.first_energy
     return passes.queue.bind(

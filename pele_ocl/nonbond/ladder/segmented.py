@@ -15,7 +15,7 @@ from .passes import GROUP
 from .scattered import EnergiesAlone, PairPasses
 
 if TYPE_CHECKING:
-    from ...opencl.launch import BoundLaunch
+    from ...opencl.binding import Launch
     from ...opencl.queue import Queue
 
 
@@ -66,7 +66,7 @@ class Segmented(PairPasses[Lists]):
     def _sizes(self) -> dict[str, int]:
         return {"stored": 3 * self.task.n_pairs}
 
-    def _pairs(self) -> list[BoundLaunch]:
+    def _pairs(self) -> list[Launch]:
         stored, firsts, seconds = self.buffers["stored"], self.index.firsts, self.index.seconds
         arguments = dict(
             n_atoms=self.task.n_atoms, n_pairs=self.task.n_pairs, stored=stored, firsts=firsts.pairs,

@@ -9,7 +9,7 @@ from .passes import LadderPasses
 from .scattered import cleared
 
 if TYPE_CHECKING:
-    from ...opencl.launch import BoundLaunch
+    from ...opencl.binding import Launch
     from ...opencl.queue import Queue
 
 
@@ -23,10 +23,10 @@ class Sequential(LadderPasses[None]):
     def _n_groups(self) -> int:
         return 1
 
-    def _clear(self) -> list[BoundLaunch]:
+    def _clear(self) -> list[Launch]:
         return [cleared(self)] if self.task.gradient else []
 
-    def _pairs(self) -> list[BoundLaunch]:
+    def _pairs(self) -> list[Launch]:
         return [
             self.queue.bind(
                 "nonbond/ladder/sequential.cl", "nonbond_sequential", (1, 1), (1, 1),

@@ -17,7 +17,7 @@ from ..passes import SolventPasses
 from .rung import Molecule, Rung
 
 if TYPE_CHECKING:
-    from ...opencl.launch import BoundLaunch
+    from ...opencl.binding import Launch
     from ...opencl.queue import Queue
     from ...opencl.timing import Event
 
@@ -46,10 +46,10 @@ class LadderPasses(SolventPasses):
     def _sizes(self) -> dict[str, int]:
         return {}
 
-    def _born(self) -> list[BoundLaunch]:
+    def _born(self) -> list[Launch]:
         return []
 
-    def _before_energy(self) -> list[BoundLaunch]:
+    def _before_energy(self) -> list[Launch]:
         arguments = dict(
             solvent=self.solvent_constants()["solvent"], psi=self.molecule.psi, born=self.molecule.born,
             radii=self.spheres.intrinsic, **self.named("inv_born"),

@@ -1,0 +1,101 @@
+"""Phosphorylated amino acids of AMBER's phosaa10, by AmberTools' tleap, for the built-in Amber99SB.
+
+Nothing of AMBER's files is kept here: tleap makes the topology of the capped residue, whose terms within the residue
+are the template. Terms across its peptide bonds are the force field's.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from ..atoms import Structure
+from ..atoms.radii import element_rule
+from ..common.errors import InputError, ParameterError
+from ..common.inputfile import InputFile
+from ..common.notes import Note
+from ..forcefield import ForceField
+from ..forcefield.obc import ObcTable
+from ..forcefield.sources import Joined
+from ..forcefield.templates import Template
+from ..formats.amber import read_prmtop
+from . import antechamber, cache
+from .settings import PHOSPHORESIDUES
+
+FORCEFIELD = "amber99sb"
+_SOURCE = "AMBER's phosaa10"
+_COMMANDS = "source oldff/leaprc.ff99SB\nsource leaprc.phosaa10\nm = sequence {{ ACE {name} NME }}\n"
+
+
+def with_phosphoresidues(field: ForceField, structure: Structure) -> tuple[ForceField, Structure]:
+    """Add the templates of phosphorylated residues that a structure has and the built-in force field lacks.
+
+    Returns also the structure, with a note about them. Raises InputError where AmberTools' programs are missing.
+    """
+    names = structure.labels.residue_names[structure.labels.residue_starts]
+    wanted = [name for name in PHOSPHORESIDUES if (names == name).any() and name not in field.templates]
+    if field.name != FORCEFIELD or not wanted:
+        return field, structure
+    templates, rows = dict[str, Template](), ObcTable()
+    for name in wanted:
+        templates[name], own = _template(name, structure)
+        rows |= own
+    text = f"{' and '.join(wanted)}: parameters of {_SOURCE}, by tleap; GB radii follow from elements"
+    notes = (*structure.notes, Note(text, code="phosphoresidues"))
+    added = replace(field, templates=Joined(templates, field.templates), radii={**field.radii, **rows})
+    return added, replace(structure, notes=notes)
+
+
+def _template(name: str, structure: Structure) -> tuple[Template, ObcTable]:
+    """Template of a residue within a chain, and the GB radii and scales of its atoms."""
+    try:
+        version = antechamber.version()
+        antechamber.program("tleap")
+    except InputError as error:
+        first = int(np.flatnonzero(structure.labels.residue_names == name)[0])
+        raise InputError(
+            f"{structure.where(first)}: the phosphorylated residue {name} has its parameters in AMBER's phosaa10; "
+            f"{error}"
+        ) from None
+    kept = cache.entry("phosphoresidue", name, _COMMANDS, version)
+    try:
+        return _of(name, kept.read_bytes())
+    except (OSError, ValueError, InputError):
+        with cache.held(kept, f"the residue {name}"):
+            topology = _topology(name)
+            cache.keep(kept, topology)
+        return _of(name, topology)
+
+
+def _topology(name: str) -> bytes:
+    """Topology of the residue between its caps. Raises ParameterError where tleap makes none."""
+    with tempfile.TemporaryDirectory(prefix="pele-ocl-") as made:
+        folder = Path(made)
+        text = _COMMANDS.format(name=name) + "saveamberparm m out.prmtop out.rst7\nquit\n"
+        (folder / "leap.in").write_text(text)
+        antechamber.run("tleap", ["-f", "leap.in"], folder, f"the residue {name}", None)
+        return (folder / "out.prmtop").read_bytes()
+
+
+def _of(name: str, topology: bytes) -> tuple[Template, ObcTable]:
+    """Template and radii of the residue that a topology holds between caps."""
+    whole = read_prmtop(InputFile(Path(f"{name}.prmtop"), topology)).parameters
+    assert whole.labels is not None
+    mask = whole.labels.residue_names == name
+    own = whole[mask]
+    if not len(own) or own.bonded is None or own.labels is None or own.lj_sigma is None or own.lj_epsilon is None:
+        raise ParameterError(f"tleap has no residue {name}")
+    assert own.types is not None
+    radii, scales = (values[mask].tolist() for values in element_rule(whole.labels.elements, whole.bonds))
+    names = own.labels.names.tolist()
+    rows = {(name, atom): pair for atom, pair in zip(names, zip(radii, scales, strict=True), strict=True)}
+    template = Template(
+        name=name, names=tuple(names), elements=tuple(own.labels.elements.tolist()),
+        types=tuple(own.types.tolist()), lj_lengths=own.lj_sigma * 2 ** (1 / 6) / 2, lj_epsilon=own.lj_epsilon,
+        charges=own.charges, bonds=np.unique(np.sort(own.bonds, axis=1), axis=0), kind="amber", source=_SOURCE,
+        terms=own.bonded, impropers_by_index=True,
+    )  # fmt: skip
+    return template, rows
