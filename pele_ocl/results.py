@@ -261,7 +261,8 @@ class TermResult(_Computed):
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
         """Describe the result for people; verbose : with constants and steps; total : total seconds to report"""
-        return str(self.table()) if self.made is None else self.made.text(verbose, total)
+        is_timed = self.made is not None or "kernel" in self.seconds
+        return self._origin.text(verbose, total) if is_timed else str(self.table())
 
     def _repr_html_(self) -> str:
         return self.table()._repr_html_()

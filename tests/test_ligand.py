@@ -687,6 +687,9 @@ def test_formal_charges_follow_from_the_partial_ones_of_a_mol2_file(smiles, type
     path.write_text(mol2_of(smiles, types, order))
     ligand, wanted = Ligand.read(path), Ligand.from_smiles(smiles)
     assert (ligand.charge, ligand.formula) == (wanted.charge, wanted.formula)
+    partial = [float(atom.GetProp("_TriposPartialCharge")) for atom in ligand.molecule.GetAtoms()]
+    assert sum(partial) == pytest.approx(wanted.charge, abs=0.01)
+    assert ligand.labels.names.tolist() == [f"{element}{k}" for k, element in enumerate(ligand.elements, 1)]
     if not order:  # a mesomeric form may be another where RDKit has to find the orders
         rings = any(atom.GetIsAromatic() for atom in wanted.molecule.GetAtoms())
         same = Chem.MolToSmiles(Chem.RemoveHs(ligand.molecule)) == Chem.CanonSmiles(smiles)
