@@ -73,7 +73,7 @@ recipe:
 	hash=$$(sha256sum "$$sdist" | cut -d' ' -f1) && \
 	sed -i -e "s/version: \".*\"/version: \"$${version%.tar.gz}\"/" -e "s/sha256: \".*\"/sha256: \"$$hash\"/" .conda/recipe.yaml
 
-# The tables and charts of tests/benchmarks/tables, on this machine's CPU; a quarter of an hour on two cores.
+# The tables and charts of tests/benchmarks/measured, on this machine's CPU; a quarter of an hour on two cores.
 MACHINE ?= two Zen 4 cores with AVX-512
 MOST_SECONDS ?= 20
 BENCHMARKS := tests/benchmarks

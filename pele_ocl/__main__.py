@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import _weakrefset
+import gc
 import signal
 import sys
 import threading
@@ -13,6 +14,7 @@ from types import FrameType
 
 from .common.errors import INTERRUPTED
 
+_COLLECTED = 200_000  # new objects after which garbage is collected; loading modules makes none
 _AGAIN = 0.02  # seconds until an interrupt that came at a bad moment is tried again
 _CALLBACKS = (  # of weak references: to locks of imports, and to the keys and values of weak dictionaries and sets
     ("<frozen importlib._bootstrap>", "cb"), (weakref.__file__, "remove"), (_weakrefset.__file__, "_remove"),
@@ -23,6 +25,7 @@ _LOADING = (ExtensionFileLoader.create_module.__code__, ExtensionFileLoader.exec
 
 def run() -> None:
     """Run the command; an interrupt ends it with exit code 130."""
+    gc.set_threshold(_COLLECTED)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # ignored, say, in the background of a shell
         signal.signal(signal.SIGINT, _interrupt)
     try:
@@ -32,6 +35,8 @@ def run() -> None:
     except KeyboardInterrupt:  # before the command was there, or behind it
         print("Interrupted", file=sys.stderr)
         sys.exit(INTERRUPTED)
+    finally:
+        gc.freeze()  # Python looks through all objects for garbage as it ends, which takes a tenth of a second
 
 
 def run_as_apbs() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from inspect import signature
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from .common.arguments import described, file_path, instance
 from .common.errors import InputError, KeywordError, UnexpectedKeywordError, refuse_for_atoms
@@ -150,6 +150,12 @@ class Door:
 
         every = tuple(map(Path, paths))
         return structures_by(replace(spec, reading=replace(spec.reading, structures=every)), every, run)
+
+
+def paths_listed(given: Given) -> list[PathGiven]:
+    """List one path or several. Raises InputError as `paths_of`."""
+    alone = paths_of(given)
+    return [alone] if alone is not None else list(cast(Sequence[PathGiven], given))
 
 
 def paths_of(given: Given) -> PathGiven | None:

@@ -171,6 +171,7 @@ def test_hills_are_those_of_openmm(device):
         (lambda: GridBias(PHI, np.zeros((9, 3))), r"grid has shape \(9, 3\)"),
         (lambda: Ensemble(ATOMS, terms=[Metadynamics(TorsionVariable([0, 1, 2, 30]), 0.3, 1, 9)]), "of 0 to 29"),
         (lambda: Simulation(ATOMS).variables("m"), "no bias on collective variables is named 'm'; there are: none"),
+        (lambda: Simulation(ATOMS, exchange="hamiltonian"), "`exchange=hamiltonian` is about a ladder; give"),
         (lambda: Simulation(ATOMS).run(5, every=2), "give both of `every` and `call`, or none"),
     ],
 )
@@ -259,6 +260,20 @@ def close_to_theory(energies: np.ndarray, bound: float, temperature: float = 300
     low = expected < 3.0
     away = energies[low] - expected[low]
     assert np.abs(away - away.mean()).max() < bound
+
+
+def test_surfaces_are_drawn_and_saved(tmp_path):
+    pytest.importorskip("matplotlib")
+    x = np.random.default_rng(0).normal(0, 1, (2000, 3))
+    for d in (1, 2):
+        found = free_energy(x[:, :d], 6, 300.0)
+        found.draw(tmp_path / f"{d}.png")
+        assert (tmp_path / f"{d}.png").read_bytes().startswith(b"\x89PNG")
+        found.save(tmp_path / f"{d}.csv")
+        assert len((tmp_path / f"{d}.csv").read_text().splitlines()) > len(found.table())
+        assert found.to_json()["temperature"] == 300.0
+    with pytest.raises(InputError, match="a surface of 3 variables has no picture"):
+        free_energy(x, 6, 300.0).draw(tmp_path / "3.png")
 
 
 def test_umbrella_windows_give_the_free_energy_of_a_double_well(device):
@@ -403,6 +418,20 @@ def test_a_run_takes_biases_of_a_file(device, tmp_path):
     np.testing.assert_allclose(
         table["hold_kcal_mol"] + table["metad_kcal_mol"], table["restraints_kcal_mol"], atol=1e-5
     )
+
+
+def test_targets_of_a_run_are_exchanged(device, tmp_path):
+    """Replicas keep their atoms and take other windows; rungs say which."""
+    words = {"d": WORDS["d"], "hold": {**WORDS["hold"], "at": [[5.0], [5.1], [5.2]]}}
+    run = simulate(
+        ATOMS, tmp_path / "out", steps=40, replicas=3, temperatures=[300.0] * 3, exchange_every=5,
+        exchange="hamiltonian", bias=words, report_every=20, minimize=0, timestep=1.0, trajectory_format="none",
+        device=device,
+    )  # fmt: skip
+    table = run.table()
+    targets = 5.0 + 0.1 * np.asarray(table["rung"])
+    np.testing.assert_allclose(table["hold_kcal_mol"], 5 * (table["d"] - targets) ** 2, rtol=1e-3, atol=1e-5)
+    assert sum(of["accepted"] for of in run.exchanges) > 0
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import DEVICES
 from test_cli import HEXAPEPTIDE, on_the_chosen_device, run
 
 import pele_ocl
@@ -87,8 +88,10 @@ FORMS = ("nc", "dcd", "xtc", "h5", "xyz")
 def written(tmp_path_factory) -> dict[str, tuple[Path, Path]]:
     """Structure and trajectory of one run in each format."""
     folder = tmp_path_factory.mktemp("written")
-    for form in FORMS:
-        run("simulate", HEXAPEPTIDE, "-o", folder / form, *SHORT, "--trajectory-format", form)
+    with pytest.MonkeyPatch.context() as patch:  # the fixture of the device is a function's
+        patch.setenv("PELE_OCL_DEVICE", str(DEVICES[0].index))
+        for form in FORMS:
+            run("simulate", HEXAPEPTIDE, "-o", folder / form, *SHORT, "--trajectory-format", form)
     return {form: (folder / form / "hexapeptide.pdb", folder / form / f"hexapeptide-00000.{form}") for form in FORMS}
 
 

@@ -413,3 +413,34 @@ def test_scales_that_cannot_be(device):
             ensemble.scales["charges"][0] = wrong
     with pytest.raises(InputError, match="rows have no array 'b of a'; there are: none"):
         ensemble.values("a", "b")
+
+
+def test_large_rows_pass_by_memory_that_the_device_reads(device, monkeypatch):
+    """Many rows are encoded, sent, read and made float64 in parts, with the bits of a few."""
+    places = PEPTIDE.positions + np.random.default_rng(0).normal(0, 0.02, (5, *PEPTIDE.positions.shape))
+    molecules = [PEPTIDE] * 3 + [PEPTIDE[:30]] + [PEPTIDE] * 2
+    own = [*places[:3], places[3][:30], *places[3:]]
+
+    def results() -> list[np.ndarray]:
+        found = []
+        for ensemble, given in (
+            (Ensemble(PEPTIDE, 5, device=device), places),
+            (Ensemble(molecules, device=device), own),
+        ):
+            ensemble.positions[:] = given
+            ensemble.evaluate()
+            for column in (ensemble.positions, ensemble.gradients, ensemble.born_radii):
+                found += list(column[:])
+        return found
+
+    expected = results()
+    monkeypatch.setattr("pele_ocl.energy.engine.copies.LARGE", 1)
+    monkeypatch.setattr("pele_ocl.opencl.threads.LEAST", 1)
+    monkeypatch.setattr("pele_ocl.opencl.threads.PART", 300)
+    for one, other in zip(results(), expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+    ensemble = Ensemble(PEPTIDE, 2, device=device)
+    ensemble.positions[:] = places[:2].astype(np.float32)  # numbers of another type
+    np.testing.assert_allclose(ensemble.positions[:], places[:2], atol=1e-5)
+    with pytest.raises(InputError, match="have shape"):
+        ensemble.positions[:] = places[:2, :5]

@@ -211,7 +211,7 @@ def test_half_a_disulphide_is_noted(amber):
         (
             [("ALA", "N CA C O CB"), ("GLY", "N CA C O")],
             "made.pdb has no hydrogen atoms, and the charges need them; "
-            "add them: `pele-ocl prepare made.pdb -o made-ready.pdb`",
+            "add them: `pele-ocl prepare made.pdb -o made-ready.pdb`, in Python pele_ocl.prepare",
         ),
         (
             [("GLY", GLY), ("ALA", "N H CA HA C O CB HB1 HB3")],

@@ -200,6 +200,16 @@ def test_docked_poses_have_the_bonds_of_their_smiles(tmp_path, kind):
         assert "9 hydrogens were added" in each.notes[0]  # the four of N and O are given
 
 
+def test_rings_that_meeko_opens_are_closed_again(tmp_path):
+    """The ends of a ring that turns are of types CG0, and glue atoms G0 stand beside them."""
+    made = Ligand.from_smiles(POSE)
+    glue = "ATOM     99  G   UNL     1       1.000   2.000   3.000  1.00  0.00    +0.000 G0\nENDROOT"
+    path = tmp_path / "p.pdbqt"
+    path.write_text(pdbqt(made).replace("+0.000 C \n", "+0.000 CG0\n").replace("ENDROOT", glue))
+    assert "CG0" in path.read_text()
+    assert Ligand.read(path).smiles == made.smiles
+
+
 def test_a_docked_pose_without_bond_orders_is_refused(tmp_path):
     path = tmp_path / "p.pdbqt"
     path.write_text(pdbqt(Ligand.from_smiles(POSE), remarks=False))
@@ -677,6 +687,9 @@ def test_formal_charges_follow_from_the_partial_ones_of_a_mol2_file(smiles, type
     path.write_text(mol2_of(smiles, types, order))
     ligand, wanted = Ligand.read(path), Ligand.from_smiles(smiles)
     assert (ligand.charge, ligand.formula) == (wanted.charge, wanted.formula)
+    partial = [float(atom.GetProp("_TriposPartialCharge")) for atom in ligand.molecule.GetAtoms()]
+    assert sum(partial) == pytest.approx(wanted.charge, abs=0.01)
+    assert ligand.labels.names.tolist() == [f"{element}{k}" for k, element in enumerate(ligand.elements, 1)]
     if not order:  # a mesomeric form may be another where RDKit has to find the orders
         rings = any(atom.GetIsAromatic() for atom in wanted.molecule.GetAtoms())
         same = Chem.MolToSmiles(Chem.RemoveHs(ligand.molecule)) == Chem.CanonSmiles(smiles)

@@ -27,7 +27,7 @@ from pele_ocl import Energy, FormatError, InputError, Ligand, ParameterError, So
 from pele_ocl.atoms.torsions import flexible_ligand
 from pele_ocl.explore import read_rot_assign
 from pele_ocl.forcefield import ForceField
-from pele_ocl.ligand import antechamber, openff
+from pele_ocl.ligand import antechamber, cache, openff
 
 __all__ = ["folder", "on_the_chosen_device"]
 
@@ -317,6 +317,11 @@ def test_complexes_with_a_receptor(tmp_path):
     pele_ocl.parametrize(made.moved(made.positions + 20), receptor=HEXAPEPTIDE, output=tmp_path / "out")
     found = read(tmp_path / "out" / "one" / "one_complex.pdb", ligands=[made])
     assert len(found) == len(receptor) + len(made)
+    again = read(tmp_path / "out" / "one" / "one_complex.pdb")  # by its own remarks
+    assert np.allclose(again.charges, found.charges, atol=1e-9)
+    assert "has the parameters of the remark CCO" in " ".join(again.notes)
+    assert len(read(tmp_path / "out" / "one" / "one_complex.pdb", select="resname LIG")) == len(made)
+    assert len(read(tmp_path / "out" / "one" / "one.pdb")) == len(made)
     with pytest.raises(InputError, match="`receptor` goes into complexes in a folder"):
         pele_ocl.parametrize(made, receptor=receptor)
 
@@ -354,6 +359,17 @@ def test_parameters_are_the_same_bytes_each_time(monkeypatch):
     atoms = Ligand.from_smiles(SULFONAMIDE).parametrize()
     (own,) = np.flatnonzero(atoms.types == "ns")
     assert atoms.lj_epsilon[own] == pytest.approx(0.1174, abs=1e-4)  # of gaff2.dat; that of GAFF's n is 0.17
+
+
+@needs_programs
+def test_waiting_ends_at_the_limit_of_time(folder):
+    ligand = Ligand.from_smiles(ETHANOL)
+    kept = cache.entry(ligand.smiles, "gaff2", "gas", antechamber.version())
+    with (
+        cache.held(kept, "the first"),
+        pytest.raises(ParameterError, match="was given up at the limit of time, while another process computes it"),
+    ):
+        ligand.parametrize(limit=0.2)
 
 
 @needs_programs

@@ -18,7 +18,7 @@ from ..dynamics.files import TRAJECTORIES, TRAJECTORIES_OF
 from ..dynamics.integrators import INTEGRATORS
 from ..dynamics.result import SECONDS_A_DAY, SimulateResult
 from ..dynamics.run import simulate as simulated
-from ..dynamics.settings import FRICTION
+from ..dynamics.settings import EXCHANGES, FRICTION
 from ..jobs.texts import headline, physics_lines
 from .command import EachOnce
 from .groups import keywords, option, options
@@ -96,6 +96,11 @@ class Dynamics:
     exchange_every: int | None = option(
         "Exchange temperatures between replicas every N steps; as many replicas as --temperatures are a ladder.",
         type=_POSITIVE, metavar="N",
+    )  # fmt: skip
+    exchange: str = option(
+        "Exchange temperatures alone, or all that replicas have of their own, such as targets of --bias; temperatures "
+        "may then be equal.",
+        like=simulated, choices=EXCHANGES,
     )  # fmt: skip
     anneal: str | None = option(
         "Temperature by time, linear between the points: 0:600,20:600,80:300.", metavar="PS:K,PS:K...",

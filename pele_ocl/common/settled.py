@@ -42,7 +42,7 @@ class Settled:
                 is_column = hasattr(there, "__setitem__") and not isinstance(there, np.ndarray)
                 how = f"write its rows, {name}[...]" if is_column else f"make another {kind}"
                 raise InputError(f"{kind}.{name} cannot be written, as nothing would follow it; {how}")
-        super().__setattr__(name, value)
+        object.__setattr__(self, name, value)
 
 
 def rewrite(settled: Settled, **attributes: object) -> None:

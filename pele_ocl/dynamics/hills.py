@@ -11,6 +11,7 @@ from ..atoms import Floats
 from ..energy.engine.rows import MOST_ROWS, Rows
 from ..energy.terms import Interpolated, Metadynamics
 from ..opencl.interface import VARIABLE_REALS
+from .hamiltonians import uninterrupted
 
 if TYPE_CHECKING:
     from ..ensemble import Ensemble
@@ -51,9 +52,13 @@ class Hills:
 
     def add(self, rows: Rows, number: int) -> None:
         """Start to add the hills of rows where they are; number : of hills that they have then. Forces are then old."""
-        resident, queue, term = self._resident, self._resident.queue, self.term
         if not np.array_equal(rows, self._listed):
             self._list(rows)
+        with uninterrupted():
+            self._add(rows, number)
+
+    def _add(self, rows: Rows, number: int) -> None:
+        resident, queue, term = self._resident, self._resident.queue, self.term
         growth = 0.0 if term.bias_factor is None else 1 / (term.bias_factor - 1)
         self._launch(
             "measure_hills", (len(rows), 1),

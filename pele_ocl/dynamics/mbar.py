@@ -15,6 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from ..atoms import Floats, Ints
 from ..common.arguments import array, number, numbers, whole_number
 from ..common.errors import InputError
+from ..common.writing import replacing
+from ..formats.maps.pictures import require_png
 from ..report import Column, Report, Reported
 from ..units import BOLTZMANN_KCAL
 
@@ -60,6 +62,30 @@ class FreeEnergyResult(Reported):
     def save(self, path: str | PathLike[str]) -> None:
         """Write the table to a file: CSV, JSON or HDF5 by its suffix."""
         self.table().save(path)
+
+    def draw(self, path: str | PathLike[str]) -> None:
+        """Draw the surface of one or two variables to a PNG file: a line with its errors, or a map.
+
+        Raises InputError for three variables, FormatError for another suffix or a file that cannot be written,
+        PeleError without matplotlib.
+        """
+        require_png(path)
+        if len(self.edges) > 2:
+            raise InputError(f"a surface of {len(self.edges)} variables has no picture; draw one of two")
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(5.0, 4.0), layout="constrained")
+        axes, energies = figure.subplots(), np.where(np.isfinite(self.energies), self.energies, np.nan)
+        if len(self.edges) == 1:
+            axes.errorbar(self.centers[0], energies, yerr=np.nan_to_num(self.errors), capsize=2)
+            axes.set_ylabel("free energy (kcal/mol)")
+        else:
+            mesh = axes.pcolormesh(*self.edges, energies.T, cmap="viridis")
+            figure.colorbar(mesh, label="free energy (kcal/mol)")
+            axes.set_ylabel("variable 2")
+        axes.set_xlabel("variable 1")
+        with replacing(path) as temporary:
+            figure.savefig(temporary, format="png", dpi=150, metadata={"Software": "pele-ocl"})
 
     def __repr__(self) -> str:
         return str(self.table())

@@ -64,6 +64,7 @@ def simulate(
     constraints: str | None = None,
     hydrogen_mass: float | None = None,
     exchange_every: int | None = None,
+    exchange: Literal["temperature", "hamiltonian"] = "temperature",
     anneal: ArrayLike | None = None,
     minimize: int = 200,
     keep_center_motion: bool = False,
@@ -111,7 +112,7 @@ def simulate(
     temperatures : of the heat bath, K: one for all, one for each replica of all structures in their order, or fewer,
         which replicas take in turn; by default the `temperature` that is given for the solvent, else 300
     timestep : fs; friction : 1/ps, of the heat bath, by default 1
-    seed, integrator, constraints, hydrogen_mass, exchange_every, anneal : as of Simulation
+    seed, integrator, constraints, hydrogen_mass, exchange_every, exchange, anneal : as of Simulation
     minimize : iterations of a minimisation before the first step, 0 for none
     keep_center_motion : let the centre of mass move, which otherwise rests unless atoms are held
     report_every : steps between frames, and between rows of the tables
@@ -190,7 +191,8 @@ def simulate(
     options = {
         "temperature": temperatures, "timestep": timestep, "friction": friction, "seed": seed,
         "integrator": integrator, "constraints": constraints, "hydrogen_mass": hydrogen_mass,
-        "exchange_every": exchange_every, "anneal": anneal, "remove_motion": None if is_removed else False,
+        "exchange_every": exchange_every, "exchange": exchange, "anneal": anneal,
+        "remove_motion": None if is_removed else False,
         "first_replica": first_replica, "frozen": frozen, "terms": terms, "one_four": one_four, "cutoff": cutoff,
         "only_terms": terms_listed(only_terms),
         "variant": variant, "precision": precision, "device": device, "model": solvent,

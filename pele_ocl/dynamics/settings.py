@@ -66,6 +66,8 @@ class Settings:
             "timestep", timestep, f"a time above 0 and up to {MOST_TIMESTEP:g} fs", above=0.0, most=MOST_TIMESTEP
         )
         temperatures = temperatures_of(temperature)
+        if exchange_every is None and exchange != "temperature":
+            raise InputError("`exchange=hamiltonian` is about a ladder; give `exchange_every`, too")
         if exchange_every is not None:
             whole_number("exchange_every", exchange_every, least=1)
             if len(temperatures) < 2 or min(temperatures) <= 0:

@@ -394,7 +394,7 @@ class Simulation(Suggests, Settled):
             launches = self._motion.launches_of_step(rows)
             while self.steps < stop:
                 resident.queue_up(launches)
-                self._steps += 1
+                self.__dict__["_steps"] += 1  # at once; a written attribute is looked at
                 self._add_hills(rows, self.steps)
                 if every is not None and self.steps % every == 0:
                     self._motion.exchange(rows, self.steps // every - 1)

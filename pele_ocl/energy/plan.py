@@ -250,7 +250,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         pipeline.unpack_and_check(results, slice(0, m), positions, found, failures)
         for k in failures.reasons:
             found.erase(k)
-        return self._batch(positions, found, failures.in_order, {})
+        return self._batch(positions, found, failures.in_order if failures.reasons else {}, {})
 
     def _radii(self, found: Outputs) -> Floats:
         """Born radii (m, n) A; NaN where no term depends on them."""

@@ -75,12 +75,15 @@ def mol2_graphs(file: InputFile) -> list[Callable[[], tuple[list[str], Floats, I
     return [partial(_graph, molecule, file) for molecule in _molecules(file)]
 
 
-def mol2_charge(file: InputFile) -> float | None:
-    """Sum of the partial charges of the first molecule, e; None if it has none, or all are 0."""
-    rows = _molecules(file)[0].rows("ATOM")
+def mol2_columns(file: InputFile) -> tuple[list[str], list[float] | None]:
+    """Names and partial charges, e, of the atoms of the first molecule; None if it has none, or all are 0."""
+    found = [molecule for molecule in _each(file) if molecule.rows("ATOM")]
+    rows = found[0].rows("ATOM") if found else []
     charges = [number(fields[_CHARGE]) if len(fields) > _CHARGE else None for _, fields in rows]
     known = [charge for charge in charges if charge is not None and math.isfinite(charge)]
-    return sum(known) if len(known) == len(rows) and any(known) else None
+    return [fields[1] if len(fields) > 1 else "" for _, fields in rows], known if len(known) == len(rows) and any(
+        known
+    ) else None
 
 
 def _graph(molecule: _Molecule, file: InputFile) -> tuple[list[str], Floats, Ints, list[str]]:

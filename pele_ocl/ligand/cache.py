@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
+
+from ..common.errors import ParameterError
 
 VARIABLE = "PELE_OCL_LIGANDS"
 LOCKS = ".locks"  # folder of the locks
@@ -33,8 +35,10 @@ def entry(*depends_on: str) -> Path:
 
 
 @contextmanager
-def held(path: Path) -> Iterator[None]:
+def held(path: Path, source: str, limit: float | None = None) -> Iterator[None]:
     """A block that one process at a time is in, of those that make the same entry; the others wait.
+
+    source : of the molecule, for messages; limit : seconds after which waiting is given up, as a ParameterError
 
     The lock is the operating system's, which a process that dies gives back. A folder that cannot be written to has
     none.
@@ -42,7 +46,11 @@ def held(path: Path) -> Iterator[None]:
     try:
         (path.parent / LOCKS).mkdir(parents=True, exist_ok=True)
         lock = FileLock(path.parent / LOCKS / f"{path.stem}.lock")
-        lock.acquire()
+        lock.acquire(timeout=-1 if limit is None else limit)
+    except Timeout:
+        raise ParameterError(
+            f"{source}: was given up at the limit of time, while another process computes it"
+        ) from None
     except (OSError, NotImplementedError):
         yield
         return

@@ -170,7 +170,7 @@ def _pairs(words: list[str]) -> list[tuple[int, int]]:
 
 
 def _take_atom(pose: Pose, line: str, k: int) -> None:
-    kind = (line[77:79] or line[76:]).strip() or (line.split() or [""])[-1]
+    kind = line[76:].strip() or line.split()[-1]
     if _NO_ATOM.fullmatch(kind):
         return
     symbol = "C" if _CLOSURE.fullmatch(kind) else _ELEMENTS.get(kind.upper(), kind.capitalize())

@@ -9,7 +9,7 @@ from ..atoms import Floats, Ints
 from ..common.errors import FormatError
 from ..common.extras import extra
 from ..common.inputfile import InputFile
-from ..formats.mol2 import mol2_charge, mol2_graphs
+from ..formats.mol2 import mol2_columns, mol2_graphs
 
 if TYPE_CHECKING:
     from rdkit.Chem import Mol
@@ -23,6 +23,7 @@ _VALENCES = {
 }  # fmt: skip
 _LIKE_BORON, _LIKE_CARBON = ("B", "Si"), ("C",)  # more bonds make the one negative, fewer the other
 _SECOND_ROW = ("B", "C", "N", "O", "F")
+ATOM_NAME, PARTIAL_CHARGE = "_TriposAtomName", "_TriposPartialCharge"  # properties of atoms that RDKit sets
 _MOST_STEPS = 100_000  # of RDKit's search for orders of bonds
 _NOISE = 0.1  # e, of the sum of partial charges
 
@@ -36,16 +37,21 @@ def mol_of_mol2(block: str) -> Mol:
     """
     chem: Any = extra("rdkit.Chem", _PURPOSE)
     file = InputFile(Path("molecule"), block.encode())
-    charge = mol2_charge(file)
+    names, partial = mol2_columns(file)
+    charge = None if partial is None else sum(partial)
     found: Mol | None = chem.MolFromMol2Block(block, removeHs=False, sanitize=False)
-    wrong = "RDKit cannot read it as Tripos' mol2"
+    lacks = "" if charge is not None else ", and it has no partial charges that tell the formal ones"
+    wrong = f"RDKit cannot read it as Tripos' mol2{lacks}; {_AS_SDF}"
     if found is not None and found.GetNumAtoms():
         wrong = _contradiction(found, charge)
         if not wrong:
             return found
-    if charge is not None and abs(charge - round(charge)) < _NOISE:
+    if partial is not None and charge is not None and abs(charge - round(charge)) < _NOISE:
         other = _perceived(file, round(charge))
         if other is not None:
+            for atom, name, own in zip(other.GetAtoms(), names, partial, strict=True):
+                atom.SetProp(ATOM_NAME, name)
+                atom.SetProp(PARTIAL_CHARGE, str(own))
             return other
     raise FormatError(wrong)
 
@@ -75,7 +81,10 @@ def _perceived(file: InputFile, charge: int) -> Mol | None:
     """Make a Mol of elements and bonds that has a charge, by the file's orders of bonds or, if need be, by others."""
     chem: Any = extra("rdkit.Chem", _PURPOSE)
     determine: Any = extra("rdkit.Chem.rdDetermineBonds", _PURPOSE)
-    elements, positions, pairs, kinds = mol2_graphs(file)[0]()
+    try:
+        elements, positions, pairs, kinds = mol2_graphs(file)[0]()
+    except FormatError:  # which RDKit did not read, either
+        return None
     if not len(pairs) or not set(elements) <= set(_VALENCES):
         return None
     orders = [int(kind) if kind in ("1", "2", "3") else 1 if kind == "am" else 0 for kind in kinds]

@@ -29,7 +29,7 @@ from ..formats.molecules import SdfRecord, sdf_records
 from ..formats.structures import model_numbers, read_structure, read_topology
 from . import antechamber, cache, docked
 from .completion import ADDED, completed, graph_of, match, parents_of, parsed_smiles, template_of
-from .mol2 import mol_of_mol2
+from .mol2 import ATOM_NAME, PARTIAL_CHARGE, mol_of_mol2
 from .parametrisers import Parametriser, check_choice, parametriser_of
 from .protonation import at_ph
 from .settings import CHARGES, HYDROGENS, Hydrogens
@@ -46,8 +46,6 @@ _PURPOSE = "a molecule without parameters"
 _SHORTEST, _LONGEST = 0.6, 1.35
 MOST_ATOMS = 400  # of a ligand, beyond which parameters by analogy are no longer meant
 _RADII = "openmm-obc"  # GB radii where nobody chose, as of the built-in force field
-_ATOM_NAME = "_TriposAtomName"  # property of an atom that its file names
-_PARTIAL_CHARGE = "_TriposPartialCharge"
 _CHARGES_IN_SDF = "atom.dprop.PartialCharge"  # as RDKit and OpenFF write them
 _RESIDUE = "_pele_ocl_residue"  # property of a molecule that was a residue of a structure
 _NAME = re.compile(r"[A-Za-z0-9]{1,3}")
@@ -194,6 +192,13 @@ class Ligand:
         return self._canonical[0]
 
     @property
+    def short_smiles(self) -> str:
+        """Canonical isomeric SMILES without hydrogens that follow from valences."""
+        from rdkit import Chem
+
+        return str(Chem.MolToSmiles(Chem.RemoveHs(self.molecule)))
+
+    @property
     def canonical_order(self) -> Ints:
         """Atoms in the order of `smiles`, (n,)."""
         return self._canonical[1]
@@ -231,7 +236,7 @@ class Ligand:
     def labels(self) -> Labels:
         """Names of the atoms in one residue: those of a file that names them, else element and number (C1, C2, H1)."""
         n = len(self)
-        names = [atom.GetProp(_ATOM_NAME) if atom.HasProp(_ATOM_NAME) else "" for atom in self.molecule.GetAtoms()]
+        names = [atom.GetProp(ATOM_NAME) if atom.HasProp(ATOM_NAME) else "" for atom in self.molecule.GetAtoms()]
         if self.molecule.HasProp(_RESIDUE):  # whose hydrogens are named again
             names = _with_hydrogens_named(names, self.elements)
         if not all(names) or len(set(names)) < n or max(map(len, names)) > 4:
@@ -294,7 +299,7 @@ class Ligand:
         found = read()
         if found is not None:
             return found
-        with cache.held(kept):
+        with cache.held(kept, self.source, limit):
             found = read()  # by another process, meanwhile
             if found is None:
                 molecule = replace(self, molecule=self._computed_molecule(charges))
@@ -306,8 +311,8 @@ class Ligand:
     def _file_charges(self) -> Floats:
         """Partial charges that the molecule's file has, (n,) e. Raises InputError where it has none."""
         atoms = list(self.molecule.GetAtoms())
-        if all(atom.HasProp(_PARTIAL_CHARGE) for atom in atoms):
-            texts = [atom.GetProp(_PARTIAL_CHARGE) for atom in atoms]
+        if all(atom.HasProp(PARTIAL_CHARGE) for atom in atoms):
+            texts = [atom.GetProp(PARTIAL_CHARGE) for atom in atoms]
         else:
             texts = self.properties.get(_CHARGES_IN_SDF, "").split()
         values = [number_in(text) for text in texts]
@@ -583,7 +588,7 @@ def _of_residue(
     whole = completed(template, places[order], list(zip(parents, structure.positions[hydrogens], strict=True)))
     found: Mol = chem.RenumberAtoms(whole, [*back.tolist(), *range(len(order), whole.GetNumAtoms())])
     for atom, name in zip(found.GetAtoms(), labels.names[heavy].tolist(), strict=False):
-        atom.SetProp(_ATOM_NAME, name)
+        atom.SetProp(ATOM_NAME, name)
     found.SetProp("_Name", str(labels.residue_names[heavy[0]]))
     found.SetProp(_RESIDUE, str(labels.residue_names[heavy[0]]))
     return found

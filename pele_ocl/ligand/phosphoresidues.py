@@ -64,7 +64,7 @@ def _template(name: str, structure: Structure) -> tuple[Template, ObcTable]:
     try:
         return _of(name, kept.read_bytes())
     except (OSError, ValueError, InputError):
-        with cache.held(kept):
+        with cache.held(kept, f"the residue {name}"):
             topology = _topology(name)
             cache.keep(kept, topology)
         return _of(name, topology)

@@ -290,7 +290,7 @@ class Driver:
             system, energies = recipe.system, []
             for piece, name in ((recipe.before, "given"), (recipe.piece("results"), "final")):
                 positions = np.stack([computable(getattr(job, name), system.energy.atoms) for job in own])
-                kind = system.passes.queue.dtype
+                kind = recipe.real
                 results = self._own_copies.gather(self._buffer(piece), places(own, piece), piece.size, kind)
                 energies.append(system.energies(results, positions))
             before, after = energies
@@ -352,5 +352,5 @@ def begin_of(jobs: Sequence[Job]) -> dict[str, list[NDArray[Any]]]:
 def data_of(jobs: Sequence[Job]) -> dict[str, list[NDArray[Any]]]:
     """Give what structures of one molecule have of their own: atoms that move, and positions that are brought."""
     recipe = jobs[0].recipe
-    found = {FREE: [job.free.astype(recipe.system.passes.queue.dtype) for job in jobs]}
+    found = {FREE: [job.free.astype(recipe.real) for job in jobs]}
     return found if recipe.is_resident else {**found, "positions": [job.origin for job in jobs]}

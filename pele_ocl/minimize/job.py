@@ -34,7 +34,7 @@ class Recipe:
 
     system : the molecule, whose rows have positions and results
     recorder : of what the minimiser keeps: the molecule's own, or one apart from it if the rows stay where they are
-    method : the launches of an iteration, recorded
+    method : the launches of an iteration, recorded; real : the type of reals
     """
 
     def __init__(self, system: System, protocol: Protocol, is_resident: bool = False) -> None:
@@ -54,8 +54,10 @@ class Recipe:
             passes, self.recorder, protocol.stopping.packed(system.energy.precision), protocol.free,
             protocol.constraints, not passes.options.chain,
         )  # fmt: skip
+        self._pieces: dict[str, BufferPiece] = {}  # by name, as they were asked for
+        self._states: dict[int, NDArray[Any]] = {}  # in which rounds begin, by how many atoms move
+        self.real = np.dtype(system.energy.precision)
         self.before = self.recorder.empty(passes.n_results)  # results of where a structure began
-        self.stores = (1,) if is_resident else (0,)  # that structures take regions of
 
     @classmethod
     def of(cls, protocol: Protocol, energy: Energy, is_alone: bool = False) -> Recipe:
@@ -86,13 +88,18 @@ class Recipe:
         """Bytes of all that a structure takes, with what it shares."""
         return self.recorder.shared.size + self.recorder.own.size
 
+    def first_state(self, n_moving: int) -> NDArray[Any]:
+        """Make the state of a structure that begins. n_moving : atoms that move"""
+        if n_moving not in self._states:
+            self._states[n_moving] = self.method.first_state(n_moving)
+        return self._states[n_moving].copy()
+
     def piece(self, name: str) -> BufferPiece:
         """Give where something is kept: FREE, or a name of `Method.arrays` or of buffers of the passes."""
-        if name == FREE:
-            return self.recorder.piece(self.method.free)
-        if name in self.method.arrays:
-            return self.recorder.piece(self.method.arrays[name])
-        return self.system.piece(name)
+        if name not in self._pieces:
+            there = {**self.system.passes.buffers, **self.method.arrays, FREE: self.method.free}
+            self._pieces[name] = self.recorder.piece(there[name])
+        return self._pieces[name]
 
     def jobs(
         self, numbers: Sequence[int], given: Floats, free: Sequence[NDArray[np.bool_]] | None = None,
@@ -182,7 +189,7 @@ class Job:
 
     def first_state(self) -> NDArray[Any]:
         """Make the state in which its round begins."""
-        state = self.recipe.method.first_state(int(self.free.sum()))
+        state = self.recipe.first_state(int(self.free.sum()))
         state[StepState.STOPPED] = Stop.TIME if self.is_late else Stop.RUNNING
         return state
 

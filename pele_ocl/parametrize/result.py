@@ -75,7 +75,7 @@ class ParametrizeResult(Reported):
                 ligand = self.ligand(k)
                 write_ligand(
                     target.files(item.name, ligand.residue_name), ligand, self.atoms(k),
-                    [Path(item.path)] if item.path else [],
+                    [Path(item.path)] if item.path else [], self.spec.remark(ligand),
                 )  # fmt: skip
 
     def __repr__(self) -> str:

@@ -18,6 +18,7 @@ from ..common.notes import as_json
 from ..jobs.records import Record
 from ..jobs.spec import Spec, setting_of
 from ..ligand import Hydrogens, Ligand, Maker, check_choice, ligand_makers, parametriser_of
+from ..ligand.remarks import LigandRemark
 from ..reading import read
 from .items import MoleculeItem
 from .writing import Target, require_folder, write_ligand, write_structure
@@ -100,9 +101,10 @@ class ParametrizeSpec(Spec[MoleculeItem]):
         atoms = ligand.parametrize(self.forcefield, self.charges, limit=self.limit)
         files = self.target.files(item.name, ligand.residue_name)
         inputs = [Path(item.path)] if item.path else []
-        write_ligand(files, ligand, atoms, inputs)
+        remark = self.remark(ligand)
+        write_ligand(files, ligand, atoms, inputs, remark)
         if self._receptor is not None:
-            files = (*files, self._write_complex(item, atoms))
+            files = (*files, self._write_complex(item, atoms, remark))
         return {
             "name": ligand.name, "source": ligand.source, "formula": ligand.formula, "n_atoms": len(ligand),
             "charge": ligand.charge, "residue_name": ligand.residue_name, "forcefield": atoms.forcefield,
@@ -110,10 +112,16 @@ class ParametrizeSpec(Spec[MoleculeItem]):
             "seconds": {"total": time.perf_counter() - start},
         }  # fmt: skip
 
-    def _write_complex(self, item: MoleculeItem, atoms: Atoms) -> Path:
+    def remark(self, ligand: Ligand) -> LigandRemark | None:
+        """Say in PDB files which molecule this is; None where its charges are its file's."""
+        if self.charges == "file":
+            return None
+        return LigandRemark(ligand.residue_name, self.forcefield, self.charges, ligand.short_smiles)
+
+    def _write_complex(self, item: MoleculeItem, atoms: Atoms, remark: LigandRemark | None) -> Path:
         assert self._receptor is not None
         path = Path(self.target.path) / item.name / f"{item.name}_complex.pdb"
-        write_structure(path, self._receptor + atoms, len(atoms))
+        write_structure(path, self._receptor + atoms, len(atoms), remark=remark)
         return path
 
     @cached_property

@@ -21,6 +21,7 @@ from ..forcefield.template_writing import obc_rows, padded, template_text
 from ..formats import write_conformations
 from ..formats.amber.writing import prmtop_text, rst7_text
 from ..ligand import Ligand
+from ..ligand.remarks import LigandRemark
 
 # What a folder may hold of each molecule, by name.
 FORMATS = ("xml", "amber", "pele", "sdf", "pdb")
@@ -83,8 +84,13 @@ class Target:
         return tuple(path for form in self.formats for path in by_format[form])
 
 
-def write_ligand(paths: Iterable[Path], ligand: Ligand, atoms: Atoms, inputs: Iterable[Path] = ()) -> None:
-    """Write files of a molecule, each whole or not at all; the name of each says what it is."""
+def write_ligand(
+    paths: Iterable[Path], ligand: Ligand, atoms: Atoms, inputs: Iterable[Path] = (), remark: LigandRemark | None = None
+) -> None:
+    """Write files of a molecule, each whole or not at all; the name of each says what it is.
+
+    remark : of PDB files
+    """
     texts: Mapping[str, Callable[[], str]] = {
         ".xml": lambda: xml_text(atoms, _note(atoms)),
         ".prmtop": lambda: prmtop_text(atoms.with_radii("mbondi2"), _note(atoms)),
@@ -98,15 +104,20 @@ def write_ligand(paths: Iterable[Path], ligand: Ligand, atoms: Atoms, inputs: It
     for path in paths:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.suffix.lower() in (".pdb", ".cif"):
-            write_structure(path, atoms, len(atoms), inputs)
+            write_structure(path, atoms, len(atoms), inputs, remark)
             continue
         text = texts[path.suffix.lower()]()
         with replacing(path, inputs) as temporary:
             temporary.write_text(text, encoding="utf-8")
 
 
-def write_structure(path: Path, atoms: Atoms, n_bonded: int, inputs: Iterable[Path] = ()) -> None:
-    """Write atoms as a PDB or mmCIF file; in a PDB file CONECT records have the bonds of the last `n_bonded` atoms."""
+def write_structure(
+    path: Path, atoms: Atoms, n_bonded: int, inputs: Iterable[Path] = (), remark: LigandRemark | None = None
+) -> None:
+    """Write atoms as a PDB or mmCIF file; in a PDB file CONECT records have the bonds of the last `n_bonded` atoms.
+
+    remark : says which molecule these are
+    """
     with replacing(path, inputs) as temporary:
         write_conformations(temporary, atoms)
         if path.suffix.lower() == ".pdb":
@@ -121,8 +132,9 @@ def write_structure(path: Path, atoms: Atoms, n_bonded: int, inputs: Iterable[Pa
                 for i in sorted(near)
                 for k in range(0, len(near[i]), 4)
             ]
+            head = [] if remark is None else remark.lines()
             place = next((k for k, line in enumerate(lines) if line.startswith("END") and line != "ENDMDL"), len(lines))
-            temporary.write_text("\n".join([*lines[:place], *records, *lines[place:], ""]), encoding="latin-1")
+            temporary.write_text("\n".join([*head, *lines[:place], *records, *lines[place:], ""]), encoding="latin-1")
 
 
 def _note(atoms: Atoms) -> str:

@@ -223,7 +223,10 @@ class Pipeline(Evaluator):
             scaled = encoded[rows] * encoding.step if encoding.step != 1 else encoded[rows]
             np.add(scaled, middle, out=decoded[rows])
 
-        by_rows(len(encoded), encoded.shape[1], decode)
+        if encoded.size < LEAST:
+            decode(slice(0, len(encoded)))
+        else:
+            by_rows(len(encoded), encoded.shape[1], decode)
         return decoded.reshape(len(encoded), -1, 3)
 
     def _from_own_middle(self, positions: NDArray[Any]) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -12,7 +13,7 @@ import numpy as np
 from ..atoms import Atoms, Floats, Structure, labels_of, selectable
 from ..atoms.radii import PDB2PQR_SETS, RADII_SETS, goes_by_names, tidy_set
 from ..common import arguments
-from ..common.errors import InputError
+from ..common.errors import InputError, ParameterError
 from ..common.inputfile import read_file
 from ..common.notes import Note
 from ..formats import brings_parameters, read_structure_or_atoms, structure_format, structure_suffix
@@ -218,6 +219,8 @@ def _read_file(
         by_names = named if goes_by_names(named) else None
         field, found = _with_modified(_field_of(forcefield, None if by_names else named), found)
         found, assign, known = _assigning(found, field, ligands)
+        if not ligands:
+            assign = partial(_assigned_by_remarks, path=path, field=field, radii=radii)
         if selection is not None and not selection.needs_types:
             return *_chosen_first(found, assign, selection, radii), known
         found = assign(found)
@@ -244,6 +247,29 @@ def _field_of(forcefield: ForceField | str | None, radii: str | None) -> ForceFi
     if not isinstance(forcefield, ForceField):
         return ForceField.load(forcefield, radii)
     return forcefield if radii is None else forcefield._with_radii(radii)
+
+
+def _assigned_by_remarks(
+    structure: Structure, path: str | PathLike[str], field: ForceField, radii: str | None
+) -> Atoms:
+    """Give a structure its parameters, also residues that remarks of its PDB file say the molecule of."""
+    try:
+        return field._assign_known(structure)
+    except ParameterError:
+        if structure_suffix(path) not in (".pdb", ".ent"):
+            raise
+        from ..ligand import Ligand, LigandTemplate, LigandTemplates
+        from ..ligand.remarks import remarks_in
+
+        found = list[LigandTemplate]()
+        for remark in remarks_in(read_file(path)):
+            ligand = Ligand.from_template(remark.smiles)
+            atoms = ligand.parametrize(remark.forcefield, remark.charges)
+            own = atoms if radii in (None, FILE) else atoms.with_radii(str(radii))
+            found.append(LigandTemplate(own, f"the remark {remark.smiles}"))
+        if not found:
+            raise
+        return LigandTemplates.of(structure, field, found).assign(structure)
 
 
 def _with_modified(field: ForceField, structure: Structure) -> tuple[ForceField, Structure]:

@@ -39,8 +39,8 @@ NAMES = {"BOND": "bond", "ANGLE": "angle", "DIHED": ("torsion", "improper"), "VD
          "EEL": "coulomb",
          "1-4 VDW": "lennard_jones_14", "1-4 EEL": "coulomb_14", "EGB": ("gb_self", "gb_pair"),
          "ESURF": "nonpolar"}  # fmt: skip
-TABLE = Path(__file__).parent / "tables" / "parity.md"
-DIFFERING = "Every number that differs, with its cause, is in the table `tests/benchmarks/tables/parity.md`."
+TABLE = Path(__file__).parent / "measured" / "parity.md"
+DIFFERING = "Every number that differs, with its cause, is in the table `tests/benchmarks/measured/parity.md`."
 HALF = 0.51e-4  # kcal/mol, half of the last digit that they print
 DEFAULT_IGB = 5
 TENSION = 0.005  # kcal/mol/A^2

@@ -7,7 +7,7 @@ from pathlib import Path
 from harness.panels import draw
 
 DOCS = Path(__file__).parents[2] / "docs"
-TABLES = Path(__file__).parent / "tables"
+TABLES = Path(__file__).parent / "measured"
 NAMES = ("cpu-peers", "h200-peers", "h200-map")
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from harness.charts import logarithmic, new_figure, plain, save
 
 DOCS = Path(__file__).parents[2] / "docs"
-TABLES, CHART = Path(__file__).parent / "tables", DOCS / "figures" / "beside.png"
+TABLES, CHART = Path(__file__).parent / "measured", DOCS / "figures" / "beside.png"
 NAMES = {"ubiquitin": "1,231 atoms", "src3": "4,427 atoms", "ruvab": "30,211 atoms"}
 COLOUR = "#1f6fb4"
 

@@ -7,14 +7,16 @@ thesis.c, beside this file, is built three times by `cc`: with -O0, with -O3, an
 rows are left out. The kernels are those of pele-ocl's ladders, their groups 64, 128 and 256. "device" is the device's
 own clock from the first kernel's start to the last one's end; "host" is the clock on the wall around the call, which
 has positions go in and results come out. Each is the median of the runs after one that is not counted. A C loop that
-would take longer than --seconds is timed on a sample of rows and scaled, marked *. Where nvidia-smi is there, power is
-read while kernels run for two seconds.
+would take longer than --seconds is timed on a sample of rows and scaled, marked *. With --busy, for a CPU that
+other programs use, too, "host" is the time of the processor over the threads that compute. Where nvidia-smi is there,
+power is read while kernels run for two seconds.
 """
 
 from __future__ import annotations
 
 import argparse
 import ctypes
+import os
 import shutil
 import statistics
 import subprocess
@@ -23,6 +25,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +52,7 @@ FLOPS = {"constant": 187 / 18.6, "image": 187 / 18.6, "coarsened": 259 / 33.4, "
 LECTURE = {"constant": 18.6, "coarsened": 33.4, "shared": 36.4, "coalesced": 39.5}  # G evaluations/s, GeForce 8800
 
 Build = tuple[str, ctypes.CDLL]
+BUSY = False  # whether --busy is given
 
 
 def builds(folder: Path) -> Iterator[Build]:
@@ -66,18 +70,31 @@ def pointer(array: np.ndarray) -> Any:
     return array.ctypes.data_as(ctypes.c_void_p)
 
 
-def median(work: Callable[[], object], runs: int) -> float:
-    """Median of the seconds by the clock on the wall, after one run that is not counted."""
+def median(work: Callable[[], object], runs: int, threads: int = 1) -> float:
+    """Median of the seconds on the wall, or of the processor over the threads, after one run that is not counted."""
     work()
     seconds = []
+    clock = time.process_time if BUSY else time.perf_counter
     for _ in range(runs):
-        start = time.perf_counter()
+        start = clock()
         work()
-        seconds.append(time.perf_counter() - start)
+        seconds.append((clock() - start) / (threads if BUSY else 1))
     return statistics.median(seconds)
 
 
-def born_in_c(library: ctypes.CDLL, atoms: Atoms, runs: int, most: float) -> tuple[float, bool, np.ndarray]:
+def threads_of(program: str) -> int:
+    """Threads of a C program."""
+    return len(os.sched_getaffinity(0)) if "openmp" in program else 1
+
+
+def threads_on(device: Device, variant: str) -> int:
+    """Threads of a kernel: all cores of a CPU, but for the one work-item."""
+    return 1 if variant == "sequential" or device.kind != "CPU" else device.compute_units
+
+
+def born_in_c(
+    library: ctypes.CDLL, atoms: Atoms, runs: int, most: float, threads: int = 1
+) -> tuple[float, bool, np.ndarray]:
     """Seconds of all Born radii in C, whether they are of a sample of rows, and the radii."""
     n = len(atoms)
     x = np.ascontiguousarray(atoms.positions, np.float32)
@@ -90,11 +107,11 @@ def born_in_c(library: ctypes.CDLL, atoms: Atoms, runs: int, most: float) -> tup
         library.born(n, first, last, pointer(x), pointer(rho), pointer(scaled), pointer(radii), pointer(found))
 
     few = min(n, 64)
-    start = time.perf_counter()
+    start = time.process_time()
     rows(0, few)
-    whole = (time.perf_counter() - start) * n / few
+    whole = (time.process_time() - start) * n / few
     counted = n if whole < most else max(few, int(n * most / whole / 2))
-    seconds = median(lambda: rows(0, counted), runs if whole < most else 1)
+    seconds = median(lambda: rows(0, counted), runs if whole < most else 1, threads)
     return seconds * n / counted, counted < n, found[:counted]
 
 
@@ -119,7 +136,7 @@ def born(device: Device, systems: list[str], built: list[Build], runs: int, most
         wanted = exact.evaluate().born_radii
         base: dict[str, float] = {}
         for program, library in built:
-            seconds, sampled, radii = born_in_c(library, atoms, runs, most)
+            seconds, sampled, radii = born_in_c(library, atoms, runs, most, threads_of(program))
             base[program] = seconds
             error = float(np.abs(radii / wanted[: len(radii)] - 1).max())
             yield row(name, len(atoms), program, None, seconds, base, error, "*" if sampled else "")
@@ -129,7 +146,7 @@ def born(device: Device, systems: list[str], built: list[Build], runs: int, most
             plan = Solvent(atoms, energy=False, variant=variant, device=with_groups(device, group))
             plan.evaluate()
             kernels = statistics.median([plan.evaluate(profile=True).seconds["born"] for _ in range(runs)])
-            host = median(lambda: plan.evaluate(atoms.positions), runs)  # noqa: B023
+            host = median(lambda: plan.evaluate(atoms.positions), runs, threads_on(device, variant))  # noqa: B023
             error = float(np.abs(plan.evaluate().born_radii / wanted - 1).max())
             yield row(name, len(atoms), program, kernels, host, base, error, "")
 
@@ -144,7 +161,7 @@ def row(
 
 
 def pairs_in_c(
-    library: ctypes.CDLL, atoms: Atoms, listed: PairList, alpha: np.ndarray, gradient: bool, runs: int
+    library: ctypes.CDLL, atoms: Atoms, listed: PairList, alpha: np.ndarray, gradient: bool, runs: int, threads: int = 1
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """Seconds of the energies of a list in C, the three energies, and the gradient."""
     pair = np.ascontiguousarray(np.column_stack([listed.first, listed.second]), np.int32)
@@ -161,7 +178,7 @@ def pairs_in_c(
         library.pairs(len(atoms), len(pair), pointer(pair), pointer(sigma2), pointer(qq), pointer(x), pointer(eps),
                       pointer(born_radii), k, pointer(energy), pointer(found) if gradient else None)  # fmt: skip
 
-    return median(once, runs), energy, found
+    return median(once, runs, threads), energy, found
 
 
 def pairs(device: Device, name: str, built: list[Build], runs: int) -> Iterator[str]:
@@ -185,7 +202,7 @@ def pairs(device: Device, name: str, built: list[Build], runs: int) -> Iterator[
                 plan = Nonbond(atoms, listed, variant="tiled", precision="float64", device=device)
                 exact = plan.evaluate(born_radii=alpha).gradient
             for program, library in built:
-                seconds, _, found = pairs_in_c(library, atoms, listed, alpha, gradient, runs)
+                seconds, _, found = pairs_in_c(library, atoms, listed, alpha, gradient, runs, threads_of(program))
                 base = seconds if program == "C, -O3" else base
                 error = f"{norm_error(found, exact):.1e}" if exact is not None else ""
                 ratio = f"{base / seconds:.3g}" if base else ""
@@ -200,7 +217,8 @@ def pairs(device: Device, name: str, built: list[Build], runs: int) -> Iterator[
                 kernels = statistics.median(
                     [plan.evaluate(born_radii=alpha, profile=True).seconds["kernel"] for _ in range(runs)]
                 )
-                host = median(lambda: plan.evaluate(atoms.positions, born_radii=alpha), runs)  # noqa: B023
+                once = partial(plan.evaluate, atoms.positions, born_radii=alpha)
+                host = median(once, runs, threads_on(device, variant))
                 error = f"{norm_error(result.gradient, exact):.1e}" if exact is not None else ""
                 ratio = f"{base / host:.3g}" if base else ""
                 yield (
@@ -289,7 +307,7 @@ def maps(device: Device, built: list[Build], runs: int, most: float) -> Iterator
             ) -> None:
                 library.map(len(atoms), pointer(atoms), n, n, n, ctypes.c_float(1), pointer(phi))
 
-            seconds = median(once, runs)
+            seconds = median(once, runs, threads_of(program))
             exact = phi.copy() if program == "C, -O3" else exact
             yield f"| {n}^3 | {len(atoms):,} | {program} | {1e3 * seconds:.4g} | {1e-9 * evaluations / seconds:.4g} | |"
         for name in ("gather", "coalesced"):
@@ -403,12 +421,14 @@ def main() -> None:
     parser.add_argument("--systems", default=",".join(SYSTEMS))
     parser.add_argument("--list", default="src3", help="the structure of the lists of pairs")
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--busy", action="store_true")
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--only", default="born,pairs,maps,power")
     parser.add_argument("--chart", type=Path)
     parser.add_argument("-o", "--output", type=Path)
     given = parser.parse_args()
     warnings.simplefilter("ignore", cl.CompilerWarning)
+    globals()["BUSY"] = given.busy
     device, only = get_device(given.device), given.only.split(",")
     lines = [f"On {device}; {time.strftime('%Y-%m-%d', time.gmtime())}:\n", f"    python {' '.join(sys.argv)}\n"]
     with tempfile.TemporaryDirectory() as folder:

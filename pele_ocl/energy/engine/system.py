@@ -38,6 +38,7 @@ class System:
 
         self.recorder = Recorder(energy.device, energy.precision, is_shared=not is_alone)
         self.recorder.owns_parameters = is_scaled
+        self._pieces: dict[str, BufferPiece] = {}  # by name, as they were asked for
         self.energy, self.pipeline = energy, energy._prepared(self.recorder, 1)
         passes = self.pipeline.passes
         assert isinstance(passes, EnergyPasses)
@@ -84,7 +85,9 @@ class System:
 
     def piece(self, name: str) -> BufferPiece:
         """Give where a structure keeps a buffer of the passes."""
-        return self.recorder.piece(self.passes.buffers[name])
+        if name not in self._pieces:
+            self._pieces[name] = self.recorder.piece(self.passes.buffers[name])
+        return self._pieces[name]
 
     @cached_property
     def origin(self) -> Floats:

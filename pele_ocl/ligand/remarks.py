@@ -1,0 +1,40 @@
+"""Remarks of a PDB file that say which molecule a residue is, so that the file is read again without another one."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ..common.inputfile import InputFile
+from ..common.textfiles import plain_bytes
+
+_HEAD = "REMARK   6 LIGAND"
+_WIDTH = 48  # letters of a SMILES in a line
+_LINE = re.compile(rf"{_HEAD} (\w{{1,5}}) (\w+) (\w+) (\S+)\s*")
+
+
+@dataclass(frozen=True)
+class LigandRemark:
+    """residue : name; forcefield, charges : as of Ligand.parametrize; smiles : of the molecule"""
+
+    residue: str
+    forcefield: str
+    charges: str
+    smiles: str
+
+    def lines(self) -> list[str]:
+        """Lines of a PDB file; none if they could not be read again: parameters of a file are not kept in one."""
+        parts = [self.smiles[k : k + _WIDTH] for k in range(0, len(self.smiles), _WIDTH)]
+        found = [f"{_HEAD} {self.residue} {self.forcefield} {self.charges} {part}" for part in parts]
+        return found if all(_LINE.fullmatch(line) and len(line) <= 80 for line in found) else []
+
+
+def remarks_in(file: InputFile) -> list[LigandRemark]:
+    """Read the remarks of a PDB file, one for each molecule."""
+    found = dict[tuple[str, str, str], str]()
+    data = plain_bytes(file)
+    for line in data.decode("latin-1").splitlines() if _HEAD.encode() in data else ():
+        if match := _LINE.fullmatch(line):
+            key = match[1], match[2], match[3]
+            found[key] = found.get(key, "") + match[4]
+    return [LigandRemark(*key, smiles) for key, smiles in found.items()]
