@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Literal
 
 from ..common.arguments import choice, flag, number
@@ -13,7 +14,7 @@ MOST_CUTOFF = 1e9  # A; its square is to fit float32
 
 def require_near(cutoff: float | None) -> None:
     """Raise InputError for a cutoff, A, beyond the largest."""
-    if cutoff is not None and cutoff > MOST_CUTOFF:
+    if isinstance(cutoff, Real) and cutoff > MOST_CUTOFF:  # others are refused by Options
         raise InputError(f"the cutoff is {cutoff:g} A; a distance of at most {MOST_CUTOFF:g} A is needed")
 
 

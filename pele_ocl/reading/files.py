@@ -98,6 +98,8 @@ def read(
     >>> pele_ocl.read("data/structures/trialanine.pdb", select="resid 2:3", radii="mbondi2").gb_radii_set
     'mbondi2'
     """
+    if select is not None:
+        arguments.text("select", select)
     chosen = select if without is None and only is None else selection_of(select, without, only)
     return read_chosen(
         path, forcefield, model, coordinates, parameters, select=chosen, radii=radii, ligands=ligands,
@@ -125,6 +127,8 @@ def read_chosen(
     """Read as `read` does, and tell which atoms were taken, None if all were. Ligands are taken whole."""
     if isinstance(ligands, str | PathLike | Atoms) or not isinstance(ligands, Iterable):
         raise InputError(f"ligands are {arguments.described(ligands)}; a list of them is needed")
+    arguments.text("ligand_forcefield", ligand_forcefield)
+    arguments.text("ligand_charges", ligand_charges)
     if (ligand_forcefield, ligand_charges) != _LIGAND:
         from ..ligand.parametrisers import check_choice
 
