@@ -395,12 +395,6 @@ def test_a_copy_in_place_of_the_checkout_is_told(tmp_path, monkeypatch):
     assert told == f"{copy} is a copy of this checkout, whose changes do not count: pip install --editable '{ROOT}'"
 
 
-def test_the_citation_is_of_this_version():
-    version = re.search(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)[1]
-    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
-    assert (ROOT / "pele_ocl" / "py.typed").exists()
-
-
 # Names that no file can have
 
 

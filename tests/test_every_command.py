@@ -33,6 +33,7 @@ COMMANDS = {
     "simulate": [HEXAPEPTIDE, "--steps", 5, "-o", "{}/simulated", "--json"],
     "relax": [HEXAPEPTIDE, "-o", "{}/relaxed.pdb"],
     "refine": [HEXAPEPTIDE, "--ligand", "resid 1", "--max-iterations", 2, "-o", "{}/refined", "--json"],
+    "ligand": ["CCO", "-o", "{}/ligand", "--json"],
     "screen": [
         HEXAPEPTIDE,
         HEXAPEPTIDE.parent / "trialanine.pdb",
