@@ -67,7 +67,7 @@ def test_frames_of_more_atoms_that_start_too_late(folder: Path) -> None:
         (["-rp", "part.top", "-lp", "part.top", "-y", "cut.nc"], "or take the whole ones by endframe=3"),
         (["-rp", "part.top", "-lp", "part.top", "-y", "complex.parm7"], "frames are needed here"),
         (["-rp", "frames.nc", "-lp", "part.top", "-y", "frames.nc"], "unknown suffix '.nc'"),
-        (["-rp", "part.top", "-lp", "part.top", "-y"], "frames are missing"),
+        (["-rp", "part.top", "-lp", "part.top", "-y"], "Option '-y' requires an argument"),
         (["-rp", "part.top", "-lp", "none.top", "-y", "frames.nc"], "none.top: no such file"),
         (["-yr", "first.nc", "-yl", "part.nc", "-y", "frames.nc"], "frames of a part need topologies of both"),
         (["-rp", "part.top", "-lp", "part.top", "-y", "frames.nc", "-i", "mmpbsa.in"], "-i is given twice"),

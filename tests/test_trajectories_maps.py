@@ -301,8 +301,8 @@ def test_command_writes_values_at_atoms(atoms, file, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--align",), "--align is about a trajectory; give one with --trajectory"),
-        (("--at-atoms", "all"), "--at-atoms is about a trajectory; give one with --trajectory"),
+        (("--align",), "--align is about a trajectory; give one as --trajectory"),
+        (("--at-atoms", "all"), "--at-atoms is about a trajectory; give one as --trajectory"),
         (("-t", "a.nc", "--at-atoms", "all", "--padding", 3), "--at-atoms makes no map; leave out --padding"),
         (("-o", "{statistic}.dx"), "{statistic} belongs to --models all and to trajectories"),
     ],

@@ -324,7 +324,7 @@ def test_choices_are_what_the_kernels_take(machine, size):
         for choice in offered(VARIANTS[quantity], machine, size):
             settings = dict(choice.settings)
             if quantity == "energy":
-                layout = VARIANTS["energy"][choice.variant].run.layout_type
+                layout = VARIANTS["energy"][choice.variant].run().layout_type
             assert set(settings) <= {field.name for field in fields(layout)}
             tile = settings.get("tile", 32)
             assert tile % (machine.width * settings.get("vectors", 1)) == 0

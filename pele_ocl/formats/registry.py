@@ -69,6 +69,7 @@ class StructureFormat:
         field; Atoms bring their own
     models : numbers of the models of a file, in their order
     brings_parameters : whether `read` gives Atoms
+    is_of_ligands : whether `read` takes a force field, charges and hydrogens of small molecules, too
     kind : a file of the format, for messages
     has_lennard_jones, advice : whether atoms of the format have Lennard-Jones parameters, and what to give where not
     has_bonds : whether atoms of the format have bonds, where they bring parameters
@@ -85,6 +86,7 @@ class StructureFormat:
     read: Callable[[InputFile, int | None], Structure | Atoms]
     models: Callable[[InputFile], list[int]]
     brings_parameters: bool = False
+    is_of_ligands: bool = False
     conformations: Callable[[InputFile, dict[int, str] | None], tuple[list[int], Floats]] | None = None
     has_pdb_records: bool = False
     kind: str = "the file"

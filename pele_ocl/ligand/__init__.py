@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..common.modules import lazy_names
 
 if TYPE_CHECKING:  # the same names as below, for checkers and editors
-    from .files import is_ligand_file, read_sdf
+    from .files import read_sdf
     from .molecule import (
         ELEMENTS,
         Ligand,
@@ -35,7 +35,6 @@ __all__ = [
     "Parametriser",
     "check_choice",
     "count_molecules",
-    "is_ligand_file",
     "is_molecule_file",
     "ligand_makers",
     "parametriser_of",
@@ -47,7 +46,7 @@ if not TYPE_CHECKING:  # names by the file that has them
     __getattr__ = lazy_names(
         __name__,
         {
-            "files": "is_ligand_file read_sdf",
+            "files": "read_sdf",
             "molecule": "ELEMENTS Ligand Maker count_molecules is_molecule_file ligand_makers read_ligands",
             "parametrisers": "Parametriser check_choice parametriser_of",
             "residues": "LigandTemplate LigandTemplates",

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from os import PathLike
 
 from ..atoms import Atoms
 from ..common.inputfile import InputFile
 from ..formats.assembly import model_note
-from ..formats.registry import StructureFormat, is_structure, structure_format
+from ..formats.registry import StructureFormat
 from .molecule import Ligand, count_molecules
 from .settings import Hydrogens
 
@@ -35,9 +34,4 @@ def sdf_models(file: InputFile) -> list[int]:
     return list(range(1, count_molecules(file) + 1))
 
 
-def is_ligand_file(path: str | PathLike[str]) -> bool:
-    """Tell if a file is an SDF file, whose molecules get their parameters here."""
-    return is_structure(path) and structure_format(path) is FORMAT
-
-
-FORMAT = StructureFormat(read_sdf, sdf_models, brings_parameters=True, kind="an SDF file")
+FORMAT = StructureFormat(read_sdf, sdf_models, brings_parameters=True, is_of_ligands=True, kind="an SDF file")

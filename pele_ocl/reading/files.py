@@ -208,7 +208,7 @@ def _read_file(
         arguments.file_path(coordinates, "coordinates")
     files = arguments.file_paths("parameters", parameters)
     found: Structure | Atoms
-    if coordinates is None and not files and structure_suffix(path) == ".sdf":
+    if coordinates is None and not files and structure_format(path).is_of_ligands:
         from ..ligand import read_sdf
 
         found = read_sdf(read_file(path), model, *ligand)
