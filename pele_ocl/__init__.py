@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from .common.installation import installed_version as _installed_version
 from .common.modules import find_public_names_by as _find_public_names_by
+from .common.modules import settle_calls_by as _settle_calls_by
 from .common.modules import sign_functions_by as _sign_functions_by
 
 if TYPE_CHECKING:  # made from the tables below by `make docs`
@@ -287,5 +288,12 @@ def _signature(function: Any, groups: tuple[str, ...]) -> Any:
     return signature_of(function, groups)
 
 
+def _settled(function: Any, what: Any, keywords: Any) -> Any:
+    from .doors import by_control_file
+
+    return by_control_file(function, what, keywords)
+
+
 _find_public_names_by(__getattr__)
+_settle_calls_by(_settled)
 _sign_functions_by(_signature)

@@ -109,10 +109,8 @@ def test_imports_by_string_are_counted():
     assert len(calls) <= IMPORTS_BY_STRING, "\n".join(calls)
 
 
-# Methods of objects of lower rooms that hand over to what stands above them: saving, the record of a result; and the
-# check of public functions, whose first argument may be PELE's control file.
+# Methods of objects of lower rooms that hand over to what stands above them: saving, and the record of a result.
 ASKED = {
-    "pele_ocl/common/arguments.py": {"public('doors')"},
     "pele_ocl/atoms/atoms.py": {"public('formats')", "public('write_conformations')"},
     "pele_ocl/grid.py": {"public('write_map')"},
     "pele_ocl/results.py": {"public(f'{self._room}.spec')"},

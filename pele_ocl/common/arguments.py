@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .errors import InputError, UnexpectedKeywordError
 from .errors import described as described
-from .modules import public, with_words
+from .modules import settled, with_words
 from .paths import file_path as file_path
 
 T = TypeVar("T")
@@ -224,7 +224,7 @@ def checked(function: F) -> F:
         first = arguments[0] if arguments else keywords.get(names[0]) if names else None
         is_control = isinstance(first, str | PathLike) and str(first).endswith(".conf")
         if (is_control or "pele_conf" in keywords) and "_groups" in vars(checking):
-            first, keywords = public("doors").by_control_file(checking, first, keywords)
+            first, keywords = settled(checking, first, keywords)
             arguments, keywords = (first, *arguments[1:]), {of: keywords[of] for of in keywords if of != names[0]}
         return function(*arguments, **keywords)
 

@@ -172,6 +172,7 @@ class PeleError(Exception):
 class InputError(PeleError):
     """Values that cannot be computed with: wrong shapes, infinite coordinates, coincident atoms.
 
+    >>> import pele_ocl
     >>> try:
     ...     pele_ocl.Energy("protein.pdb")
     ... except pele_ocl.InputError as error:
@@ -198,6 +199,7 @@ def refuse_for_atoms(**values: object) -> None:
 class FormatError(PeleError):
     """A file that does not hold what its format promises.
 
+    >>> import pele_ocl
     >>> try:
     ...     pele_ocl.read("gone.pdb")
     ... except pele_ocl.FormatError as error:

@@ -98,6 +98,21 @@ def sign_functions_by(sign: Callable[..., Any]) -> None:
     _signing[:] = [sign]
 
 
+_settling: list[Callable[..., Any]] = []
+
+
+def settle_calls_by(settle: Callable[..., Any]) -> None:
+    """Register the function that adds the settings of a control file of PELE to a call, for `settled`."""
+    _settling[:] = [settle]
+
+
+def settled(function: Callable[..., Any], what: Any, keywords: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Add the settings of a control file to a call of a function; return the structure and the keywords."""
+    (settle,) = _settling
+    found: tuple[Any, dict[str, Any]] = settle(function, what, keywords)
+    return found
+
+
 _public: list[Callable[[str], Any]] = []
 
 
