@@ -283,7 +283,7 @@ def main() -> None:
             command.add_argument("--forcefield", default="amber14")
         command.add_argument("targets", nargs="+")
         if name == "run":
-            command.add_argument("--models", default="obc2,gbn2")
+            command.add_argument("--models", default="obc2,gbn2", help="of further scores, or none")
             command.add_argument("--inside", default="1,2,4")
             command.add_argument("--radii", default="6")
             command.add_argument("--pb", action="store_true")
@@ -298,7 +298,8 @@ def main() -> None:
         prepare(given.folder, given.source, given.targets, given.forcefield)
     elif given.what == "run":
         numbers = [[float(of) for of in text.split(",")] for text in (given.inside, given.radii)]
-        run(given.folder, given.targets, given.models.split(","), *numbers, given.pb, given.json)
+        models = [] if given.models == "none" else given.models.split(",")
+        run(given.folder, given.targets, models, *numbers, given.pb, given.json)
     elif given.what == "vina":
         vina(given.folder, given.targets, given.python)
     else:
