@@ -485,3 +485,10 @@ def test_data_sets_have_energies_and_forces_of_molecules_alone(device, tmp_path)
         Simulation(other, 1, **options).run(5, every=5, call=file)
     with pytest.raises(FormatError, match=r"data sets end in .h5 or .hdf5"):
         DatasetFile(tmp_path / "a.csv")
+
+
+def test_many_walkers_on_one_bias_are_noted(device):
+    for height, noted in ((6.0, True), (0.1, False)):
+        bias = Metadynamics([PHI], [0.35], height, 20, shared=True)
+        simulation = Simulation(ATOMS, 2, terms=[bias], timestep=1.0, device=device, model=VACUUM)
+        assert any("choose a lower `height`" in note for note in simulation.notes) == noted

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 HILL = 4  # numbers of a hill, of cl/dynamics/hills.clh
 ITEMS = 64  # of a work-group
+MOST_TOGETHER = 10.0  # kcal/mol, of hills that walkers add at a time
 
 
 class Hills:
@@ -49,6 +50,18 @@ class Hills:
         self._axes = queue.upload(np.array(axes, np.float64), fine)
         self._widths = queue.upload(np.asarray(term.widths), fine)
         self._listed: Rows = np.zeros(0, np.int64)
+
+    @property
+    def note(self) -> str:
+        """Say that hills which walkers add together are high; "" otherwise."""
+        most = int(np.bincount(self._owners).max(initial=0))
+        together = most * self.term.height
+        if not self.term.shared or together <= MOST_TOGETHER:
+            return ""
+        return (
+            f"{most:,} replicas add hills of {self.term.height:g} kcal/mol to one bias together, {together:,.0f} "
+            "kcal/mol where they are at one place; choose a lower `height`"
+        )
 
     def add(self, rows: Rows, number: int) -> None:
         """Start to add the hills of rows where they are; number : of hills that they have then. Forces are then old."""

@@ -244,6 +244,7 @@ class Simulation(Suggests, Settled):
         of_bodies = {body: atoms for body, atoms in zip(self._bodies, self.ensemble.atoms, strict=True) if body}
         found = (step_note(atoms, body, self.settings.timestep) for body, atoms in of_bodies.items())
         notes += [note for note in found if note][:1]
+        notes += [hills.note for hills in self._hills.values() if hills.note]
         if self.removes_motion:
             notes.append("the centre of mass is kept at rest")
         rewrite(self, notes=tuple(notes))

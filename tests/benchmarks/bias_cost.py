@@ -41,7 +41,9 @@ def made(case: str, atoms: pele_ocl.Atoms, n: int, device: str | None) -> Run:
     options: dict[str, Any] = dict(constraints="hbonds", seed=1, device=device, remove_motion=False)
     if case in own:
         variables, widths, bounds = own[case]
-        bias = pele_ocl.Metadynamics(variables, widths, 0.3, PACE, bounds=bounds, shared=case == "shared")
+        bias = pele_ocl.Metadynamics(
+            variables, widths, 0.3 if case != "shared" else 0.3 / n, PACE, bounds=bounds, shared=case == "shared"
+        )
         return pele_ocl.Simulation(atoms, n, terms=[bias], **options).run
     if case == "restraint":
         return pele_ocl.Simulation(atoms, n, terms=[pele_ocl.TorsionRestraint([four[0]], -1.0, 5.0)], **options).run
