@@ -33,7 +33,8 @@ class Terms(ReadOnlyArrays):
     names : of the terms, n_terms of them; each is an attribute, too: `terms.coulomb` has shape (...,)
     values : (..., n_terms) kcal/mol; the leading axes count conformations, atoms or residues
 
-    `terms[index]` takes an index of the leading axes, as NumPy does, and gives their Terms. `numpy.asarray(terms)` is
+    `terms[index]` takes an index of the leading axes, as NumPy does, and gives their Terms; `terms["coulomb"]` is the
+    term, and `dict(terms)` has all by name. `numpy.asarray(terms)` is
     `terms.values`, which is read-only and not copied. Raises InputError where names and values do not fit.
 
     >>> terms = pele_ocl.energy("data/structures/trialanine.pdb").terms
@@ -80,7 +81,19 @@ class Terms(ReadOnlyArrays):
             raise TypeError("the terms of one molecule have no length")
         return len(self.values)
 
-    def __getitem__(self, index: Any) -> Terms:
+    def __iter__(self) -> Iterator[Any]:
+        """Iterate over the names of one molecule's terms, as a mapping does, or over the Terms of several."""
+        return iter(self.names) if self.values.ndim == 1 else (self[k] for k in range(len(self)))
+
+    def keys(self) -> tuple[str, ...]:
+        """Names, so that `dict(terms)` has the energies by name."""
+        return self.names
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, str):
+            if index not in self.names:
+                raise KeyError(f"there is no term {index!r}; these are {', '.join(self.names)}")
+            return getattr(self, index)
         leading = index if isinstance(index, tuple) else (index,)
         return Terms(self.names, self.values[(*leading, slice(None))])
 

@@ -149,3 +149,14 @@ def test_results_made_ready_have_all_their_fields():
         pele_ocl.energy(ATOMS), pele_ocl.solvent(ATOMS), pele_ocl.nonbond(ATOMS, few, solvent="vacuum"),
     ):  # fmt: skip
         assert vars(result).keys() == {field.name for field in fields(result)}
+
+
+def test_terms_are_a_mapping_of_names():
+    one = Terms(("bond", "angle"), np.array([1.0, 2.0]))
+    assert {name: float(value) for name, value in dict(one).items()} == {"bond": 1.0, "angle": 2.0}
+    assert list(one) == ["bond", "angle"]
+    several = Terms(("bond", "angle"), np.array([[1.0, 2.0], [3.0, 4.0]]))
+    assert [float(row.angle) for row in several] == [2.0, 4.0]
+    assert dict(several)["bond"].tolist() == [1.0, 3.0]
+    with pytest.raises(KeyError, match="no term 'bonds'"):
+        one["bonds"]
