@@ -97,7 +97,8 @@ ESSENTIAL = frozenset(
     "ionic_strength device as_json help help_all "
     "cutoff method pairs_file per_residue tolerance max_iterations restrain freeze "
     "pb mmpbsa idecomp alanine native moving_radius side_chains "
-    "replicas time temperatures timestep trajectory_format exchange_every "
+    "replicas time temperatures timestep trajectory_format exchange_every minimize "
+    "complexes templates obc explorers steps seed "
     "spacing padding nonlinear surface dielectric_surface for_surface field png charges "
     "add neutralize concentration map residue_values".split()
 )

@@ -220,6 +220,8 @@ class SimulateResult(Reported):
         parts += [f"bonds held: {own['constraints']}"] if own["constraints"] else []
         parts += [f"seed {own['seed']}"]
         lines = [f"Dynamics      {', '.join(parts)}"]
+        if own["minimize"]:
+            lines.append(f"Minimized     first, up to {own['minimize']:,} iterations")
         lines.append(f"Replicas      {_replicas(len(self.rows))}, {self.n_failed:,} stopped")
         lines.append(f"Time          {shared['time_ps']:,.3f} ps in {shared['steps']:,} steps")
         for of in self.structures:
