@@ -372,3 +372,14 @@ def test_poses_that_fail_end_nothing(complex_file, atoms, refiner, poses, tmp_pa
     assert found["n_failed"] == 1
     assert "same place" in found["poses"][0]["error"]
     assert found["poses"][1]["rank"] in (1, 2)
+
+
+def test_tables_show_what_ranks_and_no_empty_column(complex_file, pose_file, tmp_path):
+    said = refine(complex_file, "-o", tmp_path / "out").stdout
+    head = next(line for line in said.splitlines() if line.startswith("rank"))
+    assert "clashes  clashes after  strain  strain after  binding  binding after  score" in head
+    found = pele_ocl.refine(complex_file, ligand=LIGAND, max_iterations=2)
+    assert found.best == 0
+    assert "error" not in found.table().columns
+    with pytest.raises(AttributeError, match="has no attribute 'energies'"):
+        _ = found.energies

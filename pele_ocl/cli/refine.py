@@ -119,8 +119,9 @@ def _as_text(found: RefineBatch, output: Path) -> str:
     assert source is not None
     has_native = any("rmsd_after" in row for row in rows)
     heads = (
-        "rank", "pose", "clashes", "after", "strain", "after", "binding", "after", "score", "moved A",
-        *(("rmsd", "after") if has_native else ()), "side chains",
+        "rank", "pose",
+        *(head for name in ("clashes", "strain", "binding") for head in (name, f"{name} after")), "score", "moved A",
+        *(("rmsd", "rmsd after") if has_native else ()), "side chains",
     )  # fmt: skip
     ordered = sorted(rows, key=lambda row: row["rank"] or len(rows) + 1)
     cells = [_cells(row, has_native) for row in ordered[:_SHOWN]]
@@ -165,4 +166,6 @@ def _cells(row: dict[str, Any], has_native: bool) -> list[str]:
 
 def _text(value: float | None) -> str:
     """Write an energy, kcal/mol."""
-    return "-" if value is None else f"{value:,.1f}" if abs(value) < 1e6 else f"{value:.1e}"
+    if value is None or abs(value) >= 1e6:
+        return "-" if value is None else f"{value:.1e}"
+    return f"{value:,.{1 if abs(value) >= 1 else 3}f}"

@@ -33,7 +33,7 @@ def constraints_named(given: object, known: Sequence[str]) -> str:
         given = str(given)
     if isinstance(given, str) and given.lower() in known:
         return given.lower()
-    if given in ("AllBonds", "HAngles"):
+    if isinstance(given, str) and given in ("AllBonds", "HAngles"):
         raise InputError(f"constraints are {given}; only bonds to hydrogen can be held: {known[0]!r}")
     choice("constraints", given, known)
     return str(given)
