@@ -7,6 +7,9 @@ Potentials are in kcal/mol/e, temperatures in K, ionic strengths in mol/L.
 from __future__ import annotations
 
 import math
+import re
+import sys
+from typing import Any
 
 from .common import arguments
 from .common.errors import InputError
@@ -52,6 +55,50 @@ def molar(name: str, value: object) -> float:
         text = f"{name} is {found:g} mol/L, and no salt dissolves to more than {MOST_SALT:g} mol/L"
         raise InputError(f"{text}; for {found:g} mmol/L give {found / 1000:g}" if found < 1000 * MOST_SALT else text)
     return found
+
+
+_TIMES = {"fs": 1.0, "ps": 1e3, "ns": 1e6, "us": 1e9}
+# Names of units in texts, and how much each is of the unit that is wanted.
+_IN = {
+    "fs": _TIMES, "ps": {name: of / 1e3 for name, of in _TIMES.items()}, "K": {"K": 1.0},
+    "1/ps": {"1/ps": 1.0, "/ps": 1.0, "ps^-1": 1.0}, "Da": {"Da": 1.0, "amu": 1.0},
+}  # fmt: skip
+_OF_OPENMM = {"fs": "femtosecond", "ps": "picosecond", "K": "kelvin", "1/ps": "picosecond", "Da": "dalton"}
+_TEXT = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(\S*)\s*")
+
+
+def in_unit(name: str, value: object, unit: str) -> Any:
+    """Give an amount as a number: of a text, with its unit or without, or of a Quantity of OpenMM.
+
+    name : of the keyword; unit : "fs", "ps", "K", "1/ps" or "Da", also that of a text without one
+
+    Any other value is returned as it is. Raises InputError for another unit, and for a text that is no amount.
+
+    >>> in_unit("timestep", "0.001ps", "fs"), in_unit("temperature", "310 K", "K"), in_unit("timestep", 2.0, "fs")
+    (1.0, 310.0, 2.0)
+    """
+    if isinstance(value, str):
+        found = _TEXT.fullmatch(value)
+        scale = _IN[unit].get(found[2] or unit) if found else None
+        if found is None or scale is None:
+            raise InputError(
+                f"{name} is {arguments.described(value)}; a number of {unit} is needed, or with its unit: 2{unit}"
+            )
+        return _tidy(float(found[1]) * scale)
+    if not hasattr(value, "value_in_unit"):
+        return value
+    of_openmm = sys.modules[type(value).__module__.rpartition(".")[0]]  # or of ParmEd, which has the same
+    wanted = getattr(of_openmm, _OF_OPENMM[unit])
+    try:
+        number = value.value_in_unit(wanted**-1 if unit == "1/ps" else wanted)
+    except TypeError:
+        raise InputError(f"{name} is {value}; an amount in {unit} is needed") from None
+    return _tidy(number) if isinstance(number, float | int) else number
+
+
+def _tidy(number: float) -> float:
+    """Leave out the last digits, which the change of a unit has rounded."""
+    return float(f"{number:.14g}")
 
 
 def debye_kappa(ionic_strength: float, dielectric: float, temperature: float) -> float:

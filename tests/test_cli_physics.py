@@ -195,3 +195,15 @@ def test_names_of_other_programs_suggest_ours():
     for given, model in ((["--igb", "5"], " obc2"), (["--igb=8"], " gbn2"), (["--igb", "99"], "")):
         done = run("energy", HEXAPEPTIDE, *given, code=2)
         assert f"No such option '--igb'. (Did you mean '--gb{model}'?)" in done.stderr
+    done = run("simulate", HEXAPEPTIDE, "-o", "run", "-n", 3, code=2)
+    assert "No such option '-n'. (Did you mean '--replicas'?)" in done.stderr
+
+
+def test_options_of_one_value_are_given_once_for_each():
+    for words, ours in (("--templates A B", "--templates"), ("--templates A --complex X B", "--complex")):
+        said = run("explore", "pele.conf", *words.split(), code=2).stderr
+        assert f"Got unexpected extra argument (B); give {ours} once for each value" in said
+    assert "once for each" not in run("explore", "pele.conf", "B", code=2).stderr
+    shown = run("explore", "--help").stdout
+    assert all(f"{option} " in shown for option in "--explorers --steps --seed --complex --templates --obc".split())
+    assert "--minimize N" in run("simulate", "--help").stdout

@@ -490,12 +490,21 @@ def test_python_writes_what_the_command_writes(tmp_path):
 
 
 def test_times_have_units(tmp_path):
-    words = ["--time", "40fs", "--timestep", 4, "--report-every", 10, "--hydrogen-mass", 3, "--temperature", 310]
-    said = run("simulate", HEXAPEPTIDE, "-o", tmp_path / "run", *words, "--constraints", "hbonds", "--json")
+    words = ["--time", "40fs", "--timestep", "4fs", "--report-every", 10, "--hydrogen-mass", 3, "--temperature", "310K"]
+    said = run("simulate", HEXAPEPTIDE, "-o", tmp_path / "run", *words, "--constraints", "HBonds", "--json")
     found = json.loads(said.stdout)
-    assert found["steps"] == 10
+    assert (found["steps"], found["dynamics"]["timestep"], found["dynamics"]["minimize"]) == (10, 4.0, 200)
     assert found["dynamics"]["temperatures"] == [310.0]
     assert "hydrogens weigh 3 Da, which their neighbours lack" in found["notes"]
+
+
+def test_short_steps_and_free_bonds_are_noted_in_the_words_of_the_command(tmp_path):
+    words = ["--steps", 2, "--report-every", 2, "--minimize", 3]
+    said = run("simulate", HEXAPEPTIDE, "-o", tmp_path / "long", *words)
+    assert "vibrate too fast for steps of 2 fs; hold them by --constraints hbonds\n" in said.stderr
+    assert "Minimized     first, up to 3 iterations\n" in said.stdout
+    said = run("simulate", HEXAPEPTIDE, "-o", tmp_path / "short", *words, "--timestep", 0.002)
+    assert "steps of 0.002 fs are very short; --timestep is in fs\n" in said.stderr
 
 
 def test_examples_of_docstrings(tmp_path, monkeypatch):

@@ -160,3 +160,10 @@ def test_a_range_in_another_unit_is_not_that_of_kt(tmp_path):
     words = ("--for-surface", "--unit", "mV", "-o", tmp_path / "map.dx", "--scene", "vmd")
     run("potmap", HEXAPEPTIDE, *COARSE, *words)
     assert "-2 (red) to 2 (blue) mV" not in (tmp_path / "map.vmd").read_text()
+
+
+def test_of_a_script_its_way_is_named(tmp_path):
+    said = run("view", HEXAPEPTIDE, "-o", tmp_path / "x.pml", code=1).stderr
+    assert "pictures in .png; potmap writes this script next to its map, by `scene='pymol'`" in said
+    said = run("potmap", HEXAPEPTIDE, "-o", tmp_path / "x.pml", code=1).stderr
+    assert "potmap writes this script next to its map, by --scene pymol" in said

@@ -689,3 +689,16 @@ def test_a_pickle_goes_on_with_the_same_bits(device):
         each.run(20)
     for k in range(4):
         np.testing.assert_array_equal(again.positions[k], first.positions[k])
+
+
+def test_amounts_and_constraints_of_openmm(device):
+    unit, app = pytest.importorskip("openmm.unit"), pytest.importorskip("openmm.app")
+    schedule = [[0, 310], [1, 0]]
+    ours = Simulation(START, timestep=1.0, temperature=310.0, constraints="hbonds", anneal=schedule, device=device)
+    theirs = Simulation(
+        START, timestep=1 * unit.femtosecond, temperature=310 * unit.kelvin, friction=1 / unit.picosecond,
+        constraints=app.HBonds, anneal=[["0ps", "310K"], [1000 * unit.femtosecond, 0 * unit.kelvin]], device=device,
+    )  # fmt: skip
+    assert theirs.settings == ours.settings
+    with pytest.raises(InputError, match="constraints are AllBonds; only bonds to hydrogen can be held: 'hbonds'"):
+        Simulation(START, constraints=app.AllBonds, device=device)

@@ -649,6 +649,13 @@ def test_tasks_have_random_numbers_of_their_own(two_tasks):
 # Complexes
 
 
+def test_of_a_structure_that_is_missing_the_way_out_is_named(tmp_path):
+    control = write_run(tmp_path)
+    (tmp_path / "complex.pdb").unlink()
+    with pytest.raises(InputError, match=r"complex\.pdb is not there; put it there, or give another by `complexes`"):
+        exploration(control, tmp_path / "out", 1)
+
+
 def test_complexes_are_given_in_turn(tmp_path):
     control = write_run(tmp_path)
     paths = [write_complex(tmp_path / f"complex_{k}.pdb", shift) for k, shift in enumerate((0.0, 4.0))]

@@ -134,7 +134,7 @@ def test_a_whole_force_field_takes_pele_s_radii_and_says_so(tmp_path):
     assert atoms.gb_radii[6] == 1.7063
     assert atoms.notes == (
         "the force field came without a whole OBC table, so built-in radii (pele) were taken; "
-        "give its table with `obc`, or choose with `radii`",
+        "give its table with `obc`, or choose a set of radii",
     )
     asked = ForceField.load(templates=[field], radii="openmm-obc").assign(PEPTIDE)
     assert (asked.gb_radii[6], asked.notes) == (1.706, ())

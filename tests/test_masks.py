@@ -65,7 +65,8 @@ def test_a_mask_takes_the_atoms_that_ambers_programs_take(atoms: Atoms, mask: st
         ("(:1", "a parenthesis is not closed"),
         (":1<3", "<: is for residues and <@ for atoms"),
         (":XYZ", "takes no atom; no residue is called XYZ"),
-        (":99", "takes no atom; nothing has a number of :99"),
+        (":99", "takes no atom; nothing has a number of :99; masks count residues 1 to "),
+        ("@99999", "nothing has a number of @99999; masks count atoms 1 to "),
         (":1 and name CA", "a mask of AMBER stands in parentheses"),
     ],
 )

@@ -38,7 +38,10 @@ FUNCTIONS = {
 # Commands about the program itself, the kernels of the ladders, and files of runs that were divided.
 OF_THE_PROGRAM = {"bench", "kernel", "merge", "tune"}
 # Errors of other libraries have their texts alone.
-OF_OTHERS_ERRORS = {"'null' in str(error)", "'unknown target CPU' in str(error)"}
+OF_OTHERS_ERRORS = {
+    "'null' in str(error)", "'unknown target CPU' in str(error)",
+    "'unexpected extra argument' not in error.message",  # click's, which has no class for it
+}  # fmt: skip
 # Options of other programs, which sentences name.
 OF_OTHERS = re.compile(r"pip install|gmx |dask |--quiet|--plain`")
 

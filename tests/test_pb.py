@@ -527,6 +527,7 @@ def test_a_molecule_by_default():
     assert sum(result.per_residue().values()) == pytest.approx(result.energy, rel=1e-9)
     assert result.per_atom.sum() == pytest.approx(result.energy, rel=1e-9)
     assert "kcal/mol" in repr(result)
+    assert f"dielectrics {result.model.solute_dielectric:g} and {result.model.solvent_dielectric:g}, " in repr(result)
     assert result.map.unit == "kT/e"
     points = result.map.grid.position([[5, 6, 7], [20, 20, 20]])
     assert np.allclose(result.potential_at(points), [result.map.values[7, 6, 5], result.map.values[20, 20, 20]])

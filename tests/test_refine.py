@@ -307,6 +307,22 @@ def test_poses_in_another_order_are_matched_by_names(complex_file, pose_file, tm
     assert not (tmp_path / "out").exists()
 
 
+def test_frames_of_a_trajectory_are_poses(complex_file, atoms, poses, refiner, tmp_path):
+    frames = np.stack([atoms.positions] * 2)
+    frames[1][refiner.ligand] += 0.5
+    for name in ("run.nc", "run.dcd"):
+        pele_ocl.write_conformations(tmp_path / name, atoms, frames)
+        names, found = RefineSpec(complex_file, LIGAND, "", poses=(tmp_path / name,)).starts
+        assert names == ["run_1", "run_2"]
+        np.testing.assert_allclose(found.positions, frames, atol=1e-3)
+    other = pele_ocl.read(STRUCTURES / "trialanine.pdb")
+    pele_ocl.write_conformations(tmp_path / "other.nc", other, other.positions[np.newaxis])
+    with pytest.raises(FormatError, match=r"other.nc: .*33 atoms"):
+        _ = RefineSpec(complex_file, LIGAND, "", poses=(tmp_path / "other.nc",)).starts
+    with pytest.raises(FormatError, match=r"run.nc: poses are read from .sdf, .mol2, .pdb and .cif files; write"):
+        pele_ocl.binding.poses.read_poses(tmp_path / "run.nc", other)
+
+
 def test_native_poses_may_be_symmetric_without_hydrogens_or_of_exchanged_chains(complex_file, atoms, refiner, tmp_path):
     """The carboxylate turned over, hydrogens left out, and the complex with chain B first: 0 A from where it is."""
     lines = [line for line in complex_file.read_text().splitlines() if line.startswith("ATOM")]
@@ -356,3 +372,14 @@ def test_poses_that_fail_end_nothing(complex_file, atoms, refiner, poses, tmp_pa
     assert found["n_failed"] == 1
     assert "same place" in found["poses"][0]["error"]
     assert found["poses"][1]["rank"] in (1, 2)
+
+
+def test_tables_show_what_ranks_and_no_empty_column(complex_file, pose_file, tmp_path):
+    said = refine(complex_file, "-o", tmp_path / "out").stdout
+    head = next(line for line in said.splitlines() if line.startswith("rank"))
+    assert "clashes  clashes after  strain  strain after  binding  binding after  score" in head
+    found = pele_ocl.refine(complex_file, ligand=LIGAND, max_iterations=2)
+    assert found.best == 0
+    assert "error" not in found.table().columns
+    with pytest.raises(AttributeError, match="has no attribute 'energies'"):
+        _ = found.energies

@@ -13,6 +13,10 @@ from conftest import random_atoms
 import pele_ocl
 from pele_ocl import Atoms, InputError
 from pele_ocl.atoms import Floats
+from pele_ocl.binding.result import BindingResult
+from pele_ocl.common.errors import Suggests, meant
+from pele_ocl.interop.preparation import Preparation
+from pele_ocl.potmap.result import PotmapResult
 from pele_ocl.results import Residue, TermBatch, TermResult, Terms
 
 NAMES = ("coulomb", "gb_pair", "nonpolar")
@@ -160,3 +164,17 @@ def test_terms_are_a_mapping_of_names():
     assert dict(several)["bond"].tolist() == [1.0, 3.0]
     with pytest.raises(KeyError, match="no term 'bonds'"):
         one["bonds"]
+
+
+def test_attributes_of_other_programs_are_named():
+    with pytest.raises(AttributeError, match=r"no attribute 'n_atoms'; len\(\) of it gives their number"):
+        _ = ATOMS.n_atoms
+    batch = pele_ocl.minimize(ATOMS, max_iterations=1)
+    with pytest.raises(AttributeError, match="no attribute 'steps'; did you mean 'iterations'"):
+        _ = batch.steps
+    for of, word, ours in (
+        (BindingResult, "delta", "energies"), (BindingResult, "mean", "total"), (PotmapResult, "values", "map"),
+        (Preparation, "molecule", "read"),
+    ):  # fmt: skip
+        assert issubclass(of, Suggests)
+        assert f"did you mean '{ours}'" in meant(word, [*dir(of), *of.__dataclass_fields__])

@@ -120,6 +120,8 @@ def test_select_gives_atoms(atoms: Atoms, ubiquitin: Atoms) -> None:
     [
         ("", "the selection is empty"),
         ("protein and nmae CA", "has 'nmae' at character 13; known words are all, protein, "),
+        ("chainID B", "within, around, and, or, not; did you mean 'chain'?"),
+        ("resn LIG", "did you mean 'resname'?"),
         ("protein nucleic", "has 'nucleic' at character 9; 'and' or 'or' is needed before it"),
         ("(protein", "has '(' at character 1; the parenthesis is not closed"),
         ("(protein nucleic)", "has 'nucleic' at character 10; 'and' or 'or' is needed"),

@@ -500,3 +500,9 @@ def test_other_frames_in_memory_settle_another_run(atoms, tmp_path):
 def test_what_is_no_trajectory_is_refused(given, sentence, atoms):
     with pytest.raises(PeleError, match=sentence):
         energy_over(atoms, given)
+
+
+def test_of_a_folder_its_files_are_named(tmp_path):
+    (tmp_path / "run-00000.nc").write_bytes(b"CDF")
+    with pytest.raises(FormatError, match=r"a folder; name files in it: .*\*\.nc$"):
+        pele_ocl.trajectory(tmp_path)

@@ -1,7 +1,7 @@
 import pytest
 
 from pele_ocl.common.errors import InputError
-from pele_ocl.units import BOHR_A, COULOMB_KCAL_A, POTENTIAL_UNITS, debye_kappa, potential_factor
+from pele_ocl.units import BOHR_A, COULOMB_KCAL_A, POTENTIAL_UNITS, debye_kappa, in_unit, potential_factor
 
 
 def test_coulomb_constant_is_openmms():
@@ -37,3 +37,16 @@ def test_a_potential_unit_that_is_none():
         potential_factor("volts")
     with pytest.raises(InputError, match="the temperature must be positive, in K; not 0"):
         potential_factor("kT/e", 0)
+
+
+def test_amounts_have_units():
+    assert in_unit("timestep", "0.002 ps", "fs") == 2.0 == in_unit("timestep", "2", "fs")
+    assert in_unit("temperature", "310K", "K") == 310.0
+    assert in_unit("friction", "2/ps", "1/ps") == 2.0
+    with pytest.raises(InputError, match="timestep is '2K'; a number of fs is needed, or with its unit: 2fs"):
+        in_unit("timestep", "2K", "fs")
+    unit = pytest.importorskip("openmm.unit")
+    assert in_unit("timestep", 0.002 * unit.picosecond, "fs") == 2.0
+    assert in_unit("friction", 1 / unit.picosecond, "1/ps") == 1.0
+    with pytest.raises(InputError, match="temperature is 2 ps; an amount in K is needed"):
+        in_unit("temperature", 2 * unit.picosecond, "K")

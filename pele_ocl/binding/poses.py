@@ -32,7 +32,7 @@ from ..common.arguments import file_path
 from ..common.errors import FormatError, InputError
 from ..common.inputfile import read_file
 from ..common.variant import Progress
-from ..formats import read_conformations, read_structure
+from ..formats import STRUCTURES, read_conformations, read_structure, structure_format, structure_suffix
 from ..formats.molecules import Molecule, molecules_of
 from ..results import Terms
 from .energies import BindingEnergies, joined_energies
@@ -170,6 +170,10 @@ class PoseReader:
 
     def _of_models(self, path: Path) -> Poses:
         """Take the models of a .pdb or .cif file."""
+        if structure_suffix(path) not in STRUCTURES or structure_format(path).conformations is None:
+            raise FormatError(
+                f"{path}: poses are read from .sdf, .mol2, .pdb and .cif files; write frames of a trajectory as .pdb"
+            )
         errors = dict[int, str]()
         numbers, models = read_conformations(path, errors)
         good = [k for k in range(len(numbers)) if k not in errors]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..atoms import Floats
-from ..common.errors import InputError
+from ..common.errors import InputError, Suggests
 from ..common.notes import with_notes
 from ..contract import Finding
 from ..formats import write_table
@@ -48,7 +48,7 @@ Statistics = Mapping[str, Mapping[str, Spread]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BindingResult(Reported):
+class BindingResult(Reported, Suggests):
     """Binding energy of a ligand: of a structure, of its models, of poses, or over the frames of trajectories.
 
     binding : Binding, the plan; energies : BindingEnergies, or SeparateEnergies of three trajectories

@@ -97,13 +97,15 @@ ESSENTIAL = frozenset(
     "ionic_strength device as_json help help_all "
     "cutoff method pairs_file per_residue tolerance max_iterations restrain freeze "
     "pb mmpbsa idecomp alanine native moving_radius side_chains "
-    "replicas time temperatures timestep trajectory_format exchange_every "
+    "replicas time temperatures timestep trajectory_format exchange_every minimize "
     "spacing padding nonlinear surface dielectric_surface for_surface field png charges "
     "add neutralize concentration map residue_values".split()
 )
+_ESSENTIAL_OF = {"explore": frozenset("explorers steps seed complexes templates obc".split())}  # of one command
 # Names that other programs have for options, which a message suggests.
 ALIASES = {"--salt": "--ionic-strength", "--saltcon": "--ionic-strength", "--igb": "--gb", "--extdiel":
-           "--solvent-dielectric", "--intdiel": "--solute-dielectric", "--surften": "--surface-tension"}  # fmt: skip
+           "--solvent-dielectric", "--intdiel": "--solute-dielectric", "--surften": "--surface-tension",
+           "-n": "--replicas"}  # fmt: skip
 _FEW = 20  # options that need no headings
 _ALL = "pele_ocl.help_all"  # key of click's context: True while all options are shown
 
@@ -160,6 +162,19 @@ class EachOnce(click.Command):
             if error.option_name == "--igb":
                 ours = f"{ours} {_model_of_igb(args)}".strip()
             raise click.UsageError(f"No such option {error.option_name!r}. (Did you mean {ours!r}?)", ctx) from None
+        except click.UsageError as error:
+            self._say_each(ctx, args, error)
+            raise
+
+    def _say_each(self, ctx: click.Context, given: Sequence[str], error: click.UsageError) -> None:
+        """Raise for a word too many behind an option that takes one value each time: it is given once for each."""
+        if "unexpected extra argument" not in error.message:
+            return
+        several = [option for option in self.params if isinstance(option, click.Option) and option.multiple]
+        words = {word for option in several for word in option.opts}
+        for word, _, after in zip(given, given[1:], given[2:], strict=False):
+            if word in words and not after.startswith("-"):
+                raise click.UsageError(f"{error.message}; give {word} once for each value", ctx) from None
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; keywords that do not go together are a mistake in its usage."""
@@ -186,7 +201,8 @@ class EachOnce(click.Command):
         for name, record in shown:
             records[_HEADING_OF.get(name, "Options") if is_many else "Options"].append(record)
         if is_many and not wants_all:
-            essential = {record for name, record in shown if name in ESSENTIAL}
+            names = ESSENTIAL | _ESSENTIAL_OF.get(self.name or "", frozenset())
+            essential = {record for name, record in shown if name in names}
             records = {"Options": [each for listed in records.values() for each in listed if each in essential]}
         for heading, listed in records.items():
             if listed:

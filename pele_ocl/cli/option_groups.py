@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,14 @@ from typing import Any
 import click
 
 from ..atoms.radii import PDB2PQR_SETS, RADII_SETS, tidy_set
+from ..common.errors import InputError
 from ..common.variant import PRECISIONS
 from ..contract.cells import IMAGES
 from ..gb_models import GB_MODELS, models_listed
 from ..gb_models.solvent_model import GBN_CONVENTIONS, KAPPAS, LCPO_UNKNOWN, PRESETS, SURFACES, SolventModel
 from ..ligand.settings import ATOM_TYPES, CHARGES, HYDROGENS
 from ..reading import FILE, Reading
+from ..units import in_unit
 from .groups import option
 
 
@@ -27,8 +30,23 @@ class SetOfRadii(click.Choice[str]):
         return super().convert(value, param, context)
 
 
-class OneTemperature(click.types.FloatParamType):
+class Amount(click.types.FloatParamType):
+    """Read an amount, with its unit or without; unit : as of pele_ocl.units.in_unit"""
+
+    def __init__(self, unit: str) -> None:
+        self.unit = unit
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        with suppress(InputError):
+            value = in_unit("", value, self.unit)
+        return super().convert(value, param, ctx)
+
+
+class OneTemperature(Amount):
     """Read one temperature; who gives a list is told where that goes."""
+
+    def __init__(self) -> None:
+        super().__init__("K")
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if isinstance(value, str) and "," in value:

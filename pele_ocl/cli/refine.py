@@ -93,10 +93,11 @@ def refine(
     """Relax poses of a ligand, and the receptor near them, and rank them.
 
     COMPLEX is the receptor with the ligand. POSES are molecules of SDF or mol2 files, or models of .pdb or .cif files:
-    of the ligand alone with atoms in any order, or whole complexes. Without POSES the pose of COMPLEX is refined. Side
-    chains near the ligand are predicted, then residues near it and the ligand are minimised. The table has clashes,
-    strain and binding energy before and after. Poses are ranked by their score, the sum of binding energy and strain.
-    A pose that fails does not stop the others: its row has the reason, and the exit code is 1.
+    of the ligand alone with atoms in any order, or whole complexes, also frames of trajectories. Without POSES the pose
+    of COMPLEX is refined. Side chains near the ligand are predicted, then residues near it and the ligand are
+    minimised. The table has clashes, strain and binding energy before and after. Poses are ranked by their score, the
+    sum of binding energy and strain. A pose that fails does not stop the others: its row has the reason, and the exit
+    code is 1.
     """
     with failing_as_record(path, as_json), ProgressLine("Refining") as progress:
         found = library(
@@ -118,8 +119,9 @@ def _as_text(found: RefineBatch, output: Path) -> str:
     assert source is not None
     has_native = any("rmsd_after" in row for row in rows)
     heads = (
-        "rank", "pose", "clashes", "after", "strain", "after", "binding", "after", "score", "moved A",
-        *(("rmsd", "after") if has_native else ()), "side chains",
+        "rank", "pose",
+        *(head for name in ("clashes", "strain", "binding") for head in (name, f"{name} after")), "score", "moved A",
+        *(("rmsd", "rmsd after") if has_native else ()), "side chains",
     )  # fmt: skip
     ordered = sorted(rows, key=lambda row: row["rank"] or len(rows) + 1)
     cells = [_cells(row, has_native) for row in ordered[:_SHOWN]]
@@ -164,4 +166,6 @@ def _cells(row: dict[str, Any], has_native: bool) -> list[str]:
 
 def _text(value: float | None) -> str:
     """Write an energy, kcal/mol."""
-    return "-" if value is None else f"{value:,.1f}" if abs(value) < 1e6 else f"{value:.1e}"
+    if value is None or abs(value) >= 1e6:
+        return "-" if value is None else f"{value:.1e}"
+    return f"{value:,.{1 if abs(value) >= 1 else 3}f}"

@@ -22,6 +22,7 @@ from ..dynamics.settings import EXCHANGES, FRICTION
 from ..jobs.texts import headline, physics_lines
 from .command import EachOnce
 from .groups import keywords, option, options
+from .option_groups import Amount
 from .options import (
     pair_options,
     pair_variant_option,
@@ -48,7 +49,7 @@ _POSITIVE, _NATURAL = click.IntRange(min=1), click.IntRange(min=0)
 
 def _temperatures(_: click.Context, __: click.Parameter, text: str | None) -> list[float] | None:
     """Read numbers with commas between them."""
-    values = [number(word.strip()) for word in text.split(",")] if text is not None else []
+    values = [number(word.strip().removesuffix("K")) for word in text.split(",")] if text is not None else []
     known = [value for value in values if value is not None]
     if len(known) < len(values):
         raise InputError(f"--temperatures {str(text)[:60]!r}: numbers with commas between them are needed, K")
@@ -81,9 +82,12 @@ class Dynamics:
         "fewer, which replicas take in turn. By default --temperature if given, else 300.",
         metavar="T[,T...]", callback=_temperatures,
     )  # fmt: skip
-    timestep: float = option("Time step, fs.", like=simulated)
+    timestep: float = option("Time step, fs.", like=simulated, type=Amount("fs"))
     friction: float | None = option(
-        "Friction of the heat bath, 1/ps.", type=float, like=simulated, show_default=f"{FRICTION}; none of verlet"
+        "Friction of the heat bath, 1/ps.",
+        type=Amount("1/ps"),
+        like=simulated,
+        show_default=f"{FRICTION}; none of verlet",
     )
     seed: int = option("Seed of all random numbers.", like=simulated, show_default=True)
     integrator: str = option(

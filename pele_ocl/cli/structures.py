@@ -66,7 +66,9 @@ _CONSTRAINTS = {"hbonds": "at the force field's lengths", "hbonds-present": "at 
 def constraints_option(known: Sequence[str]) -> Callable[[Command], Command]:
     """Add --constraints; known : its values"""
     lengths = ", or ".join(_CONSTRAINTS[name] for name in known)
-    return click.option("--constraints", type=click.Choice(known), help=f"Hold bonds to hydrogen {lengths}.")
+    return click.option(
+        "--constraints", type=click.Choice(known, case_sensitive=False), help=f"Hold bonds to hydrogen {lengths}."
+    )
 
 
 class StructureLine(ProgressLine):

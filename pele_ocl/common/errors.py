@@ -39,10 +39,14 @@ _ELSEWHERE = {
     "gradient": "forces force", "total": "total_energy potential_energy final_energy dg delta_g deltag mean energy",
     "solvation": "solvation_energy total", "energy": "delta terms energies", "to_json": "to_dict as_dict asdict dict",
     "table": "to_dataframe dataframe df to_pandas energies energy positions", "states": "energies energy",
-    "trajectories": "positions xyz coordinates", "read": "load open parse atoms", "save": "write to_csv export",
+    "trajectories": "positions xyz coordinates", "read": "load open parse atoms molecule",
+    "save": "write to_csv export",
     "evaluate": "run compute calculate calc get_energy energy", "minimize": "run relax optimize minimise",
     "refine": "run dock", "score": "scores best energies", "positions": "coordinates xyz",
+    "iterations": "steps n_steps nsteps nit niter", "energies": "delta",
 }  # fmt: skip
+
+_COUNTS = ("n_atoms", "natoms", "n_frames", "n_poses", "size", "count")  # of what len() gives
 
 
 def meant(word: str, known: Iterable[str]) -> str:
@@ -67,6 +71,8 @@ class Suggests:
         def __getattr__(self, name: str) -> Any:
             kind = type(self)
             near = "" if name.startswith("_") else meant(name, {*dir(kind), *vars(self)})
+            if name in _COUNTS and hasattr(kind, "__len__"):
+                near = "; len() of it gives their number"
             raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}{near}")
 
 

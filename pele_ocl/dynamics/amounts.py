@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 
+from ..common.arguments import number as number_of
 from ..common.arguments import whole_number
 from ..common.errors import InputError, KeywordError
 from ..common.textfiles import number
+from ..units import in_unit
 from .settings import MOST_STEPS
 
 _FS = {"fs": 1.0, "ps": 1e3, "ns": 1e6, "us": 1e9}
 
 
-def steps_of(steps: int | None, time: float | str | None, timestep: float) -> int:
+def steps_of(steps: int | None, time: float | str | None, timestep: float | str) -> int:
     """Count the steps of a run that is given by its steps or by its time.
 
-    time : ps, or a text with its unit, "10ns"; timestep : fs
+    time : ps, or a text with its unit, "10ns"; timestep : fs, or a text; either also as a Quantity of OpenMM
 
     Raises InputError unless one of them is given, and for what is no time.
     """
@@ -23,14 +25,14 @@ def steps_of(steps: int | None, time: float | str | None, timestep: float) -> in
         raise KeywordError("give one of `steps` and `time`")
     if steps is not None:
         return whole_number("steps", steps, least=1, most=MOST_STEPS)
+    time, step = time if isinstance(time, str) else in_unit("time", time, "ps"), in_unit("timestep", timestep, "fs")
     words = f"{time} ps" if isinstance(time, int | float) else str(time)
     found = re.fullmatch(r"\s*([-+.\deE]+?)\s*(fs|ps|ns|us)\s*", words)
     value = number(found[1]) if found else None
     if found is None or value is None or not 0 < value < 1e12:
         raise InputError(f"`time` is {str(time)[:40]!r}; a time above 0 with its unit is needed: 500ps, 10ns")
-    if not timestep > 0:
-        raise InputError(f"timestep is {timestep:g}; a time above 0 is needed")
-    return whole_number("steps", max(1, round(value * _FS[found[2]] / timestep)), most=MOST_STEPS)
+    step = number_of("timestep", step, "a time above 0", above=0.0)
+    return whole_number("steps", max(1, round(value * _FS[found[2]] / step)), most=MOST_STEPS)
 
 
 def notes_of_reports(n_steps: int, every: int) -> tuple[str, ...]:

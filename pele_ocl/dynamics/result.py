@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..atoms import Atoms
-from ..common.errors import FormatError
+from ..common.errors import FormatError, Suggests
 from ..common.notes import as_json, one_line
 from ..formats.tables import folder_path
 from ..gb_models.solvent_model import SolventModel
@@ -46,7 +46,7 @@ class Simulated:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SimulateResult(Reported):
+class SimulateResult(Reported, Suggests):
     """Run of replicas that was written to a folder.
 
     folder : of all files
@@ -220,6 +220,8 @@ class SimulateResult(Reported):
         parts += [f"bonds held: {own['constraints']}"] if own["constraints"] else []
         parts += [f"seed {own['seed']}"]
         lines = [f"Dynamics      {', '.join(parts)}"]
+        if own["minimize"]:
+            lines.append(f"Minimized     first, up to {own['minimize']:,} iterations")
         lines.append(f"Replicas      {_replicas(len(self.rows))}, {self.n_failed:,} stopped")
         lines.append(f"Time          {shared['time_ps']:,.3f} ps in {shared['steps']:,} steps")
         for of in self.structures:

@@ -29,11 +29,14 @@ from ..jobs.checks import Checks
 from ..jobs.journal import Journal
 from ..jobs.running import run_with
 from ..jobs.shards import Place, Shard
+from ..minimize.constraints import constraints_named
+from ..units import in_unit
 from .amounts import notes_of_reports, steps_of
 from .bias_words import BiasWords
+from .bodies import CONSTRAINTS
 from .files import TRAJECTORIES, TRAJECTORIES_OF
 from .result import Part, Simulated, SimulateResult
-from .settings import temperatures_of
+from .settings import points_of, temperatures_of
 from .simulation import Simulation
 from .spec import SimulateSpec
 
@@ -56,8 +59,8 @@ def simulate(
     steps: int | None = None,
     time: float | str | None = None,
     replicas: int = 1,
-    temperatures: float | Sequence[float] | None = None,
-    timestep: float = 2.0,
+    temperatures: float | str | Sequence[float | str] | None = None,
+    timestep: float | str = 2.0,
     friction: float | None = None,
     seed: int = 0,
     integrator: str = "langevin",
@@ -111,7 +114,8 @@ def simulate(
     replicas : of each structure
     temperatures : of the heat bath, K: one for all, one for each replica of all structures in their order, or fewer,
         which replicas take in turn; by default the `temperature` that is given for the solvent, else 300
-    timestep : fs; friction : 1/ps, of the heat bath, by default 1
+    timestep : fs; friction : 1/ps, of the heat bath, by default 1. Amounts may also be texts with their unit, "1fs" and
+        "310K", or Quantities of OpenMM
     seed, integrator, constraints, hydrogen_mass, exchange_every, exchange, anneal : as of Simulation
     minimize : iterations of a minimisation before the first step, 0 for none
     keep_center_motion : let the centre of mass move, which otherwise rests unless atoms are held
@@ -156,6 +160,9 @@ def simulate(
         )
     listed = [what] if isinstance(what, Atoms | str | PathLike) else list(what)
     n_steps = steps_of(steps, time, timestep)
+    timestep, friction = in_unit("timestep", timestep, "fs"), in_unit("friction", friction, "1/ps")
+    hydrogen_mass, anneal = in_unit("hydrogen_mass", hydrogen_mass, "Da"), points_of(anneal)
+    constraints = None if constraints is None else constraints_named(constraints, CONSTRAINTS)
     callback("progress", progress)
     callback("watch", watch)
     choice("trajectory_format", trajectory_format, TRAJECTORIES)

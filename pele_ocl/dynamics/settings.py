@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +14,8 @@ from ..atoms import Floats
 from ..common.arguments import choice, flag, number, numbers, whole_number
 from ..common.errors import InputError
 from ..gb_models.solvent_model import SolventModel
+from ..minimize.constraints import constraints_named
+from ..units import in_unit
 from .bodies import CONSTRAINTS
 from .integrators import INTEGRATORS
 
@@ -53,18 +56,17 @@ class Settings:
 
     @classmethod
     def checked(
-        cls, *, temperature: float | Sequence[float], timestep: float, friction: float | None, seed: int,
-        integrator: str, constraints: str | None, hydrogen_mass: float | None, exchange_every: int | None,
+        cls, *, temperature: float | str | Sequence[float | str], timestep: float | str, friction: float | None,
+        seed: int, integrator: str, constraints: str | None, hydrogen_mass: float | None, exchange_every: int | None,
         anneal: ArrayLike | None, remove_motion: bool | None, first_replica: int, exchange: str = "temperature",
     ) -> Settings:  # fmt: skip
         """Check settings. anneal : (n, 2) ps and K. Raises InputError for what cannot be."""
         choice("integrator", integrator, tuple(INTEGRATORS))
         choice("exchange", exchange, EXCHANGES)
         if constraints is not None:
-            choice("constraints", constraints, CONSTRAINTS)
-        step = number(
-            "timestep", timestep, f"a time above 0 and up to {MOST_TIMESTEP:g} fs", above=0.0, most=MOST_TIMESTEP
-        )
+            constraints = constraints_named(constraints, CONSTRAINTS)
+        needed = f"a time above 0 and up to {MOST_TIMESTEP:g} fs"
+        step = number("timestep", in_unit("timestep", timestep, "fs"), needed, above=0.0, most=MOST_TIMESTEP)
         temperatures = temperatures_of(temperature)
         if exchange_every is None and exchange != "temperature":
             raise InputError("`exchange=hamiltonian` is about a ladder; give `exchange_every`, too")
@@ -76,7 +78,8 @@ class Settings:
                 raise InputError("exchanges need the integrator 'langevin', which keeps temperatures")
         return cls(
             temperatures, step, _friction(friction, integrator),
-            whole_number("seed", seed, most=2**32 - 1), integrator, constraints, hydrogen_mass, exchange_every,
+            whole_number("seed", seed, most=2**32 - 1), integrator, constraints,
+            in_unit("hydrogen_mass", hydrogen_mass, "Da"), exchange_every,
             _schedule(anneal, step, len(temperatures), integrator),
             None if remove_motion is None else flag("remove_motion", remove_motion),
             whole_number("first_replica", first_replica), exchange,
@@ -104,7 +107,7 @@ class Settings:
 
 
 def solvent_in_bath(
-    model: SolventModel | None, temperature: float | Sequence[float] | None, anneal: object = None
+    model: SolventModel | None, temperature: float | str | Sequence[float | str] | None, anneal: object = None
 ) -> SolventModel:
     """Take the solvent of a simulation: its salt screens as at the temperature of the heat bath, if that is given.
 
@@ -122,9 +125,16 @@ def solvent_in_bath(
     return replace(model, temperature=bath) if bath > 0 else model
 
 
-def temperatures_of(given: ArrayLike) -> tuple[float, ...]:
+def in_kelvin(given: Any) -> Any:
+    """Give temperatures, or several, in K, where they are texts with their unit or Quantities of OpenMM."""
+    if isinstance(given, list | tuple):
+        return [in_unit("temperature", each, "K") for each in given]
+    return in_unit("temperature", given, "K")
+
+
+def temperatures_of(given: Any) -> tuple[float, ...]:
     """Check temperatures of heat baths, K. Raises InputError for others than there are."""
-    values = numbers("temperature", given)
+    values = numbers("temperature", in_kelvin(given))
     if values.ndim > 1 or not values.size:
         raise InputError(f"temperature has shape {values.shape}; a number or a list of them is needed")
     needed = f"a temperature of 0 to {MOST_TEMPERATURE:,.0f} K"
@@ -160,12 +170,24 @@ def rungs_of(
     return found
 
 
+def points_of(anneal: Any) -> Any:
+    """Give points of annealing in ps and K, where their numbers are texts with units or Quantities of OpenMM."""
+    if not isinstance(anneal, list | tuple):
+        return anneal
+    return [
+        [in_unit("anneal", of, unit) for of, unit in zip(point, ("ps", "K"), strict=True)]
+        if isinstance(point, list | tuple) and len(point) == 2 else point for point in anneal
+    ]  # fmt: skip
+
+
 def _friction(given: float | None, integrator: str) -> float:
     """Check a friction, 1/ps. Raises InputError for one that the integrator has no use for."""
     bath = INTEGRATORS[integrator].is_thermostat
     if given is None:
         return FRICTION if bath else 0.0
-    rate = number("friction", given, "a rate of 0 to 10,000 1/ps", least=0.0, most=10_000.0)
+    rate = number(
+        "friction", in_unit("friction", given, "1/ps"), "a rate of 0 to 10,000 1/ps", least=0.0, most=10_000.0
+    )
     if rate and not bath:
         raise InputError(
             f"a friction of {rate:g} 1/ps needs the integrator 'langevin'; {integrator!r} has none, so leave it out"
@@ -179,7 +201,7 @@ def _schedule(
     """Check a schedule of annealing, and give its times in steps."""
     if anneal is None:
         return ()
-    points: Floats = numbers("anneal", anneal)
+    points: Floats = numbers("anneal", points_of(anneal))
     if points.ndim != 2 or points.shape[1:] != (2,) or not len(points) or not np.isfinite(points).all():
         raise InputError(
             f"anneal has shape {points.shape}; points (n, 2) of time in ps and temperature in K are needed"

@@ -66,7 +66,7 @@ class Simulation(Suggests, Settled):
         order of rows. With fewer, replica r takes number r modulo their count. If one temperature is given and no
         anneal, salt screens as at this temperature, unless the model has another one than its default, 298.15 K. An
         Ensemble keeps its own model as it is, the screening too
-    timestep : fs
+    timestep : fs. Amounts may also be texts with their unit, "1fs" and "310K", or Quantities of OpenMM
     friction : 1/ps, of the Langevin integrator, by default 1; the other has none
     seed : of all random numbers
     integrator : "langevin" as OpenMM's LangevinMiddleIntegrator, or "verlet" at constant energy
@@ -97,8 +97,8 @@ class Simulation(Suggests, Settled):
         molecules: Atoms | Sequence[Atoms] | Ensemble,
         replicas: int = 1,
         *,
-        temperature: float | Sequence[float] | None = None,
-        timestep: float = 2.0,
+        temperature: float | str | Sequence[float | str] | None = None,
+        timestep: float | str = 2.0,
         friction: float | None = None,
         seed: int = 0,
         integrator: str = "langevin",

@@ -10,19 +10,24 @@ from ..units import KCAL_DA_A2_PER_PS2
 from .bodies import Body
 
 LONGEST_STEP = 1.0  # fs that free bonds to hydrogen bear, of the elements' masses
+SHORTEST_STEP = 0.1  # fs: who gives less has mostly meant ps
 LONGEST_HELD_STEP = 3.0  # fs that angles of hydrogens bear if the bonds are held, the same
 # Most that the time step times the angular frequency of a bond may be. Leapfrog steps are unstable from 2 on.
 MOST_PHASE = 1.5
 
 
 def step_note(atoms: Atoms, body: Body, timestep: float) -> str:
-    """Say what vibrates too fast for a time step, fs, and what helps; "" if nothing does."""
+    """Say what vibrates too fast for a time step, fs, and what helps, or that it is very short; else ""."""
+    if timestep < SHORTEST_STEP:
+        return f"steps of {timestep:g} fs are very short; `timestep` is in fs"
     assert atoms.labels is not None  # which masses are of
     is_hydrogen = body.free & (elements_of(atoms.labels) == "H")
     if is_hydrogen.any():
         slower = float(np.sqrt((body.masses / atoms.masses)[is_hydrogen]).min())
         if body.constraints is None and timestep > LONGEST_STEP * slower:
-            return f"bonds to hydrogen vibrate too fast for steps of {timestep:g} fs; hold them by `constraints=hbonds`"
+            return (
+                f"bonds to hydrogen vibrate too fast for steps of {timestep:g} fs; hold them by `constraints='hbonds'`"
+            )
         if body.constraints is not None and timestep > LONGEST_HELD_STEP * slower:
             return f"angles of hydrogens vibrate too fast for steps of {timestep:g} fs; give them `hydrogen_mass=3`"
     pairs, frequencies = _free_bonds(atoms, body)

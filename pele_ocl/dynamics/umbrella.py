@@ -16,7 +16,7 @@ from ..common.errors import InputError
 from ..energy.terms import GridBias, Variable
 from ..energy.terms.grid_bias import Axis, Range
 from ..energy.terms.variables import checked_variables
-from ..units import BOLTZMANN_KCAL
+from ..units import BOLTZMANN_KCAL, in_unit
 from .mbar import MBAR, FreeEnergyResult
 from .settings import ROOM
 from .simulation import Simulation
@@ -129,7 +129,7 @@ def umbrella(
     """
     require_atoms(atoms)
     members = checked_variables(variables)
-    number("temperature", temperature, "a temperature above 0 K", above=0.0)
+    temperature = number("temperature", in_unit("temperature", temperature, "K"), "a temperature above 0 K", above=0.0)
     at = numbers("centers", centers)
     at = at[:, None] if at.ndim == 1 else at
     if at.ndim != 2 or not len(at) or at.shape[1] != len(members) or not np.isfinite(at).all():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +19,7 @@ from ..common.errors import FormatError, InputError, PeleError
 from ..common.hashing import sha256_of
 from ..common.inputfile import InputFile, read_file
 from ..contract import of_energy, of_structure
-from ..formats import read_conformations
+from ..formats import read_conformations, structure_suffix
 from ..formats.conformation_files import Content, write_conformation
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.checks import Checks
@@ -29,6 +30,8 @@ from ..jobs.spec import Spec
 from ..minimize.spec import WRITTEN
 from ..opencl.device import get_device
 from ..reading import Reading
+from ..trajectories import trajectory
+from ..trajectories.files import SUFFIXES
 from .poses import Refined
 from .refiner import Refiner
 
@@ -42,8 +45,8 @@ class RefineSpec(Spec[int]):
 
     path : of the complex, or Atoms; ligand : a selection; reading : how the complex is read
     output : folder, "" to write no files
-    poses : files of the ligand's poses, SDF, mol2, .pdb or .cif, or of complexes, or positions (m, n_ligand, 3) or
-        (m, n, 3) A; empty for the complex's own pose
+    poses : files of the ligand's poses, SDF, mol2, .pdb or .cif, or of complexes, also trajectories; or positions
+        (m, n_ligand, 3) or (m, n, 3) A; empty for the complex's own pose
     options : of pele_ocl.Refiner; native : file of the ligand's pose that rmsd is measured to
     strict : True to refuse what is noted otherwise
     keep : called with the number of each pose and its complex (n, 3) A; of this process alone
@@ -156,10 +159,17 @@ class RefineSpec(Spec[int]):
         """Read whole complexes (m, n, 3) A, None from a file that has other numbers of atoms."""
         if holds_molecules(path):
             return None
+        if structure_suffix(path) in SUFFIXES:
+            with closing(trajectory(path, self.given)) as frames:
+                positions = frames.positions(range(len(frames))).astype(np.float64)
+                return self._chosen(Poses(positions, {}, frames.notes))
         n_atoms = read_conformations(path, {})[1].shape[1]
         if not n_atoms == len(self.given) != len(self.refiner.ligand):
             return None
-        found = read_complexes(path, self.given)
+        return self._chosen(read_complexes(path, self.given))
+
+    def _chosen(self, found: Poses) -> Poses:
+        """Take the atoms of the complex out of whole structures (m, n, 3) A."""
         chosen = found.positions[:, self.refiner.binding.parts.complex]
         return Poses(self.refiner.complexes(chosen), found.errors, found.notes)
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
 from ..common.arguments import callback, checked, choice, file_path, former_keywords, numbers
-from ..common.errors import FormatError, KeywordError
+from ..common.errors import FormatError, KeywordError, Suggests
 from ..common.modules import takes, with_words
 from ..common.notes import heard_notes, note, with_notes
 from ..common.variant import Progress
@@ -48,7 +48,7 @@ Path_ = str | PathLike[str]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RefineBatch(Reported):
+class RefineBatch(Reported, Suggests):
     """Poses that were refined, in the order given.
 
     records : of each pose, in JSON form; facts : that all poses share
@@ -77,7 +77,7 @@ class RefineBatch(Reported):
     def __repr__(self) -> str:
         good = [name for name, rank in zip(self.names, self.ranks.tolist(), strict=True) if rank == 1]
         failed = f", {len(self.errors):,} failed" if self.errors else ""
-        best = f"; best {good[0]}, score {np.nanmin(self.score):,.1f} kcal/mol" if good else ""
+        best = f"; best {good[0]}, score {np.nanmin(self.score):,.3f} kcal/mol" if good else ""
         clashing = (int((self.column(when, "clashes") > 0).sum()) for when in ("before", "after"))
         counts = "{:,} with clashes before, {:,} after".format(*clashing)
         return f"RefineBatch({counted(len(self), 'pose')} of {self.spec.title}{failed}: {counts}{best})"
@@ -123,6 +123,11 @@ class RefineBatch(Reported):
         return ranks_of(self.score)
 
     @property
+    def best(self) -> int | None:
+        """Number of the pose with the lowest score, from 0; None if all failed."""
+        return next((k for k, rank in enumerate(self.ranks.tolist()) if rank == 1), None)
+
+    @property
     def converged(self) -> NDArray[np.bool_]:
         """True for poses that reached the tolerance, (m,)."""
         return np.array([not record.failed and record["converged"] for record in self.records], bool)
@@ -157,8 +162,12 @@ class RefineBatch(Reported):
         energies = {name: UNIT for name in numbers if name.split("_")[0] in ("total", "binding", "strain", "score")}
         units = energies | {name: "angstrom" for name in ("moved", "rmsd_before", "rmsd_after")}
         columns: dict[str, Any] = {"pose": np.array(self.names)}
-        columns |= {name: Column(masked(values), units.get(name, ""), ",.2f") for name, values in numbers.items()}
-        columns["error"] = np.array([row.get("error", "") for row in rows])
+        columns |= {
+            name: Column(masked(values), units.get(name, ""), ",.3f" if name in energies else ",.2f")
+            for name, values in numbers.items()
+        }
+        if self.errors:
+            columns["error"] = np.array([row.get("error", "") for row in rows])
         return Report(f"Refined poses of {self.spec.title}", columns, dict(self.facts["settings"]))
 
     def to_json(self) -> dict[str, Any]:
@@ -251,8 +260,8 @@ def refine(
     (docs/refine.md). Refiner is for loops.
 
     what : the complex, Atoms with a force field or a path
-    poses : files of poses of the ligand (.sdf, .mol2, .pdb, .cif; atoms in any order), or of whole complexes; or
-        positions (m, n_ligand, 3) or (m, n, 3) A. By default the pose of the complex
+    poses : files of poses of the ligand (.sdf, .mol2, .pdb, .cif; atoms in any order), or of whole complexes, also
+        trajectories (.nc, .dcd, .xtc); or positions (m, n_ligand, 3) or (m, n, 3) A. By default the pose of the complex
     ligand : selection of its atoms (docs/selection.md)
     native : file of a pose of the ligand that rmsd is measured to
     moving_radius, side_chains, restraint, free_radius, tolerance, max_iterations : as of Refiner

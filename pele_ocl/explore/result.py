@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..atoms import Atoms
-from ..common.errors import FormatError
+from ..common.errors import FormatError, Suggests
 from ..common.notes import as_json
 from ..formats.tables import folder_path
 from ..gb_models.solvent_model import SolventModel
@@ -26,7 +26,7 @@ _SHOWN = 12  # explorers in a text
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ExploreResult(Reported):
+class ExploreResult(Reported, Suggests):
     """Run of a control file.
 
     control, sha256 : the file and its mark; seed : of all random numbers

@@ -623,7 +623,9 @@ def _single_files(simulation: Simulation) -> list[Path]:
             raise InputError(f"{simulation.path}: a complex of {len(files)} files; put them into one file")
         path = beside(simulation.path, Path(files[0]))
         if not path.exists():
-            raise InputError(f"{simulation.path}: its structure {path} is not there; put it there")
+            raise InputError(
+                f"{simulation.path}: its structure {path} is not there; put it there, or give another by `complexes`"
+            )
         paths.append(path)
     return paths
 

@@ -101,7 +101,7 @@ class Origin:
             return ()
         return (
             "the force field came without a whole OBC table, so built-in radii "
-            f"({self.completed_with}) were taken; give its table with `obc`, or choose with `radii`",
+            f"({self.completed_with}) were taken; give its table with `obc`, or choose a set of radii",
         )
 
     def _notes(self, used: Sequence[Template], kind: Kind, radii: Mapping[Key, tuple[float, float]]) -> Iterator[str]:

@@ -218,6 +218,15 @@ def open_plain(path: str | PathLike[str]) -> BinaryIO:
     return cast(BinaryIO, source) if isinstance(path, InputFile) else open(source, "rb")
 
 
+_SCRIPTS = {".pml": "pymol", ".cxc": "chimerax", ".vmd": "vmd"}  # of programs that show maps
+
+
+def scripts_way(path: str | PathLike[str]) -> str:
+    """Say how a program's script is written, as the end of a sentence about its suffix; "" for other suffixes."""
+    program = _SCRIPTS.get(Path(path).suffix.lower())
+    return f"; potmap writes this script next to its map, by `scene='{program}'`" if program else ""
+
+
 def map_suffix(path: str | PathLike[str]) -> str | None:
     """Return the key of MAPS that a path ends in, the longest of several; None if there is none."""
     name = Path(path).name.lower()

@@ -13,7 +13,7 @@ from ..atoms import RADII_SETS, Atoms, noted, require_atoms, with_default_set
 from ..common.arguments import choice, described, is_among, is_finite
 from ..common.errors import InputError, KeywordError, PeleError
 from ..common.modules import accept_former
-from ..units import COULOMB_KCAL_A, debye_kappa, molar
+from ..units import COULOMB_KCAL_A, debye_kappa, in_unit, molar
 from . import GB_MODELS, GBModel, Spheres, models_listed
 from .radii_of_models import is_radii_note, radii_note
 
@@ -156,6 +156,7 @@ class SolventModel:
     def __post_init__(self) -> None:
         if not isinstance(self.gb, str) or self.gb not in GB_MODELS:
             raise InputError(f"gb is {described(self.gb)}; choose {models_listed()}")
+        object.__setattr__(self, "temperature", in_unit("temperature", self.temperature, "K"))
         choice("kappa_convention", self.kappa_convention, tuple(KAPPAS))
         is_made_of_another = self._forget_own()
         if self.surface is not None:

@@ -15,6 +15,7 @@ from ..common.inputfile import InputFile
 from ..common.writing import replacing
 from ..formats import is_pdb
 from ..jobs.provenance import record_head
+from ..jobs.texts import counted
 from ..reading import read
 from ..report import Report
 from .pka import USUAL
@@ -89,10 +90,10 @@ class Preparation(Suggests):
 
     def __repr__(self) -> str:
         built = sum(map(len, self.atoms_added.values()))
-        warnings = f", {len(self.warnings)} warnings" if self.warnings else ""
+        warnings = f", {counted(len(self.warnings), 'warning')}" if self.warnings else ""
         return (
-            f"Preparation({self.n_atoms:,} atoms at pH {self.ph:g}: {built:,} heavy atoms and {self.hydrogens_added:,} "
-            f"hydrogens added{warnings})"
+            f"Preparation({self.n_atoms:,} atoms at pH {self.ph:g}: {counted(built, 'heavy atom')} and "
+            f"{counted(self.hydrogens_added, 'hydrogen')} added{warnings})"
         )
 
     def _repr_html_(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,21 @@ KINDS = ("hbonds", "hbonds-present")
 ITEMS = 64  # of a work-group
 MOST_HYDROGENS = 8  # of a heavy atom
 PRESENT = -1.0  # stands for the length that a bond has
+
+
+def constraints_named(given: object, known: Sequence[str]) -> str:
+    """Give the name of constraints, also where they are OpenMM's, "HBonds" or openmm.app.HBonds.
+
+    known : names that can be chosen. Raises InputError for others.
+    """
+    if type(given).__module__.startswith("openmm."):
+        given = str(given)
+    if isinstance(given, str) and given.lower() in known:
+        return given.lower()
+    if isinstance(given, str) and given in ("AllBonds", "HAngles"):
+        raise InputError(f"constraints are {given}; only bonds to hydrogen can be held: {known[0]!r}")
+    choice("constraints", given, known)
+    return str(given)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +60,7 @@ class BondConstraints:
 
         Raises InputError where bonds, lengths or elements are missing, and for hydrogens that no cluster can have.
         """
-        choice("constraints", kind, KINDS)
+        kind = constraints_named(kind, KINDS)
         if atoms.labels is None:
             raise InputError("bonds to hydrogen follow from elements, which these atoms lack; leave out constraints")
         bonds, lengths = _bonds_of(atoms, kind)

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ..atoms import Floats
-from ..common.arguments import choice, flag, number, whole_number
+from ..common.arguments import flag, number, whole_number
 from ..common.errors import InputError
 from ..common.textfiles import number as number_in
 from ..opencl.interface import STOPPING, StepState, Stop
 from ..units import KJ_PER_MOL_NM
-from .constraints import KINDS
+from .constraints import KINDS, constraints_named
 
 if TYPE_CHECKING:
     from .method import Method
@@ -119,7 +119,7 @@ def check_options(options: Mapping[str, Any]) -> None:
     rounds_of(options.get("rounds", 1))
     flag("bond_repair", options.get("bond_repair", True))
     if options.get("constraints") is not None:
-        choice("constraints", options["constraints"], KINDS)
+        constraints_named(options["constraints"], KINDS)
 
 
 def rounds_of(rounds: int) -> int:

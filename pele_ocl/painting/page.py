@@ -19,6 +19,7 @@ from ..common.errors import FormatError, printable
 from ..common.extras import extra
 from ..common.html_data import data_for_page
 from ..common.writing import replacing
+from ..formats.registry import scripts_way
 from ..grid import Map
 from .colouring import Colouring
 from .orientation import principal_axes
@@ -38,7 +39,7 @@ _OTHER = "#b75fb8"
 def require_page(path: str | PathLike[str]) -> None:
     """Raise where no page could be written: FormatError for a wrong suffix, InputError where plotly is missing."""
     if not str(path).lower().endswith((".html", ".htm")):
-        raise FormatError(f"{path}: unknown suffix; pages end in .html, pictures in .png")
+        raise FormatError(f"{path}: unknown suffix; pages end in .html, pictures in .png{scripts_way(path)}")
     _library()
 
 

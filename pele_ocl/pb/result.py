@@ -141,13 +141,13 @@ class PBResult:
         return {"map": self.map, **{name: value for name, value in vars(self).items() if name != "_compute_map"}}
 
     def __repr__(self) -> str:
+        model = self.model
+        by = f"dielectrics {model.solute_dielectric:g} and {model.solvent_dielectric:g}, {self.solver}"
         if self.alone is not None:
-            return (
-                f"PBResult({len(self.atoms):,} atoms, energy of solvation {self.solvation:.3f} kcal/mol, {self.solver})"
-            )
+            return f"PBResult({len(self.atoms):,} atoms, energy of solvation {self.solvation:.3f} kcal/mol, {by})"
         what = "reaction energy" if self.reaction else "energy"
         grid = "" if self.errors.grid is None else f" (grid error at most about {self.errors.grid:.3g})"
-        return f"PBResult({len(self.atoms):,} atoms, {what} {self.energy:.3f} kcal/mol{grid}, {self.solver})"
+        return f"PBResult({len(self.atoms):,} atoms, {what} {self.energy:.3f} kcal/mol{grid}, {by})"
 
     @property
     def energy(self) -> float:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
 from ..common.arguments import file_path
-from ..common.errors import InputError, PeleError
+from ..common.errors import InputError, PeleError, Suggests
 from ..common.inputfile import InputFile
 from ..common.notes import with_notes
 from ..common.variant import Progress
@@ -38,7 +38,7 @@ FIELD_NAMES = ("field_x", "field_y", "field_z")
 
 
 @dataclass(frozen=True, eq=False)
-class PotmapResult:
+class PotmapResult(Suggests):
     """Potential at the points of a grid, and how it was computed.
 
     map : Map, values (nz, ny, nx) in `unit`; of models and frames the statistic that was asked for

@@ -164,7 +164,7 @@ class MaskParser:
                 self.empty.append(
                     f"{what} {clipped(', '.join(names))}{there}"
                     if names
-                    else f"nothing has a number of {clipped(said)}"
+                    else f"nothing has a number of {clipped(said)}; masks count {kind}s 1 to {index.max() + 1:,}"
                 )
                 if names:
                     self.unknown.append(self.empty[-1])

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...common.arguments import MOST_INT32
-from ...common.errors import InputError
+from ...common.errors import InputError, meant
 from ..labels import Strings
 from .masks import MaskParser, begins_mask
 from .nearby import near
@@ -31,6 +31,9 @@ _LOWEST, _HIGHEST = (-MOST_INT32, ""), (MOST_INT32, "~")  # "~" stands behind al
 _COMPARED = ("<", "<=", ">", ">=")
 _OPERATORS = ("and", "or", "not")
 _RELATIONS = ("byres", "within", "around")
+# Words of PyMOL, VMD, MDTraj and AMBER by ours.
+_ELSEWHERE = {"chainid": "chain", "resi": "resid", "resseq": "resid", "residue": "resid", "resn": "resname",
+              "segi": "segid", "elem": "element", "solvent": "water", "hydrogens": "hydrogen"}  # fmt: skip
 KNOWN = (*ALONE, *NAMED, *NUMBERED, *_RELATIONS, *_OPERATORS)
 _DEEPEST = 100  # levels of parentheses
 
@@ -111,7 +114,7 @@ class Parser:
             return self._wrong(token, "there is no parenthesis for it to close")
         if token.word in KNOWN or token.text == "(":
             return self._wrong(token, "'and' or 'or' is needed before it")
-        return self._wrong(token, f"known words are {', '.join(KNOWN)}")
+        return self._wrong(token, _known(token.text))
 
     def _either(self) -> Choice:
         parts = [self._both()]
@@ -157,7 +160,7 @@ class Parser:
             raise self._wrong(
                 token, "beside words a mask of AMBER stands in parentheses, as in 'protein and (:1-50@CA)'"
             )
-        raise self._wrong(token, f"known words are {', '.join(KNOWN)}")
+        raise self._wrong(token, _known(token.text))
 
     def _enclosed(self, opening: Token) -> Choice:
         inner = self._masked(opening) if begins_mask(self._text[opening.place :]) else self._either()
@@ -281,6 +284,13 @@ def whole_residues(atoms: SelectableAtoms, chosen: Bools) -> Bools:
     """(n,) True for all atoms of the residues that have a chosen one."""
     number = atoms.names.residue_index
     return np.isin(number, number[chosen])
+
+
+def _known(word: str) -> str:
+    """List the words that there are, with the one that was meant."""
+    ours = _ELSEWHERE.get(word.lower())
+    near = f"; did you mean {ours!r}?" if ours else meant(word, KNOWN)
+    return f"known words are {', '.join(KNOWN)}{near}"
 
 
 def _surroundings(atoms: SelectableAtoms, group: Bools, distance: float, *, with_group: bool) -> Bools:

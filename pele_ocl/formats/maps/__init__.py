@@ -16,7 +16,7 @@ from ...common.variant import Progress
 from ...common.writing import replacing
 from ...grid import Map, require_map
 from ...units import POTENTIAL_UNITS
-from ..registry import MAPS, Details, map_format, map_suffix
+from ..registry import MAPS, Details, map_format, map_suffix, scripts_way
 
 __all__ = [
     "as_written",
@@ -125,7 +125,9 @@ def require_map_suffix(path: str | PathLike[str], several: bool = False) -> str:
     """
     suffix = map_suffix(path)
     if suffix is None:
-        raise FormatError(f"{path}: unknown suffix {Path(path).suffix!r}; maps end in {', '.join(MAPS)}")
+        raise FormatError(
+            f"{path}: unknown suffix {Path(path).suffix!r}; maps end in {', '.join(MAPS)}{scripts_way(path)}"
+        )
     if several and not holds_several(path):
         fitting = ", ".join(known for known in MAPS if holds_several(known))
         raise FormatError(f"{path}: {suffix} files hold one map; several go into {fitting}")

@@ -59,6 +59,8 @@ def open_frames(path: Path, n_atoms: int | None = None) -> FrameFile:
     Raises FormatError where the file is missing, damaged, empty or of no known suffix.
     """
     with reading(path):
+        if path.is_dir() and (held := {of.suffix for of in path.iterdir()} & SUFFIXES.keys()):
+            raise FormatError(f"{path}: a folder; name files in it: {path / '*'}{min(held)}")
         if path.exists() or path.suffix.lower() in (*SUFFIXES, *COMPRESSED) or is_structure(path):
             require_there(path)  # of another suffix that is said first
         opened = _open(path, n_atoms)
