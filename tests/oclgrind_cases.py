@@ -24,16 +24,22 @@ from pele_ocl import (
     Binding,
     CenterRestraint,
     DistanceRestraint,
+    DistanceVariable,
     Ensemble,
     Grid,
+    GridBias,
+    GyrationVariable,
     InputError,
+    Metadynamics,
     PBIon,
     PBModel,
     PoissonBoltzmann,
     PositionalRestraint,
+    RMSDVariable,
     Simulation,
     SolventModel,
     TorsionRestraint,
+    TorsionVariable,
     minimize_many,
     place_ions,
     potmap,
@@ -304,6 +310,15 @@ def energy_cases(device: Device) -> None:
     for size, items in ((64, 1), (32, 8)):
         with patch.multiple(kernels, ATOMS_GPU=size, ITEMS_GPU=items):
             Energy(of_every_kind(40), per_atom=items == 1, variant="rows", device=device).evaluate()
+    variables = [
+        TorsionVariable([0, 1, 2, 3]),
+        RMSDVariable(range(6), atoms.positions[:6]),
+        DistanceVariable(0, [5, 6]),
+    ]
+    grid = GridBias(variables, np.zeros((9, 9, 9, 8)), [None, (0.0, 9.0), (0.0, 30.0)])
+    for kind in ("CPU", "GPU"):
+        with patch.object(Device, "kind", kind):
+            Energy(atoms, terms=[grid], variant="rows", device=device).evaluate()
     sgb_case(device)
     surface_case(device, Energy, n_shapes=2)
     surface_case(device, Energy, n_shapes=1, per_atom=True, gradient=False)
@@ -478,6 +493,18 @@ def dynamics_cases(device: Device) -> None:
     rows.positions[0] = clash
     rows.frozen[1] = [0]
     assert list(Simulation(rows, anneal=[[0, 300.0], [1, 0.0]]).run(2).errors) == [0]
+    apart = DistanceVariable(1, [2, 3])
+    for shared in (False, True):
+        bias = Metadynamics(
+            [apart, GyrationVariable(range(5))], [0.5, 0.5], 0.1, 2, bounds=[(0.0, 4.0)] * 2, shared=shared
+        )
+        biased = Simulation(methane, 2, terms=[bias], timestep=0.5, device=device).run(5)
+        assert biased.bias_energies("metadynamics").max() > 0
+    targets = DistanceRestraint([[1, 2]], 1.8, 1.0, name="d")
+    hamiltonians = Ensemble(methane, 3, terms=[targets], device=device)
+    hamiltonians.targets("d")[1] = [2.0]
+    swapping = Simulation(hamiltonians, temperature=[300.0] * 3, exchange_every=2, exchange="hamiltonian", timestep=0.5)
+    assert swapping.run(5).exchanges[0].sum() > 0
 
 
 def pb_cases(device: Device) -> None:

@@ -281,7 +281,7 @@ def test_a_step_that_is_interrupted_is_undone(device, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(ensemble, "minimize", interrupted)
+        patch.setattr(type(ensemble), "minimize", interrupted)
         with pytest.raises(KeyboardInterrupt):
             stopped.step()
     np.testing.assert_array_equal(ensemble.positions[[0, 1]], before)

@@ -127,7 +127,7 @@ def test_sites_off_their_rules_are_told():
     text = f"2 virtual sites were up to 0.50 A from where the rules put them ({off.describe(int(own[1]))})"
     given, repaired = of_structure(off)[-1], of_structure(off, places_sites=True)[-1]
     assert (given.action, given.text) == ("noted", f"{text}; the energy is of the positions that were given")
-    assert (repaired.action, repaired.text) == ("repaired", f"{text}; they were placed anew")
+    assert (repaired.action, repaired.text) == ("repaired", f"{text}; they were placed again")
     assert given.atoms == repaired.atoms == (int(own[1]), int(own[3]))
     assert given in Energy(off, model=VACUUM).evaluate().findings
     assert given.text in Energy(off, model=VACUUM).evaluate().notes
