@@ -310,15 +310,13 @@ def energy_cases(device: Device) -> None:
     for size, items in ((64, 1), (32, 8)):
         with patch.multiple(kernels, ATOMS_GPU=size, ITEMS_GPU=items):
             Energy(of_every_kind(40), per_atom=items == 1, variant="rows", device=device).evaluate()
-    variables = [
-        TorsionVariable([0, 1, 2, 3]),
-        RMSDVariable(range(6), atoms.positions[:6]),
-        DistanceVariable(0, [5, 6]),
-    ]
+    carbons = replace(atoms, labels=labels_of_elements(["C"] * n))
+    places = RMSDVariable(range(6), atoms.positions[:6])
+    variables = [TorsionVariable([0, 1, 2, 3]), places, DistanceVariable(0, [5, 6])]
     grid = GridBias(variables, np.zeros((9, 9, 9, 8)), [None, (0.0, 9.0), (0.0, 30.0)])
     for kind in ("CPU", "GPU"):
         with patch.object(Device, "kind", kind):
-            Energy(atoms, terms=[grid], variant="rows", device=device).evaluate()
+            Energy(carbons, terms=[grid], variant="rows", device=device).evaluate()
     sgb_case(device)
     surface_case(device, Energy, n_shapes=2)
     surface_case(device, Energy, n_shapes=1, per_atom=True, gradient=False)
