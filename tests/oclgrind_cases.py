@@ -311,7 +311,7 @@ def energy_cases(device: Device) -> None:
         with patch.multiple(kernels, ATOMS_GPU=size, ITEMS_GPU=items):
             Energy(of_every_kind(40), per_atom=items == 1, variant="rows", device=device).evaluate()
     carbons = replace(atoms, labels=labels_of_elements(["C"] * n))
-    places = RMSDVariable(range(6), atoms.positions[:6])
+    places = RMSDVariable(range(6), atoms.positions)
     variables = [TorsionVariable([0, 1, 2, 3]), places, DistanceVariable(0, [5, 6])]
     grid = GridBias(variables, np.zeros((9, 9, 9, 8)), [None, (0.0, 9.0), (0.0, 30.0)])
     for kind in ("CPU", "GPU"):
