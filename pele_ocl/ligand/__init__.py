@@ -13,8 +13,10 @@ if TYPE_CHECKING:  # the same names as below, for checkers and editors
         Ligand,
         Maker,
         count_molecules,
+        is_mol,
         is_molecule_file,
         ligand_makers,
+        ligand_of_mol,
         read_ligands,
     )
     from .parametrisers import Parametriser, check_choice, parametriser_of
@@ -35,8 +37,10 @@ __all__ = [
     "Parametriser",
     "check_choice",
     "count_molecules",
+    "is_mol",
     "is_molecule_file",
     "ligand_makers",
+    "ligand_of_mol",
     "parametriser_of",
     "read_ligands",
     "read_sdf",
@@ -47,7 +51,8 @@ if not TYPE_CHECKING:  # names by the file that has them
         __name__,
         {
             "files": "read_sdf",
-            "molecule": "ELEMENTS Ligand Maker count_molecules is_molecule_file ligand_makers read_ligands",
+            "molecule": "ELEMENTS Ligand Maker count_molecules is_mol is_molecule_file ligand_makers ligand_of_mol "
+            "read_ligands",
             "parametrisers": "Parametriser check_choice parametriser_of",
             "residues": "LigandTemplate LigandTemplates",
             "settings": "ADDED_HYDROGENS ATOM_TYPES CHARGES HYDROGENS Hydrogens",

@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import gemmi
 import numpy as np
@@ -407,6 +407,22 @@ def read_ligands(
     if not ligands and not failed:
         raise FormatError(f"{path}: holds no molecule")
     return ligands
+
+
+def is_mol(value: object) -> TypeGuard[Mol]:
+    """Tell if this is a Mol of RDKit, which is not imported here."""
+    return type(value).__module__.partition(".")[0] == "rdkit" and hasattr(value, "GetConformers")
+
+
+def ligand_of_mol(
+    molecule: Mol, source: str, *, hydrogens: Hydrogens = "given", ph: float | None = None
+) -> Ligand:  # fmt: skip
+    """Make a Ligand of a Mol as of a record of a file, with its name and properties; parameters as of `Ligand.read`.
+
+    source : what it is, for messages
+    """
+    chem: Any = extra("rdkit.Chem", _PURPOSE)
+    return _of_file(chem.Mol(molecule), source, 1, Ways(hydrogens, ph=ph))
 
 
 def count_molecules(path: str | PathLike[str], template: str | None = None) -> int:

@@ -154,9 +154,11 @@ _Kind: TypeAlias = "tuple[str, str, Hydrogens, float | None]"
 
 def _ligand_of(given: LigandGiven, kind: _Kind, radii: str | None) -> LigandTemplate:
     """Give a ligand parameters, if it has none."""
-    from ..ligand import Ligand, LigandTemplate, count_molecules
+    from ..ligand import Ligand, LigandTemplate, count_molecules, is_mol, ligand_of_mol
 
     forcefield, charges, hydrogens, ph = kind
+    if is_mol(given):
+        given = ligand_of_mol(given, "the Mol that was given", hydrogens=hydrogens, ph=ph)
     if not isinstance(given, Atoms | Ligand):
         given = read_file(arguments.file_path(given, "ligands"))
         others = count_molecules(given) - 1

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -20,14 +20,32 @@ from ..common.hashing import sha256_of
 from ..common.inputfile import read_file
 from ..formats import brings_parameters, is_structure
 from ..formats.structures import is_topology
-from ..ligand import Ligand, read_ligands
+from ..ligand import Ligand, ligand_of_mol, read_ligands
 from ..ligand.molecule import MOLECULES
 from ..reading import Reading, read
 
-Given = Path | Ligand | Atoms
+Given: TypeAlias = "Path | Ligand | Atoms | Unread"
 _POSITIONS = (".rst7", ".inpcrd", ".ncrst", ".restrt", ".pdb")  # beside a topology, with its name
 _PACKED = (".gz", ".bz2")
 _LONGEST = 60  # letters of a name of files
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A molecule that cannot be used. title : its name, "" for none; why : a sentence"""
+
+    title: str
+    why: str
+
+
+def of_mol(molecule: Any, number: int, reading: Reading) -> Ligand | Unread:
+    """Make a Ligand of a Mol of RDKit, or tell why it is none; number : among what was given, from 1"""
+    try:
+        return ligand_of_mol(
+            molecule, f"Mol {number:,}", hydrogens=reading.ligand_hydrogens, ph=reading.ligand_ph
+        )  # fmt: skip
+    except PeleError as error:
+        return Unread(molecule.GetProp("_Name").strip() if molecule.HasProp("_Name") else "", str(error))
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +153,8 @@ def _molecules(given: Sequence[Given], reading: Reading) -> Iterator[tuple[str, 
             yield each.name, f"ligand_{number}", each
         elif isinstance(each, Atoms):
             yield "", f"ligand_{number}", each
+        elif isinstance(each, Unread):
+            yield each.title, f"ligand_{number}", InputError(each.why)
         elif each.is_dir():
             files = files_in(each)
             if not files:
@@ -155,7 +175,7 @@ def _of_file(path: Path, reading: Reading) -> Iterator[tuple[str, str, Ligand | 
         return
     failed = dict[int, str]()
     try:
-        ligands = read_ligands(path, hydrogens=reading.ligand_hydrogens, failed=failed)
+        ligands = read_ligands(path, hydrogens=reading.ligand_hydrogens, ph=reading.ligand_ph, failed=failed)
     except PeleError as error:
         if not path.is_file():
             raise
