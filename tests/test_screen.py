@@ -321,8 +321,10 @@ def test_molecules_of_an_sdf_file(receptor, tmp_path, monkeypatch):
     path = tmp_path / "molecules.sdf"
     path.write_text(sdf_of(receptor, names) + radical)
     found = screen(HEXAPEPTIDE, path, output=tmp_path / "out", reference=path, native=path, **FEW)
-    assert found.names == ["ethanol", "touch_x_.._b", "ethanol_2", "methanol", "molecules_5"]
+    assert found.names == ["ethanol", "touch_x_.._b", "ethanol_2", "methanol", "radical"]
     assert list(found.errors) == [4]
+    assert "radical" in (last := str(found.table()).strip().splitlines()[-1])
+    assert found.errors[4][:40] in last
     assert found.titles[1] == "$(touch x);../<b>"
     assert found.binding[0] == found.binding[2]
     assert found.table()["input_pIC50"].tolist()[0] in (4, 5, 6, 7)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # the same names as below, for checkers and editors
         count_molecules,
         is_mol,
         is_molecule_file,
+        ligand_beside,
         ligand_makers,
         ligand_of_mol,
         read_ligands,
@@ -39,6 +40,7 @@ __all__ = [
     "count_molecules",
     "is_mol",
     "is_molecule_file",
+    "ligand_beside",
     "ligand_makers",
     "ligand_of_mol",
     "parametriser_of",
@@ -51,8 +53,8 @@ if not TYPE_CHECKING:  # names by the file that has them
         __name__,
         {
             "files": "read_sdf",
-            "molecule": "ELEMENTS Ligand Maker count_molecules is_mol is_molecule_file ligand_makers ligand_of_mol "
-            "read_ligands",
+            "molecule": "ELEMENTS Ligand Maker count_molecules is_mol is_molecule_file ligand_beside ligand_makers "
+            "ligand_of_mol read_ligands",
             "parametrisers": "Parametriser check_choice parametriser_of",
             "residues": "LigandTemplate LigandTemplates",
             "settings": "ADDED_HYDROGENS ATOM_TYPES CHARGES HYDROGENS Hydrogens",

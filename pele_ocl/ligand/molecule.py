@@ -106,12 +106,7 @@ class Ligand:
         one that no force field of small molecules describes: fragments, radicals, other elements, drawings in two
         dimensions.
         """
-        arguments.whole_number("number", number, least=1)
-        count = 0
-        for count, make in enumerate(_records(read_file(path), Ways(hydrogens, residue_name, template, ph)), 1):
-            if count == number:
-                return make()
-        raise FormatError(f"{path}: has no molecule {number:,}; it has {count:,}")
+        return _numbered(path, number, Ways(hydrogens, residue_name, template, ph))
 
     @classmethod
     def from_smiles(
@@ -370,12 +365,16 @@ def _placed(topology: bytes, positions: Floats) -> Atoms:
 
 @dataclass(frozen=True)
 class Ways:
-    """How molecules of a file are made: parameters of `Ligand.read`. Raises InputError for what they cannot be."""
+    """How molecules of a file are made: parameters of `Ligand.read`. Raises InputError for what they cannot be.
+
+    word : keyword of the caller that adds hydrogens, for messages
+    """
 
     hydrogens: Hydrogens = "given"
     residue_name: str = ""
     template: str | None = None
     ph: float | None = None
+    word: str = "hydrogens"
 
     def __post_init__(self) -> None:
         arguments.choice("hydrogens", self.hydrogens, HYDROGENS)
@@ -386,6 +385,22 @@ class Ways:
 
 
 @arguments.checked
+def _numbered(path: str | PathLike[str], number: int, ways: Ways) -> Ligand:
+    arguments.whole_number("number", number, least=1)
+    count = 0
+    for count, make in enumerate(_records(read_file(path), ways), 1):
+        if count == number:
+            return make()
+    raise FormatError(f"{path}: has no molecule {number:,}; it has {count:,}")
+
+
+def ligand_beside(
+    path: str | PathLike[str], number: int = 1, *, hydrogens: Hydrogens = "given", ph: float | None = None
+) -> Ligand:  # fmt: skip
+    """Read a molecule as `Ligand.read`, for functions whose keywords are `ligand_hydrogens` and `ligand_ph`."""
+    return _numbered(path, number, Ways(hydrogens, ph=ph, word="ligand_hydrogens"))
+
+
 def read_ligands(
     path: str | PathLike[str], *, hydrogens: Hydrogens = "given", residue_name: str = "",
     failed: dict[int, str] | None = None, template: str | None = None, ph: float | None = None,
@@ -422,7 +437,7 @@ def ligand_of_mol(
     source : what it is, for messages
     """
     chem: Any = extra("rdkit.Chem", _PURPOSE)
-    return _of_file(chem.Mol(molecule), source, 1, Ways(hydrogens, ph=ph))
+    return _of_file(chem.Mol(molecule), source, 1, Ways(hydrogens, ph=ph, word="ligand_hydrogens"))
 
 
 def count_molecules(path: str | PathLike[str], template: str | None = None) -> int:
@@ -472,10 +487,13 @@ def is_molecule_file(path: str | PathLike[str]) -> bool:
 
 def ligand_makers(
     path: str | PathLike[str], *, hydrogens: Hydrogens = "given", residue_name: str = "", template: str | None = None,
-    ph: float | None = None,
+    ph: float | None = None, word: str = "hydrogens",
 ) -> Iterator[Maker]:  # fmt: skip
-    """Yield the molecules of a file, to be made one by one; parameters as of `Ligand.read`."""
-    return _records(read_file(path), Ways(hydrogens, residue_name, template, ph))
+    """Yield the molecules of a file, to be made one by one; parameters as of `Ligand.read`.
+
+    word : keyword of the caller that adds hydrogens, for messages
+    """
+    return _records(read_file(path), Ways(hydrogens, residue_name, template, ph, word))
 
 
 def _suffix_of(path: str) -> str:
@@ -674,8 +692,7 @@ def _of_file(molecule: Mol, where: str, number: int, ways: Ways) -> Ligand:
         if lacking and ways.hydrogens == "given" and ways.ph is None:
             raise InputError(
                 f"{source}: lacks {lacking:,} hydrogens; give the molecule with all of them and its formal charges, or "
-                "have them added, if these charges are right (`hydrogens='add'`; beside a structure "
-                "`ligand_hydrogens='add'`)"
+                f"have them added, if these charges are right (`{ways.word}='add'`)"
             )
         if lacking and ways.ph is None:
             _check_lengths(molecule, source)

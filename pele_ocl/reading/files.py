@@ -154,7 +154,7 @@ _Kind: TypeAlias = "tuple[str, str, Hydrogens, float | None]"
 
 def _ligand_of(given: LigandGiven, kind: _Kind, radii: str | None) -> LigandTemplate:
     """Give a ligand parameters, if it has none."""
-    from ..ligand import Ligand, LigandTemplate, count_molecules, is_mol, ligand_of_mol
+    from ..ligand import Ligand, LigandTemplate, count_molecules, is_mol, ligand_beside, ligand_of_mol
 
     forcefield, charges, hydrogens, ph = kind
     if is_mol(given):
@@ -162,7 +162,7 @@ def _ligand_of(given: LigandGiven, kind: _Kind, radii: str | None) -> LigandTemp
     if not isinstance(given, Atoms | Ligand):
         given = read_file(arguments.file_path(given, "ligands"))
         others = count_molecules(given) - 1
-        given = Ligand.read(given, hydrogens=hydrogens, ph=ph)
+        given = ligand_beside(given, hydrogens=hydrogens, ph=ph)
         if others > 0:
             note = Note(f"{given.source}: the first of {others + 1:,} molecules was taken", code="first_molecule")
             given = replace(given, notes=(*given.notes, note))

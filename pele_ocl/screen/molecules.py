@@ -20,7 +20,7 @@ from ..common.hashing import sha256_of
 from ..common.inputfile import read_file
 from ..formats import brings_parameters, is_structure
 from ..formats.structures import is_topology
-from ..ligand import Ligand, ligand_of_mol, read_ligands
+from ..ligand import Ligand, ligand_makers, ligand_of_mol
 from ..ligand.molecule import MOLECULES
 from ..reading import Reading, read
 
@@ -173,22 +173,25 @@ def _of_file(path: Path, reading: Reading) -> Iterator[tuple[str, str, Ligand | 
         except PeleError as error:
             yield stem, stem, error
         return
-    failed = dict[int, str]()
     try:
-        ligands = read_ligands(path, hydrogens=reading.ligand_hydrogens, ph=reading.ligand_ph, failed=failed)
+        makers = list(ligand_makers(
+            path, hydrogens=reading.ligand_hydrogens, ph=reading.ligand_ph, word="ligand_hydrogens"
+        ))  # fmt: skip
+        if not makers:
+            raise FormatError(f"{path}: holds no molecule")
     except PeleError as error:
         if not path.is_file():
             raise
         yield "", stem, error
         return
-    left, n = iter(ligands), len(ligands) + len(failed)
-    for number in range(1, n + 1):
-        otherwise = f"{stem}_{number}" if n > 1 else stem
-        if number in failed:
-            yield "", otherwise, InputError(failed[number])
+    for number, make in enumerate(makers, 1):
+        otherwise = f"{stem}_{number}" if len(makers) > 1 else stem
+        try:
+            ligand = make()
+        except PeleError as error:
+            yield make.title, otherwise, InputError(str(error))
         else:
-            ligand = next(left)
-            yield ligand.name, otherwise, ligand
+            yield ligand.name or make.title, otherwise, ligand
 
 
 def _with_positions(path: Path) -> Atoms:
