@@ -338,7 +338,7 @@ def test_hostile_molecules_are_rows_with_a_reason(tmp_path):
 def test_a_run_goes_on(tmp_path):
     path = tmp_path / "three.smi"
     path.write_text(f"{ETHANOL} one\n{BENZAMIDINIUM} two\nCC three\n")
-    first = pele_ocl.parametrize(path, output=tmp_path / "out", formats=["xml", "sdf"])
+    first = pele_ocl.parametrize(path, output=tmp_path / "out", formats=["xml,sdf"])
     (tmp_path / "out" / "two" / "two.xml").unlink()
     before = (tmp_path / "out" / "one" / "one.xml").stat().st_mtime_ns
     shares = []

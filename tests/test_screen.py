@@ -405,6 +405,22 @@ def test_values_of_entries_by_name(tmp_path):
     assert Reference.read(path).values["a"] == pytest.approx(KT * np.log(2e-6))
 
 
+def test_values_of_other_names_are_told(receptor, peptides, tmp_path):
+    path = tmp_path / "values.csv"
+    path.write_text("name,value\nsomeone,1\nligand_2,2\n")
+    found = screen(receptor, peptides[:2], reference=path, max_iterations=1)
+    (told,) = [of for of in found.heard if "no value" in of]
+    assert "1 molecule of 2 have no value" in told
+    assert "'ligand_1'" in told
+    assert "'someone'" in told
+    assert found.correlation_lines() == ["Correlations with values.csv: value, of 1 molecule: 4 are needed"]
+
+
+def test_short_help_names_what_a_screen_needs():
+    text = run("screen", "--help").stdout
+    assert all(f"  --{word} " in text for word in ("reference", "residues", "resume", "inside"))
+
+
 def test_correlations_beside_scipy():
     stats = pytest.importorskip("scipy.stats")
     rng = np.random.default_rng(3)

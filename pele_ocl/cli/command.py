@@ -101,6 +101,8 @@ ESSENTIAL = frozenset(
     "spacing padding nonlinear surface dielectric_surface for_surface field png charges "
     "add neutralize concentration map residue_values".split()
 )
+# Further ones of a command.
+_ESSENTIAL_OF = {"screen": frozenset(("reference", "residues", "resume", "inside"))}
 # Names that other programs have for options, which a message suggests.
 ALIASES = {"--salt": "--ionic-strength", "--saltcon": "--ionic-strength", "--igb": "--gb", "--extdiel":
            "--solvent-dielectric", "--intdiel": "--solute-dielectric", "--surften": "--surface-tension"}  # fmt: skip
@@ -186,7 +188,8 @@ class EachOnce(click.Command):
         for name, record in shown:
             records[_HEADING_OF.get(name, "Options") if is_many else "Options"].append(record)
         if is_many and not wants_all:
-            essential = {record for name, record in shown if name in ESSENTIAL}
+            names = ESSENTIAL | _ESSENTIAL_OF.get(ctx.command.name or "", frozenset())
+            essential = {record for name, record in shown if name in names}
             records = {"Options": [each for listed in records.values() for each in listed if each in essential]}
         for heading, listed in records.items():
             if listed:

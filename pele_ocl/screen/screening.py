@@ -299,9 +299,14 @@ def _tell(found: ScreenResult) -> None:
             "fell below the tolerance"
         )
     if found.reference is not None:
-        missing = int(np.isnan(found.measured).sum())
-        if missing:
-            note(f"Note: {counted(missing, 'molecule')} of {len(found):,} have no value in {found.reference.what}")
+        lacking = np.flatnonzero(np.isnan(found.measured)).tolist()
+        if lacking:
+            unused = found.reference.without_molecule(zip(found.titles, found.names, strict=True))
+            further = f", and {counted(len(unused), 'value')} no molecule ({unused[0]!r}, say)" if unused else ""
+            note(
+                f"Note: {counted(len(lacking), 'molecule')} of {len(found):,} have no value in {found.reference.what} "
+                f"({found.titles[lacking[0]]!r}, say){further}"
+            )
         left = found.reference.left_out
         if left:
             note(f"Note: {counted(len(left), 'value')} of {found.reference.what} are no numbers ({left[0]}, say)")
