@@ -445,6 +445,16 @@ def complex_with(parametrized, path, order=None, names=None, where=(30.0, 0.0, 0
 
 
 @needs_programs
+def test_of_several_molecules_the_one_of_the_residue_is_taken(parametrized, tmp_path, folder):
+    complex_with(parametrized, tmp_path / "complex.pdb")
+    path, smiles = tmp_path / "many.sdf", [ETHANOL, BENZAMIDINIUM.replace("[NH2+]", "N"), BENZAMIDINIUM]
+    path.write_text("".join(sdf(Ligand.from_smiles(of)) for of in smiles))
+    found = read(tmp_path / "complex.pdb", ligands=[path])
+    assert len(found) == len(read(HEXAPEPTIDE)) + len(parametrized)
+    assert any("molecule 3 of 3 was taken" in note for note in found.notes)
+
+
+@needs_programs
 @pytest.mark.parametrize("kind", ["as it was", "reversed", "other names", "before the protein"])
 def test_a_complex_is_read_again_with_its_ligand_file(kind, parametrized, tmp_path):
     """The molecule of the file is the template of the residue, which keeps its place, its order and its names."""

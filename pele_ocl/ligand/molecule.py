@@ -17,7 +17,7 @@ import numpy as np
 
 from ..atoms import Atoms, Floats, Ints, Labels, Structure, given_default_radii
 from ..atoms.chemistry import counted_names, is_polymer, is_water
-from ..atoms.graphs import Indices
+from ..atoms.graphs import Graph, Indices
 from ..common import arguments
 from ..common.errors import FormatError, InputError, ParameterError, PeleError
 from ..common.extras import extra
@@ -399,6 +399,37 @@ def ligand_beside(
 ) -> Ligand:  # fmt: skip
     """Read a molecule as `Ligand.read`, for functions whose keywords are `ligand_hydrogens` and `ligand_ph`."""
     return _numbered(path, number, Ways(hydrogens, ph=ph, word="ligand_hydrogens"))
+
+
+def number_of_residue(
+    path: str | PathLike[str], structure: Structure | None, *, hydrogens: Hydrogens = "given", ph: float | None = None
+) -> int | None:  # fmt: skip
+    """Find the first molecule of a file that is a residue of a structure by elements and bonds, from 1; None for none.
+
+    One with all the residue's hydrogens comes before those that have others. Parameters as of `Ligand.read`
+    """
+    if structure is None:
+        return None
+    labels, residues = structure.labels, list[tuple[int, list[str], Floats]]()
+    for start, end in pairwise([*labels.residue_starts.tolist(), len(labels)]):
+        name, own = str(labels.residue_names[start]), np.arange(start, end)
+        heavy = own[~np.isin(labels.elements[own], ("H", "D"))]
+        if len(heavy) > 1 and not (is_polymer(name) or is_water(name)):
+            residues.append((len(own), labels.elements[heavy].tolist(), structure.positions[heavy]))
+    nearest = None
+    for number, make in enumerate(_records(read_file(path), Ways(hydrogens, ph=ph)), 1):
+        try:
+            ligand = make()
+        except PeleError:
+            continue
+        whole = Graph.of(ligand.elements, ligand.bonds)
+        graph = whole.part(whole.heavy)
+        for n, elements, positions in residues:
+            if sorted(elements) == sorted(graph.elements) and match(graph, elements, positions)[0] is not None:
+                if n == len(ligand):
+                    return number
+                nearest = nearest or number
+    return nearest
 
 
 def read_ligands(
