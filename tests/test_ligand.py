@@ -101,7 +101,7 @@ def test_files_that_are_refused(tmp_path):
     path = tmp_path / "l.sdf"
     for block, message in (
         (Chem.MolToMolBlock(flat), "it is a drawing in two dimensions"),
-        (Chem.MolToMolBlock(heavy), "lacks 6 hydrogens"),
+        (Chem.MolToMolBlock(heavy), r"lacks 6 hydrogens.*\(`hydrogens='add'`\)"),
         ("ligand\n", "molecule 1 cannot be read"),
     ):
         path.write_text(block)
@@ -445,6 +445,16 @@ def complex_with(parametrized, path, order=None, names=None, where=(30.0, 0.0, 0
 
 
 @needs_programs
+def test_of_several_molecules_the_one_of_the_residue_is_taken(parametrized, tmp_path, folder):
+    complex_with(parametrized, tmp_path / "complex.pdb")
+    path, smiles = tmp_path / "many.sdf", [ETHANOL, BENZAMIDINIUM.replace("[NH2+]", "N"), BENZAMIDINIUM]
+    path.write_text("".join(sdf(Ligand.from_smiles(of)) for of in smiles))
+    found = read(tmp_path / "complex.pdb", ligands=[path])
+    assert len(found) == len(read(HEXAPEPTIDE)) + len(parametrized)
+    assert any("molecule 3 of 3 was taken" in note for note in found.notes)
+
+
+@needs_programs
 @pytest.mark.parametrize("kind", ["as it was", "reversed", "other names", "before the protein"])
 def test_a_complex_is_read_again_with_its_ligand_file(kind, parametrized, tmp_path):
     """The molecule of the file is the template of the residue, which keeps its place, its order and its names."""
@@ -723,7 +733,7 @@ def test_hydrogens_are_added_by_both_doors(tmp_path):
 
     path = tmp_path / "heavy.sdf"
     path.write_text(Chem.MolToMolBlock(Chem.RemoveHs(Ligand.from_smiles(ETHANOL).molecule)) + "$$$$\n")
-    with pytest.raises(InputError, match=r"lacks 6 hydrogens.*`ligand_hydrogens='add'`"):
+    with pytest.raises(InputError, match=r"lacks 6 hydrogens.*\(`ligand_hydrogens='add'`\)"):
         read(HEXAPEPTIDE, ligands=[path])
     whole = read(HEXAPEPTIDE, ligands=[path], ligand_hydrogens="add")
     assert len(whole) == len(read(HEXAPEPTIDE)) + 9

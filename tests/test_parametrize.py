@@ -27,6 +27,7 @@ from pele_ocl import Energy, FormatError, InputError, Ligand, ParameterError, So
 from pele_ocl.atoms.torsions import flexible_ligand
 from pele_ocl.explore import read_rot_assign
 from pele_ocl.forcefield import ForceField
+from pele_ocl.formats.amber.writing import prmtop_text
 from pele_ocl.ligand import antechamber, cache, openff
 
 __all__ = ["folder", "on_the_chosen_device"]
@@ -62,19 +63,80 @@ def test_a_topology_has_the_energies_of_its_molecule(written):
     assert np.array_equal(found.types, atoms.types)
 
 
+def openmm_terms(system, positions):
+    """Energies of OpenMM's forces by their name, kcal/mol."""
+    import openmm
+
+    for k, force in enumerate(system.getForces()):
+        force.setForceGroup(k)
+    context = openmm.Context(system, openmm.VerletIntegrator(0.001), openmm.Platform.getPlatformByName("Reference"))
+    context.setPositions(positions / 10)
+    found = {}
+    for k, force in enumerate(system.getForces()):
+        energy = context.getState(getEnergy=True, groups={k}).getPotentialEnergy()._value / 4.184
+        found[force.getName()] = found.get(force.getName(), 0.0) + energy
+    return {name: energy for name, energy in found.items() if name != "CMMotionRemover"}
+
+
+def assert_openmm_reads(text, atoms, place):
+    """OpenMM has our terms of a written topology; return them."""
+    app = pytest.importorskip("openmm.app")
+
+    (place / "read.prmtop").write_text(text)
+    theirs = openmm_terms(app.AmberPrmtopFile(str(place / "read.prmtop")).createSystem(), atoms.positions)
+    ours = energies(atoms, "none")
+    torsions = ours["torsion"] + ours.get("improper", 0.0)
+    expected = {
+        "HarmonicBondForce": ours["bond"],
+        "HarmonicAngleForce": ours["angle"],
+        "PeriodicTorsionForce": torsions,
+    }
+    assert {name: theirs[name] for name in expected} == pytest.approx(expected, abs=1e-3)
+    nonbonded = ours["total"] - sum(expected.values())
+    assert theirs["NonbondedForce"] == pytest.approx(nonbonded, abs=1e-3 + 4e-6 * abs(nonbonded))
+    return theirs
+
+
+@needs_programs
+@pytest.mark.parametrize("smiles", ["CC(=O)Oc1ccccc1C(=O)[O-]", "c1ccccc1C(N)=O"])
+def test_openmm_reads_the_topology_as_the_xml_file(smiles, tmp_path, folder):
+    """Atom 0 has no sign, by which a file tells torsions without a 1-4 pair, and impropers."""
+    app = pytest.importorskip("openmm.app")
+
+    atoms = pele_ocl.parametrize(Ligand.from_smiles(smiles, "mol"), output=tmp_path / "out").atoms(0)
+    stem = tmp_path / "out" / "mol" / "mol"
+    theirs = assert_openmm_reads(stem.with_suffix(".prmtop").read_text(), atoms, tmp_path)
+    pdb = app.PDBFile(str(stem.with_suffix(".pdb")))
+    by_xml = openmm_terms(app.ForceField(str(stem.with_suffix(".xml"))).createSystem(pdb.topology), atoms.positions)
+    assert theirs == pytest.approx(by_xml, abs=1e-3)
+
+
+def test_openmm_reads_the_topology_of_a_peptide_in_any_order(tmp_path):
+    atoms = read(HEXAPEPTIDE)
+    assert_openmm_reads(prmtop_text(atoms), atoms, tmp_path)
+    turned = atoms[np.arange(len(atoms))[::-1]]
+    rows = np.array(prmtop_rows(prmtop_text(turned)))
+    assert not (rows[:, 2:4] == 0).any()
+    assert_openmm_reads(prmtop_text(turned), turned, tmp_path)
+
+
+def prmtop_rows(text):
+    """Rows of the dihedrals of a topology, five numbers each."""
+    found = []
+    for name in ("DIHEDRALS_INC_HYDROGEN", "DIHEDRALS_WITHOUT_HYDROGEN"):
+        block = text.split(f"%FLAG {name} ")[1].split("%FLAG")[0].split("\n", 2)[2]
+        found += map(int, block.split())
+    return [found[k : k + 5] for k in range(0, len(found), 5)]
+
+
 @needs_programs
 def test_openmm_has_the_energies_of_the_xml_file(written):
-    openmm = pytest.importorskip("openmm")
-    from openmm import app
+    app = pytest.importorskip("openmm.app")
 
     place, atoms = written
     pdb = app.PDBFile(str(place / "a_b_c.pdb"))
     system = app.ForceField(str(place / "a_b_c.xml")).createSystem(pdb.topology)
-    for k, force in enumerate(system.getForces()):
-        force.setForceGroup(k)
-    context = openmm.Context(system, openmm.VerletIntegrator(0.001), openmm.Platform.getPlatformByName("Reference"))
-    context.setPositions(atoms.positions / 10)
-    theirs = context.getState(getEnergy=True).getPotentialEnergy()._value / 4.184
+    theirs = sum(openmm_terms(system, atoms.positions).values())
     ours = energies(atoms, "none")["total"]
     assert theirs == pytest.approx(ours, abs=1e-4 + 4e-6 * abs(ours))  # Coulomb's constants differ by 2e-6
 
@@ -276,7 +338,7 @@ def test_hostile_molecules_are_rows_with_a_reason(tmp_path):
 def test_a_run_goes_on(tmp_path):
     path = tmp_path / "three.smi"
     path.write_text(f"{ETHANOL} one\n{BENZAMIDINIUM} two\nCC three\n")
-    first = pele_ocl.parametrize(path, output=tmp_path / "out", formats=["xml", "sdf"])
+    first = pele_ocl.parametrize(path, output=tmp_path / "out", formats=["xml,sdf"])
     (tmp_path / "out" / "two" / "two.xml").unlink()
     before = (tmp_path / "out" / "one" / "one.xml").stat().st_mtime_ns
     shares = []

@@ -165,7 +165,69 @@ def test_water_is_left_out_and_told(receptor, peptides):
     names = labels.residue_names.copy()
     names[labels.residue_index == labels.residue_index[0]] = "HOH"
     found = screen(replace(receptor, labels=replace(labels, residue_names=names)), peptides[:1], **FEW)
-    assert any("water" in note for note in found.facts["notes"])
+    assert any("1 water molecule of" in note for note in found.facts["notes"])
+
+
+def test_water_of_a_file_is_told_by_the_command(receptor, places, tmp_path):
+    for name in ("pose_2.pdb", "pose_3.pdb", "pose_10.pdb"):
+        (places / name).unlink()
+    water = "".join(
+        f"HETATM 900{k}  O   HOH W   {k}      {40 + 5 * k:.3f}  40.000  40.000  1.00  0.00           O\n"
+        for k in (1, 2)
+    )
+    path = tmp_path / "wet.pdb"
+    path.write_text(HEXAPEPTIDE.read_text().replace("END", water + "END"))
+    done = run("screen", path, places, "-o", tmp_path / "out", "--max-iterations", "2")
+    assert done.stderr.count("2 water molecules of the receptor were left out") == 1
+
+
+def test_help_and_parameters_tell_the_solvent_of_the_score(places, tmp_path):
+    help_of = " ".join(run("screen", "--help-all").stdout.split())
+    assert "[default: gbn2]" in help_of
+    assert "molecule. [default: 2.0]" in help_of
+    for k, (words, expected) in enumerate(
+        [((), ("gbn2", 2.0)), (("--inside", "4"), ("gbn2", 4.0)), (("--like", "amber"), ("obc2", 1.0))]
+    ):
+        out = tmp_path / str(k)
+        run("screen", HEXAPEPTIDE, places / "pose_1.pdb", "-o", out, "--max-iterations", "1", *words)
+        (line,) = [of for of in (out / "screen.csv").read_text().splitlines() if "parameters" in of.partition("{")[0]]
+        told = json.loads("{" + line.partition("{")[2].rstrip('"').replace('""', '"'))
+        assert (told["gb"], told["solute_dielectric"]) == expected
+
+
+@needs_programs
+def test_cofactors_belong_to_the_receptor(receptor, places, tmp_path, monkeypatch):
+    from rdkit import Chem
+
+    monkeypatch.setenv("PELE_OCL_LIGANDS", str(tmp_path / "kept"))
+    cofactor = pele_ocl.Ligand.from_smiles("CCO", residue_name="COF")
+    away = cofactor.moved(cofactor.positions - cofactor.positions.mean(axis=0) + receptor.positions.min(axis=0) - 4)
+    whole = receptor + away.parametrize()
+    pele_ocl.write_conformations(tmp_path / "whole.pdb", whole, whole.positions[None])
+    Chem.MolToMolFile(away.molecule, str(tmp_path / "cofactor.sdf"))
+    pose = places / "pose_1.pdb"
+    words = ("--ligand-file", tmp_path / "cofactor.sdf", "--max-iterations", "2")
+    done = run("screen", tmp_path / "whole.pdb", pose, "-o", tmp_path / "out", "--json", *words)
+    assert json.loads(done.stdout)["n_atoms"] == len(whole)
+    found = screen(tmp_path / "whole.pdb", pose, cofactors=[away.molecule], max_iterations=2)
+    printed = json.loads(done.stdout)["molecules"][0]
+    assert found.score[0] == pytest.approx(printed["score"], abs=1e-6)
+    with pytest.raises(InputError, match="cofactors"):
+        screen(receptor, pose, cofactors=[away])
+
+
+@needs_programs
+def test_mols_of_rdkit_are_molecules(receptor, tmp_path, monkeypatch):
+    monkeypatch.setenv("PELE_OCL_LIGANDS", str(tmp_path / "kept"))
+    from rdkit import Chem
+
+    (tmp_path / "a.sdf").write_text(sdf_of(receptor, {"ethanol": "CCO"}))
+    (mol,) = Chem.SDMolSupplier(str(tmp_path / "a.sdf"), removeHs=False)
+    found = screen(receptor, [mol, Chem.MolFromSmiles("CO")], max_iterations=2)
+    assert found.names == ["ethanol", "ligand_2"]
+    assert "no positions" in found.errors[1]
+    assert found.score[0] == screen(receptor, tmp_path / "a.sdf", max_iterations=2).score[0]
+    assert len(read(HEXAPEPTIDE, ligands=[mol])) == len(receptor) + 9
 
 
 # Files, resuming, workers
@@ -259,8 +321,10 @@ def test_molecules_of_an_sdf_file(receptor, tmp_path, monkeypatch):
     path = tmp_path / "molecules.sdf"
     path.write_text(sdf_of(receptor, names) + radical)
     found = screen(HEXAPEPTIDE, path, output=tmp_path / "out", reference=path, native=path, **FEW)
-    assert found.names == ["ethanol", "touch_x_.._b", "ethanol_2", "methanol", "molecules_5"]
+    assert found.names == ["ethanol", "touch_x_.._b", "ethanol_2", "methanol", "radical"]
     assert list(found.errors) == [4]
+    assert "radical" in (last := str(found.table()).strip().splitlines()[-1])
+    assert found.errors[4][:40] in last
     assert found.titles[1] == "$(touch x);../<b>"
     assert found.binding[0] == found.binding[2]
     assert found.table()["input_pIC50"].tolist()[0] in (4, 5, 6, 7)
@@ -339,6 +403,22 @@ def test_values_of_entries_by_name(tmp_path):
         Reference.read(path)
     path.write_text(json.dumps({"a": {"measurement": {"value": 2, "unit": "uM", "type": "ki"}}}))
     assert Reference.read(path).values["a"] == pytest.approx(KT * np.log(2e-6))
+
+
+def test_values_of_other_names_are_told(receptor, peptides, tmp_path):
+    path = tmp_path / "values.csv"
+    path.write_text("name,value\nsomeone,1\nligand_2,2\n")
+    found = screen(receptor, peptides[:2], reference=path, max_iterations=1)
+    (told,) = [of for of in found.heard if "no value" in of]
+    assert "1 molecule of 2 have no value" in told
+    assert "'ligand_1'" in told
+    assert "'someone'" in told
+    assert found.correlation_lines() == ["Correlations with values.csv: value, of 1 molecule: 4 are needed"]
+
+
+def test_short_help_names_what_a_screen_needs():
+    text = run("screen", "--help").stdout
+    assert all(f"  --{word} " in text for word in ("reference", "residues", "resume", "inside"))
 
 
 def test_correlations_beside_scipy():

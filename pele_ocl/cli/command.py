@@ -101,7 +101,11 @@ ESSENTIAL = frozenset(
     "spacing padding nonlinear surface dielectric_surface for_surface field png charges "
     "add neutralize concentration map residue_values".split()
 )
-_ESSENTIAL_OF = {"explore": frozenset("explorers steps seed complexes templates obc".split())}  # of one command
+# Further ones of a command.
+_ESSENTIAL_OF = {
+    "explore": frozenset("explorers steps seed complexes templates obc".split()),
+    "screen": frozenset("reference residues resume inside".split()),
+}
 # Names that other programs have for options, which a message suggests.
 ALIASES = {"--salt": "--ionic-strength", "--saltcon": "--ionic-strength", "--igb": "--gb", "--extdiel":
            "--solvent-dielectric", "--intdiel": "--solute-dielectric", "--surften": "--surface-tension",

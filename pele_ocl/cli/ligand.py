@@ -50,7 +50,7 @@ class Making:
     receptor: Path | None = option("Structure that the molecules stand in; complexes are written, too.", metavar="FILE")
     limit: float | None = option("Give a molecule up after this time, seconds.", metavar="S")
     formats: tuple[str, ...] = option(
-        "Files in a folder; by default all. Can be given several times.", default=(), choices=FORMATS
+        f"Files in a folder, with commas, of {', '.join(FORMATS)}; by default all.", default=(), metavar="NAMES"
     )
 
 

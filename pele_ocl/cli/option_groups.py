@@ -90,9 +90,9 @@ class StructureGroup:
         "--gb-radii", "--radii", like=Reading, type=SetOfRadii([*RADII_SETS, *PDB2PQR_SETS, FILE]),
     )  # fmt: skip
     ligand_file: tuple[Path, ...] = option(
-        "Parameters for a small molecule, the first of an .sdf, .mol2 or .smi file: of residues of the structure that "
-        "are this molecule and have no template, which stay where they are; else it is added. Can be given several "
-        "times.",
+        "Parameters for a small molecule of an .sdf, .mol2 or .smi file: of residues of the structure that are this "
+        "molecule and have no template, which stay where they are; else it is added, of several the first. Can be "
+        "given several times.",
         default=(), metavar="FILE",
     )  # fmt: skip
     ligand_forcefield: str = option(

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
+from ..gb_models import GB_MODELS
+from ..screen.screener import SCORING
 from ..screen.screening import screen as library
+from ..screen.screening import solvent_of_score
 from .call import Call, CommandProvenance
 from .command import INPUT, EachOnce
-from .groups import keywords, option, options
+from .groups import click_options, help_of, keywords, option, options
+from .option_groups import GBModelName, SolventGroup
 from .options import (
     cluster_options,
     report_options,
     resume_option,
     run_options,
-    solvent_flags,
     strict_option,
     structure_flags,
     words_of,
@@ -28,6 +32,16 @@ from .structures import TARGET, files
 from .terminal import elapsed, say
 
 _LENGTH = click.FloatRange(min=0)
+
+
+@dataclass(frozen=True)
+class Scoring(SolventGroup):
+    """The solvent of the score, which has other defaults than that of energies."""
+
+    gb: str = option(help_of(SolventGroup, "gb"), default=SCORING.gb, type=GBModelName(list(GB_MODELS)))
+    solute_dielectric: float = option(
+        help_of(SolventGroup, "solute_dielectric"), default=SCORING.solute_dielectric, show_default=True
+    )
 
 
 @dataclass(frozen=True)
@@ -73,6 +87,13 @@ class Screening:
     )
 
 
+def _scoring(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add options of the score's solvent."""
+    for each in reversed(click_options(Scoring)):
+        command = each(command)
+    return command
+
+
 @click.command(cls=EachOnce)
 @click.argument("path", metavar="RECEPTOR", type=INPUT)
 @click.argument("ligands", metavar="LIGANDS...", type=INPUT, nargs=-1, required=True, callback=files)
@@ -85,7 +106,7 @@ class Screening:
 @cluster_options
 @run_options
 @structure_flags
-@solvent_flags
+@_scoring
 @strict_option
 @report_options
 @words_of
@@ -101,9 +122,12 @@ def screen(
     minimised complex less those of receptor and ligand, by default in GBn2 with permittivity 2 inside. A molecule that
     fails is a row with the reason, and the exit code is 1.
     """
+    cofactors = words.pop("ligands", ())
+    solvent = solvent_of_score(words, screening.inside)
+    call = replace(call, constants={name: of for name, of in solvent.settings.items() if name in call.parameters})
     with failing_as_record(path, as_json), ProgressLine("Screening") as progress:
         found = library(
-            path, ligands, **keywords(screening), **more, **words, output=output, errors="record",
+            path, ligands, cofactors=cofactors, **keywords(screening), **more, **words, output=output, errors="record",
             progress=progress, provenance=CommandProvenance(call),
         )  # fmt: skip
     if as_json:

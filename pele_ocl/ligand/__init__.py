@@ -13,8 +13,12 @@ if TYPE_CHECKING:  # the same names as below, for checkers and editors
         Ligand,
         Maker,
         count_molecules,
+        is_mol,
         is_molecule_file,
+        ligand_beside,
         ligand_makers,
+        ligand_of_mol,
+        number_of_residue,
         read_ligands,
     )
     from .parametrisers import Parametriser, check_choice, parametriser_of
@@ -35,8 +39,12 @@ __all__ = [
     "Parametriser",
     "check_choice",
     "count_molecules",
+    "is_mol",
     "is_molecule_file",
+    "ligand_beside",
     "ligand_makers",
+    "ligand_of_mol",
+    "number_of_residue",
     "parametriser_of",
     "read_ligands",
     "read_sdf",
@@ -47,7 +55,8 @@ if not TYPE_CHECKING:  # names by the file that has them
         __name__,
         {
             "files": "read_sdf",
-            "molecule": "ELEMENTS Ligand Maker count_molecules is_molecule_file ligand_makers read_ligands",
+            "molecule": "ELEMENTS Ligand Maker count_molecules is_mol is_molecule_file ligand_beside ligand_makers "
+            "ligand_of_mol number_of_residue read_ligands",
             "parametrisers": "Parametriser check_choice parametriser_of",
             "residues": "LigandTemplate LigandTemplates",
             "settings": "ADDED_HYDROGENS ATOM_TYPES CHARGES HYDROGENS Hydrogens",

@@ -8,7 +8,7 @@ from ..atoms import Atoms
 from ..common.inputfile import InputFile
 from ..formats.assembly import model_note
 from ..formats.registry import StructureFormat
-from .molecule import Ligand, count_molecules
+from .molecule import count_molecules, ligand_beside
 from .settings import Hydrogens
 
 
@@ -23,7 +23,7 @@ def read_sdf(
 
     Raises as Ligand.read and Ligand.parametrize do.
     """
-    atoms = Ligand.read(file, model or 1, hydrogens=hydrogens, ph=ph).parametrize(forcefield, charges)
+    atoms = ligand_beside(file, model or 1, hydrogens=hydrogens, ph=ph).parametrize(forcefield, charges)
     if model is None and count_molecules(file) > 1:
         return replace(atoms, notes=(*atoms.notes, model_note(str(file), 1)))
     return atoms

@@ -10,14 +10,14 @@ from functools import cached_property, partial
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import gemmi
 import numpy as np
 
 from ..atoms import Atoms, Floats, Ints, Labels, Structure, given_default_radii
 from ..atoms.chemistry import counted_names, is_polymer, is_water
-from ..atoms.graphs import Indices
+from ..atoms.graphs import Graph, Indices
 from ..common import arguments
 from ..common.errors import FormatError, InputError, ParameterError, PeleError
 from ..common.extras import extra
@@ -106,12 +106,7 @@ class Ligand:
         one that no force field of small molecules describes: fragments, radicals, other elements, drawings in two
         dimensions.
         """
-        arguments.whole_number("number", number, least=1)
-        count = 0
-        for count, make in enumerate(_records(read_file(path), Ways(hydrogens, residue_name, template, ph)), 1):
-            if count == number:
-                return make()
-        raise FormatError(f"{path}: has no molecule {number:,}; it has {count:,}")
+        return _numbered(path, number, Ways(hydrogens, residue_name, template, ph))
 
     @classmethod
     def from_smiles(
@@ -370,12 +365,16 @@ def _placed(topology: bytes, positions: Floats) -> Atoms:
 
 @dataclass(frozen=True)
 class Ways:
-    """How molecules of a file are made: parameters of `Ligand.read`. Raises InputError for what they cannot be."""
+    """How molecules of a file are made: parameters of `Ligand.read`. Raises InputError for what they cannot be.
+
+    word : keyword of the caller that adds hydrogens, for messages
+    """
 
     hydrogens: Hydrogens = "given"
     residue_name: str = ""
     template: str | None = None
     ph: float | None = None
+    word: str = "hydrogens"
 
     def __post_init__(self) -> None:
         arguments.choice("hydrogens", self.hydrogens, HYDROGENS)
@@ -386,6 +385,53 @@ class Ways:
 
 
 @arguments.checked
+def _numbered(path: str | PathLike[str], number: int, ways: Ways) -> Ligand:
+    arguments.whole_number("number", number, least=1)
+    count = 0
+    for count, make in enumerate(_records(read_file(path), ways), 1):
+        if count == number:
+            return make()
+    raise FormatError(f"{path}: has no molecule {number:,}; it has {count:,}")
+
+
+def ligand_beside(
+    path: str | PathLike[str], number: int = 1, *, hydrogens: Hydrogens = "given", ph: float | None = None
+) -> Ligand:  # fmt: skip
+    """Read a molecule as `Ligand.read`, for functions whose keywords are `ligand_hydrogens` and `ligand_ph`."""
+    return _numbered(path, number, Ways(hydrogens, ph=ph, word="ligand_hydrogens"))
+
+
+def number_of_residue(
+    path: str | PathLike[str], structure: Structure | None, *, hydrogens: Hydrogens = "given", ph: float | None = None
+) -> int | None:  # fmt: skip
+    """Find the first molecule of a file that is a residue of a structure by elements and bonds, from 1; None for none.
+
+    One with all the residue's hydrogens comes before those that have others. Parameters as of `Ligand.read`
+    """
+    if structure is None:
+        return None
+    labels, residues = structure.labels, list[tuple[int, list[str], Floats]]()
+    for start, end in pairwise([*labels.residue_starts.tolist(), len(labels)]):
+        name, own = str(labels.residue_names[start]), np.arange(start, end)
+        heavy = own[~np.isin(labels.elements[own], ("H", "D"))]
+        if len(heavy) > 1 and not (is_polymer(name) or is_water(name)):
+            residues.append((len(own), labels.elements[heavy].tolist(), structure.positions[heavy]))
+    nearest = None
+    for number, make in enumerate(_records(read_file(path), Ways(hydrogens, ph=ph)), 1):
+        try:
+            ligand = make()
+        except PeleError:
+            continue
+        whole = Graph.of(ligand.elements, ligand.bonds)
+        graph = whole.part(whole.heavy)
+        for n, elements, positions in residues:
+            if sorted(elements) == sorted(graph.elements) and match(graph, elements, positions)[0] is not None:
+                if n == len(ligand):
+                    return number
+                nearest = nearest or number
+    return nearest
+
+
 def read_ligands(
     path: str | PathLike[str], *, hydrogens: Hydrogens = "given", residue_name: str = "",
     failed: dict[int, str] | None = None, template: str | None = None, ph: float | None = None,
@@ -407,6 +453,22 @@ def read_ligands(
     if not ligands and not failed:
         raise FormatError(f"{path}: holds no molecule")
     return ligands
+
+
+def is_mol(value: object) -> TypeGuard[Mol]:
+    """Tell if this is a Mol of RDKit, which is not imported here."""
+    return type(value).__module__.partition(".")[0] == "rdkit" and hasattr(value, "GetConformers")
+
+
+def ligand_of_mol(
+    molecule: Mol, source: str, *, hydrogens: Hydrogens = "given", ph: float | None = None
+) -> Ligand:  # fmt: skip
+    """Make a Ligand of a Mol as of a record of a file, with its name and properties; parameters as of `Ligand.read`.
+
+    source : what it is, for messages
+    """
+    chem: Any = extra("rdkit.Chem", _PURPOSE)
+    return _of_file(chem.Mol(molecule), source, 1, Ways(hydrogens, ph=ph, word="ligand_hydrogens"))
 
 
 def count_molecules(path: str | PathLike[str], template: str | None = None) -> int:
@@ -456,10 +518,13 @@ def is_molecule_file(path: str | PathLike[str]) -> bool:
 
 def ligand_makers(
     path: str | PathLike[str], *, hydrogens: Hydrogens = "given", residue_name: str = "", template: str | None = None,
-    ph: float | None = None,
+    ph: float | None = None, word: str = "hydrogens",
 ) -> Iterator[Maker]:  # fmt: skip
-    """Yield the molecules of a file, to be made one by one; parameters as of `Ligand.read`."""
-    return _records(read_file(path), Ways(hydrogens, residue_name, template, ph))
+    """Yield the molecules of a file, to be made one by one; parameters as of `Ligand.read`.
+
+    word : keyword of the caller that adds hydrogens, for messages
+    """
+    return _records(read_file(path), Ways(hydrogens, residue_name, template, ph, word))
 
 
 def _suffix_of(path: str) -> str:
@@ -658,8 +723,7 @@ def _of_file(molecule: Mol, where: str, number: int, ways: Ways) -> Ligand:
         if lacking and ways.hydrogens == "given" and ways.ph is None:
             raise InputError(
                 f"{source}: lacks {lacking:,} hydrogens; give the molecule with all of them and its formal charges, or "
-                "have them added, if these charges are right (`hydrogens='add'`; beside a structure "
-                "`ligand_hydrogens='add'`)"
+                f"have them added, if these charges are right (`{ways.word}='add'`)"
             )
         if lacking and ways.ph is None:
             _check_lengths(molecule, source)

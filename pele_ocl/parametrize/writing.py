@@ -48,7 +48,7 @@ class Target:
 
         Raises InputError for unknown formats and suffixes.
         """
-        chosen = tuple(arguments.texts("formats", formats))
+        chosen = tuple(name.strip() for each in arguments.texts("formats", formats) for name in each.split(","))
         for each in chosen:
             arguments.choice("formats", each, FORMATS)
         if output is None:

@@ -13,10 +13,10 @@ import numpy as np
 from ..atoms import Atoms, Floats, Structure, labels_of, selectable
 from ..atoms.radii import PDB2PQR_SETS, RADII_SETS, goes_by_names, tidy_set
 from ..common import arguments
-from ..common.errors import InputError, ParameterError
+from ..common.errors import InputError, ParameterError, PeleError
 from ..common.inputfile import read_file
 from ..common.notes import Note
-from ..formats import brings_parameters, read_structure_or_atoms, structure_format, structure_suffix
+from ..formats import brings_parameters, is_structure, read_structure_or_atoms, structure_format, structure_suffix
 from ..ligand.settings import HYDROGENS, PHOSPHORESIDUES
 from .choosing import selection_of
 
@@ -137,7 +137,7 @@ def read_chosen(
     kind = ligand_forcefield, ligand_charges, ligand_hydrogens, ligand_ph
     given = (ligand_template,) if isinstance(ligand_template, str) else ligand_template
     templates = arguments.texts("ligand_template", given)
-    added = [_ligand_of(each, kind, radii) for each in ligands]
+    added = [_ligand_of(each, kind, radii, path, model) for each in ligands]
     added += [_template_of(each, path, kind, radii) for each in templates]
     found, taken, known = _read_file(path, forcefield, model, coordinates, parameters, select, radii, kind, added)
     for atoms in (each.atoms for k, each in enumerate(added) if k not in known):
@@ -152,21 +152,46 @@ def read_chosen(
 _Kind: TypeAlias = "tuple[str, str, Hydrogens, float | None]"
 
 
-def _ligand_of(given: LigandGiven, kind: _Kind, radii: str | None) -> LigandTemplate:
-    """Give a ligand parameters, if it has none."""
-    from ..ligand import Ligand, LigandTemplate, count_molecules
+def _ligand_of(
+    given: LigandGiven, kind: _Kind, radii: str | None, path: str | PathLike[str], model: int | None
+) -> LigandTemplate:  # fmt: skip
+    """Give a ligand parameters, if it has none; of a file with several the one that is a residue of the structure."""
+    from ..ligand import (
+        Ligand,
+        LigandTemplate,
+        count_molecules,
+        is_mol,
+        ligand_beside,
+        ligand_of_mol,
+        number_of_residue,
+    )
 
     forcefield, charges, hydrogens, ph = kind
+    if is_mol(given):
+        given = ligand_of_mol(given, "the Mol that was given", hydrogens=hydrogens, ph=ph)
     if not isinstance(given, Atoms | Ligand):
         given = read_file(arguments.file_path(given, "ligands"))
-        others = count_molecules(given) - 1
-        given = Ligand.read(given, hydrogens=hydrogens, ph=ph)
-        if others > 0:
-            note = Note(f"{given.source}: the first of {others + 1:,} molecules was taken", code="first_molecule")
-            given = replace(given, notes=(*given.notes, note))
+        n, number = count_molecules(given), None
+        if n > 1 and is_structure(path):
+            number = number_of_residue(given, _residues_of(path, model), hydrogens=hydrogens, ph=ph)
+        given = ligand_beside(given, number or 1, hydrogens=hydrogens, ph=ph)
+        if n > 1:
+            text = f"the first of {n:,} molecules was taken"
+            if number:
+                text = f"molecule {number:,} of {n:,} was taken, which is a residue of the structure"
+            given = replace(given, notes=(*given.notes, Note(f"{given.source}: {text}", code="first_molecule")))
     atoms = given if isinstance(given, Atoms) else given.parametrize(forcefield, charges)
     source = "the ligand that was given" if isinstance(given, Atoms) else given.source
     return LigandTemplate(atoms if radii in (None, FILE) else atoms.with_radii(str(radii)), source)
+
+
+def _residues_of(path: str | PathLike[str], model: int | None) -> Structure | None:
+    """Read a structure's atoms; None of files that have none, or whose parameters and positions are two files."""
+    try:
+        found = read_structure_or_atoms(path, model)
+    except PeleError:  # which is told where the structure itself is read
+        return None
+    return found if isinstance(found, Structure) else None
 
 
 def _template_of(template: str, path: str | PathLike[str], kind: _Kind, radii: str | None) -> LigandTemplate:

@@ -11,7 +11,7 @@ from ..atoms import Floats
 
 RESAMPLES = 2_000
 _SEED = 44
-_LEAST = 4  # values of a correlation
+LEAST = 4  # values of a correlation
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ def correlations(x: Floats, y: Floats) -> dict[str, Correlation]:
     good = np.isfinite(x) & np.isfinite(y)
     x, y = np.asarray(x, np.float64)[good], np.asarray(y, np.float64)[good]
     n = len(x)
-    if n < _LEAST or np.ptp(x) == 0 or np.ptp(y) == 0:
+    if n < LEAST or np.ptp(x) == 0 or np.ptp(y) == 0:
         return {}
     chosen = np.random.Generator(np.random.Philox(_SEED)).integers(n, size=(RESAMPLES, n))
     counts = np.stack([np.bincount(row, minlength=n) for row in chosen]).astype(np.float64)

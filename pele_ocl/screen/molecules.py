@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -20,14 +20,32 @@ from ..common.hashing import sha256_of
 from ..common.inputfile import read_file
 from ..formats import brings_parameters, is_structure
 from ..formats.structures import is_topology
-from ..ligand import Ligand, read_ligands
+from ..ligand import Ligand, ligand_makers, ligand_of_mol
 from ..ligand.molecule import MOLECULES
 from ..reading import Reading, read
 
-Given = Path | Ligand | Atoms
+Given: TypeAlias = "Path | Ligand | Atoms | Unread"
 _POSITIONS = (".rst7", ".inpcrd", ".ncrst", ".restrt", ".pdb")  # beside a topology, with its name
 _PACKED = (".gz", ".bz2")
 _LONGEST = 60  # letters of a name of files
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A molecule that cannot be used. title : its name, "" for none; why : a sentence"""
+
+    title: str
+    why: str
+
+
+def of_mol(molecule: Any, number: int, reading: Reading) -> Ligand | Unread:
+    """Make a Ligand of a Mol of RDKit, or tell why it is none; number : among what was given, from 1"""
+    try:
+        return ligand_of_mol(
+            molecule, f"Mol {number:,}", hydrogens=reading.ligand_hydrogens, ph=reading.ligand_ph
+        )  # fmt: skip
+    except PeleError as error:
+        return Unread(molecule.GetProp("_Name").strip() if molecule.HasProp("_Name") else "", str(error))
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +153,8 @@ def _molecules(given: Sequence[Given], reading: Reading) -> Iterator[tuple[str, 
             yield each.name, f"ligand_{number}", each
         elif isinstance(each, Atoms):
             yield "", f"ligand_{number}", each
+        elif isinstance(each, Unread):
+            yield each.title, f"ligand_{number}", InputError(each.why)
         elif each.is_dir():
             files = files_in(each)
             if not files:
@@ -153,22 +173,25 @@ def _of_file(path: Path, reading: Reading) -> Iterator[tuple[str, str, Ligand | 
         except PeleError as error:
             yield stem, stem, error
         return
-    failed = dict[int, str]()
     try:
-        ligands = read_ligands(path, hydrogens=reading.ligand_hydrogens, failed=failed)
+        makers = list(ligand_makers(
+            path, hydrogens=reading.ligand_hydrogens, ph=reading.ligand_ph, word="ligand_hydrogens"
+        ))  # fmt: skip
+        if not makers:
+            raise FormatError(f"{path}: holds no molecule")
     except PeleError as error:
         if not path.is_file():
             raise
         yield "", stem, error
         return
-    left, n = iter(ligands), len(ligands) + len(failed)
-    for number in range(1, n + 1):
-        otherwise = f"{stem}_{number}" if n > 1 else stem
-        if number in failed:
-            yield "", otherwise, InputError(failed[number])
+    for number, make in enumerate(makers, 1):
+        otherwise = f"{stem}_{number}" if len(makers) > 1 else stem
+        try:
+            ligand = make()
+        except PeleError as error:
+            yield make.title, otherwise, InputError(str(error))
         else:
-            ligand = next(left)
-            yield ligand.name, otherwise, ligand
+            yield ligand.name or make.title, otherwise, ligand
 
 
 def _with_positions(path: Path) -> Atoms:

@@ -3,6 +3,7 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const keys = Object.keys(data.columns), n = data.names.length;
 const shown = keys.filter(key => !/^(term|input) /.test(key));
 const SVG = "http://www.w3.org/2000/svg";
+let unfolded = !matchMedia("(max-width: 600px)").matches;  // by which a phone shows the table first
 let chosen = data.order[0], sorted = { key: "rank", down: false };
 const points = new Map(), lines = new Map();
 
@@ -100,7 +101,11 @@ function choose(k, scrolls) {
     const value = values(key)[k];
     if (value !== null) list.append(make("dt", data.columns[key].label), make("dd", written(value)));
   }
-  card.append(list);
+  const fold = make("details");
+  fold.open = unfolded;
+  fold.append(make("summary", "properties"), list);
+  fold.addEventListener("toggle", () => { unfolded = fold.open; });
+  card.append(fold);
   mark();
   if (scrolls && lines.has(k)) {
     const rows = document.querySelector(".rows"), line = lines.get(k);

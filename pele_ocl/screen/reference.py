@@ -64,6 +64,11 @@ class Reference:
             raise FormatError(f"{path}: has no values in {found.what}")
         return found
 
+    def without_molecule(self, names: Iterable[tuple[str, str]]) -> list[str]:
+        """Names of values that are of none of the molecules, which have titles and names of files."""
+        known = {name for pair in names for name in pair}
+        return [name for name in self.values if name not in known]
+
     def of(self, names: Iterable[tuple[str, str]]) -> Floats:
         """Values of molecules by their title, or their name of files, (m,); NaN for those without one."""
         return np.array([self.values.get(title, self.values.get(name, np.nan)) for title, name in names], np.float64)

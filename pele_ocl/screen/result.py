@@ -25,7 +25,7 @@ from ..jobs.texts import counted, duration, headline, lines_of
 from ..ligand import Ligand
 from ..minimize.result import UNIT, masked
 from ..report import Column, Report, Reported
-from .correlations import Correlation, as_json, correlations
+from .correlations import LEAST, Correlation, as_json, correlations
 from .molecules import Entry, best_of
 from .page import save_page
 from .reference import Reference
@@ -183,7 +183,8 @@ class ScreenResult(Reported):
             columns[name] = Column(masked([row.get(name) for row in rows]), shown=False)
         columns["formula"] = Column(np.array([row.get("formula", "") for row in rows]), shown=False)
         columns["title"] = Column(np.array([row.get("title", "") for row in rows]), shown=False)
-        columns["error"] = Column(np.array([row.get("error", "") for row in rows]), shown=False)
+        reasons = np.array([row.get("error", "") for row in rows])
+        columns["error"] = Column(reasons, head="why not", shown=bool(self.errors))
         return Report(f"Molecules screened in {self.spec.title}", columns, dict(self.facts["settings"]))
 
     def residues(self) -> Report:
@@ -222,10 +223,12 @@ class ScreenResult(Reported):
         if self.reference is None:
             return []
         n = int(np.isfinite(self.measured[list(best_of(self.titles, self.score.tolist()).values())]).sum())
+        if n < LEAST:
+            return [f"Correlations with {self.reference.what}, of {counted(n, 'molecule')}: {LEAST} are needed"]
         lines = [f"Correlations with {self.reference.what}, of {counted(n, 'molecule')}; errors by bootstrap"]
         for name, found in self.correlations.items():
             values = "  ".join(f"{kind} {of.value:5.2f} +- {of.error:.2f}" for kind, of in found.items())
-            lines.append(f"  {'size' if name == 'n_heavy' else name:8}  {values or 'too few values, or all equal'}")
+            lines.append(f"  {'size' if name == 'n_heavy' else name:8}  {values or 'all values are equal'}")
         return lines
 
     def to_json(self) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -18,7 +18,7 @@ from ..common.errors import FormatError, InputError, KeywordError
 from ..common.modules import takes, with_words
 from ..common.notes import heard_notes, note
 from ..common.variant import Progress
-from ..gb_models.solvent_model import SolventModel
+from ..gb_models.solvent_model import OF_SOLVENT, SolventModel, solvent_of
 from ..jobs.journal import Journal, merged
 from ..jobs.outputs import expanded
 from ..jobs.provenance import Provenance
@@ -26,12 +26,12 @@ from ..jobs.records import Record
 from ..jobs.running import run_with
 from ..jobs.shards import Place, Shard
 from ..jobs.texts import counted
-from ..ligand import Ligand
+from ..ligand import Ligand, is_mol
 from ..minimize.result import UNIT
 from ..minimize.running import described_by
 from ..reading import Reading
 from ..report import Column, Report
-from .molecules import Given
+from .molecules import Given, Unread, of_mol
 from .reference import Reference
 from .result import ScreenResult
 from .screener import SCORING
@@ -56,6 +56,7 @@ def screen(
     free_radius: float = 1.0,
     tolerance: float = 0.2,
     max_iterations: int = 500,
+    cofactors: Ligands = (),
     model: SolventModel | int | None = None,
     inside: float | None = None,
     pb: bool = False,
@@ -88,7 +89,9 @@ def screen(
     receptor : Atoms with a force field, or a path
     ligands : files of molecules or poses at their places in the receptor (.sdf, .mol2), AMBER topologies with .rst7
         files beside them, structures such as peptides that the force field knows (.pdb, .cif), folders of such files,
-        Ligands, or Atoms with parameters
+        Ligands, Mols of RDKit, or Atoms with parameters
+    cofactors : small molecules of the receptor's file that have no template, or that are added to it, as `ligands` of
+        `pele_ocl.read`: files, Ligands or Atoms
     moving_radius, restraint, free_radius, tolerance, max_iterations : as of Screener
     model : a SolventModel of the score, or the number of the receptor's model to read; by default GBn2 with
         permittivity 2 inside. Refinement is in OBC2. precision, device : as in `energy`
@@ -107,7 +110,8 @@ def screen(
     errors : "record" for NaN and a sentence in `errors` where a molecule fails; "raise" for an InputError
     progress : called with the share that is done, 0 to 1
     reading : how the receptor is read, a Reading; or in words its fields, as of `pele_ocl.read`, and constants of the
-        solvent; `ligand_forcefield`, `ligand_charges` and `ligand_hydrogens` are of the molecules, too
+        solvent; `ligand_forcefield`, `ligand_charges`, `ligand_hydrogens` and `ligand_ph` are of
+        the molecules, too
     provenance : facts that the table names
 
     Raises InputError for a receptor that cannot be computed, FormatError for files that cannot be read or written.
@@ -128,9 +132,19 @@ def screen(
     whole_number("residues", residues)
     if reference_column is not None:
         text("reference_column", reference_column)
-    words, model = _with_defaults(words, model, inside)
+    words, model = _with_scoring(words, model, inside)
     solvent, reads = described_by(screen, words, model, reading, receptor)
     reads = replace(reads, solvent=None)  # two solvents choose radii
+    if not isinstance(cofactors, Sequence) or len(cofactors):
+        if isinstance(receptor, Atoms):
+            raise KeywordError(
+                "`cofactors` are read with a receptor's file; read Atoms with them, by `ligands` of `read`"
+            )
+        added = _given(cofactors, "cofactors", reads)
+        for each in added:
+            if isinstance(each, Unread):
+                raise InputError(each.why)
+        reads = replace(reads, ligands=(*reads.ligands, *(of for of in added if not isinstance(of, Unread))))
     folder = None if output is None else file_path(output, "output")
     part = Shard.of(shard) if isinstance(shard, str) else shard
     _check_folder(folder, resume, part)
@@ -145,7 +159,7 @@ def screen(
     known = None if reference is None else Reference.read(file_path(reference, "reference"), reference_column)
     kept: dict[int, Atoms] = {}
     spec = ScreenSpec(
-        receptor if isinstance(receptor, Atoms) else file_path(receptor), _given(ligands),
+        receptor if isinstance(receptor, Atoms) else file_path(receptor), _given(ligands, "ligands", reads),
         "" if folder is None else str(folder), reads, options, add_strain, keep_water,
         None if native is None else file_path(native, "native"), strict,
         kept.__setitem__ if folder is None else None,
@@ -158,7 +172,8 @@ def screen(
         if provenance is not None:
             found = replace(found, provenance=provenance)
         found = replace(found, shares=_shares(found, residues))
-        for sentence in found.facts["notes"] if isinstance(receptor, Atoms) else ():  # files have told theirs
+        of_receptor = found.facts["notes"] if isinstance(receptor, Atoms) else filter(None, [spec.of_water])
+        for sentence in of_receptor:  # files have told the others
             note(f"Note: {sentence}")
         _tell(found)
         if folder is not None and part is None:
@@ -169,10 +184,13 @@ def screen(
 with_words(screen)
 
 
-def _with_defaults(
+def _with_scoring(
     words: dict[str, Any], model: SolventModel | int | None, inside: float | None
 ) -> tuple[dict[str, Any], SolventModel | int | None]:
-    """Complete words of the solvent by the default score, where no model and no program's constants are asked for."""
+    """Complete words of the solvent by the default score, where no model and no program's constants are asked for.
+
+    inside : another word for `solute_dielectric`
+    """
     given: dict[str, Any] = {} if inside is None else {"solute_dielectric": inside}
     if given and "solute_dielectric" in words:
         raise KeywordError("`inside` and `solute_dielectric` are one thing; give one of them")
@@ -182,6 +200,12 @@ def _with_defaults(
     if "like" not in words and words.get("gb") != "none":
         defaults["solute_dielectric"] = SCORING.solute_dielectric
     return {**defaults, **words, **given}, model
+
+
+def solvent_of_score(words: Mapping[str, Any], inside: float | None = None) -> SolventModel:
+    """Make the solvent of the score, of keywords as of `screen`."""
+    full, _ = _with_scoring({name: of for name, of in words.items() if name in OF_SOLVENT}, None, inside)
+    return solvent_of(full)
 
 
 def _check_folder(folder: Path | None, resume: bool, part: Shard | None) -> None:
@@ -196,14 +220,17 @@ def _check_folder(folder: Path | None, resume: bool, part: Shard | None) -> None
         raise FormatError(f"{folder}: holds an earlier screen; go on by `resume=True`, or name another folder")
 
 
-def _given(ligands: Ligands) -> tuple[Given, ...]:
-    """List what was given, with files in place of patterns."""
-    listed = [ligands] if isinstance(ligands, str | PathLike | Ligand | Atoms) else ligands
+def _given(ligands: Ligands, name: str, reading: Reading) -> tuple[Given, ...]:
+    """List what was given, with files in place of patterns, and Ligands of Mols of RDKit."""
+    listed = [ligands] if isinstance(ligands, str | PathLike | Ligand | Atoms) or is_mol(ligands) else ligands
     if not isinstance(listed, Sequence) or not len(listed):
-        raise InputError(f"ligands are {described(ligands)}; files, folders, Ligands or Atoms are needed")
+        raise InputError(f"{name} are {described(ligands)}; files, folders, Ligands, Mols of RDKit or Atoms are needed")
     found = list[Given]()
-    for each in listed:
-        found += [each] if isinstance(each, Ligand | Atoms) else expanded([file_path(each, "ligands")])
+    for number, each in enumerate(listed, 1):
+        if is_mol(each):
+            found.append(of_mol(each, number, reading))
+            continue
+        found += [each] if isinstance(each, Ligand | Atoms) else expanded([file_path(each, name)])
     return tuple(found)
 
 
@@ -272,9 +299,14 @@ def _tell(found: ScreenResult) -> None:
             "fell below the tolerance"
         )
     if found.reference is not None:
-        missing = int(np.isnan(found.measured).sum())
-        if missing:
-            note(f"Note: {counted(missing, 'molecule')} of {len(found):,} have no value in {found.reference.what}")
+        lacking = np.flatnonzero(np.isnan(found.measured)).tolist()
+        if lacking:
+            unused = found.reference.without_molecule(zip(found.titles, found.names, strict=True))
+            further = f", and {counted(len(unused), 'value')} no molecule ({unused[0]!r}, say)" if unused else ""
+            note(
+                f"Note: {counted(len(lacking), 'molecule')} of {len(found):,} have no value in {found.reference.what} "
+                f"({found.titles[lacking[0]]!r}, say){further}"
+            )
         left = found.reference.left_out
         if left:
             note(f"Note: {counted(len(left), 'value')} of {found.reference.what} are no numbers ({left[0]}, say)")

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..atoms import Atoms
+from ..atoms import Atoms, Labels
 from ..atoms.chemistry import is_water
 from ..common.errors import InputError, PeleError
 from ..common.hashing import sha256_of
@@ -27,6 +28,7 @@ from ..jobs.facts import composition_as_json, settings
 from ..jobs.journal import make_folder
 from ..jobs.records import Record
 from ..jobs.spec import Spec
+from ..jobs.texts import counted
 from ..minimize.spec import WRITTEN
 from ..opencl.device import get_device
 from ..reading import Reading
@@ -79,28 +81,42 @@ class ScreenSpec(Spec[int]):
         """File of the receptor, None of atoms."""
         return None if isinstance(self.receptor, Atoms) else read_file(self.receptor)
 
-    @cached_property
+    @property
     def given(self) -> Atoms:
         """Atoms of the receptor. Raises InputError for one that is refused."""
+        return self._given[0]
+
+    @property
+    def of_water(self) -> str:
+        """Say what water was left out, "" for none."""
+        return self._given[1]
+
+    @cached_property
+    def _given(self) -> tuple[Atoms, str]:
+        n = 0
         if isinstance(self.receptor, Atoms):
             atoms = self.receptor
         else:
             assert self.source is not None
             without = ",".join(filter(None, (self.reading.without, "water")))
             reading = self.reading if self.keep_water else replace(self.reading, without=without)
-            atoms = reading.chosen(self.source)[0]
+            atoms, taken = reading.chosen(self.source)
+            if taken is not None and taken.labels is not None and not self.keep_water:
+                n = len(np.unique(taken.labels.residue_index[~taken.mask & _water_in(taken.labels)]))
         if not self.keep_water and atoms.labels is not None:
-            water = np.array([is_water(name) for name in atoms.labels.residue_names])
+            water = _water_in(atoms.labels)
             if water.any():
-                n = len(np.unique(atoms.labels.residue_index[water]))
+                n += len(np.unique(atoms.labels.residue_index[water]))
                 if water.all():
                     raise InputError(f"{self.title}: has nothing but water")
-                note = f"{n:,} water molecule{'' if n == 1 else 's'} of the receptor were left out"
-                atoms = replace(atoms[~water], notes=(*atoms.notes, note))
+                atoms = atoms[~water]
+        told = f"{counted(n, 'water molecule')} of the receptor {'was' if n == 1 else 'were'} left out" if n else ""
+        if told:
+            atoms = replace(atoms, notes=(*atoms.notes, told))
         Checks(self.title if isinstance(self.receptor, Atoms) else self.receptor, self.strict).add(
             *of_structure(atoms, "noted", places_sites=True)
         )
-        return atoms
+        return atoms, told
 
     @cached_property
     def screener(self) -> Screener:
@@ -270,6 +286,11 @@ class ScreenSpec(Spec[int]):
             },
             "notes": list(self.given.notes),
         }  # fmt: skip
+
+
+def _water_in(labels: Labels) -> NDArray[np.bool_]:
+    """Tell which atoms are of water, (n,)."""
+    return np.array([is_water(name) for name in labels.residue_names], bool)
 
 
 def _finite(value: float) -> float | None:

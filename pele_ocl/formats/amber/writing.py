@@ -160,8 +160,9 @@ def _rows(
 def _torsions(atoms: Atoms) -> tuple[np.ndarray, Floats]:
     """Torsions and impropers as AMBER has them: atoms from 1, (m, 4), and K, n, phase, and the 1-4 divisors.
 
-    A third atom below zero says that the row gives no 1-4 pair, a fourth one that it is an improper. The first atom of
-    a molecule has no sign, so such rows are turned round.
+    A third atom below zero says that the row gives no 1-4 pair, a fourth one that it is an improper. The file counts
+    atoms from 0, which has no sign, and readers take a pair for given where both are above 0: rows with the first atom
+    in third or fourth place are turned round.
     """
     bonded = atoms.bonded
     assert bonded is not None
@@ -173,7 +174,7 @@ def _torsions(atoms: Atoms) -> tuple[np.ndarray, Floats]:
 
     def add(members: Sequence[int], parameters: Sequence[float], pair: Sequence[float] | None, improper: bool) -> None:
         i, j, k, l = members  # noqa: E741
-        if (pair is None and k == 0) or (improper and l == 0):
+        if 0 in (k, l):
             i, j, k, l = l, k, j, i  # noqa: E741
         rows.append([i + 1, j + 1, (k + 1) * (1 if pair else -1), (l + 1) * (-1 if improper else 1)])
         figures.append([*parameters, *(pair or usual)])
