@@ -341,6 +341,7 @@ def test_molecules_of_an_sdf_file(receptor, tmp_path, monkeypatch):
     page = (tmp_path / "out" / "index.html").read_text()
     assert "<b>" not in page.replace("<body>", "")
     assert "http-equiv" in page
+    assert "(max-width: 600px)" in page.partition('make("details")')[0].rpartition("<script>")[2]  # folded on phones
     assert "\\u003csvg" in page  # a drawing
 
 

@@ -77,9 +77,10 @@ def read(
         those of the file if it has some. Else they are the force field's default, which a SolventModel replaces if its
         GB model was made with others (gbn: bondi, gbn2: mbondi3), or if its program has others (SolventModel.like)
 
-    ligands : molecules to add, behind the atoms of the file: Ligands, Atoms, or files of small molecules (.sdf, .mol2,
-        .smi), each by its first molecule. A molecule that residues of the file are by their elements and bonds, and
-        that the force field does not know, is not added: they have its parameters, and keep their positions
+    ligands : molecules to add, behind the atoms of the file: Ligands, Mols of RDKit, Atoms, or files of small molecules
+        (.sdf, .mol2, .smi), each by its molecule that is a residue of the file, or its first. A molecule that residues
+        of the file are by their elements and bonds, and that the force field does not know, is not added: they have
+        its parameters, and keep their positions
     ligand_forcefield, ligand_charges : of ligands without parameters, as of `Ligand.parametrize`
     ligand_hydrogens, ligand_ph : "given", or "add" for files of molecules that lack some; or a pH at which they are
         protonated, as of `Ligand.read`
