@@ -166,6 +166,7 @@ def test_a_task_is_three_lines_with_the_numbers_of_its_command(task, here):
 
 # First guesses that are no words of ours: what is said names the word that is.
 GUESSES = [
+    ('binding("complex.pdb", "run.nc", ligand="chain L")', "as in trajectory='run.nc'"),
     ('prepare("1abc.pdb", pH=7.4)', "'ph'"),
     ('load("complex.pdb")', "'read'"),
     ('energy("complex.pdb", implicit_solvent="obc2")', "'gb'"),
@@ -226,10 +227,11 @@ def test_objects_of_other_libraries_are_told_how_they_come_in(here):
     for call, word in (
         (lambda: pele_ocl.energy(mdanalysis.Universe("complex.pdb")), "from_mdanalysis"),
         (lambda: pele_ocl.read(app.PDBFile("complex.pdb")), "from_openmm"),
-        (lambda: pele_ocl.energy("complex.pdb", temperature=300 * unit.kelvin), "300 K, with a unit"),
     ):
         with pytest.raises(PeleError, match=word):
             call()
+    with_unit = pele_ocl.energy("complex.pdb", ionic_strength=0.1, temperature=310 * unit.kelvin)
+    assert with_unit.total == pele_ocl.energy("complex.pdb", ionic_strength=0.1, temperature=310).total
 
 
 def test_frames_in_memory_are_a_trajectory_everywhere(here):

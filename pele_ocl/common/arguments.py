@@ -215,6 +215,7 @@ def checked(function: F) -> F:
         if (
             not own.issuperset(keywords)
             or len(arguments) > most
+            or not keywords.keys().isdisjoint(names[: len(arguments)])
             or not (arguments or names[:1] == () or names[0] in keywords)
         ):
             _require_words(checking, arguments, keywords)
@@ -251,12 +252,18 @@ def _require_words(function: Callable[..., Any], arguments: tuple[Any, ...], key
     for word in keywords:
         if word not in parameters and word not in _OF_FRONT_ENDS and not takes_any:
             raise UnexpectedKeywordError(word, parameters, name)
+    for word, value in zip(parameters, arguments, strict=False):
+        if word in keywords:
+            meant = _WORD_OF_SUFFIX.get(str(value).rpartition(".")[2].lower())
+            rest = f"name the one, as in {meant}={described(value)}" if meant in parameters else "give it once"
+            raise TypeError(f"{name}() has {word!r} twice, {described(value)} and {described(keywords[word])}; {rest}")
     n = sum(of.kind is of.POSITIONAL_OR_KEYWORD for of in parameters.values())
     if len(arguments) > n:
         needed = [of.name for of in parameters.values() if of.kind is of.KEYWORD_ONLY and of.default is of.empty]
         suffix = str(arguments[n]).rpartition(".")[2].lower()
         word = next(iter([*(of for of in needed if of not in keywords), _WORD_OF_SUFFIX.get(suffix, "output")]))
-        by_name = f", as in {word}={arguments[n]!r}" if word in parameters else ""
+        is_text = isinstance(arguments[n], str | PathLike)
+        by_name = f", as in {word}={described(arguments[n])}" if word in parameters and is_text else ""
         raise TypeError(f"{name}() takes {n} value{'' if n == 1 else 's'} without a name; name the others{by_name}")
 
 
