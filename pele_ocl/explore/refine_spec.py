@@ -17,22 +17,20 @@ from ..atoms.graphs import SymmetricRmsd
 from ..binding.poses import PoseReader, Poses, holds_molecules, read_complexes
 from ..common.errors import FormatError, InputError, PeleError
 from ..common.hashing import sha256_of
-from ..common.inputfile import InputFile, read_file
-from ..contract import of_energy, of_structure
+from ..common.inputfile import read_file
+from ..contract import of_energy
 from ..formats import read_conformations, structure_suffix
 from ..formats.conformation_files import Content, write_conformation
 from ..gb_models.solvent_model import SolventModel
-from ..jobs.checks import Checks
 from ..jobs.facts import composition_as_json, settings
 from ..jobs.journal import make_folder
 from ..jobs.records import Record
-from ..jobs.spec import Spec
 from ..minimize.spec import WRITTEN
-from ..opencl.device import get_device
 from ..reading import Reading
 from ..trajectories import trajectory
 from ..trajectories.files import SUFFIXES
 from .poses import Refined
+from .refinement_spec import RefinementSpec
 from .refiner import Refiner
 
 REFINED = "refined poses"  # the kind of a journal
@@ -40,7 +38,7 @@ TOGETHER = 32  # poses that share launches and are written together
 
 
 @dataclass(frozen=True, eq=False)
-class RefineSpec(Spec[int]):
+class RefineSpec(RefinementSpec):
     """Refine poses of a ligand, an item each by its number from 0, and write each complex to a folder.
 
     path : of the complex, or Atoms; ligand : a selection; reading : how the complex is read
@@ -64,26 +62,18 @@ class RefineSpec(Spec[int]):
     strict: bool = False
     keep: Callable[[int, Floats], None] | None = None
 
-    def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"keep": None}
+    unnamed = "the complex"
 
     @property
-    def title(self) -> str:
-        """Name of the complex."""
-        return "the complex" if isinstance(self.path, Atoms) else self.path.name
-
-    @cached_property
-    def source(self) -> InputFile | None:
-        """File of the complex, None of atoms."""
-        return None if isinstance(self.path, Atoms) else read_file(self.path)
+    def structure(self) -> Path | Atoms:
+        """The complex."""
+        return self.path
 
     @cached_property
     def given(self) -> Atoms:
         """Atoms of the complex. Raises InputError for a structure that is refused."""
         atoms = self.path if isinstance(self.path, Atoms) else self.reading.chosen(read_file(self.path))[0]
-        Checks(self.title if isinstance(self.path, Atoms) else self.path, self.strict).add(
-            *of_structure(atoms, "noted", places_sites=True)
-        )
+        self.check(atoms)
         return atoms
 
     @cached_property
@@ -184,43 +174,22 @@ class RefineSpec(Spec[int]):
 
     def sha256(self, item: int) -> str:
         """Compute the mark of a pose: of its complex as it was read."""
-        return sha256_of({"complex": self._sha256_of_complex, "positions": self.starts[1].positions[item].tolist()})
-
-    @cached_property
-    def _sha256_of_complex(self) -> str:
-        """SHA-256 of the complex's file, or of its atoms."""
-        return sha256_of(self.path) if self.source is None else self.source.sha256
+        return sha256_of({"complex": self.mark, "positions": self.starts[1].positions[item].tolist()})
 
     def settings(self) -> dict[str, str]:
         """Write the fields as texts, less what changes no result."""
         passed_over = ("output", "poses", "keep")
         found = {name: text for name, text in super().settings().items() if name not in passed_over}
-        return found | {"path": self._sha256_of_complex, "options": sha256_of(self.options)}
-
-    def facts(self) -> dict[str, object]:
-        """Name the device."""
-        return {"device": str(get_device(self.options.get("device")))}
+        return found | {"path": self.mark, "options": sha256_of(self.options)}
 
     def target(self, item: int) -> Path | None:
         """Name the file of a refined complex; None if none is written."""
         return Path(self.output) / f"{self.name(item)}.pdb" if self.output else None
 
     def still_counts(self, record: Record, item: int) -> bool:
-        """True if its file is still there as it was written."""
-        target = self.target(item)
-        try:
-            written = None if target is None else read_file(target).sha256
-        except PeleError:
-            return False
+        """True if its file still exists as it was written."""
         has_score = "score" in record.result.get("after", {})  # which earlier versions did not write
-        return super().still_counts(record, item) and record.more.get(WRITTEN) == written and has_score
-
-    def compute(self, item: int) -> dict[str, Any]:
-        """Refine one pose and write its file."""
-        (record,) = self.records([item], lambda: None)
-        if record.failed:
-            raise InputError(record.error)
-        return dict(record.result)
+        return super().still_counts(record, item) and has_score
 
     def groups(self, items: Sequence[int]) -> Iterator[Sequence[int]]:
         """Group poses that share launches."""

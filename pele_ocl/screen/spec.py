@@ -18,19 +18,16 @@ from ..atoms import Atoms, Labels
 from ..atoms.chemistry import is_water
 from ..common.errors import InputError, PeleError
 from ..common.hashing import sha256_of
-from ..common.inputfile import InputFile, read_file
-from ..contract import of_structure
+from ..common.inputfile import read_file
 from ..energy.result import BONDED_TERMS
+from ..explore.refinement_spec import RefinementSpec
 from ..formats import read_conformations
 from ..formats.conformation_files import Content, write_conformation
-from ..jobs.checks import Checks
 from ..jobs.facts import composition_as_json, settings
 from ..jobs.journal import make_folder
 from ..jobs.records import Record
-from ..jobs.spec import Spec
 from ..jobs.texts import counted
 from ..minimize.spec import WRITTEN
-from ..opencl.device import get_device
 from ..reading import Reading
 from .molecules import Entry, Given, entries_of
 from .reference import Natives
@@ -44,7 +41,7 @@ _SETTLED = ("output", "keep")  # fields that change no result
 
 
 @dataclass(frozen=True, eq=False)
-class ScreenSpec(Spec[int]):
+class ScreenSpec(RefinementSpec):
     """Refine and score molecules in one receptor, an item each by its number from 0, and write each complex.
 
     receptor : path, or Atoms; ligands : files, folders, Ligands or Atoms; reading : how the receptor is read, and of
@@ -68,18 +65,12 @@ class ScreenSpec(Spec[int]):
     strict: bool = False
     keep: Callable[[int, Atoms], None] | None = None
 
-    def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"keep": None}
+    unnamed = "the receptor"
 
     @property
-    def title(self) -> str:
-        """Name of the receptor."""
-        return "the receptor" if isinstance(self.receptor, Atoms) else self.receptor.name
-
-    @cached_property
-    def source(self) -> InputFile | None:
-        """File of the receptor, None of atoms."""
-        return None if isinstance(self.receptor, Atoms) else read_file(self.receptor)
+    def structure(self) -> Path | Atoms:
+        """The receptor."""
+        return self.receptor
 
     @property
     def given(self) -> Atoms:
@@ -110,13 +101,11 @@ class ScreenSpec(Spec[int]):
                 if water.all():
                     raise InputError(f"{self.title}: has nothing but water")
                 atoms = atoms[~water]
-        told = f"{counted(n, 'water molecule')} of the receptor {'was' if n == 1 else 'were'} left out" if n else ""
-        if told:
-            atoms = replace(atoms, notes=(*atoms.notes, told))
-        Checks(self.title if isinstance(self.receptor, Atoms) else self.receptor, self.strict).add(
-            *of_structure(atoms, "noted", places_sites=True)
-        )
-        return atoms, told
+        left_out = f"{counted(n, 'water molecule')} of the receptor {'was' if n == 1 else 'were'} left out" if n else ""
+        if left_out:
+            atoms = replace(atoms, notes=(*atoms.notes, left_out))
+        self.check(atoms)
+        return atoms, left_out
 
     @cached_property
     def screener(self) -> Screener:
@@ -145,42 +134,17 @@ class ScreenSpec(Spec[int]):
     def sha256(self, item: int) -> str:
         """Mark of a molecule: of its graph and positions, and of the receptor."""
         own = self.entries[item].mark
-        return sha256_of([self._mark, own]) if own else ""
-
-    @cached_property
-    def _mark(self) -> str:
-        """SHA-256 of the receptor's file, or of its atoms."""
-        return sha256_of(self.receptor) if self.source is None else self.source.sha256
+        return sha256_of([self.mark, own]) if own else ""
 
     def settings(self) -> dict[str, str]:
         """Write the fields as texts, less what changes no result."""
         passed_over = (*_SETTLED, "ligands")
         found = {name: text for name, text in super().settings().items() if name not in passed_over}
-        return found | {"receptor": self._mark, "options": sha256_of(self.options)}
-
-    def facts(self) -> dict[str, object]:
-        """Name the device."""
-        return {"device": str(get_device(self.options.get("device")))}
+        return found | {"receptor": self.mark, "options": sha256_of(self.options)}
 
     def target(self, item: int) -> Path | None:
         """Name the file of a refined complex; None if none is written."""
         return Path(self.output) / COMPLEXES / f"{self.name(item)}.pdb" if self.output else None
-
-    def still_counts(self, record: Record, item: int) -> bool:
-        """True if its file is still there as it was written."""
-        target = self.target(item)
-        try:
-            written = None if target is None else read_file(target).sha256
-        except PeleError:
-            return False
-        return super().still_counts(record, item) and record.more.get(WRITTEN) == written
-
-    def compute(self, item: int) -> dict[str, Any]:
-        """Screen one molecule and write its complex."""
-        (record,) = self.records([item], lambda: None)
-        if record.failed:
-            raise InputError(record.error)
-        return dict(record.result)
 
     def groups(self, items: Sequence[int]) -> Iterator[Sequence[int]]:
         """Group molecules that share launches."""
