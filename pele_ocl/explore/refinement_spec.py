@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,6 +12,7 @@ from ..atoms import Atoms
 from ..common.errors import InputError, PeleError
 from ..common.hashing import sha256_of
 from ..common.inputfile import InputFile, read_file
+from ..common.notes import with_notes
 from ..contract import of_structure
 from ..jobs.checks import Checks
 from ..jobs.records import Record
@@ -85,3 +86,17 @@ class RefinementSpec(Spec[int]):
         if record.failed:
             raise InputError(record.error)
         return dict(record.result)
+
+    def record_of_all(self, values: Mapping[str, Any], heard: Sequence[str]) -> Record:
+        """Make the record of the structure, with values of all items. heard : notes that were reported"""
+        name, sha256 = ("", "") if self.source is None else (str(self.source), self.source.sha256)
+        return Record(name, sha256, with_notes(values, heard))
+
+
+def listed(rows: Iterable[Mapping[str, Any]], kind: str) -> list[dict[str, Any]]:
+    """Entries of items in the record of their structure. rows : their records in JSON form; kind : key of the name"""
+    passed_over = ("structure", "sha256", "schema")
+    return [
+        {kind: row["structure"], **{name: value for name, value in row.items() if name not in passed_over}}
+        for row in rows
+    ]

@@ -16,7 +16,7 @@ from ..atoms import Atoms, Floats
 from ..common.arguments import callback, checked, choice, file_path, former_keywords, numbers
 from ..common.errors import FormatError, KeywordError, Suggests
 from ..common.modules import takes, with_words
-from ..common.notes import heard_notes, note, with_notes
+from ..common.notes import heard_notes, note
 from ..common.variant import Progress
 from ..formats import read_conformations
 from ..formats.tables import folder_path
@@ -25,17 +25,18 @@ from ..jobs.journal import Journal
 from ..jobs.outputs import expanded
 from ..jobs.provenance import Provenance
 from ..jobs.records import Record
-from ..jobs.running import run_with
+from ..jobs.running import collected, run_with
 from ..jobs.shards import Place
 from ..jobs.texts import counted, lines_of
 from ..minimize.result import UNIT, masked
-from ..minimize.running import described_by
+from ..minimize.running import described_by, note_unconverged
 from ..reading import Reading
 from ..report import Column, Report, Reported
 from ..view.poses import Column as PoseColumn
 from ..view.poses import save_poses_page
 from .poses import ranks_of
 from .refine_spec import REFINED, RefineSpec
+from .refinement_spec import listed
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -177,15 +178,8 @@ class RefineBatch(Reported, Suggests):
     @property
     def record(self) -> Record:
         """Record of the complex, with an entry for each pose."""
-        passed_over = ("structure", "sha256", "schema")
-        entries = [
-            {"pose": row["structure"], **{name: value for name, value in row.items() if name not in passed_over}}
-            for row in self.rows
-        ]
-        values = {**self.facts, "n_poses": len(self), "n_failed": len(self.errors), "poses": entries}
-        source = self.spec.source
-        name, sha256 = ("", "") if source is None else (str(source), source.sha256)
-        return Record(name, sha256, with_notes(values, self.heard))
+        values = {**self.facts, "n_poses": len(self), "n_failed": len(self.errors), "poses": listed(self.rows, "pose")}
+        return self.spec.record_of_all(values, self.heard)
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write each complex as PDB, a table and a page of all poses to a folder."""
@@ -328,12 +322,7 @@ def refine(
             found.save(folder)
         for sentence in facts["notes"]:
             note(f"Note: {sentence}")
-        limited = sum(not record.failed and not record["converged"] for record in found.records)
-        if limited:
-            note(
-                f"Note: the minimization of {counted(limited, 'pose')} of {len(found):,} stopped before the gradient "
-                "fell below the tolerance"
-            )
+        note_unconverged(found.records, "pose")
     return replace(found, heard=tuple(heard))
 
 
@@ -346,11 +335,5 @@ def _refined(
     """Refine the poses, a record each."""
     items = spec.items()
     journal = Journal(None if folder is None else folder / JOURNAL, spec.settings(), kind=REFINED, waits=True)
-    records = list[Record]()
-    for record in run_with(spec, items, journal, resume, place):
-        if record.failed and errors == "raise":
-            record.refuse()
-        records.append(record)
-        if progress is not None:
-            progress(len(records) / len(items))
+    records = collected(run_with(spec, items, journal, resume, place), len(items), errors, progress)
     return RefineBatch(records, {}, spec)

@@ -86,6 +86,21 @@ def run_with(
             yield early[name].popleft()
 
 
+def collected(records: Iterable[Record], n: int, errors: str, progress: Progress | None) -> list[Record]:
+    """Collect the records of n items as they come.
+
+    errors : "raise" to raise a failure as InputError; progress : called with the share that is done, 0 to 1
+    """
+    found = list[Record]()
+    for record in records:
+        if record.failed and errors == "raise":
+            record.refuse()
+        found.append(record)
+        if progress is not None:
+            progress(len(found) / n)
+    return found
+
+
 def _computed(spec: Spec[Item], items: Sequence[Item], journal: Journal, place: Place) -> Iterator[Record]:
     """Compute the records of items as they come; each is written down before it is given."""
     if not items:

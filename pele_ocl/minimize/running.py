@@ -26,6 +26,7 @@ from ..jobs.outputs import expanded
 from ..jobs.records import Record
 from ..jobs.running import run_with
 from ..jobs.shards import HERE, Place, Shard
+from ..jobs.texts import counted
 from ..opencl.device import get_device
 from ..reading import FirstFrame, Reading
 from ..trajectories import Trajectory
@@ -233,6 +234,16 @@ def described_by(
     given = what if isinstance(what, list | tuple) else (what,)
     paths = expanded([Path(each) for each in given if isinstance(each, str | PathLike)])
     return door.model, replace(door.reading, solvent=door.model, structures=paths, trajectory=trajectory)
+
+
+def note_unconverged(records: Sequence[Record], kind: str) -> None:
+    """Note how many structures stopped before they converged. kind : what one of them is, such as "pose\""""
+    limited = sum(not record.failed and not record["converged"] for record in records)
+    if limited:
+        note(
+            f"Note: the minimization of {counted(limited, kind)} of {len(records):,} stopped before the gradient "
+            "fell below the tolerance"
+        )
 
 
 def require_options(options: Mapping[str, Any]) -> None:

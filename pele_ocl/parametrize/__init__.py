@@ -14,7 +14,7 @@ from ..common.modules import make_callable
 from ..common.variant import Progress
 from ..formats import require_table_suffix
 from ..jobs.journal import Journal
-from ..jobs.running import run_with
+from ..jobs.running import collected, run_with
 from ..jobs.shards import Place, Shard
 from ..ligand import Hydrogens, Ligand
 from .items import MoleculeItem, items_of
@@ -101,13 +101,9 @@ def parametrize(
     opened = Journal(
         journal, spec.settings(), kind="molecules", shard=shard, items=[spec.name(item) for item in items]
     )  # fmt: skip
-    records = []
-    for record in run_with(spec, own, opened, resume, Place(workers, scheduler, None)):
-        records.append(record)
-        if errors == "raise":
-            record.refuse()
-        if progress is not None:
-            progress(len(records) / len(own))
+    records = collected(
+        run_with(spec, own, opened, resume, Place(workers, scheduler, None)), len(own), errors, progress
+    )
     found = ParametrizeResult(tuple(own), tuple(records), spec, dict(call or {}))
     if table is not None:
         found.table().save(table)

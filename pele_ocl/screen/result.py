@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Floats
 from ..binding.decomposition import GROUPS
 from ..common.errors import InputError
-from ..common.notes import one_line, with_notes
+from ..common.notes import one_line
 from ..explore.poses import ranks_of
+from ..explore.refinement_spec import listed
 from ..formats.tables import folder_path
 from ..jobs.journal import make_folder
 from ..jobs.provenance import Provenance
@@ -238,11 +239,6 @@ class ScreenResult(Reported):
     @property
     def record(self) -> Record:
         """Record of the receptor, with an entry for each molecule."""
-        passed_over = ("structure", "sha256", "schema")
-        entries = [
-            {"molecule": row["structure"], **{name: value for name, value in row.items() if name not in passed_over}}
-            for row in self.rows
-        ]
         values: dict[str, Any] = {**self.facts, "n_molecules": len(self), "n_failed": len(self.errors)}
         if self.reference is not None:
             values["reference"] = {
@@ -253,10 +249,8 @@ class ScreenResult(Reported):
             shares = self.residues()
             values["residues"] = [dict(zip(shares.keys(), row, strict=True)) for row in
                                   zip(*(shares[name].tolist() for name in shares.keys()), strict=True)]  # fmt: skip
-        values["molecules"] = entries
-        source = self.spec.source
-        name, sha256 = ("", "") if source is None else (str(source), source.sha256)
-        return Record(name, sha256, with_notes(values, self.heard))
+        values["molecules"] = listed(self.rows, "molecule")
+        return self.spec.record_of_all(values, self.heard)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write to a folder: a table, a page, the refined ligands as SDF, and each complex as PDB."""

@@ -23,12 +23,12 @@ from ..jobs.journal import Journal, merged
 from ..jobs.outputs import expanded
 from ..jobs.provenance import Provenance
 from ..jobs.records import Record
-from ..jobs.running import run_with
+from ..jobs.running import collected, run_with
 from ..jobs.shards import Place, Shard
 from ..jobs.texts import counted
 from ..ligand import Ligand, is_mol
 from ..minimize.result import UNIT
-from ..minimize.running import described_by
+from ..minimize.running import described_by, note_unconverged
 from ..reading import Reading
 from ..report import Column, Report
 from .molecules import Given, Unread, of_mol
@@ -247,14 +247,7 @@ def _records(
         assert path is not None
         path = part.path(path)
     journal = Journal(path, settings, kind=SCREENED, shard=part, items=names, waits=True)
-    records = list[Record]()
-    for record in run_with(spec, items, journal, resume, place):
-        if record.failed and errors == "raise":
-            record.refuse()
-        records.append(record)
-        if progress is not None:
-            progress(len(records) / len(items))
-    return records
+    return collected(run_with(spec, items, journal, resume, place), len(items), errors, progress)
 
 
 def _take_shards(path: Path, settings: dict[str, str]) -> None:
@@ -292,12 +285,7 @@ _LEAST = 0.1  # kcal/mol of a residue that is told
 
 def _tell(found: ScreenResult) -> None:
     """Tell what is to be known of the molecules together."""
-    limited = sum(not record.failed and not record["converged"] for record in found.records)
-    if limited:
-        note(
-            f"Note: the minimization of {counted(limited, 'molecule')} of {len(found):,} stopped before the gradient "
-            "fell below the tolerance"
-        )
+    note_unconverged(found.records, "molecule")
     if found.reference is not None:
         lacking = np.flatnonzero(np.isnan(found.measured)).tolist()
         if lacking:
