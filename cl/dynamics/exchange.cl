@@ -1,7 +1,7 @@
 // Temperatures of neighbouring rungs of a ladder exchanged by Metropolis' rule (Sugita and Okamoto 1999): rows keep
 // their atoms. Pairs begin at rung 0 and at rung 1 by turns. A work-item a pair (first dimension) of a ladder (second).
 #include "common/real.clh"
-#include "dynamics/bodies.clh"
+#include "dynamics/ladder.clh"
 
 kernel void exchange(
     const int n_rungs,
@@ -32,15 +32,9 @@ kernel void exchange(
     tried[base + lower] += 1;
     const fine cold = temperatures[i], warm = temperatures[j];
     const fine gain = ((fine)1 / cold - (fine)1 / warm) / BOLTZMANN * (energies[i] - energies[j]);
-    const uint4 bits = philox((uint2)(seed, replicas[first_rows[ladder]]), (uint4)(number, lower, EXCHANGE, 0));
-    if (!(gain >= 0 || uniform(bits.x) < exp(gain))) return;  // not for energies that are no numbers
+    if (!is_accepted(gain, seed, replicas[first_rows[ladder]], number, lower)) return;
     accepted[base + lower] += 1;
     row_of[base + lower] = j;
     row_of[base + upper] = i;
-    rung_of[i] = upper;
-    rung_of[j] = lower;
-    temperatures[i] = (real)warm;
-    temperatures[j] = (real)cold;
-    scales[i] = (real)sqrt(warm / cold);
-    scales[j] = (real)sqrt(cold / warm);
+    swap_rungs(i, j, lower, rung_of, temperatures, scales);
 }

@@ -2,7 +2,7 @@
 // Metropolis' rule (Fukunishi, Watanabe and Takada, J. Chem. Phys. 2002, 116, 9058). Rows keep their atoms. Their
 // Hamiltonians are swapped, energies follow, and rows that are refused get theirs back.
 #include "common/real.clh"
-#include "dynamics/bodies.clh"
+#include "dynamics/ladder.clh"
 
 // Rows that swap at an attempt: of neighbouring rungs, from rung 0 and from rung 1 by turns. A work-item a rung (first
 // dimension) of a ladder (second).
@@ -75,17 +75,11 @@ kernel void decide(
     const fine cold = temperatures[i], warm = temperatures[j];
     const fine gain =
         ((before[i] - energies[j]) / cold + (before[j] - energies[i]) / warm) / BOLTZMANN;
-    const uint4 bits = philox((uint2)(seed, replicas[first_rows[ladder]]), (uint4)(number, lower, EXCHANGE, 0));
-    if (!(gain >= 0 || uniform(bits.x) < exp(gain))) return;  // not for energies that are no numbers
+    if (!is_accepted(gain, seed, replicas[first_rows[ladder]], number, lower)) return;
     accepted[base + lower] += 1;
     row_of[base + lower] = j;
     row_of[base + upper] = i;
-    rung_of[i] = upper;
-    rung_of[j] = lower;
-    temperatures[i] = (real)warm;
-    temperatures[j] = (real)cold;
-    scales[i] = (real)sqrt(warm / cold);
-    scales[j] = (real)sqrt(cold / warm);
+    swap_rungs(i, j, lower, rung_of, temperatures, scales);
     partners[i] = i;
     partners[j] = j;
 }

@@ -28,6 +28,7 @@ from ..energy.terms import (
     Variable,
 )
 from ..energy.terms.grid_bias import Range
+from .colvar import head_of, line_of
 from .files import COLUMNS
 from .simulation import Simulation
 from .umbrella import harmonic_axes, harmonic_grid
@@ -141,7 +142,7 @@ def _checked(name: object, words: object) -> dict[str, Any]:
 
 
 def _variable(name: str, words: Words, atoms: Atoms) -> Variable:
-    """Make a variable of atoms: numbers from 1, as PLUMED has them, or selections."""
+    """Make a variable of atoms: numbers from 1, as in PLUMED, or selections."""
     kind, given = words["kind"], words["atoms"]
     n = VARIABLES[kind]
     listed = given if isinstance(given, list | tuple) and n > 1 else [given]
@@ -224,7 +225,7 @@ class ColvarFiles:
         >>> (folder / "COLVAR.1").read_text().splitlines()[0]
         '#! FIELDS time phi metad.bias'
 
-    folder : which must be there
+    folder : an existing folder
     labels : names of the variables by the name of the bias; by default numbers
     """
 
@@ -247,10 +248,10 @@ class ColvarFiles:
             fields += [*labels, f"{name}.bias"]
         for k, row in enumerate(rows.tolist()):
             path = self.folder / f"COLVAR.{k}"
-            head = "" if path.exists() else f"#! FIELDS {' '.join(fields)}\n"
+            head = "" if path.exists() else head_of(fields)
             try:
                 with open(path, "a", encoding="utf-8") as stream:
-                    stream.write(f"{head} {' '.join(f'{value:.6f}' for value in row)}\n")
+                    stream.write(head + line_of(row))
             except OSError as error:
                 raise FormatError(f"{path}: cannot be written: {error.strerror or error}") from error
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ..atoms import Floats
@@ -14,7 +14,16 @@ def write_colvar(path: Path, columns: Mapping[str, Sequence[float] | Floats]) ->
 
     Raises FormatError where it cannot be written.
     """
-    lines = [f"#! FIELDS {' '.join(columns)}\n"]
-    lines += [f" {' '.join(f'{value:.6f}' for value in row)}\n" for row in zip(*columns.values(), strict=True)]
+    lines = [head_of(columns), *map(line_of, zip(*columns.values(), strict=True))]
     with replacing(path) as temporary:
         Path(temporary).write_text("".join(lines), encoding="utf-8")
+
+
+def head_of(fields: Iterable[str]) -> str:
+    """Return the first line of a COLVAR file."""
+    return f"#! FIELDS {' '.join(fields)}\n"
+
+
+def line_of(values: Iterable[float]) -> str:
+    """Return a line of numbers, one for each field."""
+    return f" {' '.join(f'{value:.6f}' for value in values)}\n"

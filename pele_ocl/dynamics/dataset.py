@@ -25,7 +25,7 @@ class DatasetFile:
     `types` (n,), atomic numbers; `pos` (m, n, 3) A; `energy` (m,) kcal/mol; `forces` (m, n, 3) kcal/mol/A; all but the
     first with their unit as an attribute. Energies and forces are those of the molecule alone: terms of the simulation,
     such as restraints and biases, and scales are left out, by an evaluation of their own where there are any. Replicas
-    that stopped are left out. A file that is there is appended to.
+    that stopped are left out. An existing file is appended to.
 
         >>> import pele_ocl, tempfile, pathlib, h5py
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..ensemble import Ensemble
     from .motion import Motion
 
-HILL = 4  # numbers of a hill, of cl/dynamics/hills.clh
+HILL = 4  # numbers of a hill, of cl/dynamics/hills.cl
 ITEMS = 64  # of a work-group
 MOST_TOGETHER = 10.0  # kcal/mol, of hills that walkers add at a time
 

@@ -139,11 +139,16 @@ class MBAR:
 
         u_n : (n_samples,) reduced energies of samples in the state; None for state 0
         """
-        target = self.u_kn[0] if u_n is None else numbers("u_n", u_n)
-        if target.shape != self.states.shape:
-            raise InputError(f"u_n has shape {target.shape}; {self.states.shape} is needed")
+        target = self._target(u_n)
         found: Floats = -target - _log_mixture(self.u_kn, self.n_k, self.f_k)
         found -= _log_sum(found)
+        return found
+
+    def _target(self, u_n: ArrayLike | None) -> Floats:
+        """Return the reduced energies of samples in a state, (n_samples,). u_n : as of log_weights"""
+        found = self.u_kn[0] if u_n is None else numbers("u_n", u_n)
+        if found.shape != self.states.shape:
+            raise InputError(f"u_n has shape {found.shape}; {self.states.shape} is needed")
         return found
 
     def mean(self, values: ArrayLike, u_n: ArrayLike | None = None) -> Floats:
@@ -163,9 +168,7 @@ class MBAR:
         values : (n_samples, d), or (n_samples,); bins, blocks : as of `free_energy`
         u_n : as of log_weights; temperature : of that state, K
         """
-        target = self.u_kn[0] if u_n is None else numbers("u_n", u_n)
-        if target.shape != self.states.shape:
-            raise InputError(f"u_n has shape {target.shape}; {self.states.shape} is needed")
+        target = self._target(u_n)
 
         def weights(part: slice) -> Floats:
             return MBAR(self.u_kn[:, part], self.states[part]).log_weights(target[part])

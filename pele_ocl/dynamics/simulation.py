@@ -395,7 +395,7 @@ class Simulation(Suggests, Settled):
             launches = self._motion.launches_of_step(rows)
             while self.steps < stop:
                 resident.queue_up(launches)
-                self.__dict__["_steps"] += 1  # at once; a written attribute is looked at
+                self.__dict__["_steps"] += 1  # without the check of written attributes, which costs time
                 self._add_hills(rows, self.steps)
                 if every is not None and self.steps % every == 0:
                     self._motion.exchange(rows, self.steps // every - 1)
@@ -513,7 +513,7 @@ class Simulation(Suggests, Settled):
         """Reduced energies U / (k_B T) of all replicas in the states of all replicas, (n_rows, n_rows), for MBAR.
 
         A state is a temperature with all that rows have of their own: scales, restraints, biases. States are the first
-        index, in the order of rows, or of the rungs of ladder after ladder where there are exchanges. Infinity stands
+        index, in the order of rows, or of the rungs of ladder after ladder where there are exchanges. It is infinity
         for energies that are no numbers. Each state costs an evaluation of all rows.
 
         Raises InputError where replicas are of several molecules, or some failed.
@@ -624,7 +624,7 @@ class Simulation(Suggests, Settled):
 
     @locked
     def change_temperatures(self, temperatures: ArrayLike) -> None:
-        """Write temperatures of heat baths, (n_rows,) K, and scale velocities to them at once."""
+        """Write temperatures of heat baths, (n_rows,) K, and scale velocities to them."""
         before = np.asarray(self.temperatures)
         self.temperatures[:] = numbers("temperatures", temperatures)
         factors = np.sqrt(np.divide(self.temperatures, before, out=np.ones(len(self)), where=before > 0))

@@ -45,9 +45,7 @@ def rest2(
         ([300.0, 300.0, 300.0], [0, 1, 2])
     """
     require_atoms(atoms)
-    of_rungs = np.array(temperatures_of(temperatures))
-    if len(of_rungs) < 2 or of_rungs[0] <= 0 or (np.diff(of_rungs) <= 0).any():
-        raise InputError("temperatures of a ladder are two or more that rise from above 0 K")
+    of_rungs = _ladder(temperatures)
     whole_number("ladders", ladders, least=1)
     mask = np.zeros(len(atoms), bool)
     try:
@@ -65,6 +63,14 @@ def rest2(
     scales["lennard_jones"][:] = list(np.where(mask, shares, 1.0))
     scales["torsions"][:] = list(np.where(mask, shares, 1.0))
     return simulation
+
+
+def _ladder(temperatures: Sequence[float]) -> Floats:
+    """Return the temperatures of rungs, (n_rungs,) K. Raises InputError unless they are two or more that rise."""
+    found: Floats = np.array(temperatures_of(temperatures))
+    if len(found) < 2 or found[0] <= 0 or (np.diff(found) <= 0).any():
+        raise InputError("temperatures of a ladder are two or more that rise from above 0 K")
+    return found
 
 
 class StateSamples:
@@ -136,10 +142,8 @@ class SimulatedTempering:
     """
 
     def __init__(self, temperatures: Sequence[float], weights: ArrayLike | None = None) -> None:
-        self.temperatures = np.array(temperatures_of(temperatures))
+        self.temperatures = _ladder(temperatures)
         n = len(self.temperatures)
-        if n < 2 or (np.diff(self.temperatures) <= 0).any() or self.temperatures[0] <= 0:
-            raise InputError("temperatures of a ladder are two or more that rise from above 0 K")
         self.increment = 1.0 if weights is None else 0.0
         self.weights = np.zeros(n) if weights is None else numbers("weights", weights).copy()
         if self.weights.shape != (n,) or not np.isfinite(self.weights).all():

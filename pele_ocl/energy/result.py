@@ -20,7 +20,7 @@ PASS_TERMS = ("lennard_jones", "coulomb", "gb_pair", "gb_self", "nonpolar")  # t
 TERMS = ("lennard_jones", "lennard_jones_14", "coulomb", "coulomb_14", "gb_pair", "gb_self", "nonpolar")
 BONDED_TERMS = ("bond", "angle", "torsion", "improper", "urey_bradley", "cmap")
 ALL_TERMS = (*BONDED_TERMS, *TERMS)  # in the order of results
-# Names that stand for several terms.
+# Names of groups of terms.
 GROUPS = {"bonded": BONDED_TERMS, "nonbonded": TERMS[:4], "gb": ("gb_pair", "gb_self")}
 
 

@@ -68,7 +68,7 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
     per_atom : True for energies of atoms in results
     terms : names of the terms to compute and to sum; by default all
     strict : True to refuse what is noted otherwise
-    mentioned : which of "surface" and "gb" the user named, to be told if they have no effect
+    mentioned : which of "surface" and "gb" the user named, for a note if they have no effect
 
     accuracy, born, cutoff, device, fixed_radii, one_four, variant : options of pele_ocl.Energy
 

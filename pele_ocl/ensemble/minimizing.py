@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MOST_RECIPES = 256  # molecules with options that are kept prepared
 Named = tuple[tuple[str, str], ...]  # options by name, as a key
 
-MOST_KEPT = 1 << 25  # bytes beside the rows that are kept from call to call
+MOST_KEPT = 1 << 25  # bytes besides those of rows that are kept between calls
 
 
 class RowMinimizer:

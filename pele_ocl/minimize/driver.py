@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from ..opencl.recording import BufferPiece
 
 LOOK = 8  # iterations after which the host looks which structures are done, if others may follow
-# Of them so many come behind the look, so that the device is at work until the host, which may be preparing a molecule
-# when the states come, has let others in.
+# So many of them are started after the states are read, so that the device is busy until the host, which may be
+# preparing a molecule then, has filled free seats.
 AHEAD = 4
 LEAST_LOOK, MOST_LOOK = 4, 32  # the same if no others follow: about a sixteenth of all iterations before
 MOST_READY = 8  # structures that wait on the device for a seat
@@ -46,7 +46,7 @@ class Driver:
 
     Each gets the bits that it gets alone, in any company and order: docs/theory/minimize.md, section 8. The host looks
     at their states from time to time: structures that are done make room for others. The states are read some
-    iterations before, so that the device is at work while the host looks. If all may be done by then, none come behind.
+    iterations before, so that the device is busy while the host looks. If all may be done by then, none are started after.
 
     looks : at the states so far
     largest_rms : root mean square gradient, the largest of the structures in seats, kcal/mol/A
@@ -80,7 +80,7 @@ class Driver:
         self._clock = time.perf_counter() if clock is None else clock
         self._iterations = 0
         self._n_atoms = 0  # of the structures that have regions
-        self._behind = 0  # iterations that were started behind the last look
+        self._behind = 0  # iterations that were started after the last look
         self._more = True  # whether structures may come that are not ready yet
         self._next: Sequence[Job] = ()  # that come as soon as there is room
         self._ready: deque[Job] = deque()
@@ -102,7 +102,7 @@ class Driver:
         return sum(len(seats.jobs) for seats in self._by_key.values())
 
     def fits(self, recipe: Recipe) -> bool:
-        """Tell if a structure of a molecule has room on the device, if no other is there."""
+        """Return whether a structure of a molecule fits into the store by itself."""
         return recipe.size <= self.size
 
     def __bool__(self) -> bool:
@@ -110,9 +110,9 @@ class Driver:
         return bool(self._more or self._next or self._ready or self._ended or self.n_seated)
 
     def minimized(self, jobs: Jobs) -> Iterator[list[Job]]:
-        """Minimise structures, and give them when they are done, in any order, some or none at a time.
+        """Minimise structures, and yield them when they are done, in any order, some or none at a time.
 
-        The device is at work whenever this gives something, but for the last time.
+        The device is busy at each yield but the last.
         """
         done: list[Job] = []
         self._fill(jobs)
@@ -142,7 +142,7 @@ class Driver:
                 return
 
     def _bring(self, jobs: Sequence[Job]) -> int:
-        """Fill the regions of structures, beside what the device does; give how many, the first ones, had room."""
+        """Fill the regions of structures while the device computes; return how many, the first ones, had room."""
         brought: list[Job] = []
         for job in jobs:
             n_atoms = self._n_atoms + len(job.given)
@@ -184,7 +184,7 @@ class Driver:
         self._queue.submit()
 
     def _count(self) -> int:
-        """Give the iterations until the next look, more than come behind it."""
+        """Return the iterations until the next look, more than are started after it."""
         if not self._is_steady:
             return LOOK
         count = LEAST_LOOK if self._is_late else min(MOST_LOOK, max(LEAST_LOOK, self._iterations // 16))
@@ -254,7 +254,7 @@ class Driver:
         """Return the states of seats (n_seats, N_STATE). is_late : True if all structures end now"""
         states = seats.look()
         if is_late and len(states):
-            seats.start_look()  # anew, behind the iterations that were at work meanwhile
+            seats.start_look()  # again, after the iterations that ran meanwhile
             states = seats.look()
             states[states[:, StepState.STOPPED] == Stop.RUNNING, StepState.STOPPED] = Stop.TIME
             for k, job in enumerate(seats.jobs):

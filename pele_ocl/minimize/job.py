@@ -198,7 +198,7 @@ class Job:
         return self.recipe.protocol.method.each * (self.stopping.max_iterations - accepted) + 1
 
     def look_at(self, state: Floats, behind: int) -> None:
-        """Find what is left by a state (N_STATE,), behind which so many evaluations are started."""
+        """Find what is left from a state (N_STATE,), after which so many evaluations were started already."""
         left = self.left_of(int(state[StepState.ITERATIONS])) - (state[StepState.EVALUATIONS] > 0)
         self.left = max(1, int(left)) - behind
 

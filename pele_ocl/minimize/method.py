@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 MOST_CHUNKS = 32  # of atoms; each group of a step adds up the sums of all chunks
 MOST_SHARING = 8  # groups that share the preconditioner's blocks of a chunk on a GPU
-MOST_GROUPS = 512  # of a step, while each moves its atoms all at once
+MOST_GROUPS = 512  # of a step, while each moves all its atoms in one round
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Method(ABC):
     step takes a state `before`, leaves the one `after`, and moves `positions` from `base` or from themselves.
 
     history : pairs of vectors in `history`, (2 history, 3 n)
-    each : evaluations that an accepted step takes, about; holds_bonds : whether it goes with constraints
+    each : evaluations that an accepted step takes, about; holds_bonds : whether it supports constraints
     title : its name in sentences
 
     arrays : by name, what is kept of a structure; further ones are those of `own_arrays`

@@ -58,7 +58,7 @@ class Seats:
         self._seen: Event | None = None  # when the states are there
 
     def take(self, jobs: Sequence[Job]) -> None:
-        """Give seats to structures, behind those that are there."""
+        """Give seats to structures, after those that are seated already."""
         for job in jobs:
             job.slot = self._free.pop()
         recipes: dict[Recipe, list[Job]] = {}

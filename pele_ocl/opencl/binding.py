@@ -81,7 +81,7 @@ class Binder(ABC):
 
     @abstractmethod
     def cached(self, key: Hashable, make: Callable[[], ArrayLike]) -> Array:
-        """Upload what `make` gives, which a device keeps for the next time that the key is met."""
+        """Upload what `make` returns; the device keeps it for later uses of the same key."""
 
     @abstractmethod
     def empty(self, n: int, dtype: DTypeLike | None = None) -> Array:
@@ -139,7 +139,7 @@ class Binder(ABC):
     def built_to_fit(self, most: int, build: Callable[[int], Kernel], items: int = 1) -> tuple[Kernel, int]:
         """Find the first of build(most), build(most // 2), ..., build(1) that the device takes, and its number.
 
-        build : gives a kernel whose work-groups have `items` times its number of work-items
+        build : returns a kernel whose work-groups have `items` times its number of work-items
 
         Raises KernelBuildError for errors that a smaller group would not mend, after one build.
         """

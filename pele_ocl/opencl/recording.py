@@ -55,7 +55,7 @@ class ArgumentRow:
     """Arguments of a launch for a structure, with arrays counted from the begin of their region.
 
     values : bytes
-    places : for shared and own arrays of store 0, then of store 1, the numbers of the 8 bytes at which they stand
+    places : for shared and own arrays of store 0, then of store 1, the numbers of the 8 bytes that hold them
     shape : work-items of the launch
     """
 

@@ -160,7 +160,7 @@ class GridBias(Interpolated):
     bounds : of each variable, its first and last node; None of torsions, whose nodes begin at -pi
     name : of the term in results
 
-    `ensemble.values(name, "grid")[row] = grid` gives a row another one.
+    `ensemble.values(name, "grid")[row] = grid` sets the grid of a row.
     """
 
     variables: Variable | Sequence[Variable]
@@ -195,7 +195,7 @@ class Metadynamics(Interpolated):
     Every `pace` steps each replica adds a hill h exp(-sum (s - s0)^2 / 2 widths^2) where it is, of the height
     h = height exp(-V / (k_B T (bias_factor - 1))): V is the bias there and T the temperature of the replica's heat bath
     (Barducci, Bussi and Parrinello, Phys. Rev. Lett. 2008, 100, 020603). The grid and its hills are a replica's own, or
-    shared by all replicas of a molecule, whose hills then come at once, each of its height before (multiple walkers).
+    shared by all replicas of a molecule, whose hills are then added together; none of them lowers another (multiple walkers).
     Beyond the bounds of a variable the bias stays what it is at the bound.
 
     variables : Variable, or one to three of them
