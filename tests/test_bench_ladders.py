@@ -45,13 +45,13 @@ def test_ceilings_are_measured():
 
 
 WORDS = [
-    "it waits, or leaves lanes",
-    "nothing alone limits it; reciprocal roots come next",
-    "reciprocal roots limit it",
-    "bytes limit it",
-    "multiply-adds limit it",
-    "caches answer it: it asks for 8.0 times",
-    "it leaves work out",
+    "limited by latency; most vector lanes are idle",
+    "no single limit; reciprocal roots are the largest share",
+    "limited by reciprocal roots",
+    "limited by bytes",
+    "limited by multiply-adds",
+    "served by caches; it reads 8.0 times",
+    "it skips work",
 ]
 
 

@@ -96,15 +96,15 @@ def why(rung: RungTime, ceilings: Ceilings) -> str:
     computing = max("roots", "multiply_adds", key=lambda kind: shares[kind])
     most = max((kind for kind in shares if shares[kind] <= 1), key=lambda kind: shares[kind], default=computing)
     if shares[computing] > 1:
-        reason = f"faster than {KINDS[computing]} as counted allow: it leaves work out"
+        reason = f"faster than the counted {KINDS[computing]} allow: it skips work"
     elif shares[most] >= CLOSE:
-        reason = f"{KINDS[most]} limit it"
+        reason = f"limited by {KINDS[most]}"
     elif shares["bytes"] > 1:
-        reason = f"caches answer it: it asks for {shares['bytes']:.1f} times the bytes that memory gives"
+        reason = f"served by caches; it reads {shares['bytes']:.1f} times the bandwidth of memory"
     elif shares[most] >= CLOSE / 5:
-        reason = f"nothing alone limits it; {KINDS[most]} come next"
+        reason = f"no single limit; {KINDS[most]} are the largest share"
     else:
-        reason = "it waits, or leaves lanes of vectors empty: most of the device has nothing to do"
+        reason = "limited by latency; most vector lanes are idle"
     return f"{rung.rung}: {reason} ({others} of the device's most)"
 
 

@@ -138,7 +138,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     @cached_property
     def apart_at_radii(self) -> tuple[list[Launch], list[Launch]]:
-        """Launches that find Born radii alone, which stay in the buffers RADII; and of an evaluation with them."""
+        """Two lists of launches: up to the Born radii, which stay in the buffers RADII; and all that follows."""
         before, after = self._of_sites
         first, radii = [*before, *self._first()], self._radii()
         return [*first, *radii], [*first, *self._from_radii(), *self._after_passes, *after]

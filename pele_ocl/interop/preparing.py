@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from openmm.app.topology import Atom, Residue
     from pdbfixer import PDBFixer
 
-# The forms of residues that have several, by the hydrogens that tell them apart; the usual ones go without saying.
+# The forms of residues that have several, by the hydrogens that distinguish them; the usual forms are not listed.
 _TELLING: dict[str, tuple[set[str], dict[tuple[str, ...], str]]] = {
     "HIS": ({"HD1", "HE2"}, {("HD1", "HE2"): "HIP", ("HD1",): "HID", ("HE2",): "HIE", (): "HIN"}),
     "ASP": ({"HD1", "HD2"}, {("HD1",): "ASH", ("HD2",): "ASH"}),
@@ -146,7 +146,7 @@ def prepare(
 
 @contextmanager
 def _target(output: str | PathLike[str] | None, source: InputFile) -> Iterator[Path]:
-    """A temporary file that becomes the output, or that goes without one."""
+    """A temporary file that becomes the output, or is deleted without one."""
     if output is not None:
         with replacing(output, [source]) as temporary:
             yield temporary

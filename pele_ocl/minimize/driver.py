@@ -170,7 +170,7 @@ class Driver:
         return self._by_key[key]
 
     def _start(self) -> None:
-        """Let in who is ready, and start some iterations of all structures in seats."""
+        """Fill free seats, then launch the next iterations of all structures in seats."""
         self._enter()
         there, count = list(self._by_key.values()), self._count()
         left = max((job.left for seats in there for job in seats.jobs), default=0)
@@ -192,7 +192,7 @@ class Driver:
         return count
 
     def _enter(self) -> None:
-        """Let in who is ready, as far as there are seats."""
+        """Fill free seats with structures that are ready."""
         entering: dict[int, tuple[Seats, list[Job]]] = {}
         waiting: deque[Job] = deque()
         for job in self._ready:

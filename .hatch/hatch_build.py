@@ -1,6 +1,6 @@
-"""What the wheel's metadata take from elsewhere: the version from the tag, links of README.md made absolute.
+"""Metadata that hatchling computes at build time: the version from the tag, README.md with absolute links.
 
-hatchling runs this file when it builds the package; an sdist has both in its PKG-INFO and does not ask again.
+An sdist has both in its PKG-INFO, so a wheel built from it does not run this file.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
-ROOT = Path(__file__).resolve().parent
+ROOT = Path(__file__).resolve().parents[1]
 NEXT = "0.3.0"  # the version that commits without a tag lead to; CITATION.cff and the conda recipe name the same
 PAGES = "https://github.com/pele-ocl/pele-ocl"
 LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!\w+:|#)([^)\s]+)\)")
@@ -50,7 +50,7 @@ def version() -> str:
 
 
 def absolute(text: str, release: str) -> str:
-    """Text of a page of this folder with its relative links as addresses, of files as they are in a release."""
+    """Text of README.md with its relative links as addresses of files at the tag of a release, or of `main`."""
     tag = "main" if ".dev" in release else f"v{release}"
 
     def address(link: re.Match[str]) -> str:
@@ -61,7 +61,7 @@ def absolute(text: str, release: str) -> str:
 
 
 class ReadmeHook(MetadataHookInterface):
-    """README.md as the long description, which a package index shows without the files beside it."""
+    """README.md as the long description, which a package index shows without the other files."""
 
     def update(self, metadata: dict[str, Any]) -> None:
         """Called by hatchling."""
