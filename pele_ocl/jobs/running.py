@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from ..common.arguments import file_path
 from ..common.errors import InputError
+from ..common.variant import Progress
 from .journal import Journal, Notes, add_note, notes_in
 from .records import Record
 from .shards import Place, Shard

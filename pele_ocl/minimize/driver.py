@@ -46,7 +46,7 @@ class Driver:
 
     Each gets the bits that it gets alone, in any company and order: docs/theory/minimize.md, section 8. The host looks
     at their states from time to time: structures that are done make room for others. The states are read some
-    iterations before, so that the device is busy while the host looks. If all may be done by then, none are started after.
+    iterations before, so that the device is busy while the host looks. If all may be done by then, none are started.
 
     looks : at the states so far
     largest_rms : root mean square gradient, the largest of the structures in seats, kcal/mol/A

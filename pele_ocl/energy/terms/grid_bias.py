@@ -195,8 +195,8 @@ class Metadynamics(Interpolated):
     Every `pace` steps each replica adds a hill h exp(-sum (s - s0)^2 / 2 widths^2) where it is, of the height
     h = height exp(-V / (k_B T (bias_factor - 1))): V is the bias there and T the temperature of the replica's heat bath
     (Barducci, Bussi and Parrinello, Phys. Rev. Lett. 2008, 100, 020603). The grid and its hills are a replica's own, or
-    shared by all replicas of a molecule, whose hills are then added together; none of them lowers another (multiple walkers).
-    Beyond the bounds of a variable the bias stays what it is at the bound.
+    shared by all replicas of a molecule (multiple walkers), whose hills are then added together; none of them lowers
+    another. Beyond the bounds of a variable the bias stays what it is at the bound.
 
     variables : Variable, or one to three of them
     widths : of hills, one for each variable, in its unit
