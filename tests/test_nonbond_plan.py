@@ -8,7 +8,9 @@ from conftest import has_native_atomics, random_atoms, random_pairs
 from test_nonbond import EXACT, SAME_BITS, born_radii
 
 from pele_ocl import InputError
-from pele_ocl.nonbond import VARIANTS, Nonbond, passes
+from pele_ocl.ladder import NONBOND as VARIANTS
+from pele_ocl.ladder import NonbondLadder
+from pele_ocl.nonbond import Nonbond, passes
 from pele_ocl.pairs import PairList, all_pairs
 
 PLAN = sys.modules["pele_ocl.nonbond.plan"]
@@ -30,7 +32,7 @@ def assert_same_bits(result, expected):
 
 @pytest.fixture(params=SAME_BITS)
 def plan(request, device, precision):
-    return Nonbond(ATOMS, PAIRS, variant=request.param, precision=precision, device=device)
+    return NonbondLadder(ATOMS, PAIRS, variant=request.param, precision=precision, device=device)
 
 
 # Batches
@@ -79,7 +81,7 @@ def test_atomic_variants_compute_batches_too(device, precision):
     for variant in set(EXACT) - set(SAME_BITS):
         if variant == "atomic-native" and not has_native_atomics(device):
             continue
-        plan = Nonbond(ATOMS, PAIRS, variant=variant, precision=precision, device=device)
+        plan = NonbondLadder(ATOMS, PAIRS, variant=variant, precision=precision, device=device)
         batch = plan.evaluate_batch(given, born_radii=radii)
         assert batch[1].total == pytest.approx(plan.evaluate(given[1], radii).total, rel=1e-9)
 
