@@ -18,7 +18,6 @@ import pytest
 from bonded_helpers import of_every_kind
 from conftest import labels_of_elements, random_atoms, random_pairs, without
 from gb_helpers import labels_of
-from pele_ocl.potmap.mesh.fft import FFT_VARIANTS, fft
 
 from pele_ocl import (
     Atoms,
@@ -65,6 +64,7 @@ from pele_ocl.ions.placement import WorkSplit
 from pele_ocl.ladder import NONBOND as NONBOND_VARIANTS
 from pele_ocl.ladder import POTMAP as POTMAP_VARIANTS
 from pele_ocl.ladder import SOLVENT as VARIANTS
+from pele_ocl.ladder.fft import FFT_VARIANTS, fft
 from pele_ocl.minimize import METHODS, Minimizer, driver, preconditioner, seats
 from pele_ocl.minimize import method as methods_of
 from pele_ocl.nonbond import nonbond

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pytest
 from conftest import DEVICES, random_atoms
-from pele_ocl.solvent.ladder import Molecule, Pair
 from test_cli import on_the_chosen_device, run
 
 from pele_ocl import InputError, SolventModel
@@ -18,6 +17,7 @@ from pele_ocl.bench.ladders import KernelWork, RungTime, counts, what_was_seen, 
 from pele_ocl.bench.sizes import SIZED
 from pele_ocl.kernels import KERNELS
 from pele_ocl.opencl import Queue, get_device
+from pele_ocl.solvent.pair import Molecule, Pair
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 

@@ -345,7 +345,7 @@ def test_a_plan_gives_what_a_new_one_gives(device, precision, variant):
     """At its own positions, moved ones, its own again and those without being told."""
     atoms = random_atoms(300)
     options = dict(variant=variant, precision=precision, device=device)
-    plan = Solvent(atoms, **options)
+    plan = SolventLadder(atoms, **options)
     one_shot = solvent(atoms, **options)
     moved = atoms.positions + np.random.default_rng(3).normal(0, 0.05, (300, 3)) + 40
     there = Atoms(positions=moved, charges=atoms.charges, gb_radii=atoms.gb_radii, gb_scales=atoms.gb_scales)
@@ -408,7 +408,7 @@ def test_bad_members_of_a_batch(device, precision, variant):
 def test_callbacks_may_compute(device, variant, monkeypatch):
     """Callbacks compute with the plan that is at work, between the parts of a long launch."""
     monkeypatch.setattr("pele_ocl.opencl.queue.FIRST_SLAB_PAIRS", 1e3)
-    plan = Solvent(random_atoms(200), variant=variant, device=device)
+    plan = SolventLadder(random_atoms(200), variant=variant, device=device)
     moved, inside = plan.atoms.positions + 0.1 * np.eye(200, 3), []
     expected, there = plan.evaluate(), plan.evaluate(moved)
     result = plan.evaluate(progress=lambda share: inside.append(plan.evaluate(moved)))

@@ -9,11 +9,11 @@ from functools import partial
 from importlib.util import find_spec
 
 import numpy as np
-from pele_ocl.potmap.mesh.fft import FFT_VARIANTS, fft, transformed
 
 from pele_ocl.bench.accuracy import MAP
 from pele_ocl.bench.bounds import bounded
 from pele_ocl.bench.timing import mean_of_middle
+from pele_ocl.ladder.fft import FFT_VARIANTS, fft, transformed
 from pele_ocl.opencl.device import Device
 from pele_ocl.opencl.queue import Queue
 from timing_tables.fft.libraries import GPU_PEERS, WORKERS, Peer, Values, scipy
