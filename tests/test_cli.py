@@ -216,7 +216,7 @@ def test_csv_and_json_tables(tmp_path):
 
 @pytest.mark.parametrize("name", ["out.xlsx", "missing/out.h5"])
 def test_bad_output_is_refused_before_the_work(tmp_path, name, monkeypatch):
-    monkeypatch.setattr(sys.modules["pele_ocl.solvent.spec"], "Solvent", lambda *_, **__: pytest.fail("computed"))
+    monkeypatch.setattr(sys.modules["pele_ocl.solvent.spec"], "having", lambda *_: pytest.fail("computed"))
     assert str(tmp_path) in error_of("solvent", HEXAPEPTIDE, "-o", tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 
@@ -299,7 +299,7 @@ def test_usage_errors_exit_with_2():
 
 def test_unexpected_errors_are_sentences_too(monkeypatch):
     # The command has taken its module's name in the package.
-    monkeypatch.setattr(sys.modules["pele_ocl.solvent.spec"], "Solvent", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(sys.modules["pele_ocl.solvent.spec"], "having", lambda *_: 1 / 0)
     assert "unexpected ZeroDivisionError" in error_of("solvent", HEXAPEPTIDE)
 
 

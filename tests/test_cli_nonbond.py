@@ -316,14 +316,14 @@ def test_bad_pairs_are_named(tmp_path):
     ],
 )
 def test_bad_output_is_refused_before_the_work(tmp_path, option, name, monkeypatch):
-    monkeypatch.setattr(sys.modules["pele_ocl.nonbond.spec"], "Nonbond", lambda *_, **__: pytest.fail("computed"))
+    monkeypatch.setattr(sys.modules["pele_ocl.nonbond.spec"], "having", lambda *_: pytest.fail("computed"))
     assert str(tmp_path) in error_of("nonbond", HEXAPEPTIDE, option, tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.fixture
 def nothing_computed(monkeypatch):
-    monkeypatch.setattr(sys.modules["pele_ocl.nonbond.spec"], "Nonbond", lambda *_, **__: pytest.fail("computed"))
+    monkeypatch.setattr(sys.modules["pele_ocl.nonbond.spec"], "having", lambda *_: pytest.fail("computed"))
 
 
 @pytest.mark.parametrize("other", ["out.h5", "./out.h5", "link.h5"])

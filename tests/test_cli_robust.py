@@ -271,7 +271,7 @@ def test_a_result_is_of_the_bytes_that_were_read(tmp_path, monkeypatch):
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     from pele_ocl.solvent import spec as solvent
 
-    for module, name in ((solvent, "Solvent"), (pele_ocl.ions, "place_ions")):
+    for module, name in ((solvent.Solvent, "evaluate"), (pele_ocl.ions, "place_ions")):
         compute = getattr(module, name)
 
         def replaced(*arguments, compute=compute, **options):
@@ -344,7 +344,7 @@ def test_waters_are_told(tmp_path):
 def test_compiling_is_said_once(monkeypatch):
     from pele_ocl.solvent import spec as solvent
 
-    plan = solvent.Solvent
+    evaluate = solvent.Solvent.evaluate
 
     def compiled(*arguments, **options):
         for seconds in (math.inf, 0, 0):
@@ -352,9 +352,9 @@ def test_compiling_is_said_once(monkeypatch):
             with notices.building("Voodoo 2"):
                 pass
         monkeypatch.setattr(notices, "COMPILED_SECONDS", math.inf)
-        return plan(*arguments, **options)
+        return evaluate(*arguments, **options)
 
-    monkeypatch.setattr(solvent, "Solvent", compiled)
+    monkeypatch.setattr(solvent.Solvent, "evaluate", compiled)
     told = run("solvent", HEXAPEPTIDE).stderr
     assert told == "Compiling kernels for Voodoo 2; they are kept for the next time\n"
     notices.compiling("nobody listens any more")

@@ -17,6 +17,7 @@ from pele_ocl.energy import VARIANTS as ENERGY_VARIANTS
 from pele_ocl.gb_models import GB_MODELS, Necks
 from pele_ocl.gb_models.necks import tables
 from pele_ocl.ladder import SOLVENT as VARIANTS
+from pele_ocl.ladder import SolventLadder
 from pele_ocl.pairs import all_pairs
 from pele_ocl.reference import energy as definition
 from pele_ocl.reference import solvent as radii_definition
@@ -62,7 +63,7 @@ EXPECTED = {name: definition.energy(atoms_for(name), model) for name, model in M
 def test_solvent_is_as_defined(variant, name, precision, device):
     require(device, precision)
     expected = EXPECTED[name]
-    plan = Solvent(atoms_for(name), variant=variant, precision=precision, device=device, model=MODELS[name])
+    plan = SolventLadder(atoms_for(name), variant=variant, precision=precision, device=device, model=MODELS[name])
     result = plan.evaluate()
     np.testing.assert_allclose(result.born_radii, expected.born_radii, rtol=BORN_RADIUS[precision])
     total = sum(expected.per_atom[term].sum() for term in GB_TERMS)

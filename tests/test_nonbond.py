@@ -179,7 +179,7 @@ def test_gradient_is_that_of_our_own_energy(device, exact, gb, model):
     if not device.has_float64:
         pytest.skip(f"{device} has no float64")
     atoms, pairs = random_atoms(12), without(random_pairs(12, 50), "sigma2", "charge_products")
-    plan = Nonbond(
+    plan = NonbondLadder(
         atoms, pairs, solvent="gb" if gb else "vacuum", variant=exact, precision="float64", device=device, model=model
     )
     radii = born_radii(12) if gb else None
@@ -334,7 +334,7 @@ def test_chunks_give_the_same(device, precision, exact, kind, monkeypatch):
     whole = nonbond(atoms, pairs, **options)
     monkeypatch.setattr(PLAN, "CHUNK", 333)
     shares = []
-    plan = Nonbond(atoms, pairs, progress=shares.append, **options)
+    plan = NonbondLadder(atoms, pairs, progress=shares.append, **options)
     for _ in range(2):  # chunks are prepared anew for each evaluation
         scale = {term: 30 * abs(getattr(whole, term)) for term in TERMS}
         assert_same(plan.evaluate(), whole, precision, scale if precision == "float32" else None)
@@ -356,7 +356,7 @@ def test_chunks_of_one_pair_more_or_less(device, monkeypatch):
 def test_a_plan_is_prepared_once(device, precision, exact, monkeypatch):
     atoms, pairs = random_atoms(100), random_pairs(100, 2000)
     options = dict(variant=exact, precision=precision, device=device)
-    plan = Nonbond(atoms, pairs, **options)
+    plan = NonbondLadder(atoms, pairs, **options)
     first = plan.evaluate(born_radii=born_radii(100))
     moved = atoms.positions + np.random.default_rng(1).normal(0, 0.02, (100, 3)) + 50
     other = born_radii(100, seed=8)
@@ -375,11 +375,11 @@ def test_a_plan_gives_what_a_new_one_gives(device, precision, same_bits):
     """Whatever it computed before: other places, other units of length, other radii and the same."""
     atoms, pairs = random_atoms(100), random_pairs(100, 2000)
     options = dict(variant=same_bits, precision=precision, device=device)
-    plan = Nonbond(atoms, pairs, **options)
+    plan = NonbondLadder(atoms, pairs, **options)
     radii = born_radii(100)
     for scale, born in ((1, radii), (1, radii.copy()), (3, radii), (3, 2 * radii), (1, 2 * radii), (1, None)):
         moved = scale * atoms.positions + 7
-        expected = Nonbond(atoms, pairs, **options).evaluate(moved, born)
+        expected = NonbondLadder(atoms, pairs, **options).evaluate(moved, born)
         result = plan.evaluate(moved, born)
         assert result.energy == expected.energy
         np.testing.assert_array_equal(result.gradient, expected.gradient)

@@ -19,6 +19,7 @@ from pele_ocl.cli import main
 from pele_ocl.common.installation import shipped
 from pele_ocl.jobs.texts import accuracy_lines
 from pele_ocl.ladder import SOLVENT as VARIANTS
+from pele_ocl.ladder import SolventLadder
 from pele_ocl.opencl import Device, get_device
 from pele_ocl.opencl.interface import MOMENTS
 from pele_ocl.plan.tuning import Choice, trying
@@ -310,7 +311,7 @@ def test_accuracies_that_cannot_be_had(accuracy):
 def test_an_accuracy_is_refused_where_nothing_is_left_out(variant):
     sentence = f"the variant {variant} has no accuracy to choose; choose the variant tree or auto"
     with pytest.raises(InputError, match=sentence):
-        Solvent(random_atoms(9), variant=variant, accuracy=1e-5)
+        SolventLadder(random_atoms(9), variant=variant, accuracy=1e-5)
     words = ("solvent", HEXAPEPTIDE, "--variant", variant, "--accuracy", 1e-5)
     assert sentence in run(*words, code=1).stderr
 

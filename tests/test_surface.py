@@ -21,6 +21,7 @@ from pele_ocl.atoms.lcpo import PARAMETERS, lcpo_notes, lcpo_parameters
 from pele_ocl.atoms.sites import SiteRule
 from pele_ocl.cli import main
 from pele_ocl.ladder import SOLVENT as SOLVENT_VARIANTS
+from pele_ocl.ladder import SolventLadder
 from pele_ocl.reference.energy import energy as definition
 from pele_ocl.reference.surface import surface_areas
 from pele_ocl.tiles.surface import NEIGHBOURS
@@ -235,7 +236,7 @@ def test_energies_alone_and_fixed_radii(device, precision, peptide):
 @pytest.mark.parametrize("variant", SOLVENT_VARIANTS)
 def test_solvent_has_the_areas(device, precision, variant, peptide):
     areas = surface_areas(peptide, LCPO)[0]
-    result = Solvent(peptide, model=LCPO, **options(device, precision, variant)).evaluate()
+    result = SolventLadder(peptide, model=LCPO, **options(device, precision, variant)).evaluate()
     np.testing.assert_allclose(result.per_atom.nonpolar / 0.0072, areas, atol=50 * ENERGY[precision] * areas.max())
     assert result.surface_area == pytest.approx(areas.sum(), rel=ENERGY[precision])
     assert result.nonpolar == pytest.approx(0.0072 * areas.sum(), rel=ENERGY[precision])

@@ -17,7 +17,6 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, TypeVar
 
-from ..common.arguments import is_among
 from ..common.modules import lazy_names
 from ..plan.selection import Offering
 
@@ -41,14 +40,14 @@ __all__ = [
     "Rung",
     "SolventLadder",
     "fft",
-    "ladder_for",
+    "ladder_of",
 ]
 
 
-def ladder_for(plan: type[P], variant: object) -> type[P]:
-    """Return the class that runs a rung; `plan`, the engine's class, where no rung of its ladder has this name."""
+def ladder_of(plan: type[P]) -> type[P]:
+    """Return the class that runs the rungs of an engine's class of plans."""
     ladder: type[P] = getattr(sys.modules[__name__], f"{plan.__name__}Ladder")
-    return ladder if is_among(variant, ladder.variants) else plan
+    return ladder
 
 
 if not TYPE_CHECKING:  # names by the file that has them

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 Automatic = Callable[[str, int], str]
 
 
-# Of errors: functions find rungs by themselves, classes of plans do not.
-IN_LADDER = "; pele_ocl.ladder runs the rungs of the ladder"
+IN_LADDER = "; pele_ocl.ladder runs the rungs of the ladder"  # of errors
 
 
 class Offering(Protocol):
@@ -34,13 +33,13 @@ P = TypeVar("P", bound=Offering)
 
 
 def having(plan: type[P], variant: object) -> type[P]:
-    """Return the class of plans that has a variant: the engine's, or for the name of a rung that of its ladder.
+    """Return the class of plans that has a variant: the engine's, or for any other name that of its ladder.
 
     The engine's own class offers no rung, so that nobody gets results unasked that may lack updates.
     """
     if is_among(variant, ("auto", *plan.variants)):
         return plan
-    found: type[P] = public("ladder").ladder_for(plan, variant)
+    found: type[P] = public("ladder").ladder_of(plan)
     return found
 
 

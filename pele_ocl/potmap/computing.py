@@ -57,6 +57,7 @@ class Potmap(Settled):
     """
 
     variants: ClassVar[Mapping[str, MapVariant]] = VARIANTS
+    elsewhere: ClassVar[str] = IN_LADDER  # for the error of a variant that there is not
 
     def __init__(self, atoms: Atoms, grid: Grid, **options: Any) -> None:
         """Check the options and choose a method. Raises InputError and DeviceError as `potmap` does."""
@@ -66,11 +67,11 @@ class Potmap(Settled):
         self.atoms, self.grid, self._options = atoms, grid, MapOptions(**options)
         self._lock = threading.Lock()
         if self._options.method == METHOD:
-            _check(atoms, grid, self._options, self.variants)
+            _check(atoms, grid, self._options, type(self))
             plan = pb_plan(atoms, grid, self._options)[0]
             self.method, self.variant, self.devices = METHOD, plan.solver, [plan.device]
             return
-        self._planned = planned(atoms, grid, self._options, self.variants)
+        self._planned = planned(atoms, grid, self._options, type(self))
         self.method, self.variant, self.devices = self._planned.method, self._planned.variant, self._planned.devices
         self._map = MapPlan(self._planned.problem, self._planned.steps, self.devices)
 
@@ -121,15 +122,15 @@ class Potmap(Settled):
         )
 
 
-def planned(
-    atoms: Atoms, grid: Grid, options: MapOptions, variants: Mapping[str, MapVariant] | None = None
-) -> PlannedMap:
+def planned(atoms: Atoms, grid: Grid, options: MapOptions, plan: type[Potmap] | None = None) -> PlannedMap:
     """Plan the map that `potmap` is to compute, and how. Raises InputError and DeviceError as it does.
 
-    variants : to choose from; by default the table, the engine's or the ladder's, that has the one of the options
+    plan : whose variants there are to choose from; by default the class, the engine's or the ladder's, that has the one
+        of the options
     """
-    variants = having(Potmap, options.variant).variants if variants is None else variants
-    _check(atoms, grid, options, variants)
+    plan = having(Potmap, options.variant) if plan is None else plan
+    variants = plan.variants
+    _check(atoms, grid, options, plan)
     if options.method == METHOD:
         raise InputError("maps of frames are not made by the method pb; choose another, or give structures or models")
     precision = options.precision
@@ -169,7 +170,7 @@ def require_cutoff_method(options: MapOptions) -> None:
         raise KeywordError('`cutoff` and `smooth` belong to `method="cutoff"`; give it, or leave them out')
 
 
-def _check(atoms: Atoms, grid: Grid, options: MapOptions, variants: Mapping[str, MapVariant]) -> None:
+def _check(atoms: Atoms, grid: Grid, options: MapOptions, plan: type[Potmap]) -> None:
     """Raise InputError for options that do not fit."""
     method, variant, precision = options.method, options.variant, options.precision
     require_atoms(atoms)
@@ -178,10 +179,10 @@ def _check(atoms: Atoms, grid: Grid, options: MapOptions, variants: Mapping[str,
     given = arguments.described
     if not arguments.is_among(method, METHODS):
         raise InputError(f"there is no method {given(method)}; choose {', '.join(METHODS)}")
-    fitting = [name for name, each in variants.items() if method == each.method]
+    fitting = [name for name, each in plan.variants.items() if method == each.method]
     if not arguments.is_among(variant, ("auto", *fitting)):
         raise InputError(
-            f"the method {method} has no variant {given(variant)}; choose auto, {', '.join(fitting)}{IN_LADDER}"
+            f"the method {method} has no variant {given(variant)}; choose auto, {', '.join(fitting)}{plan.elsewhere}"
         )
     require_cutoff_method(options)
     for name in ("pb", "solute_dielectric"):
