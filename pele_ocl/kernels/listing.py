@@ -17,7 +17,8 @@ from ..common.variant import Variant
 from ..energy import VARIANTS as ENERGY
 from ..energy import Energy
 from ..grid import Grid
-from ..ladder import FFT_VARIANTS, NONBOND, POTMAP, SOLVENT, NonbondLadder, SolventLadder, fft
+from ..ladder import FFT_VARIANTS, NONBOND, POTMAP, SOLVENT, NonbondLadder, SolventLadder
+from ..ladder.fft import fft
 from ..opencl import Device, handles
 from ..opencl.building import source_of
 from ..pairs import pairs_within

@@ -21,7 +21,7 @@ from ..common.modules import lazy_names
 from ..plan.selection import Offering
 
 if TYPE_CHECKING:
-    from .fft import FFT_ENGINE, FFT_VARIANTS, fft
+    from .fft import FFT_ENGINE, FFT_VARIANTS
     from .nonbond import NONBOND, NonbondLadder
     from .potmap import POTMAP, PotmapLadder
     from .rung import Rung
@@ -39,7 +39,6 @@ __all__ = [
     "PotmapLadder",
     "Rung",
     "SolventLadder",
-    "fft",
     "ladder_of",
 ]
 
@@ -54,7 +53,7 @@ if not TYPE_CHECKING:  # names by the file that has them
     __getattr__ = lazy_names(
         __name__,
         {
-            "fft": "FFT_ENGINE FFT_VARIANTS fft",
+            "fft": "FFT_ENGINE FFT_VARIANTS",
             "nonbond": "NONBOND NonbondLadder",
             "potmap": "POTMAP PotmapLadder",
             "rung": "Rung",
