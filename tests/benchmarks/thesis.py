@@ -7,7 +7,8 @@ thesis.c, beside this file, is built three times by `cc`: with -O0, with -O3, an
 rows are left out. The kernels are those of pele-ocl's ladders, their groups 64, 128 and 256. "device" is the device's
 own clock from the first kernel's start to the last one's end; "host" is the clock on the wall around the call, which
 has positions go in and results come out. Each is the median of the runs after one that is not counted. A C loop that
-would take longer than --seconds is timed on a sample of rows, or of a map's atoms, and scaled, marked *. With --busy, for a CPU that
+would take longer than --seconds is timed on a sample of rows, or of the atoms of a map, and scaled, marked *. With
+--busy, for a CPU that
 other programs use, too, "host" is the time of the processor over the threads that compute. Where nvidia-smi is there,
 power is read while kernels run for two seconds.
 """
