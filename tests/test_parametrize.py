@@ -196,7 +196,7 @@ def test_explore_runs_with_what_was_written(tmp_path):
     whole = read(HEXAPEPTIDE) + result.atoms(0)
     model = SolventModel.like("pele", gb="obc2", ionic_strength=0.25)
     start = Energy(whole, model=model).evaluate().total
-    assert energy < start  # that of the template's parameters, minimised
+    assert energy < start  # that of the template's parameters, minimized
 
 
 SANDER_NAMES = {

@@ -214,7 +214,7 @@ kernel void add(const  unsigned   int n, const unsigned first, global float c[])
 
 @functools.cache
 def kernels_of_plans(device: Device) -> dict[tuple[object, ...], Kernel]:
-    """Kernels of an energy, radii, pairs of a list and a minimisation, by their keys; and no others of the device."""
+    """Kernels of an energy, radii, pairs of a list and a minimization, by their keys; and no others of the device."""
     atoms, fresh = random_atoms(60), replace(device, programs={}, kernels={})
     Energy(atoms, terms=[PositionalRestraint(1.0)], device=fresh).evaluate()
     Solvent(atoms, device=fresh).evaluate()

@@ -1,4 +1,4 @@
-// Bonds to hydrogen that keep their lengths while a structure is minimised: gradients and steps along the surface on which they
+// Bonds to hydrogen that keep their lengths while a structure is minimized: gradients and steps along the surface on which they
 // do; docs/theory/restraints.md, section 2. A work-item a heavy atom with its hydrogens, of one structure (third dimension).
 #include "common/real.clh"
 #include "common/vector.clh"

@@ -1,4 +1,4 @@
-// Preconditioner of minimisation: inverses of the stiffness among the atoms of each block, from the bonded terms at some
+// Preconditioner of minimization: inverses of the stiffness among the atoms of each block, from the bonded terms at some
 // positions; docs/theory/minimize.md, section 2. A work-group a block of a structure (third dimension): work-items
 // find springs, TEAM of each atom at a time, and add them to the rows of its axes.
 #include "common/real.clh"

@@ -87,7 +87,7 @@ class Exploring:
 def explore(
     path: Path, exploring: Exploring, workers: Workers, ranks: int | None, as_json: bool, **computation: Any
 ) -> None:
-    """Explore how a ligand binds as PELE's CONTROL file says: perturb, move, minimise, Metropolis.
+    """Explore how a ligand binds as PELE's CONTROL file says: perturb, move, minimize, Metropolis.
 
     Writes report_N and trajectory_N of each explorer N as PELE does. The walk is a search: its states are no
     Boltzmann sample, and give no free energies. A CONTROL file is shown in docs/explore.md.

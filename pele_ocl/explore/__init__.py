@@ -1,4 +1,4 @@
-"""PELE's loop on ensembles: move a ligand and its receptor, minimise, and keep the step by Metropolis' rule."""
+"""PELE's loop on ensembles: move a ligand and its receptor, minimize, and keep the step by Metropolis' rule."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def explore(
     progress: Progress | None = None,
     watch: Watch | None = None,
 ) -> ExploreResult:
-    """Explore how a ligand binds as PELE's control file says: perturb, move, minimise, Metropolis; docs/explore.md.
+    """Explore how a ligand binds as PELE's control file says: perturb, move, minimize, Metropolis; docs/explore.md.
 
     Writes report_N and trajectory_N of each explorer N as PELE does. The walk is a search: its states are no Boltzmann
     sample, and give no free energies.
