@@ -58,6 +58,7 @@ def explore(
     precision: str = "float32",
     device: Device | int | str | None = None,
     resume: bool = False,
+    overwrite: bool = False,
     workers: int | None = None,
     scheduler: str | None = None,
     shard: str | Shard | None = None,
@@ -79,6 +80,7 @@ def explore(
     templates, obc, pele_data, guess_radii : further files of the force field, as of ForceField.load
     precision, device : as in `energy`
     resume : go on with an interrupted run in the same folder
+    overwrite : replace an earlier run in the folder; its files of further explorers are removed
     workers : processes of this machine that share the explorers, each with a device or a group of cores
     scheduler : of a Dask cluster whose workers share them, tcp://HOST:PORT or its file
     shard : "K/N" for the K-th of N parts of the explorers, "mpi" for a part for each process of mpirun or srun, each
@@ -86,8 +88,8 @@ def explore(
     progress : called with the share of all steps that is done; watch : an object with `tell` and `follow`, as of
         explore.running.Watch
 
-    Raises FormatError and InputError for what cannot be run, before any step; with the code "no_part" in a process of a
-    launcher without explorers.
+    Raises FormatError and InputError for what cannot be run, before any step; with the code "exists" for a folder that
+    holds a run, and "no_part" in a process of a launcher without explorers.
 
     >>> result = pele_ocl.explore("pele.conf", explorers=2, steps=1, output="out2")
     >>> [path.name for path in result.reports]
@@ -98,8 +100,8 @@ def explore(
     call = call_of(
         control, explorers=explorers, output=output, seed=seed, steps=steps, complexes=complexes,
         words={} if set is None else set, templates=templates, obc=obc, pele_data=pele_data, guess_radii=guess_radii,
-        precision=precision, device=device, resume=resume, workers=workers, scheduler=scheduler, shard=shard,
-        progress=progress, watch=watch,
+        precision=precision, device=device, resume=resume, overwrite=overwrite, workers=workers,
+        scheduler=scheduler, shard=shard, progress=progress, watch=watch,
     )  # fmt: skip
     return call.result()
 
