@@ -111,6 +111,13 @@ def rows(name: str, values: object, needed: str, kind: type, least: int = 2, mos
     return found
 
 
+def one_output(by_place: T, given: object) -> T:
+    """Return what is given by its place as the output; raise InputError if `output` is given, too."""
+    if given not in (None, ()):
+        raise InputError(f"there are two outputs, {described(by_place)} and {described(given)}; give one as `output`")
+    return by_place
+
+
 def file_paths(name: str, values: object) -> tuple[str | PathLike[str], ...]:
     """Return the values as a tuple, each as it is; raise InputError unless they are several paths."""
     if not isinstance(values, Iterable) or isinstance(values, str | bytes | Mapping):
@@ -219,6 +226,8 @@ def checked(function: F) -> F:
             or not (arguments or names[:1] == () or names[0] in keywords)
         ):
             _require_words(checking, arguments, keywords)
+        if len(arguments) > 1 and names[1:2] == ("output",):
+            _refuse_input_by_place(checking, arguments[1])
         for name, value in (*zip(names, arguments, strict=False), *keywords.items()):
             if value is not None and name in _KINDS:
                 _KINDS[name](name, value)
@@ -265,6 +274,18 @@ def _require_words(function: Callable[..., Any], arguments: tuple[Any, ...], key
         is_text = isinstance(arguments[n], str | PathLike)
         by_name = f", as in {word}={described(arguments[n])}" if word in parameters and is_text else ""
         raise TypeError(f"{name}() takes {n} value{'' if n == 1 else 's'} without a name; name the others{by_name}")
+
+
+def _refuse_input_by_place(function: Callable[..., Any], value: object) -> None:
+    """Raise TypeError for a file of coordinates or of a trajectory that is given in the place of the output."""
+    if not isinstance(value, str | PathLike):
+        return
+    word = _WORD_OF_SUFFIX.get(str(value).rpartition(".")[2].lower())
+    if word in signature(with_words(function)).parameters:
+        raise TypeError(
+            f"{function.__name__}() takes the output second; name the file, {word}={described(value)} to read it or "
+            f"output={described(value)} to write it"
+        )
 
 
 def former_keywords(**names: str) -> Callable[[F], F]:

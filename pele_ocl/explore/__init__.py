@@ -44,9 +44,9 @@ __all__ = [
 @checked
 def explore(
     control: str | PathLike[str],
+    output: str | PathLike[str] | None = None,
     *,
     explorers: int | None = None,
-    output: str | PathLike[str] | None = None,
     seed: int | None = None,
     steps: int | None = None,
     complexes: Paths = (),
@@ -71,8 +71,8 @@ def explore(
     sample, and give no free energies.
 
     control : path of the control file, "pele.conf"
-    explorers : all in one batch; by default one, under mpirun or srun one for each process but the first
     output : folder of all files, in place of the paths in the control file
+    explorers : all in one batch; by default one, under mpirun or srun one for each process but the first
     seed : of all random numbers, in place of the control file's
     steps : of each task, in place of numberOfPeleSteps
     complexes : structures to begin with, in place of the control file's; several are given to the explorers in turn
@@ -91,7 +91,7 @@ def explore(
     Raises FormatError and InputError for what cannot be run, before any step; with the code "exists" for a folder that
     holds a run, and "no_part" in a process of a launcher without explorers.
 
-    >>> result = pele_ocl.explore("pele.conf", explorers=2, steps=1, output="out2")
+    >>> result = pele_ocl.explore("pele.conf", "out2", explorers=2, steps=1)
     >>> [path.name for path in result.reports]
     ['report_1', 'report_2']
     >>> list(result.states().keys())[:5]

@@ -26,9 +26,10 @@ class RefinementSpec(Spec[int]):
 
     options : of the class that refines; strict : True to refuse what is noted otherwise
     keep : called with the number and the complex of each item; of this process alone
+    unnamed : title of a structure that is not a file; mark : SHA-256 of the structure
     """
 
-    unnamed: ClassVar[str]  # title of a structure that is not a file
+    unnamed: ClassVar[str]
 
     options: Mapping[str, Any]
     strict: bool

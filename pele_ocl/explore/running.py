@@ -251,7 +251,8 @@ def call_of(
     control: str | PathLike[str], *, explorers: int | None, output: str | PathLike[str] | None, seed: int | None,
     steps: int | None, complexes: Paths, words: Mapping[str, str] | None, templates: Paths, obc: Paths,
     pele_data: Paths, guess_radii: bool, precision: str, device: Any, resume: bool, overwrite: bool,
-    workers: int | None, scheduler: str | None, shard: str | Shard | None, progress: Progress | None, watch: Watch | None,
+    workers: int | None, scheduler: str | None, shard: str | Shard | None, progress: Progress | None,
+    watch: Watch | None,
 ) -> Call:  # fmt: skip
     """Check the keywords of `pele_ocl.explore`. Raises InputError for what cannot be."""
     if explorers is not None:
