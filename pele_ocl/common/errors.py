@@ -63,6 +63,24 @@ def meant(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
+class _Nothing:
+    """An object without attributes, none of which Python can suggest."""
+
+    def __dir__(self) -> list[str]:
+        return []
+
+
+def no_attribute(of: str, name: str, known: Iterable[str] = (), hint: str = "") -> AttributeError:
+    """Make the error about an attribute that is absent, with one hint: Python's own names private attributes, too.
+
+    of : what lacks it, such as "module 'pele_ocl'"; known : names that it has, of which public ones are suggested
+    hint : in place of a suggestion
+    """
+    if not hint and not name.startswith("_"):
+        hint = meant(name, (word for word in known if not word.startswith("_")))
+    return AttributeError(f"{of} has no attribute {name!r}{hint}", name=name, obj=_Nothing())
+
+
 class Suggests:
     """Mixin of classes whose AttributeError names the attribute that was meant."""
 
@@ -70,10 +88,9 @@ class Suggests:
 
         def __getattr__(self, name: str) -> Any:
             kind = type(self)
-            near = "" if name.startswith("_") else meant(name, {*dir(kind), *vars(self)})
-            if name in _COUNTS and hasattr(kind, "__len__"):
-                near = "; len() of it gives their number"
-            raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}{near}")
+            counts = name in _COUNTS and hasattr(kind, "__len__")
+            hint = "; len() of it gives their number" if counts else ""
+            raise no_attribute(f"{kind.__name__!r} object", name, {*dir(kind), *vars(self)}, hint)
 
 
 class UnexpectedKeywordError(TypeError):
