@@ -9,12 +9,13 @@ from functools import wraps
 from inspect import CO_VARARGS, signature
 from numbers import Integral, Real
 from os import PathLike
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import InputError, UnexpectedKeywordError
+from .errors import InputError, KeywordError, UnexpectedKeywordError
 from .errors import described as described
 from .modules import settled, with_words
 from .paths import file_path as file_path
@@ -274,6 +275,21 @@ def _require_words(function: Callable[..., Any], arguments: tuple[Any, ...], key
         is_text = isinstance(arguments[n], str | PathLike)
         by_name = f", as in {word}={described(arguments[n])}" if word in parameters and is_text else ""
         raise TypeError(f"{name}() takes {n} value{'' if n == 1 else 's'} without a name; name the others{by_name}")
+
+
+def several_structures(paths: Iterable[object]) -> KeywordError:
+    """Make the error about a trajectory, or all models, of several structures.
+
+    Some may be trajectories themselves: a shell puts files in place of a pattern.
+    """
+    for path in map(str, paths):
+        suffix = path.rpartition(".")[2]
+        if _WORD_OF_SUFFIX.get(suffix.lower()) == "trajectory":
+            return KeywordError(
+                f"{path} is a trajectory in the place of a structure; a pattern of several needs quotes, or the shell "
+                f"puts file names in its place: `trajectory='{Path(path).with_name(f'*.{suffix}')}'`"
+            )
+    return KeywordError("a trajectory, or all models, are of one structure; give one file")
 
 
 def _refuse_input_by_place(function: Callable[..., Any], value: object) -> None:
