@@ -71,6 +71,7 @@ class Exploring:
         metavar="K/N|mpi",
     )  # fmt: skip
     resume: bool = option("Go on with an interrupted run in the same folder.")
+    overwrite: bool = option("Replace an earlier run in the folder, which is refused otherwise.")
 
 
 @click.command(cls=EachOnce)

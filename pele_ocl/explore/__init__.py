@@ -44,9 +44,9 @@ __all__ = [
 @checked
 def explore(
     control: str | PathLike[str],
+    output: str | PathLike[str] | None = None,
     *,
     explorers: int | None = None,
-    output: str | PathLike[str] | None = None,
     seed: int | None = None,
     steps: int | None = None,
     complexes: Paths = (),
@@ -58,6 +58,7 @@ def explore(
     precision: str = "float32",
     device: Device | int | str | None = None,
     resume: bool = False,
+    overwrite: bool = False,
     workers: int | None = None,
     scheduler: str | None = None,
     shard: str | Shard | None = None,
@@ -70,8 +71,8 @@ def explore(
     sample, and give no free energies.
 
     control : path of the control file, "pele.conf"
-    explorers : all in one batch; by default one, under mpirun or srun one for each process but the first
     output : folder of all files, in place of the paths in the control file
+    explorers : all in one batch; by default one, under mpirun or srun one for each process but the first
     seed : of all random numbers, in place of the control file's
     steps : of each task, in place of numberOfPeleSteps
     complexes : structures to begin with, in place of the control file's; several are given to the explorers in turn
@@ -79,6 +80,7 @@ def explore(
     templates, obc, pele_data, guess_radii : further files of the force field, as of ForceField.load
     precision, device : as in `energy`
     resume : go on with an interrupted run in the same folder
+    overwrite : replace an earlier run in the folder; its files of further explorers are removed
     workers : processes of this machine that share the explorers, each with a device or a group of cores
     scheduler : of a Dask cluster whose workers share them, tcp://HOST:PORT or its file
     shard : "K/N" for the K-th of N parts of the explorers, "mpi" for a part for each process of mpirun or srun, each
@@ -86,10 +88,10 @@ def explore(
     progress : called with the share of all steps that is done; watch : an object with `tell` and `follow`, as of
         explore.running.Watch
 
-    Raises FormatError and InputError for what cannot be run, before any step; with the code "no_part" in a process of a
-    launcher without explorers.
+    Raises FormatError and InputError for what cannot be run, before any step; with the code "exists" for a folder that
+    holds a run, and "no_part" in a process of a launcher without explorers.
 
-    >>> result = pele_ocl.explore("pele.conf", explorers=2, steps=1, output="out2")
+    >>> result = pele_ocl.explore("pele.conf", "out2", explorers=2, steps=1)
     >>> [path.name for path in result.reports]
     ['report_1', 'report_2']
     >>> list(result.states().keys())[:5]
@@ -98,8 +100,8 @@ def explore(
     call = call_of(
         control, explorers=explorers, output=output, seed=seed, steps=steps, complexes=complexes,
         words={} if set is None else set, templates=templates, obc=obc, pele_data=pele_data, guess_radii=guess_radii,
-        precision=precision, device=device, resume=resume, workers=workers, scheduler=scheduler, shard=shard,
-        progress=progress, watch=watch,
+        precision=precision, device=device, resume=resume, overwrite=overwrite, workers=workers,
+        scheduler=scheduler, shard=shard, progress=progress, watch=watch,
     )  # fmt: skip
     return call.result()
 

@@ -26,7 +26,7 @@ from ..jobs.sharing import shared
 from .control import read_simulation
 from .pages import pages_of, write_pages
 from .result import ExploreResult
-from .run_files import Files, Said, earlier_seed, ends_of, said_of
+from .run_files import Files, Said, earlier_seed, ends_of, refuse_other_reports, require_no_run, said_of
 from .spec import Exploration, ExploreWork, ForceFieldFiles, Steps
 
 MOST_EXPLORERS = 1 << 16
@@ -61,6 +61,7 @@ class Call:
     precision: str
     device: Any
     resume: bool
+    overwrite: bool
     place: Place
     shard: str | Shard | None
     progress: Progress | None
@@ -80,6 +81,12 @@ class Call:
         simulation = read_simulation(self.control, words)
         if self.resume and seed is None and simulation.seed is None:
             seed = earlier_seed(Files.of(simulation, self.output))  # the one that was drawn by the clock
+        if self.resume and self.overwrite:
+            raise KeywordError("choose one of `resume` and `overwrite`")
+        if not self.overwrite:
+            files = Files.of(simulation, self.output, part)
+            refuse_other_reports(files)
+            require_no_run(files, part.part(range(1, n + 1), "explorers"), self.resume)
         if part.count > 1 and self._is_launched:
             device = device_of_rank(device, part.count)
         options: dict[str, Any] = {
@@ -90,15 +97,15 @@ class Call:
         if self.place.is_remote:
             run = Exploration(simulation, n, **options, here=False)
             options |= {"seed": run.seed, "device": None}  # which each worker has its own of
-            files = self._by_workers(run, ExploreWork(simulation, n, options))
+            parts = self._by_workers(run, ExploreWork(simulation, n, options))
         else:
             run = Exploration(simulation, n, **options, part=part)
             # Of a run that is over other processes may have steps left, or its pages be lacking, if it was killed then.
             lacks_pages = part.count > 1 or not all(page.exists() for page in pages_of(run))
             if not (self.resume and lacks_pages and run.is_over):
                 self._here(run)
-            files = [run.files]
-        journals = tuple(own.journal for own in files)
+            parts = [run.files]
+        journals = tuple(own.journal for own in parts)
         explored, device_name = ends_of(journals)
         said = said_of(journals)
         _tell(said)
@@ -243,8 +250,9 @@ def _tell(said: Mapping[int, Said]) -> None:
 def call_of(
     control: str | PathLike[str], *, explorers: int | None, output: str | PathLike[str] | None, seed: int | None,
     steps: int | None, complexes: Paths, words: Mapping[str, str] | None, templates: Paths, obc: Paths,
-    pele_data: Paths, guess_radii: bool, precision: str, device: Any, resume: bool, workers: int | None,
-    scheduler: str | None, shard: str | Shard | None, progress: Progress | None, watch: Watch | None,
+    pele_data: Paths, guess_radii: bool, precision: str, device: Any, resume: bool, overwrite: bool,
+    workers: int | None, scheduler: str | None, shard: str | Shard | None, progress: Progress | None,
+    watch: Watch | None,
 ) -> Call:  # fmt: skip
     """Check the keywords of `pele_ocl.explore`. Raises InputError for what cannot be."""
     if explorers is not None:
@@ -267,5 +275,5 @@ def call_of(
     folder = None if output is None else file_path(output, "output")
     return Call(
         file_path(control, "control"), explorers, folder, seed, steps, listed("complexes", complexes), texts, files,
-        precision, device, resume, Place(workers, scheduler, device), shard, progress, watch,
+        precision, device, resume, overwrite, Place(workers, scheduler, device), shard, progress, watch,
     )  # fmt: skip
