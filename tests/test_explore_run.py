@@ -190,7 +190,7 @@ def test_a_structure_is_no_control_file(tmp_path):
     path = tmp_path / "complex.pdb"
     path.write_text("ATOM\n")
     shown = run("explore", path, "-o", tmp_path / "out", code=1).stderr
-    assert "complex.pdb: is a structure, and explore takes a control file of PELE" in shown
+    assert "complex.pdb: is a structure; name the file of the molecule that is explored by --ligand-file" in shown
     assert not (tmp_path / "out").exists()
 
 

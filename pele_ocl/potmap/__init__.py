@@ -250,7 +250,7 @@ def potmap(
         raise KeywordError("the field needs a file that holds several maps: give `output` a name that ends in .h5")
     if not isinstance(what, Atoms) and paths_of(what) is None:
         if over is not None:
-            raise arguments.several_structures(what)
+            raise arguments.several_structures(cast(Any, what))
         paths = arguments.file_paths("structures", what)
         part = Shard.of(shard) if isinstance(shard, str) else shard
         wanted = paths if part is None else part.part(paths, "structures")
