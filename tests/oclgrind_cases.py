@@ -95,7 +95,7 @@ RESTRAINTS = [
     TorsionRestraint([[0, 1, 2, 3], [19, 5, 2, 0]], 1.0, 2.0, 0.1),
     CenterRestraint([0, 5, 9], 1.0, flat=0.1, weights=[1.0, 2.0, 3.0]),
 ]  # fmt: skip
-# Minimisations whose host looks soon at what is done, as the cases end after one or two iterations; and little memory,
+# Minimizations whose host looks soon at what is done, as the cases end after one or two iterations; and little memory,
 # because the simulator's time of a launch grows with the size of its buffers.
 MINIMIZING = {
     (driver, "LEAST_LOOK"): 2, (driver, "LOOK"): 2, (driver, "AHEAD"): 1, (driver, "MOST_BYTES"): 1 << 19,
@@ -428,7 +428,7 @@ def minimize_cases(device: Device) -> None:
 
 
 def ensemble_cases(device: Device) -> None:
-    """Rows of two molecules, read, written, copied to themselves and minimised; and a driver of a user's."""
+    """Rows of two molecules, read, written, copied to themselves and minimized; and a driver of a user's."""
     atoms = random_atoms(17)
     molecules = [atoms, atoms, random_atoms(9)]
     ensemble = Ensemble(molecules, terms=RESTRAINTS[:1], model=SALT, device=device)
