@@ -78,9 +78,9 @@ from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import MapOptions, MapProblem, blocking, error
 from pele_ocl.potmap.blocking import Blocking
 from pele_ocl.potmap.frames import AtomPotentials, MapFrames, frames
-from pele_ocl.potmap.map_slab import MapSlab
 from pele_ocl.potmap.msm import levels, plan
 from pele_ocl.potmap.msm.lattices import LatticeLayout
+from pele_ocl.potmap.slabs import MapSlab
 from pele_ocl.potmap.variants import blocked
 from pele_ocl.reference import energy as definition
 from pele_ocl.solvent import Solvent

@@ -73,7 +73,7 @@ HELD = {
     "pele_ocl/cli/command.py": "GROUPS = {",
     "pele_ocl/cli/energy.py": "@words_of",
     "pele_ocl/cli/options.py": "def device_option(",
-    "pele_ocl/potmap/facts.py": "def medium_facts(",
+    "pele_ocl/potmap/options.py": "def medium_facts(",
     "pele_ocl/trajectories/tally.py": "SURFACE_AREA",
     "pele_ocl/dynamics/integrators.py": "INTEGRATORS = {",
     "pele_ocl/energy/bonded/kernels.py": "ATOMS_GPU, ITEMS_GPU",

@@ -18,9 +18,9 @@ from pele_ocl.potmap import COMBINATIONS, MapProblem, choose_variant, map_slab, 
 from pele_ocl.potmap.bins import BinGrid
 from pele_ocl.potmap.blocking import Blocking
 from pele_ocl.potmap.estimate import estimate_seconds, middle_part
-from pele_ocl.potmap.map_slab import MapSlab
 from pele_ocl.potmap.models import potmap_models
 from pele_ocl.potmap.problem import RUN
+from pele_ocl.potmap.slabs import MapSlab
 from pele_ocl.potmap.variants import blocked
 from pele_ocl.reference import potmap as reference
 from pele_ocl.units import COULOMB_KCAL_A, POTENTIAL_UNITS, potential_factor

@@ -13,9 +13,8 @@ from ..ladder.potmap import gather, rows
 from ..opencl.device import Device
 from ..opencl.queue import Queue
 from ..potential_model import PotentialModel
-from ..potmap.map_slab import MapSlab
 from ..potmap.problem import MapProblem
-from ..potmap.variants import HostSteps
+from ..potmap.slabs import HostSteps, MapSlab
 from .timing import mean_of_middle
 
 Group = tuple[int, int, int]

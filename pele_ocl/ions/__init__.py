@@ -27,7 +27,7 @@ from ..jobs.given import given_molecule, reading_of
 from ..jobs.provenance import Call, with_coordinates
 from ..potential_model import PotentialModel
 from ..potmap import MapOptions, PotmapResult, potmap
-from ..potmap.facts import medium_facts
+from ..potmap.options import medium_facts
 from ..reading import Reading
 from ..units import COULOMB_KCAL_A
 from .counts import Requests, count_ions

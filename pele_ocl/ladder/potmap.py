@@ -7,9 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ..potmap import VARIANTS, Potmap
-from ..potmap.map_slab import MapSlab
 from ..potmap.problem import RUN, MapProblem
-from ..potmap.variants import HostSteps, MapVariant, SlabMethod
+from ..potmap.slabs import HostSteps, MapSlab, SlabMethod
+from ..potmap.variants import MapVariant
 from .rung import Rung
 
 if TYPE_CHECKING:

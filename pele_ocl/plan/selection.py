@@ -37,7 +37,7 @@ def having(plan: type[P], variant: object) -> type[P]:
 
     The engine's own class offers no rung, so that nobody gets results unasked that may lack updates.
     """
-    if is_among(variant, ("auto", *plan.variants)):
+    if isinstance(variant, str) and (variant == "auto" or variant in plan.variants):
         return plan
     found: type[P] = public("ladder").ladder_of(plan)
     return found

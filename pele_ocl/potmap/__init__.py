@@ -37,9 +37,8 @@ from .over import FramePotentials, potentials_over, potmap_over
 from .pictures import Pictures
 from .poisson_boltzmann import METHOD as PB_METHOD
 from .poisson_boltzmann import require_pb
-from .problem import MapProblem
+from .problem import MapProblem, MeshRoom
 from .result import COMBINATIONS, FrameMaps, PotmapResult
-from .room import MeshRoom
 from .spec import Frames, GridWords, MapBatch, MapSpec, MapWork, OpensFrames, Tell
 from .variants import VARIANTS
 

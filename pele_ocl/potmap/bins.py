@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats, Ints
-from .map_slab import MapSlab
 from .problem import MapProblem, packed4
+from .slabs import MapSlab
+
+if TYPE_CHECKING:
+    from ..opencl.queue import Queue
+
 
 LEAST_EDGE = 4.0  # A
 SPARSE = 4.0  # atoms of a bin on average, from which larger ones cost more in atoms out of reach than they save in bins
@@ -163,3 +168,29 @@ def _reached(half_edges: tuple[float, ...], cutoff: float, edge: float) -> NDArr
     found: NDArray[np.int64] = offsets[(gaps * gaps).sum(axis=1) < cutoff**2]
     found.flags.writeable = False
     return found
+
+
+class NearTables:
+    """Bins around a map, and the ones that groups of points walk, for atoms at any positions.
+
+    grid : the bins
+    """
+
+    def __init__(self, queue: Queue, problem: MapProblem, block: tuple[int, int, int]) -> None:
+        """block : points of a group along x, y, z"""
+        self.grid = grid = BinGrid.of(problem, block)
+        self._places = dict(
+            corner=queue.vector4(*grid.corner, grid.edge), n_bins=queue.int4(*grid.shape.tolist()),
+            n_offsets=len(grid.offsets), offsets=queue.upload(grid.offsets, np.int32),
+        )  # fmt: skip
+        self._slab: tuple[int, ...] = ()
+        self._arguments: dict[str, Any] = {}
+
+    def arguments(self, queue: Queue, slab: MapSlab) -> dict[str, Any]:
+        """Arguments of cl/potmap/ladder/cutoff.cl that tell of a slab and its bins, kept for its further maps."""
+        if self._slab != (slab.first, *slab.shape):
+            names = ("middle_x", "middle_y", "middle_z")
+            middles = (queue.upload(each, np.int32) for each in self.grid.middles(slab))
+            self._arguments = {**slab.rests(queue), **self._places, **dict(zip(names, middles, strict=True))}
+            self._slab = (slab.first, *slab.shape)
+        return self._arguments

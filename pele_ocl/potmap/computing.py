@@ -21,15 +21,12 @@ from ..plan.selection import IN_LADDER, having
 from ..potential_model import PotentialModel
 from ..units import COULOMB_KCAL_A, debye_kappa, molar, potential_factor
 from .accuracy import DEFAULT_ACCURACY, compute_accurately, method_for
-from .facts import medium_facts
 from .methods import COARSEST, MAP_METHODS, METHODS, SPLIT_METHODS, choose_variant, require_able
-from .options import MapOptions, PlannedMap
+from .options import MapOptions, PlannedMap, medium_facts
 from .plan import MapPlan
 from .poisson_boltzmann import METHOD, pb_map, pb_plan
-from .problem import MapProblem
+from .problem import MapProblem, MeshRoom, require_apart
 from .result import PotmapResult
-from .room import MeshRoom
-from .touching import require_apart
 from .variants import VARIANTS, MapVariant, tuned_choice
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from ..atoms import Floats, Ints
 from .bins import sorted_by_cell
-from .map_slab import MapSlab
 from .problem import MapProblem, packed4
+from .slabs import MapSlab
 
 if TYPE_CHECKING:
     from ..opencl.queue import Queue

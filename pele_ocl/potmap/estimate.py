@@ -13,9 +13,8 @@ from .blocking import Blocking
 from .computing import one_map, planned
 from .methods import SPLIT_METHODS
 from .options import MapOptions
-from .problem import MapProblem
+from .problem import MapProblem, require_apart
 from .slabs import MOST_POINTS
-from .touching import require_apart
 
 if TYPE_CHECKING:
     from ..opencl.device import Device

@@ -1,14 +1,15 @@
-"""Options of `potmap`, and what they make of atoms and a grid."""
+"""Options of `potmap`, what they make of atoms and a grid, and how records have them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..atoms import Atoms
 from ..grid import Map
 from ..pb_model import PBModel
 from .problem import MapProblem
@@ -81,3 +82,27 @@ class PlannedMap:
         """Values (nz, ny, nx) as a Map; what : put before the title"""
         kelvin = self.temperature if self.unit == "kT/e" else None
         return Map.owning(self.problem.grid, values, self.unit, what + self.title, kelvin)
+
+
+def medium_facts(atoms: Atoms, options: MapOptions) -> dict[str, Any]:
+    """Settings of a potential by sums of charges."""
+    return {
+        "forcefield": atoms.forcefield,
+        "dielectric": options.permittivity,
+        "distance_dependent": options.distance_dependent,
+        "ionic_strength": options.ionic_strength,
+        "temperature": options.temperature,
+        "min_distance": options.min_distance,
+        "cutoff": options.reach if options.method == "cutoff" else None,
+        "smooth": options.smooth,
+    }
+
+
+def pb_facts(atoms: Atoms, model: PBModel) -> dict[str, Any]:
+    """Settings of a Poisson-Boltzmann potential."""
+    names = (
+        "equation", "solute_dielectric", "solvent_dielectric", "ionic_strength", "temperature", "surface", "probe",
+        "charges", "boundary",
+    )  # fmt: skip
+    facts = {name: getattr(model, name) for name in names}
+    return {"forcefield": atoms.forcefield, **facts, "radii_set": atoms.gb_radii_set}

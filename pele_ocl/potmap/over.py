@@ -31,9 +31,8 @@ from ..trajectories.recording.recorder import numbers_of
 from ..trajectories.selection import Selection, described_atoms, selected_atoms
 from ..trajectories.streaming import ahead
 from ..trajectories.superposing import Superposition
-from .facts import medium_facts
 from .frames import AtomPotentials, MapFrames
-from .options import MapOptions
+from .options import MapOptions, medium_facts
 from .result import FrameMaps
 
 STATISTICS = ("mean", "sd", "min", "max")  # of values at atoms

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from ..common.variant import Progress
 from .corrections import correct
-from .map_slab import MapSlab
 from .methods import MAP_METHODS
 from .problem import MapProblem
-from .slabs import LAUNCH_SECONDS, RemainingSlabs, atoms_a_launch, first_evals, slab_depth
+from .slabs import LAUNCH_SECONDS, MapSlab, RemainingSlabs, atoms_a_launch, first_evals, slab_depth
 from .variants import MapVariant
 
 if TYPE_CHECKING:

@@ -21,8 +21,7 @@ from ..common.variant import Progress
 from ..grid import Grid, Map
 from ..pb import PBModel, PoissonBoltzmann
 from ..pb_model import PBSolute, grid_beyond, salt_of
-from .facts import pb_facts
-from .options import MapOptions
+from .options import MapOptions, pb_facts
 from .result import PotmapResult
 
 if TYPE_CHECKING:

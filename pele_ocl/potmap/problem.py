@@ -2,19 +2,95 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..atoms import Atoms, Floats
 from ..atoms.charges import rounded_charges
+from ..common.errors import InputError
 from ..grid import Grid
 from ..opencl.interface import LAW_TERMS, POTENTIAL_LAW
 from ..potential_model import PotentialModel
-from .room import ANY_ROOM, MeshRoom
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+
+
+LINE_REALS = 4  # of local memory for each number of a line: complex, there and back
+LARGEST_REALS, ALL_REALS = 5, 9  # for each node, of the largest buffer and of all; doubled along an axis, with padding
+# A GPU is done with a larger mesh before it is done with another level's launches (measured); beyond, the host's table
+# for one level takes seconds.
+CPU_NODES, GPU_NODES = 1 << 21, 1 << 25
+
+
+@dataclass(frozen=True)
+class MeshRoom:
+    """Largest mesh that each of the devices can take.
+
+    length : of a transform, at most; nodes : in all, without padding
+    one_level : nodes with padding up to which meshes of two levels are not considered
+    """
+
+    length: int = 1 << 30
+    nodes: int = 1 << 62
+    one_level: int = CPU_NODES
+
+    @classmethod
+    def of(cls, devices: Sequence[Device], precision: str) -> MeshRoom:
+        """Take half of a device's memory, as the map needs some, too.
+
+        Lines lie in local memory, a power of two of room.
+        """
+        size = np.dtype(precision).itemsize
+        numbers = min(int(device.handle.local_mem_size) for device in devices) // (LINE_REALS * size)
+        nodes = [
+            min(device.largest_buffer // (LARGEST_REALS * size), device.memory // (2 * ALL_REALS * size))
+            for device in devices
+        ]
+        one_level = GPU_NODES if any(device.kind == "GPU" for device in devices) else CPU_NODES
+        return cls(1 << (numbers.bit_length() - 1), min(nodes), one_level)
+
+
+ANY_ROOM = MeshRoom()  # of no device in particular
+
+
+APART = 1e-4  # A, as two atoms must be
+# In float32, of the grid's size: coordinates that differ by less may be rounded to the same.
+APART_FLOAT32 = 5e-7
+
+
+def require_apart(atoms: Atoms, grid: Grid, min_distance: float, precision: str) -> None:
+    """Raise InputError if a point lies on a charged atom and no minimum distance holds the potential finite."""
+    distance = APART
+    if precision == "float32":
+        distance = max(distance, APART_FLOAT32 * float(np.max(grid.last - grid.origin)))
+    if min_distance >= distance:
+        return
+    touching, apart2 = np.arange(len(atoms)), np.zeros(len(atoms))
+    for along, origin, spacing, n in zip(atoms.positions.T, grid.origin, grid.spacing, grid.shape, strict=True):
+        apart = (along if len(touching) == len(along) else along[touching]) - origin
+        apart -= np.clip(np.rint(apart / spacing), 0, n - 1) * spacing
+        apart2 += apart * apart
+        close = np.flatnonzero(apart2 < distance**2)  # few are left of the first axis
+        touching, apart2 = touching[close], apart2[close]
+    touching = touching[atoms.charges[touching] != 0]
+    if len(touching) == 0:
+        return
+    atom = int(touching[0])
+    point = np.clip(np.round(grid.index(atoms.positions[atom])), 0, np.array(grid.shape) - 1).astype(np.int64)
+    i, j, k = (int(n) for n in point)
+    x, y, z = grid.position(point)
+    raise InputError(
+        f"grid point ({i}, {j}, {k}) at {x:g}, {y:g}, {z:g} A stands on {atoms.describe(atom)}, where the potential is "
+        "infinite; choose another spacing or origin, or give points near atoms the potential of a minimum distance "
+        "(`min_distance=1`, say)"
+    )
+
 
 RUN = 256  # atoms summed on their own
 NEAR = 4.0  # A, from a map within which atoms are near it

@@ -16,38 +16,16 @@ import numpy as np
 
 from ..common.variant import Variant
 from ..plan.tuning import RULES, Choice, remembered
-from .bins import Bins
+from .bins import Bins, NearTables
 from .blocking import Blocking
-from .map_slab import MapSlab
 from .mesh import FarMesh, FarPart, Nodes
 from .msm import Lattices
-from .near import NearTables
 from .problem import MapProblem
+from .slabs import HostSteps, MapSlab, SlabMethod
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
     from ..opencl.queue import Queue
-
-Add = Callable[["Queue", MapSlab, int, int], None]
-
-
-@dataclass(frozen=True)
-class SlabMethod:
-    """Host steps of a variant for a slab.
-
-    pad : points along x, y, z that divide the slab's
-    add : adds atoms to the map of a slab
-    atoms_a_point : that count for a point, about, where it wants all atoms of the problem at once; else None
-    moved : the host steps of the same atoms at other positions, which take over what is ready; None where nothing is
-    """
-
-    pad: tuple[int, int, int]
-    add: Add
-    atoms_a_point: float | None = None
-    moved: HostSteps | None = None
-
-
-HostSteps = Callable[["Queue", MapProblem], SlabMethod]
 
 
 @dataclass(frozen=True)

@@ -17,14 +17,12 @@ from ...grid import Grid
 from ..accuracy import compute_accurately
 from ..computing import planned
 from ..error import SEED, MapError, exact_values, measured, sampled_points, sum_of_squares
-from ..facts import medium_facts
 from ..methods import SPLIT_METHODS, require_able
 from ..models import ModelMaps
-from ..options import MapOptions
+from ..options import MapOptions, medium_facts
 from ..plan import MapPlan
-from ..problem import MapProblem
+from ..problem import MapProblem, require_apart
 from ..result import COMBINATIONS, PotmapResult
-from ..touching import require_apart
 from .slab import AHEAD, FrameSlab
 from .statistics import SlabStatistics, values_at
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..map_slab import MapSlab
 from ..plan import DeviceMap
 from ..problem import MapProblem
+from ..slabs import MapSlab
 
 if TYPE_CHECKING:
     from ...opencl.queue import Queue

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..map_slab import MapSlab
+from ..slabs import MapSlab
 
 if TYPE_CHECKING:
     from ...opencl.device import Device

@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from ...atoms import Floats
-from ..map_slab import MapSlab
 from ..problem import MapProblem
+from ..slabs import MapSlab
 from .device_mesh import DeviceMesh
 from .geometry import MeshGeometry
 from .green import green_table

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Floats
-from ..map_slab import MapSlab
 from ..problem import MapProblem
+from ..slabs import MapSlab
 from .geometry import OFF, Box, MeshGeometry, transform_length
 
 MOST_NODES = 1 << 28  # of a sheet, which in float32 takes 3.4 GiB with its transforms

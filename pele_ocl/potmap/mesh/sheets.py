@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...atoms import Floats
-from ..map_slab import MapSlab
 from ..problem import MapProblem
+from ..slabs import MapSlab
 from .device_mesh import DeviceMesh
 from .geometry import MeshGeometry
 from .green import middle_table
