@@ -76,8 +76,9 @@ from pele_ocl.plan import plan as plans
 from pele_ocl.plan.tuning import Choice, trying
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import MapOptions, MapProblem, blocking, error
+from pele_ocl.potmap import frames as frames_of_maps
 from pele_ocl.potmap.blocking import Blocking
-from pele_ocl.potmap.frames import AtomPotentials, MapFrames, frames
+from pele_ocl.potmap.frames import AtomPotentials, MapFrames
 from pele_ocl.potmap.msm import levels, plan
 from pele_ocl.potmap.msm.lattices import LatticeLayout
 from pele_ocl.potmap.slabs import MapSlab
@@ -228,7 +229,7 @@ def msm_case(queue: Queue, problem: MapProblem) -> None:
 
 def map_frames_case(atoms: Atoms, grid: Grid, options: MapOptions) -> None:
     """Statistics of three frames, with points that are compared, and corrections in float32."""
-    with patch.object(frames, "FIRST_POINTS", 20):
+    with patch.object(frames_of_maps, "FIRST_POINTS", 20):
         maps = MapFrames(atoms, grid, options)
         for k in range(3):
             maps.add(atoms.moved(atoms.positions + 0.1 * k))

@@ -14,10 +14,10 @@ from pele_ocl import Atoms, DeviceError, Grid, InputError, list_devices, potmap
 from pele_ocl.ladder import POTMAP as VARIANTS
 from pele_ocl.opencl import Device, Queue
 from pele_ocl.potential_model import PotentialModel
-from pele_ocl.potmap import COMBINATIONS, MapProblem, choose_variant, map_slab, plan, slabs
+from pele_ocl.potmap import COMBINATIONS, MapProblem, choose_variant, plan, slabs
 from pele_ocl.potmap.bins import BinGrid
 from pele_ocl.potmap.blocking import Blocking
-from pele_ocl.potmap.estimate import estimate_seconds, middle_part
+from pele_ocl.potmap.computing import estimate_seconds, middle_part
 from pele_ocl.potmap.models import potmap_models
 from pele_ocl.potmap.problem import RUN
 from pele_ocl.potmap.slabs import MapSlab
@@ -354,7 +354,7 @@ def test_pieces_give_the_same_bits(device, precision, variant, monkeypatch):
     monkeypatch.setattr(slabs, "MOST_POINTS", 5000)
     monkeypatch.setattr(plan, "LAUNCH_SECONDS", 0)
     monkeypatch.setattr(plan, "first_evals", lambda device: 1e5)
-    monkeypatch.setattr(map_slab, "AT_ONCE", 700)
+    monkeypatch.setattr(slabs, "AT_ONCE", 700)
     shares = []
     pieces = potmap(atoms, grid, progress=shares.append, **options).map.values
     assert len(shares) > 2
@@ -437,9 +437,9 @@ def test_a_slab_that_does_not_fit(device, monkeypatch):
 def test_slices_of_more_points_than_kernels_count(device, monkeypatch):
     atoms, grid = random_atoms(5), Grid((0.1, 0.2, 0.3), 0.3, (50, 40, 3))
     needed = 4 * blocked_padding(device, atoms, grid)
-    monkeypatch.setattr(map_slab, "MOST_VALUES", needed)
+    monkeypatch.setattr(slabs, "MOST_VALUES", needed)
     potmap(atoms, grid, field=True, device=device)
-    monkeypatch.setattr(map_slab, "MOST_VALUES", needed - 1)
+    monkeypatch.setattr(slabs, "MOST_VALUES", needed - 1)
     with pytest.raises(InputError, match="slices of 50 x 40 points are too large; choose a larger spacing"):
         potmap(atoms, grid, field=True, device=device)
 

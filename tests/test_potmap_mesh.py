@@ -13,16 +13,15 @@ from pele_ocl.opencl import Queue, get_device
 from pele_ocl.opencl.staging import IN_TURN, read_without_padding
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import MapOptions, MapProblem, MeshRoom
-from pele_ocl.potmap.accuracy import method_for
+from pele_ocl.potmap.computing import memory_bytes
 from pele_ocl.potmap.error import measured
-from pele_ocl.potmap.estimate import memory_bytes
 from pele_ocl.potmap.mesh import levels, mesh_for, tighter
 from pele_ocl.potmap.mesh.geometry import MeshGeometry, transform_length
 from pele_ocl.potmap.mesh.green import _to_distances, _to_lengths
-from pele_ocl.potmap.mesh.presets import PRESETS
-from pele_ocl.potmap.mesh.split import Split
+from pele_ocl.potmap.mesh.parameters import PRESETS
+from pele_ocl.potmap.mesh.split import Split, Window
 from pele_ocl.potmap.mesh.transform import radices, roots
-from pele_ocl.potmap.mesh.window import Window
+from pele_ocl.potmap.plan import method_for
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +127,7 @@ def test_far_from_a_neutral_molecule_a_finer_mesh_is_taken(ubiquitin):
 @pytest.fixture
 def two_cores(monkeypatch):
     """Direct sums go as fast as on two cores, whatever the device: a GPU makes them sooner than a mesh for long."""
-    monkeypatch.setattr("pele_ocl.potmap.accuracy.evaluations_per_second", lambda device: 1.3e10)
+    monkeypatch.setattr("pele_ocl.potmap.plan.evaluations_per_second", lambda device: 1.3e10)
 
 
 def test_auto_says_what_it_took(ubiquitin, two_cores):
@@ -141,7 +140,7 @@ def test_auto_says_what_it_took(ubiquitin, two_cores):
 def test_auto_takes_direct_sums_where_a_device_makes_them_soon(ubiquitin, device, monkeypatch):
     grid = Grid.around(ubiquitin, 5.0, 0.4)
     problem = MapProblem.of(ubiquitin, grid, PotentialModel(), 1.0, False, "float32", 1e-4)
-    monkeypatch.setattr("pele_ocl.potmap.accuracy.evaluations_per_second", lambda device: 5e12)
+    monkeypatch.setattr("pele_ocl.potmap.plan.evaluations_per_second", lambda device: 5e12)
     assert method_for(problem, [get_device(device)]) == "direct"
 
 
@@ -348,8 +347,7 @@ def test_cosine_sums_are_transforms():
 @pytest.mark.parametrize("length", [6, 63 * 2, 240])
 def test_transforms_there_and_back(length, precision, device):
     """Convolution along all axes with a table of ones gives the nodes back; with one of cosines it moves them."""
-    from pele_ocl.potmap.mesh.convolution import Convolution
-    from pele_ocl.potmap.mesh.scratch import Scratch
+    from pele_ocl.potmap.mesh.transform import Convolution, Scratch
 
     shape = np.array([length // 2, 5, 3])
     lengths = np.array([length, 10, 6])

@@ -14,13 +14,12 @@ from pele_ocl import Atoms, Grid, InputError, potmap
 from pele_ocl.opencl import Queue, get_device
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import MapOptions, MapProblem
-from pele_ocl.potmap.estimate import memory_bytes
+from pele_ocl.potmap.computing import memory_bytes
 from pele_ocl.potmap.mesh.geometry import MeshGeometry
-from pele_ocl.potmap.msm import Lattices, plan, presets
-from pele_ocl.potmap.msm.interpolant import Interpolant
+from pele_ocl.potmap.msm import Lattices, plan
 from pele_ocl.potmap.msm.lattices import LatticeLayout
 from pele_ocl.potmap.msm.levels import LatticeLevel, Stencil, levels_from
-from pele_ocl.potmap.msm.splitting import Splitting
+from pele_ocl.potmap.msm.splitting import Interpolant, Splitting
 
 ACCURACY = 1e-3  # of most tests, so that few kernels are built
 
@@ -88,7 +87,7 @@ def test_coarser_lattices_hold_all_that_finer_points_reach():
                 assert (np.abs(reached - outermost).min(axis=0) <= 1).all()
 
 
-@pytest.mark.parametrize("preset", presets.PRESETS)
+@pytest.mark.parametrize("preset", plan.PRESETS)
 def test_planes_of_long_lattices_fit_into_local_memory(preset):
     """Last lattices of a long and thin map are short enough, in float64, too."""
     device = SimpleNamespace(kind="GPU")
@@ -130,7 +129,7 @@ def lattices(request, device):
 def test_a_charge_on_a_lattice_makes_its_potential_everywhere(lattices):
     """The potential at the nodes is that of NumPy's dense sums, level by level, of charges at random."""
     queue, found = lattices
-    splitting = Splitting(presets.preset_for(ACCURACY).order, 4.0)
+    splitting = Splitting(plan.preset_for(ACCURACY).order, 4.0)
     interpolant, spacing = Interpolant(found.window.nodes), found.geometry.spacing
     charges = np.random.default_rng(3).normal(size=found.levels[0].shape[::-1])
     by_level = [charges]
@@ -176,7 +175,7 @@ def _dense(charges, spacing, potential):
 
 @pytest.mark.parametrize(
     "accuracy",
-    [ACCURACY, *(pytest.param(each.accuracy, marks=pytest.mark.slow) for each in presets.PRESETS)],
+    [ACCURACY, *(pytest.param(each.accuracy, marks=pytest.mark.slow) for each in plan.PRESETS)],
 )
 def test_accuracies_hold(ubiquitin, odd_grid, exact, accuracy, precision, device):
     options = dict(method="msm", accuracy=accuracy, precision=precision, field=True, device=device)
@@ -223,9 +222,8 @@ def test_random_charges_of_any_net_charge():
 
 
 def test_finer_lattices_follow_where_an_accuracy_is_missed(ubiquitin, odd_grid, exact, monkeypatch):
-    found = presets.preset_for(ACCURACY)
-    for module in (presets, plan):
-        monkeypatch.setattr(module, "PRESETS", (replace(found, ratio=3.0), replace(found, accuracy=ACCURACY / 10)))
+    found = plan.preset_for(ACCURACY)
+    monkeypatch.setattr(plan, "PRESETS", (replace(found, ratio=3.0), replace(found, accuracy=ACCURACY / 10)))
     result = potmap(ubiquitin, odd_grid, method="msm", accuracy=ACCURACY, field=True)
     assert result.accuracy == ACCURACY / 10
     assert result.error.norm == pytest.approx(relative(result.map.values, exact.map.values), rel=0.25)

@@ -12,15 +12,14 @@ from pele_ocl import Atoms, Grid, Potmap, potmap
 from pele_ocl.opencl import get_device
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import MapOptions, MapProblem, MeshRoom, planned
-from pele_ocl.potmap.estimate import memory_bytes
+from pele_ocl.potmap.computing import memory_bytes
 from pele_ocl.potmap.mesh import mesh_for
 from pele_ocl.potmap.mesh import parameters as mesh_parameters
-from pele_ocl.potmap.mesh.geometry import MeshGeometry
+from pele_ocl.potmap.mesh.geometry import MeshGeometry, SheetGeometry
 from pele_ocl.potmap.mesh.parameters import Levels, far_box, sheets_of
-from pele_ocl.potmap.mesh.sheet_geometry import SheetGeometry
 from pele_ocl.potmap.mesh.split import Middle, Split
 
-MOST_NODES = "pele_ocl.potmap.mesh.sheet_geometry.MOST_NODES"
+MOST_NODES = "pele_ocl.potmap.mesh.geometry.MOST_NODES"
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from pele_ocl import Atoms, Grid, InputError, potentials_over, potmap_over, read
 from pele_ocl.opencl import get_device
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import MapOptions, variants
-from pele_ocl.potmap.frames import AtomPotentials, MapFrames, at_atoms
+from pele_ocl.potmap.frames import AtomPotentials, MapFrames
 from pele_ocl.potmap.mesh import FarMesh
 from pele_ocl.reference import potmap as reference
 from pele_ocl.trajectories.superposing import Superposition
@@ -236,7 +236,7 @@ def test_launches_of_values_at_atoms_are_short(monkeypatch):
     whole, errors = plan.evaluate(positions)
     assert not errors
     for evals in (500, 100, 1):  # two frames, three atoms of one, one atom
-        monkeypatch.setattr(at_atoms, "first_evals", lambda _, evals=evals: evals)
+        monkeypatch.setattr("pele_ocl.potmap.frames.first_evals", lambda _, evals=evals: evals)
         assert plan.evaluate(positions)[0].tobytes() == whole.tobytes()
 
 

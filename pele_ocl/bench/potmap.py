@@ -15,9 +15,9 @@ from ..ladder import POTMAP as VARIANTS
 from ..opencl.device import Device
 from ..potential_model import PotentialModel
 from ..potmap import potmap
-from ..potmap.accuracy import DEFAULT_ACCURACY
-from ..potmap.estimate import middle_part
+from ..potmap.computing import middle_part
 from ..potmap.methods import MAP_METHODS
+from ..potmap.plan import DEFAULT_ACCURACY
 from ..reference.potmap import potmap as definition
 from .accuracy import MAP
 from .bounds import bounded

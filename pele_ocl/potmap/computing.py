@@ -1,7 +1,8 @@
-"""Computation of one map: the options are checked, a method is chosen, and plans keep what is prepared."""
+"""Computation of one map: options are checked, a method is chosen, plans keep what is ready; estimates of its cost."""
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -9,6 +10,7 @@ from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from ..atoms import Atoms, require_atoms
@@ -20,17 +22,23 @@ from ..grid import Grid
 from ..plan.selection import IN_LADDER, having
 from ..potential_model import PotentialModel
 from ..units import COULOMB_KCAL_A, debye_kappa, molar, potential_factor
-from .accuracy import DEFAULT_ACCURACY, compute_accurately, method_for
+from .blocking import Blocking
 from .methods import COARSEST, MAP_METHODS, METHODS, SPLIT_METHODS, choose_variant, require_able
-from .options import MapOptions, PlannedMap, medium_facts
-from .plan import MapPlan
+from .options import MapOptions, medium_facts
+from .plan import DEFAULT_ACCURACY, MapPlan, method_for
 from .poisson_boltzmann import METHOD, pb_map, pb_plan
 from .problem import MapProblem, MeshRoom, require_apart
 from .result import PotmapResult
+from .slabs import MOST_POINTS
 from .variants import VARIANTS, MapVariant, tuned_choice
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
+
+
+FIRST_EVALS = 2e7
+ENOUGH_SECONDS = 0.02
+FILLED_SLICES = 16
 
 
 def one_map(atoms: Atoms, grid: Grid, *, progress: Progress | None = None, **options: Any) -> PotmapResult:
@@ -68,9 +76,8 @@ class Potmap(Settled):
             plan = pb_plan(atoms, grid, self._options)[0]
             self.method, self.variant, self.devices = METHOD, plan.solver, [plan.device]
             return
-        self._planned = planned(atoms, grid, self._options, type(self))
-        self.method, self.variant, self.devices = self._planned.method, self._planned.variant, self._planned.devices
-        self._map = MapPlan(self._planned.problem, self._planned.steps, self.devices)
+        self._plan = planned(atoms, grid, self._options, type(self))
+        self.method, self.variant, self.devices = self._plan.method, self._plan.name, self._plan.devices
 
     def __repr__(self) -> str:
         return f"Potmap({len(self.atoms):,} atoms, {self.grid!r}, {self.variant}, {' + '.join(map(str, self.devices))})"
@@ -96,15 +103,15 @@ class Potmap(Settled):
                 return pb_map(atoms, self.grid, options, progress)
         require_apart(atoms, self.grid, options.min_distance, options.precision)
         with self._lock:
-            problem = self._map.problem.moved(atoms)
-            if problem.box is not self._map.problem.box:
+            problem = self._plan.problem.moved(atoms)
+            if problem.box is not self._plan.problem.box:
                 require_able(self.method, problem)
-            computed = compute_accurately(self._map, problem, progress)
+            computed = self._plan.compute_accurately(problem, progress)
         return PotmapResult(
-            map=self._planned.map_of(computed.values[0]),
+            map=self._plan.map_of(computed.values[0]),
             field=computed.values[1:] if options.field else None,
             n_atoms=len(atoms),
-            device=self._planned.device,
+            device=self._plan.device,
             variant=self.variant,
             precision=options.precision,
             seconds={"kernel": computed.seconds, "total": time.perf_counter() - start},
@@ -119,7 +126,7 @@ class Potmap(Settled):
         )
 
 
-def planned(atoms: Atoms, grid: Grid, options: MapOptions, plan: type[Potmap] | None = None) -> PlannedMap:
+def planned(atoms: Atoms, grid: Grid, options: MapOptions, plan: type[Potmap] | None = None) -> MapPlan:
     """Plan the map that `potmap` is to compute, and how. Raises InputError and DeviceError as it does.
 
     plan : whose variants there are to choose from; by default the class, the engine's or the ladder's, that has the one
@@ -155,7 +162,7 @@ def planned(atoms: Atoms, grid: Grid, options: MapOptions, plan: type[Potmap] | 
         _require_field(method, variant, variants)
     title = f"{model.name} of {len(atoms):,} atoms"
     unit_charge = factor / options.permittivity
-    return PlannedMap(
+    return MapPlan(
         problem, method, variant, variants[variant], devices, options.unit, options.temperature, title, unit_charge
     )
 
@@ -238,3 +245,50 @@ def _salt(ionic_strength: float, dielectric: float, temperature: float) -> float
     PotentialModel(dielectric)  # checks it
     potential_factor("kT/e", temperature)
     return debye_kappa(ionic_strength, dielectric, temperature)
+
+
+def estimate_seconds(atoms: Atoms, grid: Grid, **options: Any) -> float:
+    """Seconds of the kernels for the whole map, roughly, from one of its middle; options as in `potmap`.
+
+    Raises what `potmap` would for the whole map.
+    """
+    require_apart(atoms, grid, options.get("min_distance", 0.0), options.get("precision", "float32"))
+    points = FIRST_EVALS / max(1, len(atoms))
+    while True:
+        part = middle_part(grid, points)
+        one_map(atoms, part, **options)  # builds the kernels
+        seconds = one_map(atoms, part, **options).seconds["kernel"]
+        if len(part) == len(grid) or seconds > ENOUGH_SECONDS:
+            return seconds * len(grid) / len(part)
+        points = 8 * len(part)
+
+
+def memory_bytes(atoms: Atoms, grid: Grid, options: MapOptions) -> int:
+    """Bytes that a map by one of SPLIT_METHODS takes on each of its devices, at most, by a rule.
+
+    Raises what `potmap` would, InputError where no nodes have room.
+    """
+    plan = planned(atoms, grid, options)
+    problem, slabs = plan.problem, [_largest_slab(plan.problem, device) for device in plan.devices]
+    reals_for = SPLIT_METHODS[plan.method].reals
+    reals = max(reals_for(problem, slab) + problem.components * math.prod(slab) for slab in slabs)
+    return int(reals * np.dtype(problem.precision).itemsize)
+
+
+def _largest_slab(problem: MapProblem, device: Device) -> tuple[int, int, int]:
+    """Points along x, y, z that a device computes at a time by one of SPLIT_METHODS, with their padding."""
+    width, precision, shape = device.vector_width(problem.precision), problem.precision, problem.grid.shape
+    pad = Blocking.of(device.kind, device.vendor, width, precision, False, shape).pad
+    nx, ny, nz = (-(-n // p) * p for n, p in zip(shape, pad, strict=True))
+    most = MOST_POINTS // (problem.components * nx * ny)
+    return nx, ny, min(nz, max(pad[2], most))
+
+
+def middle_part(grid: Grid, points: float) -> Grid:
+    """Cut out about so many points of a grid: slices from its middle, or rows of a block's depth."""
+    nx, ny, nz = grid.shape
+    fewest = min(nz, FILLED_SLICES)
+    rows = int(min(ny, max(1, points / (nx * fewest))))
+    slices = int(min(nz, max(fewest, points / (nx * rows))))
+    first = (0, (ny - rows) // 2, (nz - slices) // 2)
+    return Grid(grid.position(first), grid.spacing, (nx, rows, slices))

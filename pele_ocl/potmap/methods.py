@@ -97,7 +97,7 @@ MAP_METHODS = {
     ),
     "pb": MapMethod("solves the Poisson-Boltzmann equation", ""),  # it has no variants: potmap/poisson_boltzmann.py
 }  # fmt: skip
-METHODS = (*MAP_METHODS, "auto")  # which is one of these, by cost: potmap/accuracy.py
+METHODS = (*MAP_METHODS, "auto")  # which is one of these, by cost: potmap/plan.py
 SPLIT_METHODS = {name: method.split for name, method in MAP_METHODS.items() if method.split is not None}
 
 

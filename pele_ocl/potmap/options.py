@@ -6,14 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..atoms import Atoms
-from ..grid import Map
 from ..pb_model import PBModel
-from .problem import MapProblem
-from .variants import MapVariant
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -53,35 +47,6 @@ class MapOptions:
     def reach(self) -> float:
         """Distance at which the method cutoff ends, A."""
         return DEFAULT_CUTOFF if self.cutoff is None else self.cutoff
-
-
-@dataclass(frozen=True, eq=False)
-class PlannedMap:
-    """A map that is to be computed, by which method, and on which devices.
-
-    method : key of MAP_METHODS; variant : its name, never "auto", and `steps` itself; temperature : K
-    factor : the potential of a unit charge 1 A away, in `unit`, without salt
-    """
-
-    problem: MapProblem
-    method: str
-    variant: str
-    steps: MapVariant
-    devices: list[Device]
-    unit: str
-    temperature: float
-    title: str
-    factor: float
-
-    @property
-    def device(self) -> str:
-        """Names of the devices."""
-        return " + ".join(map(str, self.devices))
-
-    def map_of(self, values: NDArray[np.floating], what: str = "") -> Map:
-        """Values (nz, ny, nx) as a Map; what : put before the title"""
-        kelvin = self.temperature if self.unit == "kT/e" else None
-        return Map.owning(self.problem.grid, values, self.unit, what + self.title, kelvin)
 
 
 def medium_facts(atoms: Atoms, options: MapOptions) -> dict[str, Any]:

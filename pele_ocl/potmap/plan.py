@@ -1,39 +1,66 @@
-"""Map that is ready on its devices: for a single map and for frames, one set of positions after another."""
+"""Map that is ready on its devices, for a single map and for frames, and as accurate as asked for.
+
+If the measured error is too large, further tries follow.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..common.variant import Progress
+from ..grid import Map
 from .corrections import correct
-from .methods import MAP_METHODS
+from .error import MapError, Sample
+from .mesh import mesh_evaluations, table_waves
+from .methods import MAP_METHODS, SPLIT_METHODS, finer_accuracy
 from .problem import MapProblem
-from .slabs import LAUNCH_SECONDS, MapSlab, RemainingSlabs, atoms_a_launch, first_evals, slab_depth
+from .slabs import (
+    LAUNCH_SECONDS,
+    MapSlab,
+    RemainingSlabs,
+    atoms_a_launch,
+    evaluations_per_second,
+    first_evals,
+    slab_depth,
+)
 from .variants import MapVariant
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..opencl.device import Device
     from ..opencl.queue import Queue
 
+DEFAULT_ACCURACY = 1e-4
+# Seconds of the host beside the kernels (measured): of a map by the mesh, and of a wave number of its table.
+MESH_SECONDS, WAVE_SECONDS = 0.02, 45e-9
+FINER_TRIES = 2  # of a map that no atom stands in
+
 
 @dataclass(frozen=True, eq=False)
-class Summed:
-    """Values (components, nz, ny, nx) of a map.
+class MapValues:
+    """Values (components, nz, ny, nx) of a map, and how it was found.
 
     seconds : of the kernels on the device that was busy longest
     squares : sums of the squared potentials and, if it is computed, of the squared field, of a variant that
         approximates; else None
+    errors : of the potential and of the field, as far as it is computed; none of direct sums
+    accuracy : of the mesh or the lattices that were taken in the end, 0 without them
+    wanted : the accuracy that was asked for; 0 where none can be
     """
 
     values: NDArray[np.floating]
     seconds: float
     squares: tuple[float, ...] | None = None
+    errors: tuple[MapError, ...] = ()
+    accuracy: float = 0.0
+    wanted: float = 0.0
 
 
 class DeviceMap:
@@ -116,21 +143,40 @@ class DeviceMap:
         return slab_depth(self.device, self.problem, self.evals, self.method)
 
 
+@dataclass(eq=False)
 class MapPlan:
-    """A map of one molecule on one grid, shared by devices.
+    """A map of one molecule on one grid: by which method, on which devices, and what is ready on them.
 
-    problem : at the positions of the last map
+    problem : at the positions of the last map; method : key of MAP_METHODS
+    name : of the variant, never "auto", which is `variant`; devices : that share the work; temperature : K
+    factor : the potential of a unit charge 1 A away, in `unit`, without salt
     wanted : accuracy by norm of the first problem, for methods that have one
     """
 
-    def __init__(self, problem: MapProblem, variant: MapVariant, devices: Sequence[Device]) -> None:
-        self.problem, self.variant, self.wanted = problem, variant, problem.accuracy
-        self.devices = list(devices)
-        self._parts: dict[int, DeviceMap] = {}
+    problem: MapProblem
+    method: str
+    name: str
+    variant: MapVariant
+    devices: list[Device]
+    unit: str
+    temperature: float
+    title: str
+    factor: float
+    wanted: float = field(init=False)
+    _parts: dict[int, DeviceMap] = field(default_factory=dict, init=False)
 
-    def __reduce__(self) -> tuple[Callable[..., MapPlan], tuple[object, ...]]:
-        """Pickle by description: devices by their titles, kernels and memory made again."""
-        return MapPlan, (self.problem, self.variant, self.devices)
+    def __post_init__(self) -> None:
+        self.wanted = self.problem.accuracy
+
+    @property
+    def device(self) -> str:
+        """Names of the devices."""
+        return " + ".join(map(str, self.devices))
+
+    def map_of(self, values: NDArray[np.floating], what: str = "") -> Map:
+        """Values (nz, ny, nx) as a Map; what : put before the title"""
+        kelvin = self.temperature if self.unit == "kT/e" else None
+        return Map.owning(self.problem.grid, values, self.unit, what + self.title, kelvin)
 
     def part(self, number: int) -> DeviceMap:
         """Kernels, tables and memory on one of the devices, made at the first use."""
@@ -146,7 +192,7 @@ class MapPlan:
     def compute(
         self, problem: MapProblem | None = None, progress: Progress | None = None,
         meanwhile: Callable[[], None] | None = None,
-    ) -> Summed:  # fmt: skip
+    ) -> MapValues:  # fmt: skip
         """Compute the map.
 
         problem : of the same atoms at other positions; progress : called with the share done, 0 to 1
@@ -156,13 +202,41 @@ class MapPlan:
         approximates = self.variant.approximates
         work = RemainingSlabs(self.problem, progress, len(self.devices), meanwhile if approximates else None)
         if self.problem.n_atoms == 0:
-            return Summed(np.zeros_like(work.values), 0.0)
+            return MapValues(np.zeros_like(work.values), 0.0)
         seconds = self._shared(work)
         if not approximates:
-            return Summed(work.values, seconds)
+            return MapValues(work.values, seconds)
         squares = work.squares.sum(axis=1)
         parts = (squares[:1], squares[1:])[: 2 if self.problem.field else 1]
-        return Summed(work.values, seconds, tuple(float(part.sum()) for part in parts))
+        return MapValues(work.values, seconds, tuple(float(part.sum()) for part in parts))
+
+    def compute_accurately(self, problem: MapProblem | None = None, progress: Progress | None = None) -> MapValues:
+        """Compute a map; a mesh or lattices that miss their accuracy are followed by the next finer ones.
+
+        problem : of the same atoms at other positions. The plan keeps what was taken in the end.
+        """
+        seconds = 0.0
+        self.problem = problem or self.problem
+        sample: Sample | None = None
+
+        def begin_sample() -> None:
+            nonlocal sample
+            sample = sample or Sample(self.problem, self.devices[0])
+
+        while True:
+            summed = self.compute(progress=progress, meanwhile=begin_sample)
+            seconds += summed.seconds
+            if summed.squares is None:
+                return MapValues(summed.values, seconds)
+            assert sample is not None
+            errors = sample.errors(summed.values, summed.squares)
+            if self.method not in SPLIT_METHODS:
+                return MapValues(summed.values, seconds, summed.squares, errors)
+            missed = any(error.norm > self.wanted for error in errors)
+            finer = finer_accuracy(self.method, self.problem) if missed else None
+            if finer is None:
+                return MapValues(summed.values, seconds, summed.squares, errors, self.problem.accuracy, self.wanted)
+            self.refine(finer)
 
     def _shared(self, work: RemainingSlabs) -> float:
         """Let the devices do the work; the seconds of the one that was busy longest."""
@@ -183,3 +257,29 @@ class MapPlan:
                 return max(pool.map(share, range(len(self.devices))))
             finally:
                 work.stopped = True  # if the wait was interrupted
+
+
+def method_for(problem: MapProblem, devices: Sequence[Device]) -> str:
+    """Choose the method that takes least time on the devices, by rule, "direct" or "mesh"."""
+    if SPLIT_METHODS["mesh"].lacks(problem) or not problem.n_atoms:
+        return "direct"
+    rate = sum(map(evaluations_per_second, devices))
+    mesh = sum(
+        mesh_evaluations(each) / rate + WAVE_SECONDS * table_waves(each) + MESH_SECONDS for each in _tries(problem)
+    )
+    return "mesh" if mesh < problem.evaluations * problem.components / rate else "direct"
+
+
+def _tries(problem: MapProblem) -> Iterator[MapProblem]:
+    """Yield the problem with each accuracy that may be tried, one after the other.
+
+    Beside a molecule its parts cancel, and the error is a larger part of the rest. So finer meshes are likely to
+    follow.
+    """
+    yield problem
+    for _ in range(0 if problem.n_near else FINER_TRIES):
+        finer = finer_accuracy("mesh", problem)
+        if finer is None:
+            return
+        problem = replace(problem, accuracy=finer)
+        yield problem

@@ -31,8 +31,7 @@ from ..report import Column, Report, Reported
 from ..trajectories import Trajectory
 from ..trajectories.selection import Selection
 from ..trajectories.streaming import ahead
-from .computing import one_map
-from .estimate import estimate_seconds, memory_bytes
+from .computing import estimate_seconds, memory_bytes, one_map
 from .methods import MAP_METHODS, SPLIT_METHODS
 from .models import potmap_models
 from .options import MapOptions

@@ -24,7 +24,7 @@ import numpy as np
 from pele_ocl import Atoms, Grid, potmap
 from pele_ocl.bench.systems import ball_of_atoms
 from pele_ocl.potmap import MapOptions, planned
-from pele_ocl.potmap.estimate import estimate_seconds, memory_bytes
+from pele_ocl.potmap.computing import estimate_seconds, memory_bytes
 from pele_ocl.potmap.mesh import parameters as mesh_parameters
 from pele_ocl.potmap.mesh.parameters import Levels
 

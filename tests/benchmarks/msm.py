@@ -17,7 +17,7 @@ from mesh import MOST_SECONDS, atoms_of
 from pele_ocl import Atoms, Grid, potmap
 from pele_ocl.opencl import Queue, get_device
 from pele_ocl.potmap import MapOptions, planned
-from pele_ocl.potmap.estimate import estimate_seconds
+from pele_ocl.potmap.computing import estimate_seconds
 from pele_ocl.potmap.mesh import FarMesh, FarPart
 from pele_ocl.potmap.msm import Lattices
 

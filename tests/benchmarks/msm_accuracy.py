@@ -15,8 +15,8 @@ import numpy as np
 
 from pele_ocl import Atoms, Grid, potmap
 from pele_ocl.bench.systems import load
-from pele_ocl.potmap.msm import plan, presets
-from pele_ocl.potmap.msm.presets import PRESETS, MsmPreset
+from pele_ocl.potmap.msm import plan
+from pele_ocl.potmap.msm.plan import PRESETS, MsmPreset
 
 SYSTEMS = "ubiquitin", "src3", "ruvab"
 POINTS, PADDING = 36, 5.0
@@ -32,7 +32,7 @@ def grid_around(atoms: Atoms) -> Grid:
 def error(atoms: Atoms, grid: Grid, exact: np.ndarray, preset: MsmPreset, cutoff: float) -> float:
     """Measure the error of a map with these parameters, by norm."""
     only = (MsmPreset(1e-5, preset.nodes, preset.order, preset.ratio),)
-    with patch.object(presets, "PRESETS", only), patch.object(plan, "PRESETS", only):
+    with patch.object(plan, "PRESETS", only):
         with patch.object(plan, "CUTOFFS", (cutoff,)):
             values = potmap(atoms, grid, method="msm", accuracy=1e-5).map.values
     return float(np.linalg.norm(values - exact) / np.linalg.norm(exact))

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from .far import FarMesh, FarPart, Nodes
-from .memory import mesh_reals
-from .parameters import levels, mesh_evaluations, mesh_for, table_waves, tighter
-from .presets import FINEST, FLOAT32_ACCURACY
+from .parameters import FINEST, FLOAT32_ACCURACY, levels, mesh_evaluations, mesh_for, mesh_reals, table_waves, tighter
 
 __all__ = [
     "FINEST", "FLOAT32_ACCURACY", "FarMesh", "FarPart", "Nodes", "levels", "mesh_evaluations", "mesh_for", "mesh_reals",

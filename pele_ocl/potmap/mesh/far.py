@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 from ...atoms import Floats
 from ..problem import MapProblem
 from ..slabs import MapSlab
-from .device_mesh import DeviceMesh
+from .device_mesh import DeviceMesh, Interpolation
 from .geometry import MeshGeometry
 from .green import green_table
-from .interpolation import Interpolation
 from .parameters import far_box, mesh_for, near_problem
-from .scratch import Scratch
 from .sheets import Sheets, SheetsPart, slab_axes
-from .window import NodeWeights
+from .split import NodeWeights
+from .transform import Scratch
 
 if TYPE_CHECKING:
     from ...opencl.memory import Buffer

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from ...atoms import Floats
 from .geometry import MeshGeometry
-from .split import Middle, Split
-from .window import Window
+from .split import Middle, Split, Window
 
 AT_ONCE = 1 << 18  # wave numbers of the fine table that are held at a time, in a cache
 

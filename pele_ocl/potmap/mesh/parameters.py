@@ -9,13 +9,14 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from ..problem import MapProblem
-from .geometry import Box, MeshGeometry, nodes_around, transform_length
+from .geometry import Box, MeshGeometry, SheetGeometry, nodes_around, transform_length
 from .green import fine_waves
-from .presets import FLOAT32_ACCURACY, PRESETS, MeshPreset, preset_for
-from .sheet_geometry import SheetGeometry
-from .split import Split
-from .window import Window
+from .split import Split, Window
 
+ATOM_REALS = 60.0  # numbers of an atom on a device: its windows' weights, its place in the mesh and in the bins
+FEW_REALS = 30e3  # numbers of tables that no size of a map changes much: of bins, pieces of windows and transforms
+
+Three = tuple[int, int, int]
 CUTOFFS = (3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 13.0, 17.0, 22.0)  # A, of the near part
 # Costs on a CPU, in near pairs: of a node of the padded mesh with all its transforms, and of a node that a charge is
 # spread onto. Their ratios are much the same on GPUs.
@@ -30,6 +31,92 @@ RATIOS = (2, 4)  # of the cutoffs of two levels, the least and the largest
 MOST_CHOSEN = 64
 LARGEST_SCREENING = 7.0  # kappa times the cutoff; beyond, cosh has more terms than kernels take
 MOST_WAVES = 2e8  # of the Green function's fine table, which the host makes; a cube of 420 nodes has as many
+
+
+@dataclass(frozen=True)
+class MeshPreset:
+    """Parameters of the split and of the window; docs/theory/mesh.md.
+
+    accuracy : the error by norm that it keeps around molecules
+    c : bandwidth of the split, so that the mesh's spacing is pi cutoff / c
+    nodes : P, of the mesh that a charge is spread onto along each axis; even
+    width : bandwidth of the window over pi P / 2
+    near_degree : of the near part's polynomial in the squared distance
+    window_degree : of the window's polynomial between two nodes
+    """
+
+    accuracy: float
+    c: float
+    nodes: int
+    width: float
+    near_degree: int
+    window_degree: int
+
+
+PRESETS = (
+    MeshPreset(1e-3, 8, 6, 1.2, 7, 8),
+    MeshPreset(1e-4, 10, 8, 1.2, 8, 10),
+    MeshPreset(1e-5, 13, 10, 1.2, 10, 12),
+    MeshPreset(1e-6, 15, 10, 1.2, 11, 12),
+    MeshPreset(1e-7, 17, 12, 1.1, 13, 14),
+)
+FINEST = PRESETS[-1].accuracy
+FLOAT32_ACCURACY = 1e-6  # the best that float32 maps can have
+
+
+def preset_for(accuracy: float) -> MeshPreset:
+    """Return the cheapest preset that keeps an accuracy, which is at least FINEST."""
+    return next(preset for preset in PRESETS if preset.accuracy <= accuracy * (1 + 1e-9))
+
+
+def mesh_reals(problem: MapProblem, slab: Three) -> float:
+    """Estimate the numbers that the mesh for a problem needs on a device; slab : points along x, y, z, computed at a
+    time
+    """
+    chosen, n_nodes = cheapest(problem), preset_for(problem.accuracy).nodes
+    coarse, slice_spacing = coarse_geometry(problem, chosen), float(problem.grid.spacing[2])
+    sheets = sheets_of(problem, chosen) if chosen.two else None
+    if sheets is None:
+        meshes = [_Taken(coarse, slab, slice_spacing)]
+    else:
+        nx, ny, nz = sheets.shape.tolist()
+        meshes = [
+            _Taken(coarse, (nx, ny, nz), sheets.spacing),
+            _Taken(sheets.nodes_of(0), (slab[0], slab[1], min(slab[2], sheets.depth)), slice_spacing),
+        ]
+    own = sum(mesh.own_reals(n_nodes) for mesh in meshes)
+    shared = max(mesh.narrow(n_nodes) for mesh in meshes) + max(mesh.wide(n_nodes) for mesh in meshes)
+    return own + shared + ATOM_REALS * problem.n_atoms + FEW_REALS
+
+
+class _Taken:
+    """A mesh and the points (px, py, pz) that take from it at a time, whose planes are `step` A apart."""
+
+    def __init__(self, geometry: MeshGeometry, points: Three, step: float) -> None:
+        self._points, self._step = points, step / geometry.spacing
+        self._shape: list[int] = geometry.shape.tolist()
+        self._lengths: list[int] = geometry.lengths.tolist()
+        self._pitch: float = self._lengths[0] / 2 + 8  # numbers of a row of a spectrum
+
+    def own_reals(self, window_nodes: int) -> float:
+        """Count the reals of nodes, table and weights."""
+        _, length_y, length_z = self._lengths
+        table = self._pitch * (length_y / 2 + 1) * (length_z / 2 + 1)
+        return float(np.prod(np.array(self._shape, float))) + table + 2 * window_nodes * sum(self._points)
+
+    def narrow(self, window_nodes: int) -> float:
+        """Count the reals of a spectrum; rows of points between nodes and map later use its memory."""
+        _, ny, nz = self._shape
+        return max(2 * self._pitch * ny * nz, float(self._points[0] * ny * self._reached(window_nodes)))
+
+    def wide(self, window_nodes: int) -> float:
+        """Count the reals of a spectrum of whole columns, and of planes of points."""
+        (px, py, _), nz = self._points, self._shape[2]
+        return max(2 * self._pitch * self._lengths[1] * nz, float(px * py * self._reached(window_nodes)))
+
+    def _reached(self, window_nodes: int) -> int:
+        """Planes of nodes that the points take from."""
+        return min(self._shape[2], int(self._points[2] * self._step) + window_nodes + 1)
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,11 @@ import numpy as np
 from ...atoms import Floats
 from ..problem import MapProblem
 from ..slabs import MapSlab
-from .device_mesh import DeviceMesh
-from .geometry import MeshGeometry
+from .device_mesh import DeviceMesh, Interpolation
+from .geometry import MeshGeometry, SheetGeometry
 from .green import middle_table
-from .interpolation import Interpolation
 from .parameters import MeshParameters
-from .scratch import Scratch
-from .sheet_geometry import SheetGeometry
+from .transform import Scratch
 
 if TYPE_CHECKING:
     from ...opencl.memory import Buffer

@@ -2,18 +2,109 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 
 import numpy as np
-from numpy.polynomial import Chebyshev, Polynomial
+from numpy.polynomial import Chebyshev, Legendre, Polynomial
 
 from ...atoms import Floats
-from .prolate import prolate
 
 QUADRATURE = 100  # points of integrals over the spectrum, exact to rounding where k r is below 200
 SPECTRUM_STEPS = 1 << 17
+
+
+@cache
+def prolate(c: float) -> Legendre:
+    """psi_c on [-1, 1] with psi_c(0) = 1, as a Legendre series.
+
+    c : bandwidth; outside [-1, 1] psi_c is taken as 0, and its Fourier transform is psi_c again, stretched by c
+
+    It is an eigenvector of the tridiagonal matrix over even degrees, of the least eigenvalue (Xiao, Rokhlin and Yarvin,
+    Inverse Problems 17, 805 (2001), eq. 67).
+    """
+    k = np.arange(0.0, 2 * int(c) + 60, 2)
+    diagonal = k * (k + 1) + (2 * k * (k + 1) - 1) / ((2 * k + 3) * (2 * k - 1)) * c * c
+    beside = ((k + 2) * (k + 1) / ((2 * k + 3) * np.sqrt((2 * k + 1) * (2 * k + 5))) * c * c)[:-1]
+    vector = np.linalg.eigh(np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1))[1][:, 0]
+    series = np.zeros(2 * len(k) - 1)
+    series[::2] = vector * np.sqrt(k + 0.5)
+    return Legendre(series / Legendre(series)(0.0))
+
+
+def within(function: Legendre, x: Floats) -> Floats:
+    """A function on [-1, 1] at x, 0 beyond."""
+    values: Floats = np.where(np.abs(x) <= 1, function(np.clip(x, -1, 1)), 0.0)
+    return values
+
+
+class NodeWeights(ABC):
+    """Weights of the P nodes around a charge or a point, as polynomials of its place between two of them."""
+
+    nodes: int
+
+    @property
+    @abstractmethod
+    def pieces(self) -> Floats:
+        """(P, degree + 1) the weight of each node as powers, lowest first, of the fraction of a spacing less 1/2.
+
+        The first node stands P/2 - 1 before the one to the left of the charge.
+        """
+
+    def at(self, fractions: Floats) -> tuple[Floats, Floats]:
+        """(n, P) weights of the nodes around n points, and their derivatives, from `pieces`."""
+        weights = np.zeros((len(fractions), self.nodes))
+        slopes = np.zeros_like(weights)
+        for powers in self.pieces.T[::-1]:
+            slopes = slopes * fractions[:, None] + weights
+            weights = weights * fractions[:, None] + powers
+        return weights, slopes
+
+
+@dataclass(frozen=True)
+class Window(NodeWeights):
+    """A prolate function over P nodes, of integral 1; docs/theory/mesh.md, eq. 5.
+
+    nodes : P; width : bandwidth over pi P / 2; degree : of the polynomials of `pieces`
+    """
+
+    nodes: int
+    width: float
+    degree: int
+
+    @property
+    def _psi(self) -> Legendre:
+        return prolate(self.width * np.pi * self.nodes / 2)
+
+    @cached_property
+    def _area(self) -> float:
+        integral = self._psi.integ()
+        return float(self.nodes / 2 * (integral(1) - integral(-1)))
+
+    def weight(self, x: Floats) -> Floats:
+        """Weight of a node x spacings away."""
+        return within(self._psi, 2 * x / self.nodes) / self._area
+
+    def slope(self, x: Floats) -> Floats:
+        """Derivative of `weight`."""
+        return within(self._psi.deriv(), 2 * x / self.nodes) * (2 / self.nodes / self._area)
+
+    def transformed(self, share: Floats) -> Floats:
+        """Fourier transform at wave numbers of this share of pi / spacing."""
+        return within(self._psi, share / self.width)
+
+    @cached_property
+    def pieces(self) -> Floats:
+        first = self.nodes // 2 - 1
+
+        def powers(j: int) -> Floats:
+            series = Chebyshev.interpolate(lambda t: self.weight(t + 0.5 + first - j), self.degree, domain=[-0.5, 0.5])
+            coefficients = np.asarray(series.convert(kind=Polynomial, domain=[-1, 1]).coef, np.float64)
+            return np.pad(coefficients, (0, self.degree + 1 - len(coefficients)))
+
+        return np.array([powers(j) for j in range(self.nodes)])
 
 
 @dataclass(frozen=True)

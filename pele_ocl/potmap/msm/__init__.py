@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from .lattices import Lattices
-from .memory import lattice_reals
-from .plan import cutoffs, tighter
-from .presets import FINEST
+from .plan import FINEST, cutoffs, lattice_reals, tighter
 
 __all__ = ["FINEST", "Lattices", "cutoffs", "lattice_reals", "tighter"]

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..mesh import Nodes
-from ..mesh.scratch import Scratch
-from ..mesh.spreading import Spreading
+from ..mesh.device_mesh import Spreading
+from ..mesh.transform import Scratch
 from ..problem import MapProblem
-from .interpolant import Interpolant
 from .levels import LatticeLevel, Stencil
 from .plan import LatticePlan, near_problem
+from .splitting import Interpolant
 
 if TYPE_CHECKING:
     from ...opencl.memory import Buffer

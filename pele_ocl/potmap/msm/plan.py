@@ -2,21 +2,81 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
 from ..mesh.geometry import MeshGeometry, nodes_around
+from ..mesh.parameters import ATOM_REALS, FEW_REALS, Three
 from ..problem import MapProblem
 from .levels import LatticeLevel, Stencil, levels_from
-from .presets import PRESETS, MsmPreset, preset_for
 from .splitting import Splitting
 
 CUTOFFS = (4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 15.0, 19.0, 24.0)  # A, of the near part; the text books have 12
 # Costs in near pairs: of a term of a lattice's sum, and of a point that a charge is spread onto.
 TERM_COST, SPREAD_COST = 0.08, 2.0
 ALL_LEVELS = 8 / 7  # points of all lattices, over those of the finest
+
+
+@dataclass(frozen=True)
+class MsmPreset:
+    """docs/theory/msm.md, section 4.
+
+    accuracy : the error by norm that it keeps around molecules
+    nodes : P of the interpolant; order : of the splitting
+    ratio : of the cutoff to the spacing of the finest lattice
+    """
+
+    accuracy: float
+    nodes: int
+    order: int
+    ratio: float
+
+
+PRESETS = (
+    MsmPreset(1e-2, 4, 2, 3.5),
+    MsmPreset(1e-3, 6, 3, 5.0),
+    MsmPreset(1e-4, 10, 5, 6.0),
+    MsmPreset(1e-5, 10, 5, 9.0),
+)
+FINEST = PRESETS[-1].accuracy
+
+
+def preset_for(accuracy: float) -> MsmPreset:
+    """Return the cheapest preset that keeps an accuracy, which is at least FINEST."""
+    return next(preset for preset in PRESETS if preset.accuracy <= accuracy * (1 + 1e-9))
+
+
+def lattice_reals(problem: MapProblem, slab: Three) -> float:
+    """Numbers that the lattices for a problem need on a device, about.
+
+    slab : points along x, y, z, computed at a time
+    """
+    plan = LatticePlan.of(problem)
+    nodes, levels = plan.preset.nodes, plan.levels
+    narrow, wide = _of_points(plan, nodes, slab, float(problem.grid.spacing[2]))
+    for fine, coarse in pairwise(levels):
+        ways = _on_the_way(fine, coarse)
+        narrow, wide = max(narrow, *ways), max(wide, *ways)
+    own = sum(2 * level.n_points for level in levels) + plan.between.weights.size + plan.coarsest.weights.size
+    return own + 2 * nodes * sum(slab) + narrow + wide + ATOM_REALS * problem.n_atoms + FEW_REALS
+
+
+def _on_the_way(fine: LatticeLevel, coarse: LatticeLevel) -> tuple[float, float]:
+    """Count points that are along x as in the one lattice, along z as in the other, along y either."""
+    (_, fine_y, fine_z), (coarse_x, coarse_y, _) = fine.shape.tolist(), coarse.shape.tolist()
+    return coarse_x * fine_y * fine_z, coarse_x * coarse_y * fine_z
+
+
+def _of_points(plan: LatticePlan, nodes: int, slab: Three, step: float) -> tuple[float, float]:
+    """Rows and planes of points (x, y, z), whose planes are `step` A apart, on the way from the lattice to the map."""
+    px, py, pz = slab
+    _, ny, nz = plan.levels[0].shape.tolist()
+    reached = min(nz, int(pz * step / plan.geometry.spacing) + nodes + 1)
+    return math.prod((px, ny, reached)), math.prod((px, py, reached))
 
 
 @dataclass(frozen=True, eq=False)
