@@ -15,6 +15,7 @@ from pele_ocl.ladder import POTMAP as VARIANTS
 from pele_ocl.opencl import Device, Queue
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import COMBINATIONS, MapProblem, choose_variant, plan, slabs
+from pele_ocl.potmap import VARIANTS as ENGINE
 from pele_ocl.potmap.bins import BinGrid
 from pele_ocl.potmap.blocking import Blocking
 from pele_ocl.potmap.computing import estimate_seconds, middle_part
@@ -565,8 +566,8 @@ def test_what_is_refused(options, message):
 
 
 def test_a_field_is_refused_if_the_variant_that_auto_takes_computes_none(monkeypatch):
-    monkeypatch.setitem(VARIANTS, "blocked", replace(VARIANTS["blocked"], has_field=False))
-    with pytest.raises(InputError, match="the variant blocked computes no field; choose gather, or leave"):
+    monkeypatch.setitem(ENGINE, "blocked", replace(ENGINE["blocked"], has_field=False))
+    with pytest.raises(InputError, match="the variant blocked computes no field; choose another method, or leave"):
         potmap(random_atoms(3), Grid((0.1, 0, 0), 1, (2, 2, 2)), device=DEVICES[0], field=True)
 
 

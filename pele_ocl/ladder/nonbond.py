@@ -243,7 +243,7 @@ class NonbondLadder(Nonbond):
     """Nonbond by any rung of the ladder, the engine's variants among them; its results say if updates may be lost."""
 
     variants = NONBOND
-    elsewhere = ""
+    _elsewhere = ""
 
     @property
     def _is_exact(self) -> bool:

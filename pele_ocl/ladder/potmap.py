@@ -156,4 +156,4 @@ class PotmapLadder(Potmap):
     """Potmap by any rung of the ladder, the engine's variants among them."""
 
     variants = POTMAP
-    elsewhere = ""
+    _elsewhere = ""

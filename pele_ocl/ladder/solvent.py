@@ -115,4 +115,4 @@ class SolventLadder(Solvent):
     """Solvent by any rung of the ladder, the engine's variants among them."""
 
     variants = SOLVENT
-    elsewhere = ""
+    _elsewhere = ""

@@ -57,7 +57,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
 
     quantity = "nonbond"
     variants: ClassVar[Mapping[str, Variant[type[AnyPasses]]]] = VARIANTS
-    elsewhere: ClassVar[str] = IN_LADDER  # for the error of a variant that there is not
+    _elsewhere: ClassVar[str] = IN_LADDER  # for the error of a variant that there is not
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         model = SolventModel.or_default(model)
         flag("gradient", gradient)
         callback("progress", progress)
-        check_plan_options(precision, variant, self.variants, more=self.elsewhere)
+        check_plan_options(precision, variant, self.variants, more=self._elsewhere)
         if model.gb_model.vacuum:
             solvent = "vacuum"
         if not model.gb_model.is_pairwise:

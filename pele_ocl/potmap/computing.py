@@ -53,7 +53,7 @@ class Potmap(Settled):
     Kernels, tables of a mesh and memory are kept on the devices from one evaluation to the next.
 
     atoms : at the positions of the first map; grid : Grid; method : key of MAP_METHODS
-    variant : key of `variants`, never "auto"; of pb the solver; devices : Devices that share the work
+    variant : key of `variants`, the engine's, never "auto"; of pb the solver; devices : Devices that share the work
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> plan = pele_ocl.Potmap(atoms, pele_ocl.Grid.around(atoms, padding=3, spacing=2.0))
@@ -62,7 +62,7 @@ class Potmap(Settled):
     """
 
     variants: ClassVar[Mapping[str, MapVariant]] = VARIANTS
-    elsewhere: ClassVar[str] = IN_LADDER  # for the error of a variant that there is not
+    _elsewhere: ClassVar[str] = IN_LADDER  # for the error of a variant that there is not
 
     def __init__(self, atoms: Atoms, grid: Grid, **options: Any) -> None:
         """Check the options and choose a method. Raises InputError and DeviceError as `potmap` does."""
@@ -186,7 +186,7 @@ def _check(atoms: Atoms, grid: Grid, options: MapOptions, plan: type[Potmap]) ->
     fitting = [name for name, each in plan.variants.items() if method == each.method]
     if not arguments.is_among(variant, ("auto", *fitting)):
         raise InputError(
-            f"the method {method} has no variant {given(variant)}; choose auto, {', '.join(fitting)}{plan.elsewhere}"
+            f"the method {method} has no variant {given(variant)}; choose auto, {', '.join(fitting)}{plan._elsewhere}"
         )
     require_cutoff_method(options)
     for name in ("pb", "solute_dielectric"):

@@ -51,7 +51,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
 
     quantity = "solvent"
     variants: ClassVar[Mapping[str, Variant[Callable[..., SolventPasses]]]] = VARIANTS
-    elsewhere: ClassVar[str] = IN_LADDER  # for the error of a variant that there is not
+    _elsewhere: ClassVar[str] = IN_LADDER  # for the error of a variant that there is not
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
     ) -> None:
         model = SolventModel.or_default(model)
         self._energies = flag("energy", energy)
-        check_plan_options(precision, variant, self.variants, more=self.elsewhere)
+        check_plan_options(precision, variant, self.variants, more=self._elsewhere)
         self._asked = self._asked_of(variant, accuracy)
         atoms = model.choose_radii(atoms)
         if model.gb_model.vacuum:
