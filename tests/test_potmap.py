@@ -18,8 +18,7 @@ from pele_ocl.potmap import COMBINATIONS, MapProblem, choose_variant, plan, slab
 from pele_ocl.potmap import VARIANTS as ENGINE
 from pele_ocl.potmap.bins import BinGrid
 from pele_ocl.potmap.blocking import Blocking
-from pele_ocl.potmap.computing import estimate_seconds, middle_part
-from pele_ocl.potmap.models import potmap_models
+from pele_ocl.potmap.computing import estimate_seconds, middle_part, potmap_models
 from pele_ocl.potmap.problem import RUN
 from pele_ocl.potmap.slabs import MapSlab
 from pele_ocl.potmap.variants import blocked

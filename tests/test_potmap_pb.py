@@ -12,7 +12,7 @@ from test_cli import HEXAPEPTIDE, on_the_chosen_device, run
 
 from pele_ocl import Atoms, Grid, InputError, PBIon, PBModel, PoissonBoltzmann, Potmap, potmap, read, read_map
 from pele_ocl.pb_model import LIKE_APBS, salt_of
-from pele_ocl.potmap.models import potmap_models
+from pele_ocl.potmap.computing import potmap_models
 from pele_ocl.sampling import sample
 from pele_ocl.units import COULOMB_KCAL_A
 

@@ -1,24 +1,24 @@
-"""Computation of one map: options are checked, a method is chosen, plans keep what is ready; estimates of its cost."""
+"""Maps of one molecule and of its models: options are checked, a method is chosen, plans keep what is ready."""
 
 from __future__ import annotations
 
 import math
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, require_atoms
 from ..common import arguments
 from ..common.errors import InputError, KeywordError
 from ..common.settled import Settled
 from ..common.variant import PRECISIONS, Progress
-from ..grid import Grid
+from ..grid import Grid, Map
 from ..plan.selection import IN_LADDER, having
 from ..potential_model import PotentialModel
 from ..units import COULOMB_KCAL_A, debye_kappa, molar, potential_factor
@@ -28,7 +28,7 @@ from .options import MapOptions, medium_facts
 from .plan import DEFAULT_ACCURACY, MapPlan, method_for
 from .poisson_boltzmann import METHOD, pb_map, pb_plan
 from .problem import MapProblem, MeshRoom, require_apart
-from .result import PotmapResult
+from .result import COMBINATIONS, PotmapResult
 from .slabs import MOST_POINTS
 from .variants import VARIANTS, MapVariant, tuned_choice
 
@@ -292,3 +292,67 @@ def middle_part(grid: Grid, points: float) -> Grid:
     slices = int(min(nz, max(fewest, points / (nx * rows))))
     first = (0, (ny - rows) // 2, (nz - slices) // 2)
     return Grid(grid.position(first), grid.spacing, (nx, rows, slices))
+
+
+@dataclass(frozen=True, eq=False)
+class ModelMaps:
+    """Result of `potmap_models`.
+
+    maps : each of COMBINATIONS -> Map; stdev belongs to the models themselves, with their number below the sum
+    last : PotmapResult of the last model, with the largest measured error of all
+    n_models : how many there were
+    seconds : "kernel" and "total" of all models
+    """
+
+    maps: dict[str, Map]
+    last: PotmapResult
+    n_models: int
+    seconds: dict[str, float]
+
+
+def potmap_models(
+    models: Iterable[Atoms], grid: Grid, *, failed: dict[int, str] | None = None, **options: Any
+) -> ModelMaps:
+    """Compute maps of all models on one grid in one pass, and keep no more than the sums.
+
+    models : Atoms of each model; options as in `potmap`, but `field`
+    failed : takes why models have no map, by their place from 0, and others count; by default the first is an error
+
+    Raises InputError if there is no model, or the field is asked for, and as `potmap` does.
+    """
+    if options.get("field"):
+        raise InputError("the field of many models is not summed up; ask for it model by model")
+    mean = np.zeros(grid.shape[::-1])
+    squares = np.zeros_like(mean)
+    lowest: NDArray[np.floating] | None = None
+    highest: NDArray[np.floating] | None = None
+    result, n, worst = None, 0, None
+    seconds = {"kernel": 0.0, "total": 0.0}
+    for place, atoms in enumerate(models):
+        try:
+            result = one_map(atoms, grid, **options)
+        except InputError as error:
+            if failed is None:
+                raise
+            failed[place] = str(error)
+            continue
+        n += 1
+        values = result.map.values
+        # Welford's running mean and sum of squares about it.
+        away = values - mean
+        mean += away / n
+        squares += away * (values - mean)
+        lowest = values if lowest is None else np.minimum(lowest, values)
+        highest = values if highest is None else np.maximum(highest, values)
+        seconds = {name: seconds[name] + result.seconds[name] for name in seconds}
+        if result.error is not None and (worst is None or result.error.norm > worst.norm):
+            worst = result.error
+    if result is None or lowest is None or highest is None:
+        raise InputError(f"no model has a map: {next(iter(failed.values()))}" if failed else "there is no model to map")
+    found = zip(COMBINATIONS, (mean, lowest, highest, np.sqrt(squares / n)), strict=True)
+    own = result.map
+    maps = {
+        name: replace(own, values=values.astype(own.values.dtype), title=f"{name} of {n} models: {own.title}")
+        for name, values in found
+    }
+    return ModelMaps(maps, replace(result, error=worst), n, seconds)

@@ -16,10 +16,9 @@ from ..atoms import Atoms, Floats
 from ..common import arguments
 from ..common.errors import InputError
 from ..grid import Grid
-from .computing import planned
+from .computing import ModelMaps, planned
 from .error import SEED, MapError, exact_values, measured, sampled_points, sum_of_squares
 from .methods import MAP_METHODS, SPLIT_METHODS, require_able
-from .models import ModelMaps
 from .options import MapOptions, medium_facts
 from .plan import DeviceMap
 from .problem import MapProblem, require_apart

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from ..opencl.queue import Queue
 
 
+# Launches aim at this length, so that the work can be interrupted and tell how far it is.
+LAUNCH_SECONDS = 0.5
+MOST_POINTS = 1 << 28  # of a slab on a device, padding and field included
+MEMORY_SHARE = 4  # a slab takes at most this part of a device's memory
 AT_ONCE = 1 << 20  # values with padding that are downloaded at a time; they are copied from a cache
 MOST_VALUES = 2**31 - 1  # in a slab: the kernels count them with an int
 
@@ -105,12 +109,6 @@ class MapSlab:
         rows = queue.download(sums, components * n_slices * ny).reshape(components, n_slices, ny)
         totals: Floats = rows.sum(axis=2, dtype=np.float64)
         return totals
-
-
-# Launches aim at this length, so that the work can be interrupted and tell how far it is.
-LAUNCH_SECONDS = 0.5
-MOST_POINTS = 1 << 28  # of a slab on a device, padding and field included
-MEMORY_SHARE = 4  # a slab takes at most this part of a device's memory
 
 
 Add = Callable[["Queue", MapSlab, int, int], None]

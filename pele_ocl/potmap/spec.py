@@ -31,9 +31,8 @@ from ..report import Column, Report, Reported
 from ..trajectories import Trajectory
 from ..trajectories.selection import Selection
 from ..trajectories.streaming import ahead
-from .computing import estimate_seconds, memory_bytes, one_map
+from .computing import estimate_seconds, memory_bytes, one_map, potmap_models
 from .methods import MAP_METHODS, SPLIT_METHODS
-from .models import potmap_models
 from .options import MapOptions
 from .over import FramePotentials, potentials_over, potmap_over
 from .pictures import Pictures
