@@ -127,7 +127,7 @@ class SlabStatistics:
         self._launch(queue, "add_map", dict(n_maps=self.n, map=self._slab.map, **sums))
 
     def slabs(self, queue: Queue) -> Iterator[tuple[str, MapSlab]]:
-        """Yield the statistics by their names in potmap.models, each as the map of a slab.
+        """Yield the statistics by their names, COMBINATIONS, each as the map of a slab.
 
         Each is to be downloaded before the next is asked for, as two share the map of the last frame.
         """
