@@ -448,6 +448,19 @@ def test_nonbond_names_what_its_total_lacks():
     assert command("nonbond", PEPTIDE, "--gb", "none")["settings"]["total_lacks"] == ["bonded"]
 
 
+def test_words_of_a_list_are_in_any_case():
+    """By the command, functions and models; the record has them as they are listed."""
+    plain = command("energy", PEPTIDE, "--gb", "obc2", "--like", "amber", "--precision", "float64", "--born", "pairs")
+    told = command("energy", PEPTIDE, "--gb", "OBC2", "--like", "AMBER", "--precision", "Float64", "--born", "Pairs")
+    found = pele_ocl.energy(PEPTIDE, gb="OBC2", like="Amber", precision="FLOAT64", born="PAIRS").to_json()
+    for one in (told, json.loads(json.dumps(found))):
+        assert (one["energy"], one["settings"]) == (plain["energy"], plain["settings"])
+    assert SolventModel(gb="GBn2", surface="LCPO") == SolventModel(gb="gbn2", surface="lcpo")
+    assert SolventModel.like("OpenMM", gb="OBC1") == SolventModel.like("openmm", gb="obc1")
+    assert PBModel(surface="SMOL", charges="Spl2").surface == "smol"
+    assert pele_ocl.minimize(PEPTIDE, method="FIRE", max_iterations=1).iterations == 1
+
+
 # explore and binding --pele
 
 
