@@ -147,7 +147,7 @@ class EachOnce(click.Command):
     def __init__(self, *values: Any, **settings: Any) -> None:
         super().__init__(*values, **settings)
         for of in self.params:
-            if isinstance(of.type, click.Choice):
+            if isinstance(of.type, click.Choice) and all(word == word.lower() for word in of.type.choices):
                 of.type.case_sensitive = False
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What jobs of refined complexes have in common: one structure, and items by number, each with a file."""
+"""Base of jobs that refine complexes: one structure, and items by number, each with a file."""
 
 from __future__ import annotations
 
