@@ -190,7 +190,7 @@ def test_a_structure_is_no_control_file(tmp_path):
     path = tmp_path / "complex.pdb"
     path.write_text("ATOM\n")
     shown = run("explore", path, "-o", tmp_path / "out", code=1).stderr
-    assert "complex.pdb: is a structure, and explore takes a control file of PELE" in shown
+    assert "complex.pdb: is a structure; name the file of the molecule that is explored by --ligand-file" in shown
     assert not (tmp_path / "out").exists()
 
 
@@ -333,7 +333,7 @@ def test_explorers_exit_by_conditions(tmp_path):
 
 
 def test_what_rows_say_is_in_the_record(tmp_path, monkeypatch):
-    """Minimisations that a limit ended, an explorer that exits, a row that fails."""
+    """Minimizations that a limit ended, an explorer that exits, a row that fails."""
     monkeypatch.chdir(tmp_path)
     minimizer = {"parameters": {"MinimumRMS": 1e-3, "MaximumNewtonIterations": 2, "MaximumMinimizationIterations": 1}}
     conditions = ["numberOfAcceptedPeleSteps >= 1"]
@@ -341,13 +341,13 @@ def test_what_rows_say_is_in_the_record(tmp_path, monkeypatch):
     write_run(tmp_path, settings(PELE_Parameters={"anmFrequency": 0, "temperature": 1e6}, **changes))
     done = run("explore", "pele.conf", "-o", "out", "--precision", "float64", "--json")
     (explorer,) = json.loads(done.stdout)["explorers"]
-    limited = {"text": "the minimisation did not converge (iterations)", "steps": [1]}
+    limited = {"text": "the minimization did not converge (iterations)", "steps": [1]}
     assert explorer["notes"] == [
         limited, {"text": "ended before this step, because a condition to exit holds", "steps": [2]},
     ]  # fmt: skip
     assert explorer["failures"] == []
-    assert "Note: the minimisation did not converge (iterations), in 1 step" in done.stderr
-    assert (tmp_path / "out" / "log_1.txt").read_text().endswith("; the minimisation did not converge (iterations)\n")
+    assert "Note: the minimization did not converge (iterations), in 1 step" in done.stderr
+    assert (tmp_path / "out" / "log_1.txt").read_text().endswith("; the minimization did not converge (iterations)\n")
 
 
 def test_failures_of_steps_are_said(control, monkeypatch):

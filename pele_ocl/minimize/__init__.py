@@ -1,4 +1,4 @@
-"""Minimisation: structures relaxed on the device, one or thousands."""
+"""Minimization: structures relaxed on the device, one or thousands."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["METHODS", "REASONS", "MinimizeBatch", "MinimizeResult", "Minimizer", "minimize", "minimize_many"]
 
 
-What = Atoms | str | PathLike[str]  # to minimise
+What = Atoms | str | PathLike[str]  # to minimize
 
 
 @overload
@@ -117,7 +117,7 @@ def minimize(
         all models one file. By default nothing is written
     method : "lbfgs", "newton" for truncated Newton as in PELE, "fire", or "steepest" for steepest descent alone
     tolerance : ends if the root mean square gradient, sqrt(sum |g|^2 / n) of the n atoms that move, is at most this,
-        kcal/mol/A, or a text with its unit, "1kJ/mol/nm"; OpenMM's minimiser compares it so, with a default of
+        kcal/mol/A, or a text with its unit, "1kJ/mol/nm"; OpenMM's minimizer compares it so, with a default of
         10 * units.KJ_PER_MOL_NM
     max_gradient : ends where no atom's gradient is larger, kcal/mol/A
     energy_tolerance : ends where three iterations in a row change the energy by less, kcal/mol
@@ -135,7 +135,7 @@ def minimize(
         their present lengths; the gradient is then along what they leave
     bond_repair : bring bonds near their lengths before the first step if more than 2 % of them are 0.5 A off; the
         result says how many were
-    rounds : minimise so many times over, as far as atoms still move, each up to max_iterations
+    rounds : minimize so many times over, as far as atoms still move, each up to max_iterations
     fixed_radii : keep the Born radii that a structure has at the beginning of each round, as PELE's alphaUpdated: false
     one_four, cutoff, only_terms, precision, variant, device : as in `energy`
     model : a SolventModel, or the number of the model to read of a file with several
@@ -156,7 +156,7 @@ def minimize(
     several read their atoms from these files when they are asked for them.
 
     Raises InputError for options that do not exist or do not fit each other, and for a structure that cannot be
-    minimised: it says why. Raises FormatError for files that cannot be read or written.
+    minimized: it says why. Raises FormatError for files that cannot be read or written.
 
         >>> import pele_ocl
         >>> from pele_ocl.common.installation import shipped
@@ -220,7 +220,7 @@ def minimize_many(
     molecules: Sequence[Atoms], *, each: EachOptions | None = None, errors: Literal["raise", "record"] = "raise",
     progress: Progress | None = None, watch: Watch | None = None, **options: object,
 ) -> MinimizeBatch:  # fmt: skip
-    """Minimise different molecules, or one from many places; what each gives depends on that molecule alone.
+    """Minimize different molecules, or one from many places; what each gives depends on that molecule alone.
 
     They share launches, each with the bits that it has alone on the same device:
     docs/theory/minimize.md, section 8.

@@ -53,7 +53,7 @@ Row = Mapping[str, Any]  # a record in JSON form
 class Origin:
     """Where a result comes from.
 
-    content : what files hold besides the positions, of the structure before it was minimised; None if it failed
+    content : what files hold besides the positions, of the structure before it was minimized; None if it failed
     record : None to make it of the result when it is asked for; options : of the Minimizer, for that
     """
 
@@ -64,7 +64,7 @@ class Origin:
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class MinimizeResult(Reported, Suggests):
-    """One structure after its minimisation.
+    """One structure after its minimization.
 
     atoms : the relaxed molecule
     energy_before, energy_after : Terms, kcal/mol; before, of the positions that were given, NaN if atoms

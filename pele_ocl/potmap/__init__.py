@@ -148,7 +148,7 @@ def potmap(
     smooth : the cutoff method's potential goes to 0 at the cutoff without a step (eq. 5)
     accuracy : of methods mesh and auto, the error by norm of the potential and of the field: 0.1 to 1e-7, in float32
         to 1e-6. msm goes to 1e-5. 1e-4 by default
-    variant : key of VARIANTS, or "auto"
+    variant : key of VARIANTS, "auto", or a rung of pele_ocl.ladder
     device : where to compute, as in `solvent`; a sequence of several shares the work
     dielectric : relative permittivity, 1; with distance_dependent, of r Angstrom: dielectric * r. Of the solvent with
         pb, 78.54; `solute_dielectric` is then that inside the molecule, 2

@@ -84,7 +84,7 @@ def relax(
     Returns the RelaxResult of one model, a RelaxBatch of several.
 
     Raises FormatError and ParameterError for what is no protein that Amber99SB knows. Raises InputError for options
-    that do not exist, for a model that cannot be minimised, and if PDBFixer is lacking.
+    that do not exist, for a model that cannot be minimized, and if PDBFixer is lacking.
 
         >>> import pele_ocl
         >>> from pele_ocl.common.installation import shipped

@@ -83,7 +83,7 @@ def screen(
 ) -> ScreenResult:
     """Refine molecules in a receptor, score each by MM/GBSA, and rank them (docs/screen.md).
 
-    The receptor is read once. Each molecule gets parameters, is put into the receptor where it is, and is minimised
+    The receptor is read once. Each molecule gets parameters, is put into the receptor where it is, and is minimized
     with the residues near it, many complexes together. Screener is for loops.
 
     receptor : Atoms with a force field, or a path

@@ -81,7 +81,7 @@ def solvent(
     atoms : Atoms with charges, gb_radii and gb_scales; n >= 1. Or the path of a file, which is read and checked as the
         command does; or several paths
     output : of a path, table of results to write: .csv, .h5 or .json
-    variant : key of VARIANTS, or "auto": how the Born radii are computed
+    variant : key of VARIANTS, "auto", or a rung of pele_ocl.ladder: how the Born radii are computed
     precision : "float32" or "float64"
     device : a Device, an index of `pele-ocl devices`, or part of a name; by default PELE_OCL_DEVICE or the best. A
         sequence of several identical devices shares the work of "tree"
@@ -112,10 +112,11 @@ def solvent(
     if isinstance(atoms, Atoms):
         refuse_for_atoms(output=output is not None, models=models != "one", per_residue=per_residue, strict=strict)
     if isinstance(atoms, Atoms) and not words and not isinstance(model, int):
+        from ..plan.selection import having
         from .plan import Solvent
 
         start = time.perf_counter()
-        plan = Solvent(
+        plan = having(Solvent, variant)(
             atoms, variant=variant, precision=precision, device=device, model=model, accuracy=accuracy, energy=energy
         )
         result = plan.evaluate(profile=True, progress=progress)
@@ -129,10 +130,13 @@ def solvent(
     if isinstance(atoms, Atoms):
         door.require_atoms()
         if door.frames:
+            from ..plan.selection import having
             from .plan import Solvent
 
             return door.over(
-                Solvent(atoms, variant=variant, precision=precision, device=device, model=door.model, accuracy=accuracy)
+                having(Solvent, variant)(
+                    atoms, variant=variant, precision=precision, device=device, model=door.model, accuracy=accuracy
+                )
             )
         return solvent(
             atoms, variant=variant, precision=precision, device=device, model=door.model, progress=progress,
