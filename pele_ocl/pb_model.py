@@ -150,6 +150,7 @@ class PBModel:
     boundary: str = "mdh"
 
     def __post_init__(self) -> None:
+        vars(self).update(arguments.in_lower_case(vars(self)))
         if not isinstance(self.ions, tuple | list):
             raise InputError(f"ions is {arguments.described(self.ions)}; a list of PBIon is needed")
         object.__setattr__(self, "ions", tuple(self.ions))

@@ -490,6 +490,21 @@ def test_python_writes_what_the_command_writes(tmp_path):
 
 
 def test_times_have_units(tmp_path):
+    for every in (5, "5", "10fs", "0.01 ps"):
+        times = pele_ocl.simulate(
+            HEXAPEPTIDE, tmp_path / f"every {every} {type(every)}", steps=10, minimize=0, report_every=every
+        )
+        assert times.table()["time_ps"].tolist() == [0, 0.01, 0.02]
+    told = run(
+        "simulate", HEXAPEPTIDE, "-o", tmp_path / "told", "--steps", 10, "--minimize", 0, "--report-every", "10fs"
+    )
+    assert (tmp_path / "told" / "energies.csv").read_text().count("\n") == 4, told.stdout
+    settings = pele_ocl.Simulation(pele_ocl.read(HEXAPEPTIDE), 2, temperature=[300, 310], exchange_every="4fs").settings
+    assert settings.exchange_every == 2
+    for every, why in (("5fs", "2.5 time steps of 2 fs; choose a whole number"), ("1 kg", "with its unit, is needed"),
+                       (0, "a whole number, 1 or more"), ("-2ps", "choose a whole number")):  # fmt: skip
+        with pytest.raises(pele_ocl.InputError, match=f"report_every is .*{why}"):
+            pele_ocl.simulate(HEXAPEPTIDE, tmp_path / "none", steps=10, report_every=every)
     words = ["--time", "40fs", "--timestep", "4fs", "--report-every", 10, "--hydrogen-mass", 3, "--temperature", "310K"]
     said = run("simulate", HEXAPEPTIDE, "-o", tmp_path / "run", *words, "--constraints", "HBonds", "--json")
     found = json.loads(said.stdout)

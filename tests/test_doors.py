@@ -448,6 +448,19 @@ def test_nonbond_names_what_its_total_lacks():
     assert command("nonbond", PEPTIDE, "--gb", "none")["settings"]["total_lacks"] == ["bonded"]
 
 
+def test_words_of_a_list_are_in_any_case():
+    """By the command, functions and models; the record has them as they are listed."""
+    plain = command("energy", PEPTIDE, "--gb", "obc2", "--like", "amber", "--precision", "float64", "--born", "pairs")
+    told = command("energy", PEPTIDE, "--gb", "OBC2", "--like", "AMBER", "--precision", "Float64", "--born", "Pairs")
+    found = pele_ocl.energy(PEPTIDE, gb="OBC2", like="Amber", precision="FLOAT64", born="PAIRS").to_json()
+    for one in (told, json.loads(json.dumps(found))):
+        assert (one["energy"], one["settings"]) == (plain["energy"], plain["settings"])
+    assert SolventModel(gb="GBn2", surface="LCPO") == SolventModel(gb="gbn2", surface="lcpo")
+    assert SolventModel.like("OpenMM", gb="OBC1") == SolventModel.like("openmm", gb="obc1")
+    assert PBModel(surface="SMOL", charges="Spl2").surface == "smol"
+    assert pele_ocl.minimize(PEPTIDE, method="FIRE", max_iterations=1).iterations == 1
+
+
 # explore and binding --pele
 
 
@@ -598,3 +611,27 @@ def test_read_takes_the_choices_that_commands_do(atoms):
     assert len(pele_ocl.read(PEPTIDE, only="protein", without="HOH")) == len(atoms)
     with pytest.raises(InputError, match="takes no atom"):
         pele_ocl.read(PEPTIDE, only="water")
+
+
+def test_results_say_which_salt_and_which_energy_they_have(tmp_path, monkeypatch):
+    """Of pb and view, whose defaults differ, by repr, text and JSON; and which files were written."""
+    monkeypatch.chdir(tmp_path)
+    for strength, words in ((0.0, "no salt"), (0.15, "0.15 mol/L salt")):
+        found = pele_ocl.pb(PEPTIDE, "map.dx", spacing=2, ionic_strength=strength)
+        assert f"energy of solvation {found.solvation:.3f} kcal/mol" in repr(found)
+        assert words in repr(found)
+        assert found.to_json()["settings"]["ionic_strength"] == pytest.approx(strength)
+        text = run("pb", PEPTIDE, "--spacing", 2, "--ionic-strength", strength, "-o", "map.dx").stdout
+        assert words in text
+        assert text.splitlines()[-1].split() == ["Written", "map.dx"]
+    page = pele_ocl.view(PEPTIDE)
+    assert "0.15 mol/L salt" in repr(page)
+    assert page.to_json()["settings"]["ionic_strength"] == 0.15
+    text = run("potmap", PEPTIDE, "--spacing", 2, "-o", "map.dx", "-o", "map.cube", "--png", "map.png").stdout
+    assert [line.split()[1] for line in text.splitlines()[-3:]] == ["map.dx", "map.cube", "map.png"]
+
+
+def test_delta_is_the_difference_by_term():
+    found = pele_ocl.binding(PEPTIDE, LIGAND)
+    assert found.delta["total"] == found.total
+    assert found.delta == {name: of["mean"] for name, of in found.to_json()["delta"].items()}

@@ -63,6 +63,8 @@ class BindingResult(Reported, Suggests):
     >>> result = pele_ocl.binding("data/structures/trialanine.pdb", "resid 3")
     >>> round(result.total), result.table()["term"][:2].tolist()
     (-2, ['bond', 'angle'])
+    >>> round(result.delta["coulomb"]), round(sum(result.delta.values()) - 2 * result.total)
+    (-78, 0)
     >>> result.save("binding.csv")
     """
 
@@ -119,6 +121,16 @@ class BindingResult(Reported, Suggests):
         if self.poses is not None:
             return self.poses.total
         return self.energies.statistics()[DELTA]["total"].mean
+
+    @property
+    def delta(self) -> dict[str, float] | dict[str, Floats]:
+        """Terms of the binding energy by name, complex less receptor less ligand, kcal/mol: means, of poses (m,).
+
+        `total` is one of them; `statistics["delta"]` has their spread, and `energies.delta` each frame's.
+        """
+        if self.poses is not None:
+            return self.poses.delta.columns()
+        return {name: of.mean for name, of in self.energies.statistics()[DELTA].items()}
 
     @property
     def statistics(self) -> Statistics:

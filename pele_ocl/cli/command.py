@@ -141,8 +141,14 @@ def _help_all(hidden: bool) -> click.Option:
 class EachOnce(click.Command):
     """Command that refuses a second value for an option that takes one, and an output that is an input.
 
-    click itself would drop the first of two values without a word.
+    click itself would drop the first of two values without a word. Words of a list may be written in any case.
     """
+
+    def __init__(self, *values: Any, **settings: Any) -> None:
+        super().__init__(*values, **settings)
+        for of in self.params:
+            if isinstance(of.type, click.Choice) and all(word == word.lower() for word in of.type.choices):
+                of.type.case_sensitive = False
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         with self._suggesting(ctx, args):

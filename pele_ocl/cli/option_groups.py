@@ -58,9 +58,9 @@ class GBModelName(click.Choice):  # type: ignore[type-arg]  # which click 8.1 ha
     """Read the name of a GB model; who gives AMBER's number in its place is told the name."""
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if value not in self.choices:
+        if value.lower() not in self.choices:
             self.fail(f"{value!r} is not one of {models_listed()}", param, ctx)
-        return value
+        return value.lower()
 
 
 @dataclass(frozen=True)

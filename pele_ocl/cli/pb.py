@@ -20,7 +20,7 @@ from .groups import former
 from .map_options import spacing_options
 from .options import Command, ReadAtoms, device_option, report_options, strict_option, structure_options
 from .progress import ProgressLine
-from .showing import failing_as_record, say_result
+from .showing import failing_as_record, say_result, written_lines
 from .terminal import elapsed, say
 
 APBS = "apbs"
@@ -128,7 +128,7 @@ def pb(
     if as_json:
         say_result(result.to_json())
     elif isinstance(result, PBResult):
-        say(_as_text(result, verbose))
+        say("\n".join([_as_text(result, verbose), *written_lines([output, options["pqr"]])]))
 
 
 def _as_text(result: PBResult, verbose: bool) -> str:

@@ -36,7 +36,7 @@ from .options import (
     variant_option,
 )
 from .progress import FrameLine, ProgressLine
-from .showing import exit_for_failed, exit_for_records, failing_as_record, say_records, say_result
+from .showing import exit_for_failed, exit_for_records, failing_as_record, say_records, say_result, written_lines
 from .terminal import elapsed, note, one_line, say
 
 METHOD_HELP = "; ".join(f"{name} {each.summary}" for name, each in MAP_METHODS.items())
@@ -150,7 +150,9 @@ def potmap(
     if as_json:
         say_result(found.to_json())
     else:
-        say(_of_atoms(found) if isinstance(found, FramePotentials) else _of_map(found, verbose))
+        written = written_lines([*options["output"], options["png"], options["surface_png"]])
+        said = _of_atoms(found) if isinstance(found, FramePotentials) else _of_map(found, verbose)
+        say("\n".join([said, *written]))
     if isinstance(found, FramePotentials):
         exit_for_failed("frame", found.errors, len(found.errors), len(found.frames))
     elif found.frames is not None:

@@ -43,6 +43,11 @@ def timed(result: Mapping[str, Any]) -> dict[str, Any]:
     return {**result, "seconds": {**result.get("seconds", {}), "total": elapsed()}}
 
 
+def written_lines(paths: Iterable[Path | None]) -> list[str]:
+    """Name the files that were written, a line each; None for one that was not asked for."""
+    return [f"Written       {one_line(str(path))}" for path in paths if path is not None]
+
+
 @contextmanager
 def failing_as_record(path: Path, as_json: bool) -> Iterator[None]:
     """Print an error raised within the block as the record of the structure that it names, or of the only one, too."""

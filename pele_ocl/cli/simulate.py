@@ -97,9 +97,10 @@ class Dynamics:
     hydrogen_mass: float | None = option(
         "Mass of hydrogens, which their neighbours lack, Da; 3 to 4 allow steps of 4 fs.", metavar="DA"
     )
-    exchange_every: int | None = option(
-        "Exchange temperatures between replicas every N steps; as many replicas as --temperatures are a ladder.",
-        type=_POSITIVE, metavar="N",
+    exchange_every: str | None = option(
+        "Exchange temperatures between replicas every N steps, or time with its unit, 1ps; as many replicas as "
+        "--temperatures are a ladder.",
+        metavar="N|T",
     )  # fmt: skip
     exchange: str = option(
         "Exchange temperatures alone, or all that replicas have of their own, such as targets of --bias; temperatures "
@@ -120,7 +121,9 @@ class Dynamics:
     keep_center_motion: bool = option(
         "Let the centre of mass move, which otherwise rests unless atoms are held.", former=("--keep-motion",)
     )
-    report_every: int = option("Write frames and energies every N steps.", like=simulated, type=_POSITIVE, metavar="N")
+    report_every: str = option(
+        "Write frames and energies every N steps, or time with its unit, 2ps.", like=simulated, metavar="N|T"
+    )
     trajectory_format: str = option(
         "Format of the trajectories.", like=simulated, choices=TRAJECTORIES, former=("--trajectory",)
     )

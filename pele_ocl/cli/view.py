@@ -14,7 +14,7 @@ from .command import INPUT, OUTPUT, EachOnce
 from .map_options import color_option, from_unit_option
 from .options import ReadAtoms, debug_option, device_option, json_option, structure_options
 from .progress import ProgressLine
-from .showing import failing_as_record, say_result
+from .showing import failing_as_record, say_result, written_lines
 from .terminal import one_line, say
 
 
@@ -69,6 +69,6 @@ def _as_text(found: View, outputs: tuple[Path, ...]) -> str:
         f"Of            {colouring.quantity}{place}",
         f"Colours       {-colouring.end:g} to {colouring.end:g}; {colouring.beyond:.1%} of the surface is beyond them",
         *([f"Grey          {colouring.missing:.1%} of the surface has no value"] if colouring.missing else []),
-        *(f"Written       {one_line(str(output))}" for output in outputs),
+        *written_lines(outputs),
     ]
     return "\n".join(lines)

@@ -208,6 +208,22 @@ _KINDS: dict[str, Callable[[str, Any], object]] = {
 }  # fmt: skip
 
 
+# Keywords whose values are words of a list, in lower case: they may be written in any case.
+_WORDS = frozenset(
+    "gb like method precision variant integrator exchange trajectory_format trajectory_of one_four surface "
+    "dielectric_surface born models errors combine scene solver charges boundary pka lcpo_unknown lcpo_rule radii "
+    "kappa_convention gbn_convention default_radii image internal_dielectric protocol outside program equation".split()
+)
+
+
+def in_lower_case(words: Mapping[str, Any]) -> dict[str, Any]:
+    """Write the values of keywords that choose a word in lower case: `gb="OBC2"` is "obc2"."""
+    return {
+        name: of.lower() if name in _WORDS and isinstance(of, str) and not of.islower() else of
+        for name, of in words.items()
+    }
+
+
 def checked(function: F) -> F:
     """Let a public function refuse unknown keywords, and values of the wrong kind for those of `_KINDS`.
 
@@ -229,6 +245,8 @@ def checked(function: F) -> F:
             _require_words(checking, arguments, keywords)
         if len(arguments) > 1 and names[1:2] == ("output",):
             _refuse_input_by_place(checking, arguments[1])
+        if not _WORDS.isdisjoint(keywords):
+            keywords = in_lower_case(keywords)
         for name, value in (*zip(names, arguments, strict=False), *keywords.items()):
             if value is not None and name in _KINDS:
                 _KINDS[name](name, value)

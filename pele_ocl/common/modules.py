@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import inspect
 
 T = TypeVar("T")
+_PUBLIC = "_public_names"  # of a callable module, its `__all__`
 
 
 def lazy_names(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
@@ -59,7 +60,7 @@ class CallableModule(ModuleType):
         return with_words(self._function).__doc__  # `help` shows the signature next
 
     def __getattr__(self, name: str) -> Any:
-        raise no_attribute(f"module {self.__name__!r}", name, vars(self).get("__all__", ()))
+        raise no_attribute(f"module {self.__name__!r}", name, vars(self).get(_PUBLIC, ()))
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         try:
@@ -70,8 +71,13 @@ class CallableModule(ModuleType):
 
 
 def make_callable(name: str) -> None:
-    """Let a loaded module, given by its full name, be called as its function and described by its text."""
-    sys.modules[name].__class__ = CallableModule
+    """Let a loaded module, given by its full name, be called as its function and described by its text.
+
+    `help` shows all classes of `__all__` in full; without it, the function.
+    """
+    module = sys.modules[name]
+    vars(module)[_PUBLIC] = vars(module).pop("__all__", ())
+    module.__class__ = CallableModule
 
 
 def takes(*groups: str) -> Callable[[T], T]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from numpy.typing import ArrayLike
 
 from ..atoms import Atoms
-from ..common.arguments import callback, checked, choice, described, file_path, flag, whole_number
+from ..common.arguments import callback, checked, choice, described, file_path, flag, number, whole_number
 from ..common.errors import InputError, KeywordError, PeleError
 from ..common.inputfile import InputFile
 from ..common.modules import takes, with_words
@@ -36,7 +36,7 @@ from .bias_words import BiasWords
 from .bodies import CONSTRAINTS
 from .files import TRAJECTORIES, TRAJECTORIES_OF
 from .result import Part, Simulated, SimulateResult
-from .settings import points_of, temperatures_of
+from .settings import every_of, points_of, temperatures_of
 from .simulation import Simulation
 from .spec import SimulateSpec
 
@@ -66,12 +66,12 @@ def simulate(
     integrator: str = "langevin",
     constraints: str | None = None,
     hydrogen_mass: float | None = None,
-    exchange_every: int | None = None,
+    exchange_every: int | str | None = None,
     exchange: Literal["temperature", "hamiltonian"] = "temperature",
     anneal: ArrayLike | None = None,
     minimize: int = 200,
     keep_center_motion: bool = False,
-    report_every: int = 1000,
+    report_every: int | str = 1000,
     trajectory_format: Literal["pdb", "cif", "h5", "nc", "dcd", "xtc", "xyz", "none"] = "nc",
     trajectory_of: Literal["replica", "temperature"] = "replica",
     velocities: bool = False,
@@ -119,7 +119,7 @@ def simulate(
     seed, integrator, constraints, hydrogen_mass, exchange_every, exchange, anneal : as of Simulation
     minimize : iterations of a minimization before the first step, 0 for none
     keep_center_motion : let the centre of mass move, which otherwise rests unless atoms are held
-    report_every : steps between frames, and between rows of the tables
+    report_every : steps, or time with its unit, "2ps", between frames and between rows of the tables
     trajectory_format : one that `write_conformations` writes: "nc" (AMBER's NetCDF), "dcd", "xtc", "h5" (MDTraj's
         HDF5), "xyz", "pdb", "cif"; or "none"
     trajectory_of : a trajectory of each "replica", or of each "temperature" of a ladder
@@ -168,7 +168,9 @@ def simulate(
     choice("trajectory_format", trajectory_format, TRAJECTORIES)
     choice("trajectory_of", trajectory_of, TRAJECTORIES_OF)
     whole_number("replicas", replicas, least=1)
-    whole_number("report_every", report_every, least=1)
+    step = number("timestep", timestep, "a time above 0", above=0.0)
+    every = every_of("report_every", report_every, step)
+    exchange_every = None if exchange_every is None else every_of("exchange_every", exchange_every, step)
     whole_number("minimize", minimize)
     whole_number("first_replica", first_replica)
     if replicas_per_device is not None:
@@ -209,7 +211,7 @@ def simulate(
     spec = SimulateSpec(
         paths=structures, output=str(file_path(output, "output")), n_steps=n_steps, replicas=replicas,
         together=replicas_per_device,
-        every=report_every, reading=replace(door.reading, structures=files, solvent=solvent), options=options,
+        every=every, reading=replace(door.reading, structures=files, solvent=solvent), options=options,
         held=held.each, trajectory=trajectory_format, by_temperature=trajectory_of == "temperature", minimized=minimize,
         strict=flag("strict", strict), resume=flag("resume", resume), shard=part,
         velocities=flag("velocities", velocities), bias=biases,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..atoms import Floats
-from ..common.arguments import choice, flag, number, numbers, whole_number
+from ..common.arguments import choice, described, flag, number, numbers, whole_number
 from ..common.errors import InputError
 from ..gb_models.solvent_model import SolventModel
 from ..minimize.constraints import constraints_named
@@ -57,8 +57,9 @@ class Settings:
     @classmethod
     def checked(
         cls, *, temperature: float | str | Sequence[float | str], timestep: float | str, friction: float | None,
-        seed: int, integrator: str, constraints: str | None, hydrogen_mass: float | None, exchange_every: int | None,
-        anneal: ArrayLike | None, remove_motion: bool | None, first_replica: int, exchange: str = "temperature",
+        seed: int, integrator: str, constraints: str | None, hydrogen_mass: float | None,
+        exchange_every: int | str | None, anneal: ArrayLike | None, remove_motion: bool | None, first_replica: int,
+        exchange: str = "temperature",
     ) -> Settings:  # fmt: skip
         """Check settings. anneal : (n, 2) ps and K. Raises InputError for what cannot be."""
         choice("integrator", integrator, tuple(INTEGRATORS))
@@ -71,7 +72,7 @@ class Settings:
         if exchange_every is None and exchange != "temperature":
             raise InputError("`exchange=hamiltonian` is about a ladder; give `exchange_every`, too")
         if exchange_every is not None:
-            whole_number("exchange_every", exchange_every, least=1)
+            exchange_every = every_of("exchange_every", exchange_every, step)
             if len(temperatures) < 2 or min(temperatures) <= 0:
                 raise InputError("exchanges need two temperatures or more, all above 0 K")
             if not INTEGRATORS[integrator].is_thermostat:
@@ -104,6 +105,28 @@ class Settings:
     def noise(self) -> float:
         """Share of a thermal velocity that takes its place."""
         return math.sqrt(-math.expm1(-2 * self.friction * self.dt))
+
+
+def every_of(name: str, value: object, timestep: float) -> int:
+    """Count the steps of an interval: a number of steps, or a time with its unit, "2ps", or a Quantity of OpenMM.
+
+    name : of the keyword; timestep : fs
+
+    Raises InputError for what is neither, and for a time that is no whole number of steps.
+    """
+    if isinstance(value, str) and value.strip().isdecimal():
+        value = int(value)
+    if not isinstance(value, str) and not hasattr(value, "value_in_unit"):
+        return whole_number(name, value, least=1)
+    try:
+        n = in_unit(name, value, "fs") / timestep
+    except InputError:
+        raise InputError(
+            f"{name} is {described(value)}; a number of steps, or a time with its unit, is needed: 1000, 2ps"
+        ) from None
+    if round(n) < 1 or abs(n - round(n)) > 1e-6 * n:
+        raise InputError(f"{name} is {value}, {n:.6g} time steps of {timestep:g} fs; choose a whole number of them")
+    return whole_number(name, round(n))
 
 
 def solvent_in_bath(

@@ -34,7 +34,7 @@ from .hills import Hills, free_energy_of, variables_of
 from .integrators import INTEGRATORS
 from .motion import Motion
 from .result import Simulated, SimulateResult
-from .settings import MOST_STEPS, ROOM, Settings, rungs_of, solvent_in_bath, temperatures_of
+from .settings import MOST_STEPS, ROOM, Settings, every_of, rungs_of, solvent_in_bath, temperatures_of
 from .timesteps import step_note
 
 if TYPE_CHECKING:
@@ -72,7 +72,8 @@ class Simulation(Suggests, Settled):
     integrator : "langevin" as OpenMM's LangevinMiddleIntegrator, or "verlet" at constant energy
     constraints : "hbonds" holds the bonds to hydrogen at the lengths of the force field
     hydrogen_mass : Da that hydrogens take from their neighbours, so that time steps may be longer
-    exchange_every : steps between replica exchanges; successive replicas are a ladder over the temperatures
+    exchange_every : steps, or time with its unit, between replica exchanges; successive replicas are a ladder over
+        the temperatures
     exchange : what replicas exchange: "temperature" alone, or "hamiltonian" for all that rows have of their own too,
         such as scales, restraints and biases; temperatures may then be equal, and say how many rungs there are
     anneal : points (n, 2) of time in ps and temperature in K, linear between them
@@ -104,7 +105,7 @@ class Simulation(Suggests, Settled):
         integrator: str = "langevin",
         constraints: str | None = None,
         hydrogen_mass: float | None = None,
-        exchange_every: int | None = None,
+        exchange_every: int | str | None = None,
         exchange: Literal["temperature", "hamiltonian"] = "temperature",
         anneal: ArrayLike | None = None,
         remove_motion: bool | None = None,
@@ -681,7 +682,7 @@ class Simulation(Suggests, Settled):
 
     def write(
         self, output: str | PathLike[str], *, steps: int | None = None, time: float | str | None = None,
-        report_every: int = 1000, trajectory_format: str = "nc", trajectory_of: str = "replica",
+        report_every: int | str = 1000, trajectory_format: str = "nc", trajectory_of: str = "replica",
         velocities: bool = False, minimize: int = 0,
         resume: bool = False, names: Sequence[str] | None = None, watch: Callable[[Simulation], None] | None = None,
     ) -> SimulateResult:  # fmt: skip
@@ -707,7 +708,7 @@ class Simulation(Suggests, Settled):
         n_steps = steps_of(steps, time, self.settings.timestep)
         choice("trajectory_format", trajectory_format, TRAJECTORIES)
         choice("trajectory_of", trajectory_of, TRAJECTORIES_OF)
-        whole_number("report_every", report_every, least=1)
+        every = every_of("report_every", report_every, self.settings.timestep)
         folder, molecules = file_path(output, "output"), list(dict.fromkeys(self.ensemble.atoms))
         named = names_of(molecules) if names is None else list(texts("names", names))
         if len(named) != len(molecules) or len(set(named)) < len(named):
@@ -721,7 +722,7 @@ class Simulation(Suggests, Settled):
             whole_number("steps", n_steps, most=MOST_STEPS - self.steps)
         files = SimulationFiles(
             self, folder, folder, named, trajectory_format, by_temperature=trajectory_of == "temperature",
-            every=report_every, n_steps=n_steps, sources=named, minimized=whole_number("minimize", minimize),
+            every=every, n_steps=n_steps, sources=named, minimized=whole_number("minimize", minimize),
             velocities=velocities,
         )  # fmt: skip
         structures = [Simulated(name, of) for name, of in zip(named, molecules, strict=True)]

@@ -23,7 +23,7 @@ def rest2(
     *,
     ladders: int = 1,
     hot: ArrayLike | None = None,
-    exchange_every: int = 500,
+    exchange_every: int | str = 500,
     **options: Any,
 ) -> Simulation:
     """Make a simulation with solute tempering by scaled energies, REST2, all at the first of some temperatures.
@@ -34,7 +34,7 @@ def rest2(
     temperatures : of the rungs, K, rising
     ladders : of replicas, one after the other
     hot : indices or a mask (n,) of atoms; by default all
-    exchange_every : steps between exchanges; options : of Simulation, and of its Ensemble
+    exchange_every : steps, or time with its unit, between exchanges; options : of Simulation, and of its Ensemble
 
     Raises InputError for temperatures that are no ladder.
 

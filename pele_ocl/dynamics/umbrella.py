@@ -18,7 +18,7 @@ from ..energy.terms.grid_bias import Axis, Range
 from ..energy.terms.variables import checked_variables
 from ..units import BOLTZMANN_KCAL, in_unit
 from .mbar import MBAR, FreeEnergyResult
-from .settings import ROOM
+from .settings import ROOM, every_of
 from .simulation import Simulation
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def umbrella(
     force_constants: ArrayLike,
     *,
     steps: int,
-    sample_every: int = 100,
+    sample_every: int | str = 100,
     equilibrate: int = 0,
     minimize: int = 0,
     positions: ArrayLike | None = None,
@@ -113,7 +113,7 @@ def umbrella(
     variables : one to three collective variables
     centers : s0, (n_windows,) or (n_windows, d); force_constants : k, one or of the same shape, kcal/mol by the square
         of the variable's unit
-    steps : that samples are taken of, every `sample_every` steps; equilibrate : steps before
+    steps : that samples are taken of, every `sample_every` steps, or time with its unit; equilibrate : steps before
     minimize : iterations of a minimization of each window before; 0 for none
     positions : (n_windows, n, 3) A where windows begin; by default the molecule's own
     temperature : K; options : of Simulation, and of its Ensemble
@@ -143,8 +143,9 @@ def umbrella(
     ):
         raise InputError(f"force_constants have shape {given.shape}; one or {at.shape} numbers, 0 to 1e6, are needed")
     stiff = np.broadcast_to(given, at.shape).copy()
-    whole_number("sample_every", sample_every, least=1)
-    whole_number("steps", steps, least=sample_every)
+    timestep = in_unit("timestep", options.get("timestep", 2.0), "fs")
+    every = every_of("sample_every", sample_every, number("timestep", timestep, "a time above 0", above=0.0))
+    whole_number("steps", steps, least=every)
     axes, bounds = harmonic_axes(members, at)
     grids = [harmonic_grid(axes, center, k) for center, k in zip(at, stiff, strict=True)]
     term = GridBias(members, grids[0], bounds, NAME)
@@ -159,7 +160,7 @@ def umbrella(
     found: list[Floats] = []
     end = simulation.steps + steps
     while simulation.steps < end:
-        simulation.run(min(sample_every, end - simulation.steps))
+        simulation.run(min(every, end - simulation.steps))
         found.append(simulation.variables(NAME))
     for k, why in simulation.errors.items():
         raise InputError(f"window {k}: {why}")

@@ -10,7 +10,7 @@ from typing import Any
 from weakref import ref
 
 from ..atoms import RADII_SETS, Atoms, noted, require_atoms, with_default_set
-from ..common.arguments import choice, described, is_among, is_finite
+from ..common.arguments import choice, described, in_lower_case, is_among, is_finite
 from ..common.errors import InputError, KeywordError, PeleError
 from ..common.modules import accept_former
 from ..units import COULOMB_KCAL_A, debye_kappa, in_unit, molar
@@ -154,6 +154,7 @@ class SolventModel:
     lcpo_rule: str = "chemistry"
 
     def __post_init__(self) -> None:
+        vars(self).update(in_lower_case(vars(self)))
         if not isinstance(self.gb, str) or self.gb not in GB_MODELS:
             raise InputError(f"gb is {described(self.gb)}; choose {models_listed()}")
         object.__setattr__(self, "temperature", in_unit("temperature", self.temperature, "K"))
@@ -266,6 +267,7 @@ class SolventModel:
         >>> model.solvent_dielectric, model.surface
         (78.5, 'none')
         """
+        program, changes = in_lower_case({"program": program})["program"], in_lower_case(changes)
         choice("program", program, tuple(PRESETS))
         if "rgb_max" in changes:
             changes = {"born_cutoff" if name == "rgb_max" else name: of for name, of in changes.items()}

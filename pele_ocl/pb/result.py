@@ -85,7 +85,8 @@ class PBErrors:
 class PBResult:
     """Energy and potential of a molecule in salt water, and how they were computed.
 
-    energy : kcal/mol; of the reaction field, or if `reaction` is False of all charges, self energies included
+    energy : kcal/mol; of the reaction field, which is the energy of solvation, or if `reaction` is False of all
+        charges, self energies included
     energy_kt : kT; energy_kj : kJ/mol, as APBS prints it
     reaction : whether the charges' own potential was left out
     potentials : (n,) kT/e at the atoms, of the reaction field or if `reaction` is False of all; NaN off the grid
@@ -141,10 +142,11 @@ class PBResult:
 
     def __repr__(self) -> str:
         model = self.model
-        by = f"dielectrics {model.solute_dielectric:g} and {model.solvent_dielectric:g}, {self.solver}"
+        salt = f"{model.ionic_strength:g} mol/L salt" if model.has_salt else "no salt"
+        by = f"dielectrics {model.solute_dielectric:g} and {model.solvent_dielectric:g}, {salt}, {self.solver}"
         if self.alone is not None:
             return f"PBResult({len(self.atoms):,} atoms, energy of solvation {self.solvation:.3f} kcal/mol, {by})"
-        what = "reaction energy" if self.reaction else "energy"
+        what = "energy of solvation" if self.reaction else "energy, self energies of the charges included,"
         grid = "" if self.errors.grid is None else f" (grid error at most about {self.errors.grid:.3g})"
         return f"PBResult({len(self.atoms):,} atoms, {what} {self.energy:.3f} kcal/mol{grid}, {by})"
 
@@ -284,8 +286,8 @@ class PBResult:
 
 
 def model_facts(model: PBModel) -> dict[str, Any]:
-    """Constants of a model by name, in JSON form."""
-    return {**vars(model), "ions": [vars(ion) for ion in model.ions]}
+    """Constants of a model by name, in JSON form, with the ionic strength of its ions, mol/L."""
+    return {**vars(model), "ions": [vars(ion) for ion in model.ions], "ionic_strength": model.ionic_strength}
 
 
 def _known(errors: PBErrors) -> dict[str, float]:

@@ -248,9 +248,9 @@ def potmap(
     if options.field and outputs and not any(each.suffix.lower() == ".h5" for each in outputs):
         raise KeywordError("the field needs a file that holds several maps: give `output` a name that ends in .h5")
     if not isinstance(what, Atoms) and paths_of(what) is None:
-        if over is not None:
-            raise arguments.several_structures(cast(Any, what))
         paths = arguments.file_paths("structures", what)
+        if over is not None:
+            raise arguments.several_structures(paths)
         part = Shard.of(shard) if isinstance(shard, str) else shard
         wanted = paths if part is None else part.part(paths, "structures")
         return spec.several(wanted, Place(workers, scheduler, None if device is None else str(device)))

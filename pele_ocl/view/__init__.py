@@ -97,9 +97,11 @@ class View:
     def __repr__(self) -> str:
         of, known = self.shown.colouring, self.shown.colouring.known
         unit = f" {one_line(of.unit)}" if of.unit else ""
+        strength = self.settings.get("ionic_strength")
+        salt = "" if strength is None else f", {strength:g} mol/L salt" if strength else ", no salt"
         return (
             f"View({len(self.atoms):,} atoms, surface {self.shown.surface.area:,.0f} A^2, {of.quantity} "
-            f"{known.min():.4g} to {known.max():.4g}{unit}, colours to {of.end:g})"
+            f"{known.min():.4g} to {known.max():.4g}{unit}, colours to {of.end:g}{salt})"
         )
 
     def _repr_html_(self) -> str:
