@@ -44,6 +44,7 @@ _SYMBOLS = {gemmi.Element(k).name for k in range(1, 119)}
 _PURPOSE = "a molecule without parameters"
 # Lengths of bonds as parts of the sum of the covalent radii, outside which positions are a drawing or wrong.
 _SHORTEST, _LONGEST = 0.6, 1.35
+_MOST_WRITTEN = 1e6  # A that messages have in full
 MOST_ATOMS = 400  # of a ligand, beyond which parameters by analogy are no longer meant
 _RADII = "openmm-obc"  # GB radii where nobody chose, as of the built-in force field
 _CHARGES_IN_SDF = "atom.dprop.PartialCharge"  # as RDKit and OpenFF write them
@@ -815,10 +816,11 @@ def _check_lengths(molecule: Mol, source: str) -> None:
         usual = sum(table.GetRcovalent(molecule.GetAtomWithIdx(k).GetAtomicNum()) for k in (i, j))
         length = float(np.linalg.norm(positions[i] - positions[j]))
         if not _SHORTEST * usual < length < _LONGEST * usual:
-            flat = np.ptp(positions, axis=0).min() < 1e-3
+            flat = length > 0 and np.ptp(positions, axis=0).min() < 1e-3
             what = "it is a drawing in two dimensions; give positions in three" if flat else "mend the positions"
             symbols = "-".join(molecule.GetAtomWithIdx(k).GetSymbol() for k in (i, j))
-            raise InputError(f"{source}: atoms {i + 1} and {j + 1} ({symbols}) are bonded at {length:.2f} A; {what}")
+            far = f"{length:.2f}" if length < _MOST_WRITTEN else f"{length:.3g}"
+            raise InputError(f"{source}: atoms {i + 1} and {j + 1} ({symbols}) are bonded at {far} A; {what}")
 
 
 def _tidy(message: str) -> str:
