@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import numpy as np
@@ -464,3 +466,14 @@ def test_models_radii_and_unknown_words(receptor, peptides):
         screen(receptor, [])
     with pytest.raises(InputError):
         screen(receptor, peptides[:1], inside=0, **FEW)
+
+
+@needs_programs
+def test_good_molecules_do_not_notice_hostile_ones(tmp_path):
+    """One hostile molecule of each kind, radicals to damaged files; the benchmark has 500."""
+    place = Path(__file__).parent / "benchmarks" / "hostile_ligands.py"
+    spec = spec_from_file_location("hostile_ligands", place)
+    module = module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    module.check(tmp_path / "hostile", module.cases(len(module.KINDS)))

@@ -95,7 +95,8 @@ def _titled(text: str, title: str) -> str:
 
 
 def _any(draw: random.Random) -> str:
-    return block(_molecule(draw.choice(GOOD)), f"bad_{draw.randrange(10**6)}")
+    title = draw.choice(NAMES) if draw.random() < 0.5 else f"bad_{draw.randrange(10**6)}"
+    return block(_molecule(draw.choice(GOOD)), title.encode("utf-8", "replace").decode())
 
 
 def _raw(smiles: str, title: str, flat: bool = False, hydrogens: bool = True) -> bytes:
@@ -109,12 +110,29 @@ def _raw(smiles: str, title: str, flat: bool = False, hydrogens: bool = True) ->
     molecule = Chem.AddHs(molecule) if hydrogens else molecule
     if flat:
         AllChem.Compute2DCoords(molecule)
-    else:
+    elif not (hydrogens and _embedded(molecule)):
         conformer = Chem.Conformer(molecule.GetNumAtoms())
         for k in range(molecule.GetNumAtoms()):
             conformer.SetAtomPosition(k, [9 + 1.2 * k, 3 + (k % 2) * 0.8, -2 + (k % 3) * 0.7])
         molecule.AddConformer(conformer)
     return _titled(Chem.MolToMolBlock(molecule, kekulize=False), title).encode()
+
+
+def _embedded(molecule: Any) -> bool:
+    """Give a molecule a geometry as sound as its bonds; tell if there is one."""
+    from rdkit import Chem
+    from rdkit.Chem import AllChem
+
+    try:
+        Chem.SanitizeMol(molecule)
+        if AllChem.EmbedMolecule(molecule, randomSeed=44) < 0:
+            return False
+    except (ValueError, RuntimeError):
+        return False
+    conformer = molecule.GetConformer()
+    for k, place in enumerate(conformer.GetPositions() + AWAY):
+        conformer.SetAtomPosition(k, place.tolist())
+    return True
 
 
 def _of_smiles(kind: str, smiles: tuple[str, ...], fails: bool | None = True, **how: bool) -> Maker:
@@ -185,7 +203,7 @@ def _mutated(draw: random.Random) -> Iterator[Case]:
 
 
 def _named(draw: random.Random) -> Iterator[Case]:
-    for title in NAMES:
+    for title in draw.sample(NAMES, len(NAMES)):
         yield Case("name", block(_molecule("CCO"), title.replace("\n", " ")).encode("utf-8", "surrogatepass"))
     while True:
         title = "".join(chr(draw.randrange(32, 0x2FFF)) for _ in range(draw.randrange(1, 40)))
@@ -229,7 +247,7 @@ def _encodings(draw: random.Random) -> Iterator[Case]:
             "utf-16": (text + "$$$$\n").encode("utf-16"), "bom": b"\xef\xbb\xbf" + text.encode() + b"$$$$\n",
             "crlf": (text + "$$$$\n").replace("\n", "\r\n").encode(),
             "cr": (text + "$$$$\n").replace("\n", "\r").encode(),
-            "latin": ("caf\u00e9" + text + "$$$$\n").encode("latin-1"), "empty": b"", "zeros": bytes(2000),
+            "latin": ("caf\u00e9" + text + "$$$$\n").encode("latin-1", "replace"), "empty": b"", "zeros": bytes(2000),
             "gzip": b"\x1f\x8b\x08" + text.encode(), "no end": text.encode(), "blank": b"\n" * 50,
         }  # fmt: skip
         for content in data.values():
@@ -269,7 +287,7 @@ def _pdbqt(draw: random.Random) -> Iterator[Case]:
 Maker = Callable[[random.Random], Iterator[Case]]
 KINDS: dict[str, Maker] = {
     "radical": _radicals,
-    "open shell": _of_smiles("open shell", ("C[CH2]", "CC[O]", "CN(C)[O]", "[CH3]", "C[S]", "[O][O]")),
+    "open shell": _of_smiles("open shell", ("C[CH2]", "CC[O]", "CN(C)[O]", "CC(C)[S]", "C[S]", "CO[O]")),
     "elements": _of_smiles("elements", ("OB(O)c1ccccc1", "C[Si](C)(C)C", "C[Se]C", "C[As](C)C", "CB(O)O", "C[Ge](C)C")),
     "metals": _of_smiles("metals", ("[Zn+2]", "C[Hg]C", "N[Pt](N)(Cl)Cl", "[Fe]", "C[Mg]Br", "O=[V](O)O", "[Na+]")),
     "salts": _of_smiles("salts", ("CC[NH3+].[Cl-]", "CC(=O)[O-].[K+]", "CCO.CCO", "CC.O", "C.C.C.C")),
@@ -284,6 +302,7 @@ KINDS: dict[str, Maker] = {
     "truncated": _truncated,
     "bytes": _mutated,
     "name": _named,
+    "name, too": _named,
     "duplicate": _duplicates,
     "size": _sizes,
     "encoding": _encodings,
