@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import sys
 from dataclasses import replace
@@ -343,6 +344,12 @@ def test_molecules_of_an_sdf_file(receptor, tmp_path, monkeypatch):
     page = (tmp_path / "out" / "index.html").read_text()
     assert "<b>" not in page.replace("<body>", "")
     assert "http-equiv" in page
+    assert "function moleculeView" in page
+    scenes = json.loads(page.partition('type="application/json">')[2].partition("</script>")[0])["scenes"]
+    assert scenes
+    for scene in scenes.values():
+        assert len(base64.b64decode(scene["positions"])) == 6 * len(scene["elements"])  # 16 bits, three axes
+        assert scene["ligand"]
     assert "(max-width: 600px)" in page.partition('make("details")')[0].rpartition("<script>")[2]  # folded on phones
     assert "\\u003csvg" in page  # a drawing
 
