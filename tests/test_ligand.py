@@ -807,3 +807,16 @@ def test_phosphorylated_residues_without_programs(tmp_path, monkeypatch):
         InputError, match=r"A:TPO1:CA.*phosphorylated residue TPO has its parameters in AMBER's phosaa10; "
     ):
         read(path)
+
+
+def test_coinciding_atoms_of_a_center_and_states_with_long_bonds(tmp_path):
+    """RDKit raises where a chiral centre has no directions; and states of a computation may be stretched."""
+    ligand = Ligand.from_smiles("C[C@H](O)S(C)=O")
+    lines = sdf(ligand).split("\n")
+    for k in range(5, 4 + len(ligand)):
+        lines[k] = lines[4][:30] + lines[k][30:]
+    path = tmp_path / "one.sdf"
+    path.write_text("\n".join(lines))
+    with pytest.raises(InputError, match=r"one.sdf.* are bonded at 0.00 A; mend the positions"):
+        Ligand.read(path)
+    assert len(ligand.moved(ligand.positions * 2)) == len(ligand)

@@ -656,6 +656,38 @@ def test_presets_are_control_files_that_are_done(name, tmp_path):
     simulation.require_done()
     assert simulation.notes == ()
     (task,) = simulation.tasks
-    assert task.anm is not None
-    assert [of.constant for of in task.constraints] == [5.0, *[0.5] * 7, 5.0]
+    assert (task.anm is None) == (name == "rescoring")
+    of_76 = [2.5] * 8 if name == "rescoring" else [0.5] * 6
+    assert [of.constant for of in task.constraints] == [5.0, *of_76, 5.0]
     assert len(task.changes) == len(PRESETS[name].changes)
+
+
+@needs_programs
+def test_mols_of_rdkit_are_molecules(tmp_path):
+    from rdkit import Chem
+
+    good = Ligand.from_smiles(ETHANOL).molecule
+    named = Chem.Mol(good)
+    named.SetProp("_Name", "a;b")
+    bare = Chem.MolFromSmiles("CC[CH2]")
+    result = pele_ocl.parametrize([named, good, bare], output=tmp_path / "out", errors="record")
+    assert [item.name for item in result.items] == ["a_b", "ligand_2", "ligand_3"]
+    assert list(result.errors) == [2]
+    assert result.errors[2].startswith("Mol 3")
+    assert_same(energies(result.atoms(0)), energies(Ligand.from_smiles(ETHANOL).parametrize()))
+    assert (tmp_path / "out" / "ligand_2" / "ligand_2.xml").is_file()
+    assert len(pele_ocl.parametrize(named)) == 1
+    with pytest.raises(InputError, match="Mol of RDKit is needed"):
+        pele_ocl.parametrize([named, 3])
+
+
+def test_phosphorylated_residues_of_other_force_fields_have_a_way(tmp_path):
+    pytest.importorskip("openmm")
+    lines = (EXAMPLE / "complex.pdb").read_text().splitlines()
+    protein = [line for line in lines if line.startswith("ATOM")]
+    protein = [f"{line[:17]}TPO{line[20:]}" if line[22:26] == protein[40][22:26] else line for line in protein]
+    path = tmp_path / "p.pdb"
+    protein[40] = f"{protein[40][:12]} P  {protein[40][16:76]} P"
+    path.write_text("\n".join([*protein, "END", ""]))
+    with pytest.raises(ParameterError, match=r"amber14 has no residue TPO.*take the built-in force field"):
+        read(path, "amber14")

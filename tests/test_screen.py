@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import sys
 from dataclasses import replace
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import numpy as np
@@ -341,6 +344,12 @@ def test_molecules_of_an_sdf_file(receptor, tmp_path, monkeypatch):
     page = (tmp_path / "out" / "index.html").read_text()
     assert "<b>" not in page.replace("<body>", "")
     assert "http-equiv" in page
+    assert "function moleculeView" in page
+    scenes = json.loads(page.partition('type="application/json">')[2].partition("</script>")[0])["scenes"]
+    assert scenes
+    for scene in scenes.values():
+        assert len(base64.b64decode(scene["positions"])) == 6 * len(scene["elements"])  # 16 bits, three axes
+        assert scene["ligand"]
     assert "(max-width: 600px)" in page.partition('make("details")')[0].rpartition("<script>")[2]  # folded on phones
     assert "\\u003csvg" in page  # a drawing
 
@@ -464,3 +473,14 @@ def test_models_radii_and_unknown_words(receptor, peptides):
         screen(receptor, [])
     with pytest.raises(InputError):
         screen(receptor, peptides[:1], inside=0, **FEW)
+
+
+@needs_programs
+def test_good_molecules_do_not_notice_hostile_ones(tmp_path):
+    """One hostile molecule of each kind, radicals to damaged files; the benchmark has 500."""
+    place = Path(__file__).parent / "benchmarks" / "hostile_ligands.py"
+    spec = spec_from_file_location("hostile_ligands", place)
+    module = module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    module.check(tmp_path / "hostile", module.cases(len(module.KINDS)))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import gemmi
 
+PHOSPHORESIDUES = ("SEP", "TPO", "PTR", "S1P", "T1P", "Y1P")  # whose templates AmberTools has
 AMINO_ACIDS = frozenset("ALA ARG ASN ASP CYS GLN GLU GLY HIS ILE LEU LYS MET PHE PRO SER THR TRP TYR VAL".split())
 # Protonation states, disulphides and caps in the dialects of Amber, CHARMM, GROMACS and PELE.
 _PEPTIDE_FAMILIES: tuple[tuple[str, ...], ...] = (

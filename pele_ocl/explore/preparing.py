@@ -24,7 +24,7 @@ from ..jobs.journal import make_folder
 from ..ligand import LigandTemplate
 from ..parametrize.writing import pele_texts, write_structure
 from ..reading import Reading, ligand_templates
-from .presets import LEAST_NODES, Preset, alpha_carbons, control_of
+from .presets import LEAST_NODES, PRESETS, Preset, alpha_carbons, control_of
 
 CONTROL = "pele.conf"
 _DATA = "DataLocal"
@@ -166,12 +166,12 @@ def _notes_of(structure: Path, atoms: Atoms, explored: Indices, copies: Sequence
             "explored, and the others are part of the receptor"
         )
     near = _nearest(atoms.positions[explored], atoms.positions[rest])
-    if near > _TOUCHING and preset.radius < near:
+    if near > _TOUCHING and preset is not PRESETS["out_in"]:
         note(
-            f"Note: {structure}: the ligand is {near:.1f} A from the receptor, and its centre stays within "
-            f"{preset.radius:g} A; dock it first, or choose `preset='out_in'`"
+            f"Note: {structure}: the ligand is {near:.1f} A from the receptor, and moves little; dock it first, or "
+            "choose `preset='out_in'`"
         )
-    if len(alpha_carbons(labels)) < LEAST_NODES:
+    if preset.anm_frequency and len(alpha_carbons(labels)) < LEAST_NODES:
         note(f"Note: {structure}: fewer than {LEAST_NODES} alpha carbons, so the backbone has no moves of its own")
 
 

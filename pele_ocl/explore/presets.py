@@ -7,6 +7,7 @@ walk of each explorer.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,9 @@ from ..common.arguments import choice
 
 DEFAULT = "induced_fit_fast"
 LEAST_NODES = 12  # alpha carbons of a receptor that moves along elastic modes
-_EVERY, _HELD, _ENDS_HELD = 10, 0.5, 5.0  # residues between restrained alpha carbons; kcal/mol/A^2
+_ENDS_HELD = 5.0  # kcal/mol/A^2, of the first and last alpha carbon of a chain
+
+Changes = tuple[tuple[str, Mapping[str, float], Mapping[str, float]], ...]
 
 
 @dataclass(frozen=True)
@@ -26,62 +29,59 @@ class Preset:
     """Settings of pele_platform for one purpose.
 
     epochs, steps : of AdaptivePELE, and of PELE in each
-    radius : of the box about the ligand's centre of mass, A; steric_trials : numberOfStericTrials
+    radius : of the box about the ligand's centre of mass, A; None for no box
+    steric_trials : numberOfStericTrials; com_constant : perturbationCOMConstraintConstant
+    held, every : force constant of alpha carbons between the ends of a chain, and residues between them
     changes : parametersChanges of the perturbation, each with a condition, then, otherwise
-    about : what it is for, in a few words; others as in the control file
+    others : as in the control file
     """
 
-    about: str
     epochs: int
     steps: int
-    radius: float
+    radius: float | None
     steric_trials: int
-    changes: tuple[tuple[str, Mapping[str, float], Mapping[str, float]], ...]
+    changes: Changes
     temperature: float = 1500.0
+    com_constant: float = 0.0
     anm_frequency: int = 4
     side_chain_frequency: int = 2
-    displacement: float = 0.75
-    modes_change: int = 4
+    held: float = 0.5
+    every: int = 10
 
 
-_INDUCED_FIT = (
-    ("rand >= .5", {"rotationScalingFactor": 0.1}, {"rotationScalingFactor": 0.25}),
+_INDUCED_FIT: Changes = (
+    ("rand >= .5", {"rotationScalingFactor": 0.05}, {"rotationScalingFactor": 0.2}),
     ("rand1 >= 0.5", {"translationRange": 0.5}, {"translationRange": 1.0}),
     (
         "rand2 >= 0.5", {"steeringUpdateFrequency": 0, "numberOfTrials": 30},
         {"steeringUpdateFrequency": 1, "numberOfTrials": 10},
     ),
 )  # fmt: skip
-_RESCORING = (
+_RESCORING: Changes = (
     ("rand >= .5", {"rotationScalingFactor": 0.1}, {"rotationScalingFactor": 0.05}),
     ("rand1 >= 0.5", {"translationRange": 0.25}, {"translationRange": 0.5}),
-    (
-        "rand2 >= 0.5", {"steeringUpdateFrequency": 0, "numberOfTrials": 25},
-        {"steeringUpdateFrequency": 0, "numberOfTrials": 25},
-    ),
 )  # fmt: skip
-_OUT_IN: tuple[tuple[str, Mapping[str, float], Mapping[str, float]], ...] = (
+_OUT_IN: Changes = (
     ("rand >= .5", {"rotationScalingFactor": 0.1}, {"rotationScalingFactor": 0.25}),
     (
-        "rand1 >= 0.5", {"translationRange": 3.0, "numberOfTrials": 10},
-        {"translationRange": 1.25, "numberOfTrials": 10},
+        "rand1 >= 0.5", {"translationRange": 0.75, "numberOfTrials": 10},
+        {"translationRange": 1.5, "numberOfTrials": 10},
     ),
-    ("sasaLig >= 0.85", {"translationRange": 5.0, "numberOfTrials": 20}, {}),
+    ("rand2 >= 0.6", {"steeringUpdateFrequency": 0}, {"steeringUpdateFrequency": 2}),
+    ("sasaLig >= 0.85", {"translationRange": 3.0, "numberOfTrials": 20}, {}),
     (
-        "sasaLig <= 0.35",
-        {"rotationScalingFactor": 0.1, "translationRange": 0.75, "numberOfTrials": 40, "steeringUpdateFrequency": 0},
-        {},
+        "sasaLig <= 0.35", {"rotationScalingFactor": 0.1, "translationRange": 0.75, "numberOfTrials": 20}, {},
     ),
 )  # fmt: skip
 PRESETS = {
-    "induced_fit_fast": Preset("a ligand in its pocket, which adapts", 30, 12, 6.0, 500, _INDUCED_FIT),
-    "induced_fit_exhaustive": Preset("the same in one long walk", 1, 1000, 6.0, 500, _INDUCED_FIT),
+    "induced_fit_fast": Preset(25, 12, 6.0, 500, _INDUCED_FIT, com_constant=1.0),
+    "induced_fit_long": Preset(10, 100, 6.0, 500, _INDUCED_FIT, com_constant=1.0),
+    "induced_fit_exhaustive": Preset(1, 1000, 6.0, 500, _INDUCED_FIT, com_constant=1.0),
     "rescoring": Preset(
-        "small moves about a pose", 20, 12, 6.0, 500, _RESCORING, temperature=1000.0, anm_frequency=6,
-        side_chain_frequency=3, displacement=0.5, modes_change=3,
+        20, 12, None, 500, _RESCORING, temperature=1000.0, anm_frequency=0, side_chain_frequency=1, held=2.5, every=8
     ),
-    "out_in": Preset("from the surface towards a pocket", 100, 8, 30.0, 250, _OUT_IN),
-}  # fmt: skip
+    "out_in": Preset(100, 8, 30.0, 250, _OUT_IN, com_constant=1.0, side_chain_frequency=1),
+}
 
 
 def preset_of(name: str) -> Preset:
@@ -103,7 +103,8 @@ def control_of(
     """
     ligand = {"chains": {"names": [chain]}}
     nodes = alpha_carbons(labels)
-    moves = {} if len(nodes) < LEAST_NODES else {"ANM": _anm(preset)}
+    moves = {} if len(nodes) < LEAST_NODES or not preset.anm_frequency else {"ANM": _anm()}
+    box = {"type": "sphericalBox", "radius": preset.radius, "fixedCenter": np.round(center, 3).tolist()}
     command = {
         "commandType": "peleSimulation",
         **({} if seed is None else {"RandomGenerator": {"seed": seed}}),
@@ -115,13 +116,13 @@ def control_of(
         "PELE_Parameters": {
             "anmFrequency": preset.anm_frequency if moves else 0,
             "sideChainPredictionFrequency": preset.side_chain_frequency, "minimizationFrequency": 1,
-            "perturbationCOMConstraintConstant": 0, "sideChainPredictionRegionRadius": 6,
+            "perturbationCOMConstraintConstant": preset.com_constant, "sideChainPredictionRegionRadius": 6,
             "activateProximityDetection": True, "temperature": preset.temperature,
             "numberOfPeleSteps": preset.epochs * preset.steps,
         },
-        "constraints": restraints_of(labels, nodes),
+        "constraints": restraints_of(labels, nodes, preset),
         "Perturbation": {
-            "Box": {"type": "sphericalBox", "radius": preset.radius, "fixedCenter": np.round(center, 3).tolist()},
+            **({} if preset.radius is None else {"Box": box}),
             "perturbationType": "naive", "translationDirection": "steered", "rotationAngles": "nonCoupled",
             "parameters": {
                 "numberOfStericTrials": preset.steric_trials, "steeringUpdateFrequency": 0, "overlapFactor": 0.65,
@@ -131,7 +132,7 @@ def control_of(
         "SideChainPrediction": {
             "algorithm": "zhexin",
             "parameters": {
-                "discardHighEnergySolutions": False, "resolution": 30, "randomize": False, "numberOfIterations": 1,
+                "discardHighEnergySolutions": False, "resolution": 10, "randomize": False, "numberOfIterations": 1,
             },
         },
         "Minimizer": {"algorithm": "TruncatedNewton", "parameters": {"MinimumRMS": 0.2, "alphaUpdated": False}},
@@ -173,24 +174,29 @@ def alpha_carbons(labels: Labels) -> list[int]:
     return [k for k in alpha if int(labels.residue_index[k]) in has_backbone]
 
 
-def restraints_of(labels: Labels, nodes: Sequence[int]) -> list[dict[str, Any]]:
-    """Hold the ends of each chain, and every tenth alpha carbon between them, where they are. nodes : alpha carbons"""
-    chains = labels.chains[list(nodes)].tolist()
-    found = list[dict[str, Any]]()
-    for k, node in enumerate(nodes):
-        is_end = k in (0, len(nodes) - 1) or chains[k] != chains[k - 1] or chains[k] != chains[k + 1]
-        if is_end or int(labels.residue_numbers[node]) % _EVERY == 1:
-            number = f"{labels.residue_numbers[node]}{labels.insertion_codes[node]}"
-            found.append(
-                {
-                    "type": "constrainAtomToPosition", "springConstant": _ENDS_HELD if is_end else _HELD,
-                    "equilibriumDistance": 0.0, "constrainThisAtom": f"{chains[k] or '_'}:{number}:_CA_",
-                }
-            )  # fmt: skip
+def restraints_of(labels: Labels, nodes: Sequence[int], preset: Preset) -> list[dict[str, Any]]:
+    """Hold the ends of each chain, and alpha carbons at intervals between them, where they are. nodes : these, all"""
+    found, numbers, codes = list[dict[str, Any]](), labels.residue_numbers, labels.insertion_codes
+    by_chain = dict[str, list[int]]()
+    for node in nodes:
+        by_chain.setdefault(str(labels.chains[node]), []).append(node)
+    for chain, own in by_chain.items():
+        held = {own[0]: _ENDS_HELD, own[-1]: _ENDS_HELD}
+        last = -math.inf
+        for node in own[preset.every : -preset.every]:
+            if abs(numbers[node] - last) >= preset.every:
+                last, held[node] = float(numbers[node]), preset.held
+        found += [
+            {
+                "type": "constrainAtomToPosition", "springConstant": held[node], "equilibriumDistance": 0.0,
+                "constrainThisAtom": f"{chain or '_'}:{numbers[node]}{codes[node]}:_CA_",
+            }
+            for node in sorted(held)
+        ]  # fmt: skip
     return found
 
 
-def _anm(preset: Preset) -> dict[str, Any]:
+def _anm() -> dict[str, Any]:
     return {
         "algorithm": "CARTESIANS", "nodes": {"atoms": {"names": ["_CA_"]}},
         "ANMMinimizer": {
@@ -205,7 +211,7 @@ def _anm(preset: Preset) -> dict[str, Any]:
             "pickingCase": "RANDOM_MODE",
         },
         "parameters": {
-            "displacementFactor": preset.displacement, "mainModeWeightForMixModes": 0.75,
-            "modesChangeFrequency": preset.modes_change, "numberOfModes": 6, "relaxationSpringConstant": 0.5,
+            "displacementFactor": 0.75, "mainModeWeightForMixModes": 0.75,
+            "modesChangeFrequency": 4, "numberOfModes": 6, "relaxationSpringConstant": 0.5,
         },
     }  # fmt: skip

@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -209,5 +210,6 @@ def _reason(said: str, folder: Path) -> str:
     """The line that says what went wrong, without the folder."""
     lines = [" ".join(line.split()).replace(str(folder), "") for line in said.splitlines()]
     words = ("error", "fatal", "cannot", "could not", "fail", "odd")
-    told = [line for line in lines if any(word in line.lower() for word in words) and line.strip(" -!.")]
+    fatal = [after for line, after in pairwise(lines) if line.endswith("Fatal Error!") and after]
+    told = fatal or [line for line in lines if any(word in line.lower() for word in words) and line.strip(" -!.")]
     return (told or [line for line in lines if line] or ["it says nothing"])[0][:200]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import pairwise
@@ -44,6 +45,7 @@ _SYMBOLS = {gemmi.Element(k).name for k in range(1, 119)}
 _PURPOSE = "a molecule without parameters"
 # Lengths of bonds as parts of the sum of the covalent radii, outside which positions are a drawing or wrong.
 _SHORTEST, _LONGEST = 0.6, 1.35
+_MOST_WRITTEN = 1e6  # A that messages have in full
 MOST_ATOMS = 400  # of a ligand, beyond which parameters by analogy are no longer meant
 _RADII = "openmm-obc"  # GB radii where nobody chose, as of the built-in force field
 _CHARGES_IN_SDF = "atom.dprop.PartialCharge"  # as RDKit and OpenFF write them
@@ -215,7 +217,7 @@ class Ligand:
         return replace(self, molecule=Chem.RenumberAtoms(self.molecule, self.canonical_order.tolist()))
 
     def moved(self, positions: Floats) -> Ligand:
-        """Copy the molecule with other positions, (n, 3) A."""
+        """Copy the molecule with other positions, (n, 3) A, whose bond lengths are not checked: it may be a state."""
         from rdkit import Chem
 
         there = arguments.positions_of(positions)
@@ -225,7 +227,9 @@ class Ligand:
         conformer = copied.GetConformer()
         for k, place in enumerate(there.tolist()):
             conformer.SetAtomPosition(k, place)
-        return replace(self, molecule=copied)
+        made = copy(self)
+        object.__setattr__(made, "molecule", copied)
+        return made
 
     @property
     def labels(self) -> Labels:
@@ -461,14 +465,15 @@ def is_mol(value: object) -> TypeGuard[Mol]:
 
 
 def ligand_of_mol(
-    molecule: Mol, source: str, *, hydrogens: Hydrogens = "given", ph: float | None = None
+    molecule: Mol, source: str, *, hydrogens: Hydrogens = "given", ph: float | None = None,
+    word: str = "ligand_hydrogens",
 ) -> Ligand:  # fmt: skip
     """Make a Ligand of a Mol as of a record of a file, with its name and properties; parameters as of `Ligand.read`.
 
-    source : what it is, for messages
+    source : what it is, for messages; word : the keyword that adds hydrogens, for messages
     """
     chem: Any = extra("rdkit.Chem", _PURPOSE)
-    return _of_file(chem.Mol(molecule), source, 1, Ways(hydrogens, ph=ph, word="ligand_hydrogens"))
+    return _of_file(chem.Mol(molecule), source, 1, Ways(hydrogens, ph=ph, word=word))
 
 
 def count_molecules(path: str | PathLike[str], template: str | None = None) -> int:
@@ -547,6 +552,8 @@ def _records(file: InputFile, ways: Ways) -> Iterator[Maker]:
                 raise FormatError(f"{where}: molecule {place:,} cannot be read: {error}") from None
             except InputError as error:  # of a SMILES, or a template
                 raise InputError(f"{where}: {error}") from None
+            except (RuntimeError, ValueError) as error:
+                raise _refused(where, error) from None
             if isinstance(found, Ligand):
                 return replace(found, source=where)
             return _of_file(found, where, place, ways)
@@ -699,8 +706,24 @@ def _mol_of(record: SdfRecord, _: Ways) -> Mol:
     return found
 
 
+def _refused(where: str, error: Exception) -> InputError:
+    """Make the error about a molecule that RDKit fails for in a way that nothing above names."""
+    return InputError(
+        f"{where}: RDKit makes no molecule of it: {_tidy(str(error)).partition(' Violation occurred')[0]}"
+    )
+
+
 def _of_file(molecule: Mol, where: str, number: int, ways: Ways) -> Ligand:
-    """Make a Ligand of the molecule of a record."""
+    """Make a Ligand of the molecule of a record. Raises InputError for whatever RDKit fails for."""
+    try:
+        return _of_record(molecule, where, number, ways)
+    except PeleError:
+        raise
+    except (RuntimeError, ValueError) as error:
+        raise _refused(where, error) from None
+
+
+def _of_record(molecule: Mol, where: str, number: int, ways: Ways) -> Ligand:
     chem: Any = extra("rdkit.Chem", "a file of small molecules")
     with _quiet_rdkit():
         try:
@@ -725,15 +748,15 @@ def _of_file(molecule: Mol, where: str, number: int, ways: Ways) -> Ligand:
                 f"{source}: lacks {lacking:,} hydrogens; give the molecule with all of them and its formal charges, or "
                 f"have them added, if these charges are right (`{ways.word}='add'`)"
             )
+        _check_graph(molecule, source)
+        _check_lengths(molecule, source)
         if lacking and ways.ph is None:
-            _check_lengths(molecule, source)
             molecule = chem.AddHs(molecule, addCoords=True)
             notes.append(
                 Note(
                     f"{source}: {lacking:,} hydrogens were added; formal charges are the file's", code="hydrogens_added"
                 )
             )
-        _check_graph(molecule, source)
         chem.AssignStereochemistryFrom3D(molecule)
         own = molecule.GetPropsAsDict(False, False)
     residue = ways.residue_name or (molecule.GetProp(_RESIDUE) if molecule.HasProp(_RESIDUE) else "")
@@ -815,10 +838,11 @@ def _check_lengths(molecule: Mol, source: str) -> None:
         usual = sum(table.GetRcovalent(molecule.GetAtomWithIdx(k).GetAtomicNum()) for k in (i, j))
         length = float(np.linalg.norm(positions[i] - positions[j]))
         if not _SHORTEST * usual < length < _LONGEST * usual:
-            flat = np.ptp(positions, axis=0).min() < 1e-3
+            flat = length > 0 and np.ptp(positions, axis=0).min() < 1e-3
             what = "it is a drawing in two dimensions; give positions in three" if flat else "mend the positions"
             symbols = "-".join(molecule.GetAtomWithIdx(k).GetSymbol() for k in (i, j))
-            raise InputError(f"{source}: atoms {i + 1} and {j + 1} ({symbols}) are bonded at {length:.2f} A; {what}")
+            far = f"{length:.2f}" if length < _MOST_WRITTEN else f"{length:.3g}"
+            raise InputError(f"{source}: atoms {i + 1} and {j + 1} ({symbols}) are bonded at {far} A; {what}")
 
 
 def _tidy(message: str) -> str:

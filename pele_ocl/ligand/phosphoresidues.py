@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ..atoms import Structure
+from ..atoms.chemistry import PHOSPHORESIDUES
 from ..atoms.radii import element_rule
 from ..common.errors import InputError, ParameterError
 from ..common.inputfile import InputFile
@@ -23,7 +24,6 @@ from ..forcefield.sources import Joined
 from ..forcefield.templates import Template
 from ..formats.amber import read_prmtop
 from . import antechamber, cache
-from .settings import PHOSPHORESIDUES
 
 FORCEFIELD = "amber99sb"
 _SOURCE = "AMBER's phosaa10"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..atoms import Atoms
 from ..common.arguments import checked, file_path
@@ -24,7 +24,10 @@ from .writing import FORMATS, Target
 
 __all__ = ["FORMATS", "MoleculeItem", "ParametrizeResult", "ParametrizeSpec", "parametrize"]
 
-Given = str | PathLike[str] | Ligand
+if TYPE_CHECKING:
+    from rdkit.Chem import Mol
+
+Given: TypeAlias = "str | PathLike[str] | Ligand | Mol"
 
 
 @checked
@@ -51,8 +54,8 @@ def parametrize(
 ) -> ParametrizeResult:
     """Give small molecules parameters, and write them for OpenMM, AMBER's programs and PELE.
 
-    what : files of molecules, a SMILES, or Ligands, one or several: SDF, mol2, .smi, poses of Vina and AutoDock-GPU
-        (.pdbqt, .dlg), PDB and mmCIF with a `template`
+    what : files of molecules, a SMILES, Ligands, or Mols of RDKit, one or several. Files are SDF, mol2, .smi, poses of
+        Vina and AutoDock-GPU (.pdbqt, .dlg), PDB and mmCIF with a `template`
     forcefield, charges, limit : as of Ligand.parametrize
     hydrogens, ph, template : as of Ligand.read
     receptor : a structure, or its Atoms, that the molecules stand in, to write the complexes as PDB files, too

@@ -7,10 +7,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..common import arguments
 from ..common.errors import FormatError, InputError
-from ..ligand import Hydrogens, Ligand, is_molecule_file, ligand_makers
+from ..ligand import Hydrogens, Ligand, is_mol, is_molecule_file, ligand_makers
+
+if TYPE_CHECKING:
+    from rdkit.Chem import Mol
 
 _LONGEST = 60  # letters of a name
 _STRANGE = re.compile(r"[^A-Za-z0-9._-]+")
@@ -22,6 +26,7 @@ class MoleculeItem:
     """A molecule that is to be given parameters.
 
     name : of its files, which no other has; path, number : of its file, and in it from 1; smiles : where it has no file
+    mol : a Mol of RDKit, whose place among what was given, from 1, is `number`
     """
 
     name: str
@@ -29,6 +34,7 @@ class MoleculeItem:
     number: int = 1
     smiles: str = ""
     ligand: Ligand | None = None
+    mol: Mol | None = None
 
     def __str__(self) -> str:
         return self.name
@@ -38,19 +44,24 @@ def items_of(
     what: object, hydrogens: Hydrogens, ph: float | None, template: str | None
 ) -> list[MoleculeItem]:  # fmt: skip
     """List the molecules of files, SMILES and Ligands. Raises InputError and FormatError for files that hold none."""
-    several = [what] if isinstance(what, str | PathLike | Ligand) else what
+    several = [what] if isinstance(what, str | PathLike | Ligand) or is_mol(what) else what
     if not isinstance(several, Iterable):
         raise InputError(f"the molecules are {arguments.described(what)}; files of molecules, or a SMILES, are needed")
     found = list[MoleculeItem]()
-    for each in several:
+    for number, each in enumerate(several, 1):
         if isinstance(each, Ligand):
             found.append(MoleculeItem(each.name, ligand=each))
+        elif is_mol(each):
+            title = each.GetProp("_Name").strip() if each.HasProp("_Name") else ""
+            found.append(MoleculeItem(title, number=number, mol=each))
         elif isinstance(each, str) and is_smiles(each):
             found.append(MoleculeItem("", smiles=each))
         elif isinstance(each, str | PathLike):
             found += _of_file(str(each), hydrogens, ph, template)
         else:
-            raise InputError(f"a molecule is {arguments.described(each)}; a file, a SMILES or a Ligand is needed")
+            raise InputError(
+                f"a molecule is {arguments.described(each)}; a file, a SMILES, a Ligand or a Mol of RDKit is needed"
+            )
     return _named(found)
 
 

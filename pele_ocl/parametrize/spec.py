@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from ..common.inputfile import read_file
 from ..common.notes import as_json
 from ..jobs.records import Record
 from ..jobs.spec import Spec, setting_of
-from ..ligand import Hydrogens, Ligand, Maker, check_choice, ligand_makers, parametriser_of
+from ..ligand import Hydrogens, Ligand, Maker, check_choice, ligand_makers, ligand_of_mol, parametriser_of
 from ..ligand.remarks import LigandRemark
 from ..reading import read
 from .items import MoleculeItem
@@ -64,6 +64,8 @@ class ParametrizeSpec(Spec[MoleculeItem]):
         """Mark of what the molecule is made of."""
         if item.ligand is not None:
             return sha256_of((item.ligand.smiles, item.ligand.positions))
+        if item.mol is not None:
+            return sha256_of(item.mol.ToBinary().hex())
         if item.smiles:
             return sha256_of(item.smiles)
         try:
@@ -86,6 +88,11 @@ class ParametrizeSpec(Spec[MoleculeItem]):
         """Read a molecule. Raises FormatError and InputError."""
         if item.ligand is not None:
             return item.ligand
+        if item.mol is not None:
+            made = ligand_of_mol(
+                item.mol, f"Mol {item.number:,}", hydrogens=self.hydrogens, ph=self.ph, word="hydrogens"
+            )
+            return made if made.name else replace(made, name=item.name)
         if item.smiles:
             return Ligand.from_smiles(item.smiles, ph=self.ph)
         return self._makers_of(item.path)[item.number - 1]()

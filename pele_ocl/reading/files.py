@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from ..atoms import Atoms, Floats, Structure, labels_of, selectable
+from ..atoms.chemistry import PHOSPHORESIDUES
 from ..atoms.radii import PDB2PQR_SETS, RADII_SETS, goes_by_names, tidy_set
 from ..common import arguments
 from ..common.errors import InputError, ParameterError, PeleError
 from ..common.inputfile import read_file
 from ..common.notes import Note
 from ..formats import brings_parameters, is_structure, read_structure_or_atoms, structure_format, structure_suffix
-from ..ligand.settings import HYDROGENS, PHOSPHORESIDUES
+from ..ligand.settings import HYDROGENS
 from .choosing import selection_of
 
 if TYPE_CHECKING:

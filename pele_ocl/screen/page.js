@@ -88,11 +88,23 @@ function mark() {
   for (const [k, line] of lines) line.classList.toggle("chosen", k === chosen);
   if (points.has(chosen)) points.get(chosen).parentNode.append(points.get(chosen));
 }
+const canvas = make("canvas"), view = moleculeView(canvas);
+function showScene(k) {
+  const scene = data.scenes[k];
+  if (!scene) return;
+  if (typeof scene.positions === "string") {  // 16-bit numbers of 0.01 A
+    const packed = Uint8Array.from(atob(scene.positions), c => c.charCodeAt(0));
+    scene.positions = new Int16Array(packed.buffer);
+  }
+  view.show(scene, (i, axis) => scene.positions[3 * i + axis] / 100);
+}
 function choose(k, scrolls) {
   chosen = k;
   const card = document.getElementById("card");
   card.replaceChildren(make("h2", data.titles[k]));
   if (data.titles[k] !== data.names[k]) card.append(make("div", data.names[k], "facts"));
+  if (data.scenes[k]) card.append(canvas);
+  showScene(k);
   const image = picture(k);
   if (image) card.append(image);
   if (data.errors[k]) card.append(make("p", data.errors[k], "error"));
@@ -175,7 +187,7 @@ for (const [id, key] of [["x", data.axes[0]], ["y", data.axes[1]]]) {
 }
 document.getElementById("find").addEventListener("input", table);
 if (!document.getElementById("lines").textContent) document.getElementById("lines").remove();
-addEventListener("resize", plot);
+addEventListener("resize", () => { plot(); view.draw(); });
 table();
 plot();
 choose(chosen, false);

@@ -1,4 +1,4 @@
-"""One offline page of a screen: a plot of any two columns, a table that sorts, and drawings of the molecules.
+"""One offline page of a screen: a plot of any two columns, a table that sorts, and the molecules, drawn and in 3D.
 
 The page needs no library and no network.
 """
@@ -16,6 +16,7 @@ from ..common.errors import printable
 from ..common.html_data import data_for_page
 from ..common.writing import replacing
 from ..ligand import Ligand
+from ..view.poses import script_of
 
 _HERE = Path(__file__).parent
 _MOST_DRAWN = 1_000  # molecules with a drawing: the best
@@ -27,12 +28,13 @@ Values = Sequence[float | int | None]
 def save_page(
     path: Path, names: Sequence[str], titles: Sequence[str], errors: Sequence[str],
     ligands: Sequence[Ligand | None], columns: Mapping[str, tuple[str, Values]], axes: tuple[str, str], *,
-    title: str, facts: str = "", lines: Sequence[str] = (),
+    title: str, facts: str = "", lines: Sequence[str] = (), scenes: Mapping[int, object] | None = None,
 ) -> None:  # fmt: skip
     """Write the page of m molecules, those that failed among them.
 
     names, titles, errors, ligands : of each; columns : labels and numbers by short names, "rank" among them
     axes : the two columns that the plot begins with; lines : about correlations
+    scenes : what view.poses collects of refined complexes, by the numbers of the molecules
     """
     rank = np.array([value or len(names) + 1 for value in columns["rank"][1]], np.float64)
     order = np.argsort(rank, kind="stable").tolist()
@@ -45,6 +47,7 @@ def save_page(
                     for name, (label, values) in columns.items()},
         "axes": axes,
         "order": order,
+        "scenes": {str(k): scene for k, scene in (scenes or {}).items()},
         "drawings": [_drawing(of) if k in drawn and of is not None else "" for k, of in enumerate(ligands)],
     }  # fmt: skip
     parts = {
@@ -52,7 +55,7 @@ def save_page(
         "facts": html.escape(printable(facts)),
         "lines": html.escape("\n".join(printable(line) for line in lines)),
         "data": data_for_page(data),
-        "script": (_HERE / "page.js").read_text(encoding="utf-8"),
+        "script": script_of(_HERE / "page.js"),
     }
     page = (_HERE / "page.html").read_text(encoding="utf-8")
     pieces = [piece for part in page.split("{{") for piece in part.split("}}", 1)]

@@ -26,6 +26,7 @@ from ..jobs.texts import counted, duration, headline, lines_of
 from ..ligand import Ligand
 from ..minimize.result import UNIT, masked
 from ..report import Column, Report, Reported
+from ..view.poses import scene_of
 from .correlations import LEAST, Correlation, as_json, correlations
 from .molecules import Entry, best_of
 from .page import save_page
@@ -35,6 +36,7 @@ from .spec import LIGAND, ScreenSpec
 
 TABLE, PAGE, LIGANDS, RESIDUES = "screen.csv", "index.html", "ligands.sdf", "residues.csv"
 _COMPARED = ("score", "binding", "strain", "n_heavy")  # columns that are compared with a reference
+_MOST_SHOWN = 50  # complexes in the page: the best
 _SIGN = {"n_heavy": -1.0}  # by size the larger binds the stronger
 
 
@@ -276,6 +278,17 @@ class ScreenResult(Reported):
         names = ("score", "binding", "strain", "moved", "rmsd_after")
         return {"rank": int(self.ranks[k]), **{name: row[name] for name in names if name in row}, **known}
 
+    def _scenes(self) -> dict[int, dict[str, object]]:
+        """Collect the refined complexes of the best molecules, of each molecule its best pose, for the page."""
+        best = set(best_of(self.titles, self.score.tolist()).values())
+        order = [k for k in np.argsort(self.ranks, kind="stable").tolist() if self.ranks[k] and k in best]
+        found = dict[int, dict[str, object]]()
+        for k in order[:_MOST_SHOWN]:
+            atoms = self.complex(k)
+            ligand = np.arange(len(atoms) - len(self.ligand(k)), len(atoms))
+            found[k] = scene_of(atoms, ligand, atoms.positions[np.newaxis])
+        return found
+
     def _draw(self, path: Path) -> None:
         """Write the page."""
         rows = [{**row, "rank": row["rank"] or None} for row in self.rows]
@@ -307,7 +320,7 @@ class ScreenResult(Reported):
             (across, "score" if "score" in columns else "rank"), title=f"Molecules screened in {self.spec.title}",
             facts=f"{counted(len(self), 'molecule')}{failed}; {scored_by(self.facts['settings'])}; "
             f"{settings[-1].split(maxsplit=1)[1]}",
-            lines=self.correlation_lines(),
+            lines=self.correlation_lines(), scenes=self._scenes(),
         )  # fmt: skip
 
 

@@ -59,7 +59,6 @@ def save_poses_page(
     """
     if not len(poses):
         raise InputError("there is no pose to show")
-    shown = _shown(atoms, ligand, poses, near)
     values = {name: np.asarray(column.values, np.float64) for name, column in columns.items()}
     order = np.argsort(np.where(np.isfinite(values[axes[1]]), values[axes[1]], np.inf), kind="stable").tolist()
     data = {
@@ -71,20 +70,32 @@ def save_poses_page(
         "axes": axes,
         "order": order,
         "chosen": order[0],
-        **_molecule(atoms, ligand, poses, shown),
+        **scene_of(atoms, ligand, poses, near),
     }
     parts = {
         "title": html.escape(printable(title)),
         "facts": html.escape(printable(facts)),
         "about": html.escape(printable(about)),
         "data": data_for_page(data),
-        "script": (_HERE / "poses.js").read_text(encoding="utf-8"),
+        "script": script_of(_HERE / "poses.js"),
     }
     page = (_HERE / "poses.html").read_text(encoding="utf-8")
     pieces = [piece for part in page.split("{{") for piece in part.split("}}", 1)]
     text = "".join(parts[piece] if k % 2 else piece for k, piece in enumerate(pieces))
     with replacing(Path(path), ()) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def script_of(path: Path) -> str:
+    """Read the script of a page that shows molecules, with what draws these."""
+    return "\n".join(file.read_text(encoding="utf-8") for file in (_HERE / "molecule.js", path))
+
+
+def scene_of(
+    atoms: Atoms, ligand: NDArray[np.integer], poses: Floats, near: float = 5.0
+) -> dict[str, object]:  # fmt: skip
+    """Collect what a page shows of poses, (m, n, 3) A: atoms near the ligand, and the trace; parameters as above."""
+    return _molecule(atoms, ligand, poses, _shown(atoms, ligand, poses, near))
 
 
 def _shown(atoms: Atoms, ligand: NDArray[np.integer], poses: Floats, near: float) -> NDArray[np.intp]:

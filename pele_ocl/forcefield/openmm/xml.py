@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from ...atoms import Atoms, Structure
-from ...atoms.chemistry import is_polymer, is_water
+from ...atoms.chemistry import PHOSPHORESIDUES, is_polymer, is_water
 from ...atoms.names import residue_names
 from ...atoms.radii import gb_set
 from ...common.errors import InputError, ParameterError
@@ -144,6 +144,8 @@ class XmlFiles:
             return without_hydrogens(structure.source)
         residue = structure.labels.residues[unmatched[0]].name
         way = "complete it with `pele-ocl prepare`, or give" if is_polymer(residue) else f"{LIGAND_WAY}; or give"
+        if residue in PHOSPHORESIDUES:
+            way = "take the built-in force field, which gets AMBER's phosaa10 by tleap, or give"
         hint = re.search(r"\)\.\s*(The set .*?|This might .*?)\.?\s+(For more information|$)", problem, re.DOTALL)
         why = f" ({' '.join(hint[1].split())})" if hint else ""
         more = f" ({len(unmatched) - 1} more {'fail' if len(unmatched) > 2 else 'fails'}, too)" if unmatched[1:] else ""
