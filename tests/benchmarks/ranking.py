@@ -12,18 +12,15 @@ and gives Spearman's coefficient of each with the measured values.
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from screen_ranking import _n_torsions, _read, _rho, _source
+from screen_ranking import _n_torsions, _read, _source
 
-import pele_ocl
 from pele_ocl import Screener, Simulation, SolventModel
 from pele_ocl.energy.terms import PositionalRestraint
 from pele_ocl.ensemble import Ensemble
