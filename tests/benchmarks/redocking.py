@@ -7,7 +7,7 @@
 FOLDER/CASE has protein.pdb with hydrogens, ligands.sdf with known poses, cofactor.sdf where the protein's file has
 small molecules without a template, and forcefield.xml where amber14 lacks a residue. A case is CASE:N, the known pose N
 from 0 of ligands.sdf. Docking starts at a conformer that RDKit makes, exhaustiveness 8, nine poses, in a box 5 A larger
-than the known pose. Score: the default of `screen`, with refinement. Near-native is an rmsd of heavy atoms within 2 A, by
+than the known pose. Score: the default of `screen`, refined. Near-native is an rmsd of heavy atoms within 2 A, by
 symmetry and without superposition, of the pose that is shown: docked for Vina, refined for `screen`.
 """
 
