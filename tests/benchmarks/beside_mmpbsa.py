@@ -84,7 +84,10 @@ def one_of_each(folders: list[Path], given: argparse.Namespace) -> None:
             seconds["pele-ocl"].append(used(ours, Path(temporary)))
         theirs = [float(DELTA.findall((place / "out.dat").read_text())[0]) for place in places]
         with (Path(temporary) / "ours.csv").open() as stream:
-            totals = [float(row["total [kcal/mol]"]) for row in csv.DictReader(line for line in stream if not line.startswith("#"))]
+            totals = [
+                float(row["total [kcal/mol]"])
+                for row in csv.DictReader(line for line in stream if not line.startswith("#"))
+            ]
     for folder, one, other in zip(folders, theirs, totals, strict=True):
         print(f"{folder.name:16} MMPBSA.py {one:10.4f}, pele-ocl {other:10.4f} kcal/mol")
     report(seconds, f"{len(folders)} complexes, one minimized structure each, {given.runs} runs in turns")

@@ -2,11 +2,9 @@
 
     python tests/benchmarks/ranking.py charges FOLDER SOURCE TARGET...             # MMFF94, needs RDKit
     python tests/benchmarks/ranking.py terms FOLDER OUT TARGET... [--frames 8]     # needs a GPU: a minute a target
-    python tests/benchmarks/ranking.py table OUT [--targets tyk2,mcl1,ptp1b,p38,cdk2]
 
 FOLDER is what `screen_ranking.py prepare` wrote. `terms` writes OUT/TARGET.json with the terms of the binding energy of
-each ligand by two solvent models, in structures that were refined in several ways; `table` makes scores of these terms
-and gives Spearman's coefficient of each with the measured values.
+each ligand by two solvent models, in structures that were refined in several ways.
 """
 
 from __future__ import annotations
@@ -28,12 +26,10 @@ from pele_ocl.screen.molecules import graph_of
 from pele_ocl.screen.screener import REFINING, Scored, _Complex
 
 Floats = Any
-FIVE = ("tyk2", "mcl1", "ptp1b", "p38", "cdk2")
 MODELS = {
     "gbn2": SolventModel(gb="gbn2", surface="lcpo", solute_dielectric=1.0),
     "obc2": SolventModel(gb="obc2", surface="lcpo", solute_dielectric=1.0),
 }
-_OUTSIDE = 1 / SolventModel().solvent_dielectric
 _BEGIN, _BETWEEN = 400, 200  # steps of 2 fs before the first frame, and between frames
 
 
