@@ -1,6 +1,7 @@
 """MM/GBSA by MMPBSA.py and by `pele-ocl mmpbsa`: processor time of both commands, in turns, and their results.
 
 python beside_mmpbsa.py FOLDER [--frames 20] [--runs 3] [--peers FILE]
+python beside_mmpbsa.py FOLDER FOLDER ... [--runs 3] [--peers FILE]     # one minimized structure of each
 
 FOLDER has com.parm7, rec.parm7, lig.parm7 and com.rst7, as parity_build.py makes them. The frames are the coordinates
 with noise of 0.02 A. Both read the same input, igb 5 with LCPO surfaces and use_sander = 1, and write a table; each run
@@ -8,11 +9,15 @@ has its own folder.
 Times are of the processor, user and system, of the whole command with all that it starts, so that other programs do
 not count: MMPBSA.py computes on one core, ours on all that the device has. FILE is a shell file that puts AmberTools
 on the PATH.
+
+Of several folders each complex is minimized first, which is not timed. MMPBSA.py then takes a command for each complex,
+as each has topologies of its own; `pele-ocl binding` takes all of them in one.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import re
 import resource
 import shutil
@@ -42,12 +47,64 @@ def used(command: str, folder: Path) -> float:
 def main() -> None:
     """Print medians, and the mean binding energy of either."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
     parser.add_argument("--frames", type=int, default=20)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--peers", type=Path)
     given = parser.parse_args()
-    atoms = pele_ocl.read(given.folder / "com.parm7", coordinates=given.folder / "com.rst7")
+    if len(given.folders) == 1:
+        frames_of_one(given.folders[0], given)
+    else:
+        one_of_each(given.folders, given)
+
+
+def one_of_each(folders: list[Path], given: argparse.Namespace) -> None:
+    """Time the scores of one minimized structure of each complex."""
+    source = f"source {given.peers.resolve()}; " if given.peers else ""
+    solvent = "--gb obc2 --like mmpbsa.py --surface lcpo --ionic-strength 0.1"
+    with tempfile.TemporaryDirectory() as temporary:
+        places = [Path(temporary) / str(k) for k in range(len(folders))]
+        for place, folder in zip(places, folders, strict=True):
+            place.mkdir()
+            for file in ("com.parm7", "rec.parm7", "lig.parm7"):
+                shutil.copy(folder / file, place)
+            atoms = pele_ocl.read(folder / "com.parm7", coordinates=folder / "com.rst7")
+            found = pele_ocl.minimize(atoms, tolerance=1.0, max_iterations=200)
+            pele_ocl.write_conformations(place / "com.nc", atoms, found.positions[np.newaxis])
+            (place / "mmpbsa.in").write_text(INPUT)
+        topologies = " ".join(f"{k}/com.parm7" for k in range(len(places)))
+        ours = (
+            f"{sys.executable} -m pele_ocl binding {topologies} "
+            + " ".join(f"-c {k}/com.nc" for k in range(len(places)))
+            + f" --ligand 'resname LIG' {solvent} -o ours.csv"
+        )
+        seconds: dict[str, list[float]] = {"MMPBSA.py": [], "pele-ocl": []}
+        for _ in range(given.runs):
+            seconds["MMPBSA.py"].append(sum(used(f"{source}MMPBSA {FILES} -o out.dat", place) for place in places))
+            seconds["pele-ocl"].append(used(ours, Path(temporary)))
+        theirs = [float(DELTA.findall((place / "out.dat").read_text())[0]) for place in places]
+        with (Path(temporary) / "ours.csv").open() as stream:
+            totals = [
+                float(row["total [kcal/mol]"])
+                for row in csv.DictReader(line for line in stream if not line.startswith("#"))
+            ]
+    for folder, one, other in zip(folders, theirs, totals, strict=True):
+        print(f"{folder.name:16} MMPBSA.py {one:10.4f}, pele-ocl {other:10.4f} kcal/mol")
+    report(seconds, f"{len(folders)} complexes, one minimized structure each, {given.runs} runs in turns")
+
+
+def report(seconds: dict[str, list[float]], title: str) -> None:
+    """Print medians and their ratio."""
+    print(title)
+    medians = {name: statistics.median(each) for name, each in seconds.items()}
+    for name, each in seconds.items():
+        print(f"{name:10} {medians[name]:8.2f} s of the processor ({min(each):.2f} to {max(each):.2f})")
+    print(f"ratio {medians['MMPBSA.py'] / medians['pele-ocl']:.1f}")
+
+
+def frames_of_one(own: Path, given: argparse.Namespace) -> None:
+    """Time frames of one complex."""
+    atoms = pele_ocl.read(own / "com.parm7", coordinates=own / "com.rst7")
     noise = np.random.default_rng(0).normal(0, 0.02, (given.frames, *atoms.positions.shape))
     source = f"source {given.peers.resolve()}; " if given.peers else ""
     commands = {
@@ -62,17 +119,13 @@ def main() -> None:
                 folder = Path(temporary) / f"{name}-{run}"
                 folder.mkdir()
                 for file in ("com.parm7", "rec.parm7", "lig.parm7"):
-                    shutil.copy(given.folder / file, folder)
+                    shutil.copy(own / file, folder)
                 (folder / "mmpbsa.in").write_text(INPUT)
                 pele_ocl.write_conformations(folder / "com.nc", atoms, atoms.positions + noise)
                 seconds[name].append(used(command, folder))
                 (deltas[name],) = DELTA.findall((folder / "out.dat").read_text())
-    medians = {name: statistics.median(each) for name, each in seconds.items()}
-    print(f"{given.folder.name}: {len(atoms):,} atoms, {given.frames} frames, {given.runs} runs in turns")
-    for name, each in seconds.items():
-        spread = f"({min(each):.2f} to {max(each):.2f})"
-        print(f"{name:10} {medians[name]:8.2f} s of the processor {spread}; delta {deltas[name]}")
-    print(f"ratio {medians['MMPBSA.py'] / medians['pele-ocl']:.1f}")
+    report(seconds, f"{own.name}: {len(atoms):,} atoms, {given.frames} frames, {given.runs} runs in turns; "
+                    f"mean binding energies {deltas}")  # fmt: skip
 
 
 if __name__ == "__main__":

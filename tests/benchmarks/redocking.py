@@ -1,0 +1,274 @@
+"""Redocking: do refined poses of Vina, ranked by `screen`, have a near-native one first as often as by Vina's score?
+
+    python redocking.py prepare FOLDER CASE...           # needs RDKit, AmberTools and meeko: CASE/inputs.pkl.gz
+    python redocking.py run FOLDER OUT CASE...           # needs vina 1.2.7 and a GPU: OUT/CASE.json
+    python redocking.py check FOLDER OUT CASE...         # needs RDKit and posebusters, and prints the table
+
+FOLDER/CASE has protein.pdb with hydrogens, ligands.sdf with known poses, cofactor.sdf where the protein's file has
+small molecules without a template, and forcefield.xml where amber14 lacks a residue. A case is CASE:N, the known pose N
+from 0 of ligands.sdf. Docking starts at a conformer that RDKit makes, exhaustiveness 8, nine poses, in a box 5 A larger
+than the known pose. Score: the default of `screen`, refined. Near-native is an rmsd of heavy atoms within 2 A, by
+symmetry and without superposition, of the pose that is shown: docked for Vina, refined for `screen`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import pickle
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+NEAR = 2.0  # A
+_SEED, _POSES, _ROOM = 44, 9, 5.0
+
+
+def _folder(folder: Path, case: str) -> tuple[Path, int]:
+    name, _, number = case.partition(":")
+    return folder / name, int(number or 0)
+
+
+def _inputs(folder: Path, case: str) -> Path:
+    own, number = _folder(folder, case)
+    return own / f"inputs_{number}.pkl.gz"
+
+
+def _reading(own: Path) -> dict[str, Any]:
+    """How a case's receptor is read: Amber14 with an XML file of the case's, if there is one, and its cofactors."""
+    field = own / "forcefield.xml"
+    cofactors = [path for path in (own / "cofactor.sdf",) if path.is_file()]
+    return {"forcefield": f"amber14,{field}" if field.is_file() else "amber14", "ligands": cofactors}
+
+
+def prepare(folder: Path, cases: list[str]) -> None:
+    """Write receptor.pkl.gz of each case and inputs of each ligand: Atoms, PDBQT with all hydrogens, the box."""
+    import numpy as np
+    from meeko import MoleculePreparation, PDBQTWriterLegacy
+    from rdkit import Chem
+    from rdkit.Chem import AllChem
+
+    import pele_ocl
+
+    for case in cases:
+        own, number = _folder(folder, case)
+        if not (own / "receptor.pkl.gz").is_file():
+            receptor = pele_ocl.read(own / "protein.pdb", without="water", **_reading(own))
+            with gzip.open(own / "receptor.pkl.gz", "wb") as stream:
+                pickle.dump(receptor, stream)
+        known = Chem.SDMolSupplier(str(own / "ligands.sdf"), removeHs=False)[number]
+        atoms = pele_ocl.read_ligands(own / "ligands.sdf")[number].parametrize()
+        start = Chem.Mol(known)
+        AllChem.EmbedMolecule(start, randomSeed=_SEED)
+        AllChem.MMFFOptimizeMolecule(start)
+        setup = MoleculePreparation(merge_these_atom_types=()).prepare(start)[0]
+        text = PDBQTWriterLegacy.write_string(setup)[0]
+        written = _positions(text)
+        apart = np.linalg.norm(written[:, None] - start.GetConformer().GetPositions(), axis=2)
+        order = apart.argmin(axis=1)  # atom of the PDBQT -> of the molecule
+        if len(set(order.tolist())) != len(atoms) or apart.min(axis=1).max() > 0.01:
+            raise SystemExit(f"{case}: atoms of the PDBQT and the molecule do not match")
+        there = known.GetConformer().GetPositions()
+        given = {"atoms": atoms, "pdbqt": text, "order": order, "low": there.min(axis=0), "high": there.max(axis=0)}
+        with gzip.open(_inputs(folder, case), "wb") as stream:
+            pickle.dump(given, stream)
+        print(f"{case}: {len(atoms)} atoms", flush=True)
+
+
+def _positions(text: str) -> Any:
+    import numpy as np
+
+    rows = [line for line in text.splitlines() if line.startswith(("ATOM", "HETATM"))]
+    return np.array([[float(line[30:38]), float(line[38:46]), float(line[46:54])] for line in rows])
+
+
+def _dock(folder: Path, case: str) -> dict[str, Any]:
+    """Dock a case: positions of poses in the order of the molecule's atoms, and Vina's scores."""
+    import numpy as np
+    from vina import Vina
+
+    with gzip.open(_inputs(folder, case)) as stream:
+        given = pickle.load(stream)  # of this script
+    low, high = given["low"] - _ROOM, given["high"] + _ROOM
+    start = time.process_time()
+    vina = Vina(sf_name="vina", cpu=1, seed=_SEED, verbosity=0)
+    vina.set_receptor(str(_folder(folder, case)[0] / "receptor.pdbqt"))
+    vina.set_ligand_from_string(given["pdbqt"])
+    vina.compute_vina_maps(center=((low + high) / 2).tolist(), box_size=(high - low).tolist())
+    vina.dock(exhaustiveness=8, n_poses=_POSES)
+    scores = vina.energies(n_poses=_POSES)[:, 0].tolist()
+    poses = []
+    for text in vina.poses(n_poses=_POSES).split("ENDMDL")[: len(scores)]:
+        where = np.empty((len(given["order"]), 3))
+        where[given["order"]] = _positions(text)
+        poses.append(where)
+    return {"poses": poses, "scores": scores, "seconds": time.process_time() - start, "atoms": given["atoms"]}
+
+
+def run(folder: Path, out: Path, cases: list[str], cores: int) -> None:
+    """Dock all cases, then refine and score their poses, and write OUT/CASE.json of each."""
+    from screen_ranking import _pdbqt
+
+    import pele_ocl
+
+    out.mkdir(parents=True, exist_ok=True)
+    receptors = {}
+    for case in cases:
+        own = _folder(folder, case)[0]
+        if own.name not in receptors:
+            with gzip.open(own / "receptor.pkl.gz") as stream:
+                receptors[own.name] = pickle.load(stream)  # of this script
+            (own / "receptor.pdbqt").write_text(_pdbqt(receptors[own.name], False))
+    start = time.perf_counter()
+    with ProcessPoolExecutor(cores, mp_context=get_context("spawn")) as pool:
+        under_way = {case: pool.submit(_dock, folder, case) for case in cases}
+        docked = {}
+        for case, of in under_way.items():
+            try:
+                docked[case] = of.result()
+            except Exception as error:
+                print(f"{case}: {error}", flush=True)
+    print(f"{len(docked)} docked, {time.perf_counter() - start:.0f} s", flush=True)
+    for name, receptor in receptors.items():
+        start = time.perf_counter()
+        screener = pele_ocl.Screener(receptor)
+        own_cases = [case for case in docked if _folder(folder, case)[0].name == name]
+        ligands = [docked[case]["atoms"].moved(where) for case in own_cases for where in docked[case]["poses"]]
+        found = iter(screener.screen(ligands))
+        for case in own_cases:
+            of = docked[case]
+            rows = [_row(next(found), where, score) for where, score in zip(of["poses"], of["scores"], strict=True)]
+            (out / f"{case.replace(':', '_')}.json").write_text(json.dumps(rows))
+        print(f"{name}: {len(ligands)} poses, {time.perf_counter() - start:.0f} s", flush=True)
+
+
+def _row(one: Any, where: Any, score: float) -> dict[str, Any]:
+    from pele_ocl.screen.screener import Scored
+
+    row = {"vina": score, "docked": where.round(4).tolist()}
+    if not isinstance(one, Scored):
+        return row | {"failed": str(one)}
+    n = len(one.atoms) - one.n_ligand
+    return row | {
+        "score": one.binding, "strain": one.strain, "clashes": one.clashes, "refined": one.ligand.round(4).tolist(),
+        "receptor": one.atoms.positions[:n].round(3).tolist(),
+    }  # fmt: skip
+
+
+def check(folder: Path, out: Path, cases: list[str], target: Path | None) -> None:
+    """Compare the first poses by either score, and what PoseBusters says before and after refinement."""
+    import numpy as np
+    from posebusters import PoseBusters
+    from rdkit import Chem, RDLogger
+    from rdkit.Chem.rdMolAlign import CalcRMS
+    from rdkit.Geometry import Point3D
+
+    RDLogger.DisableLog("rdApp.*")  # type: ignore[attr-defined]
+    rows: dict[str, Any] = json.loads(target.read_text()) if target is not None and target.is_file() else {}
+    for case in cases:
+        path = out / f"{case.replace(':', '_')}.json"
+        if case in rows or not path.is_file():
+            continue
+        own, number = _folder(folder, case)
+        known = Chem.SDMolSupplier(str(own / "ligands.sdf"), removeHs=False)[number]
+
+        def placed(where: Any, known: Any = known) -> Any:
+            molecule = Chem.Mol(known)
+            for k, (x, y, z) in enumerate(where):
+                molecule.GetConformer().SetAtomPosition(k, Point3D(x, y, z))
+            return molecule
+
+        with gzip.open(own / "receptor.pkl.gz") as stream:
+            receptor_atoms = pickle.load(stream)  # of this script
+        poses = []
+        for row in json.loads(path.read_text()):
+            if "failed" in row:
+                poses.append({"vina": row["vina"], "failed": row["failed"]})
+                continue
+            pose = {name: row[name] for name in ("vina", "score", "strain")}
+            around = {"before": receptor_atoms.positions, "after": np.array(row["receptor"])}
+            for when, where in (("before", row["docked"]), ("after", row["refined"])):
+                receptor = around[when]
+                molecule = placed(where)
+                near = np.linalg.norm(receptor[:, None] - np.array(where), axis=2).min(axis=1) < 12
+                protein = _molecule(receptor_atoms, receptor, np.flatnonzero(near))
+                busted = PoseBusters("dock").bust([molecule], None, protein)
+                pose[f"failed_{when}"] = sorted(busted.columns[~busted.to_numpy(dtype=bool)[0]].tolist())
+                pose[f"rmsd_{when}"] = CalcRMS(Chem.RemoveHs(molecule), Chem.RemoveHs(known))
+            poses.append(pose)
+        rows[case] = poses
+        print(f"{case}: {len(poses)} poses", flush=True)
+        if target is not None:
+            target.write_text(json.dumps(rows, indent=1))
+    _print(rows)
+
+
+def _molecule(atoms: Any, positions: Any, chosen: Sequence[int]) -> Any:
+    """Make a molecule of some atoms without bonds, of which PoseBusters takes distances and volumes."""
+    from rdkit import Chem
+    from rdkit.Geometry import Point3D
+
+    molecule, labels = Chem.RWMol(), atoms.labels
+    conformer = Chem.Conformer(len(chosen))
+    for k, of in enumerate(chosen):
+        atom = Chem.Atom(str(labels.elements[of]))
+        atom.SetNoImplicit(True)
+        residue, name = int(labels.residue_index[of]), str(labels.names[of])
+        atom.SetMonomerInfo(Chem.AtomPDBResidueInfo(f" {name:<3}", k, "", str(labels.residue_names[of]), residue, "A"))
+        molecule.AddAtom(atom)
+        conformer.SetAtomPosition(k, Point3D(*positions[of].tolist()))
+    molecule.AddConformer(conformer)
+    return molecule.GetMol()
+
+
+def _print(rows: dict[str, Any]) -> None:
+    near = {"vina": 0, "screen": 0, "any": 0}
+    n = before = after = lost = 0
+    for case, poses in rows.items():
+        good = [of for of in poses if "score" in of]
+        by_vina, by_screen = (min(good, key=lambda of: of[name]) for name in ("vina", "score"))
+        near["vina"] += by_vina["rmsd_before"] <= NEAR
+        near["screen"] += by_screen["rmsd_after"] <= NEAR
+        near["any"] += any(of["rmsd_before"] <= NEAR for of in good)
+        for of in good:
+            n, before, after = n + 1, before + (not of["failed_before"]), after + (not of["failed_after"])
+            if of["failed_after"] and not of["failed_before"]:
+                lost += 1
+                print(f"  {case}: lost by {of['failed_after']}")
+        print(f"{case:12} first by Vina {by_vina['rmsd_before']:5.2f} A, by screen {by_screen['rmsd_after']:5.2f} A, "
+              f"nearest of {len(good)} {min(of['rmsd_before'] for of in good):5.2f} A")  # fmt: skip
+    print(
+        f"{len(rows)} cases: near-native first by Vina {near['vina']}, by screen {near['screen']}, among the poses in "
+        f"{near['any']}; {n} poses: PoseBusters passed {before} before, {after} after refinement, {lost} lost"
+    )
+
+
+def main() -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="what", required=True)
+    for name in ("prepare", "run", "check"):
+        command = commands.add_parser(name)
+        command.add_argument("folder", type=Path)
+        if name != "prepare":
+            command.add_argument("out", type=Path)
+        command.add_argument("cases", nargs="+")
+        if name == "run":
+            command.add_argument("--cores", type=int, default=16)
+        if name == "check":
+            command.add_argument("--json", type=Path)
+    given = parser.parse_args()
+    if given.what == "prepare":
+        prepare(given.folder, given.cases)
+    elif given.what == "run":
+        run(given.folder, given.out, given.cases, given.cores)
+    else:
+        check(given.folder, given.out, given.cases, given.json)
+
+
+if __name__ == "__main__":
+    main()
