@@ -1,4 +1,4 @@
-"""What jobs of refined complexes have in common: one structure, and items by number, each with a file."""
+"""Common parts of jobs of refined complexes: one structure, and items by number, each with a file."""
 
 from __future__ import annotations
 
