@@ -61,9 +61,12 @@ from pele_ocl.explore.rotations import side_chains_of
 from pele_ocl.gb_models.surface import unit_points
 from pele_ocl.ions import Placement
 from pele_ocl.ions.placement import WorkSplit
+from pele_ocl.ladder import NONBOND as NONBOND_VARIANTS
+from pele_ocl.ladder import POTMAP as POTMAP_VARIANTS
+from pele_ocl.ladder import SOLVENT as VARIANTS
+from pele_ocl.ladder.fft import FFT_VARIANTS, fft
 from pele_ocl.minimize import METHODS, Minimizer, driver, preconditioner, seats
 from pele_ocl.minimize import method as methods_of
-from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
 from pele_ocl.nonbond import nonbond
 from pele_ocl.nonbond.index import prefix_sum
 from pele_ocl.opencl import Device, Queue, building, get_device
@@ -72,17 +75,15 @@ from pele_ocl.pb.launching import Launching
 from pele_ocl.plan import plan as plans
 from pele_ocl.plan.tuning import Choice, trying
 from pele_ocl.potential_model import PotentialModel
-from pele_ocl.potmap import VARIANTS as POTMAP_VARIANTS
 from pele_ocl.potmap import MapOptions, MapProblem, blocking, error
 from pele_ocl.potmap.blocking import Blocking
 from pele_ocl.potmap.frames import AtomPotentials, MapFrames, frames
 from pele_ocl.potmap.map_slab import MapSlab
-from pele_ocl.potmap.mesh.fft import FFT_VARIANTS, fft
 from pele_ocl.potmap.msm import levels, plan
 from pele_ocl.potmap.msm.lattices import LatticeLayout
 from pele_ocl.potmap.variants import blocked
 from pele_ocl.reference import energy as definition
-from pele_ocl.solvent import VARIANTS, Solvent
+from pele_ocl.solvent import Solvent
 from pele_ocl.solvent.layout import SolventLayout
 from pele_ocl.tiles import surface
 

@@ -41,19 +41,29 @@ What = Atoms | str | PathLike[str]  # to minimize
 
 @overload
 def minimize(
-    what: What, *, models: Literal["one"] = "one", trajectory: None = None, **options: Any
+    what: What,
+    output: str | PathLike[str] | None = None,
+    *,
+    models: Literal["one"] = "one",
+    trajectory: None = None,
+    **options: Any,
 ) -> MinimizeResult: ...
 @overload
-def minimize(what: What, *, models: Literal["all"], **options: Any) -> MinimizeBatch: ...
+def minimize(
+    what: What, output: str | PathLike[str] | None = None, *, models: Literal["all"], **options: Any
+) -> MinimizeBatch: ...
 @overload
-def minimize(what: What, *, trajectory: Trajectory | Paths, **options: Any) -> MinimizeBatch: ...
+def minimize(
+    what: What, output: str | PathLike[str] | None = None, *, trajectory: Trajectory | Paths, **options: Any
+) -> MinimizeBatch: ...
 @overload
-def minimize(what: Sequence[What], **options: Any) -> MinimizeBatch: ...
+def minimize(what: Sequence[What], output: str | PathLike[str] | None = None, **options: Any) -> MinimizeBatch: ...
 @former_keywords(largest="max_gradient", energy_change="energy_tolerance", restore="bond_repair")
 @checked
 @takes("reading", "solvent")
 def minimize(
     what: What | Sequence[What],
+    output: str | PathLike[str] | None = None,
     *,
     method: str = "lbfgs",
     tolerance: float | str = 0.1,
@@ -85,7 +95,6 @@ def minimize(
     frames: FrameWords = None,
     topology: str | PathLike[str] | None = None,
     image: Image | None = None,
-    output: str | PathLike[str] | None = None,
     table: str | PathLike[str] | None = None,
     resume: bool = False,
     workers: int | None = None,
@@ -104,6 +113,8 @@ def minimize(
 
     what : Atoms as `energy` takes them, with the bonded terms of a force field, or the path of a structure; or a list
         of these, or a pattern of paths such as "designs/*.pdb"
+    output : file to write; of several structures a folder, or a name such as "minima/{name}.cif"; of a trajectory or
+        all models one file. By default nothing is written
     method : "lbfgs", "newton" for truncated Newton as in PELE, "fire", or "steepest" for steepest descent alone
     tolerance : ends if the root mean square gradient, sqrt(sum |g|^2 / n) of the n atoms that move, is at most this,
         kcal/mol/A, or a text with its unit, "1kJ/mol/nm"; OpenMM's minimizer compares it so, with a default of
@@ -131,8 +142,6 @@ def minimize(
     strict : refuse structures with findings that are noted otherwise
     models : "all" for all models of a PDB file; trajectory : files, or frames in memory, in place of the positions of
         one structure, with frames, topology and image as of `pele_ocl.trajectory`
-    output : file to write; of several structures a folder, or a name such as "minima/{name}.cif"; of a trajectory or
-        all models one file. By default nothing is written
     table : file of `result.table()`: .csv, .h5 or .json
     resume : go on with an interrupted run of several structures or frames that wrote to `output`
     workers, scheduler, shard : as of `jobs.run`, of several structures and of frames

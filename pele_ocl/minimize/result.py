@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats, Ints, Strings
 from ..common.arguments import file_path
-from ..common.errors import InputError, Suggests, meant
+from ..common.errors import InputError, Suggests, no_attribute
 from ..common.writing import replacing
 from ..contract import of_energy, of_structure, require
 from ..energy.result import ALL_TERMS
@@ -207,7 +207,7 @@ class _Unloaded(MinimizeResult):
         if name == "gradient":
             raise InputError("the gradient was not kept; compute it by `pele_ocl.energy` of these atoms")
         if name != "atoms" or "_load" not in vars(self):
-            raise AttributeError(f"{type(self).__name__} has no {name!r}{meant(name, dir(self))}")
+            raise no_attribute("'MinimizeResult' object", name, dir(self))
         atoms = vars(self)["atoms"] = self._load()
         return atoms
 

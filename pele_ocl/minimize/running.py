@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..atoms import Atoms
-from ..common.arguments import callback, choice, described, file_path
+from ..common.arguments import callback, choice, described, file_path, several_structures
 from ..common.errors import InputError, KeywordError
 from ..common.inputfile import read_file
 from ..common.notes import note, one_line
@@ -129,7 +129,7 @@ class Run:
         paths = expanded([file_path(each) for each in ((what,) if is_one else what)])
         if self.are_many:
             if len(paths) > 1:
-                raise KeywordError("a trajectory, or all models, are of one structure; give one file")
+                raise several_structures(paths)
         elif len(paths) == 1:
             self._refuse_sharing("one structure is minimized by one process")
         targets = self._targets(paths, _files_read(self.spec, self.frames))

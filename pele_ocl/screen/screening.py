@@ -217,7 +217,9 @@ def _check_folder(folder: Path | None, resume: bool, part: Shard | None) -> None
         raise FormatError(f"{folder}: is no folder; name one for the results")
     journal = folder / JOURNAL if part is None else part.path(folder / JOURNAL)
     if not resume and journal.exists():
-        raise FormatError(f"{folder}: holds an earlier screen; go on by `resume=True`, or name another folder")
+        raise FormatError(
+            f"{folder}: holds an earlier screen; go on by `resume=True`, or name another folder", code="exists"
+        )
 
 
 def _given(ligands: Ligands, name: str, reading: Reading) -> tuple[Given, ...]:

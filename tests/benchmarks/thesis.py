@@ -36,6 +36,7 @@ import pyopencl as cl
 from pele_ocl import Atoms
 from pele_ocl.bench.groups import with_groups
 from pele_ocl.bench.systems import SYSTEMS, load
+from pele_ocl.ladder import NonbondLadder, SolventLadder
 from pele_ocl.nonbond import Nonbond
 from pele_ocl.opencl.device import Device, get_device
 from pele_ocl.pairs import PairList, pairs_within
@@ -150,7 +151,7 @@ def born(device: Device, systems: list[str], built: list[Build], runs: int, most
                 continue  # tables of `bench solvent` have it, on a sample
             if variant == "inner" and len(atoms) > 5000 and device.kind == "CPU":
                 continue
-            plan = Solvent(atoms, energy=False, variant=variant, device=with_groups(device, group))
+            plan = SolventLadder(atoms, energy=False, variant=variant, device=with_groups(device, group))
             plan.evaluate()
             kernels = statistics.median([plan.evaluate(profile=True).seconds["born"] for _ in range(runs)])
             host = median(lambda: plan.evaluate(atoms.positions), runs, threads_on(device, variant))  # noqa: B023
@@ -217,9 +218,13 @@ def pairs(device: Device, name: str, built: list[Build], runs: int) -> Iterator[
             for program, variant, group in variants:
                 if not gradient and variant not in ("sequential", "offsets", "rows", "tiled"):
                     continue
-                made = Nonbond(atoms, listed, gradient=gradient, variant=variant, device=with_groups(device, group))
+                made = NonbondLadder(
+                    atoms, listed, gradient=gradient, variant=variant, device=with_groups(device, group)
+                )
                 prepared = made.evaluate(born_radii=alpha).seconds["prepare"]
-                plan = Nonbond(atoms, listed, gradient=gradient, variant=variant, device=with_groups(device, group))
+                plan = NonbondLadder(
+                    atoms, listed, gradient=gradient, variant=variant, device=with_groups(device, group)
+                )
                 result = plan.evaluate(born_radii=alpha)
                 kernels = statistics.median(
                     [plan.evaluate(born_radii=alpha, profile=True).seconds["kernel"] for _ in range(runs)]
