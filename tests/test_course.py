@@ -496,3 +496,16 @@ def test_colours_are_told_apart(theme, kind):
     assert all(contrast(background, colour) > 4.5 for colour in colours)
     seen = [np.clip(np.array(BLIND[kind]) @ [int(c[k : k + 2], 16) / 255 for k in (1, 3, 5)], 0, 1) for c in colours]
     assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)) > 0.15
+
+
+def test_the_spread_of_runs_goes_through_arithmetic_to_the_chart():
+    from charts import Measured, bars, errors
+
+    fastest = Measured(2.0, 5.0)
+    for value, wanted in ((1e3 * fastest, (2000, 5000)), (10 / fastest, (5, 2)), (fastest + fastest / 2, (3, 7.5))):
+        assert (float(value), value.slowest) == wanted
+    assert errors([fastest, 10 / fastest, 4.0]) == [[0, 3, 0], [3, 0, 0]]
+    pytest.importorskip("matplotlib")
+    chart = bars("title", {"both": fastest, "one": 4.0}, "ms")
+    assert chart.table.splitlines() == ["both          2  ms; slowest run 5", "one           4  ms"]
+    assert not unreadable(chart.light)

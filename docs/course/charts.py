@@ -39,6 +39,43 @@ MOST_TICKS = 8
 NAME_HEIGHT, HIGHEST_NAME = 0.09, 0.96  # of the height of the axes
 
 
+class Measured(float):
+    """Seconds of the fastest run, or a rate from them; `slowest` is the same of the slowest run.
+
+    Sums, products and quotients keep both.
+    """
+
+    slowest: float
+
+    def __new__(cls, fastest: float, slowest: float) -> Measured:
+        """Join the values of two runs."""
+        made = super().__new__(cls, fastest)
+        made.slowest = float(slowest)
+        return made
+
+    def __add__(self, other: float) -> Measured:
+        return Measured(float(self) + float(other), self.slowest + getattr(other, "slowest", other))
+
+    __radd__ = __add__
+
+    def __mul__(self, factor: float) -> Measured:  # type: ignore[override]
+        return Measured(float(self) * factor, self.slowest * factor)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: float) -> Measured:  # type: ignore[override]
+        return Measured(float(self) / divisor, self.slowest / divisor)
+
+    def __rtruediv__(self, number: float) -> Measured:  # type: ignore[override]
+        return Measured(number / float(self), number / self.slowest)
+
+
+def errors(values: Sequence[float]) -> list[list[float]]:
+    """How far the slowest run is below and above each value, for error bars."""
+    apart = [getattr(value, "slowest", value) - value for value in values]
+    return [[max(0.0, -each) for each in apart], [max(0.0, each) for each in apart]]
+
+
 @dataclass(frozen=True, eq=False)
 class Chart:
     """Two figures of the same numbers; a notebook shows the one that suits the reader's screen.
@@ -95,11 +132,17 @@ class Chart:
 
 
 def bars(title: str, values: Mapping[str, float], unit: str, *, log: bool = False) -> Chart | None:
-    """Draw a bar for each value, its name and number beside it; None where matplotlib is not installed."""
+    """Draw a bar for each value, its name and number beside it; None where matplotlib is not installed.
+
+    values : numbers, or `Measured` ones, whose slowest run is the end of a thin line
+    """
 
     def draw(figure: Figure, text: str, colours: Sequence[str]) -> None:
         axes = figure.add_subplot()
-        drawn = axes.barh(range(len(values)), list(values.values()), 0.62, color=colours[0])
+        lengths = list(values.values())
+        drawn = axes.barh(
+            range(len(values)), lengths, 0.62, color=colours[0], xerr=errors(lengths), ecolor=text, capsize=3
+        )
         axes.bar_label(drawn, [f"{value:.3g}" for value in values.values()], padding=4, color=text)
         axes.set(yticks=range(len(values)), yticklabels=list(values), xlabel=f"{unit}, logarithmic" if log else unit)
         axes.set_title(title, loc="left")
@@ -111,7 +154,12 @@ def bars(title: str, values: Mapping[str, float], unit: str, *, log: bool = Fals
         axes.grid(axis="y", visible=False)
 
     width = max(map(len, values))
-    table = "".join(f"{name:{width}} {value:10.4g}  {unit}\n" for name, value in values.items())
+    slowest = {name: getattr(value, "slowest", None) for name, value in values.items()}
+    table = "".join(
+        f"{name:{width}} {value:10.4g}  {unit}"
+        + ("\n" if slowest[name] is None else f"; slowest run {slowest[name]:.4g}\n")
+        for name, value in values.items()
+    )
     return _chart(draw, 1.1 + 0.36 * len(values), table)
 
 
@@ -130,7 +178,9 @@ def curves(
         axes.set_yscale("log" if log_y else "linear")
         for number, (of_x, of_y) in enumerate(series.values()):
             marker = None if points else MARKERS[number]
-            axes.plot(of_x, of_y, marker=marker, color=colours[number], linewidth=2)
+            axes.errorbar(
+                of_x, of_y, errors(of_y), marker=marker, color=colours[number], linewidth=2, elinewidth=1, capsize=3
+            )
         for at_x, at_y in (points or {}).values():
             axes.plot([at_x], [at_y], "o", color=colours[1])
         axes.set(xlabel=x, ylabel=y)

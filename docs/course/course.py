@@ -36,7 +36,7 @@ from typing import Any
 import charts
 import numpy as np
 import pyopencl as cl
-from charts import Chart
+from charts import Chart, Measured
 from exercises import CASES, CRASHED, EXERCISES, QUANTITIES, SIMULATED, Verdict, another, blanks, check, judge
 from numpy.typing import NDArray
 
@@ -94,8 +94,10 @@ def curves(title: str, x: str, y: str, series: Mapping[str, Any], **more: Any) -
 
 def run(
     source: str, size: Shape, *inputs: Any, out: Any, group: Shape | None = None, runs: int = 3
-) -> tuple[float, Any]:
+) -> tuple[Measured, Any]:
     """Run the kernel of a source on copies of the inputs. Return the fastest run's seconds, and what it wrote.
+
+    The seconds also have `slowest`, of the slowest run, which charts draw as a thin line.
 
     size : work-items along each axis, rounded up here to whole groups
     inputs : arrays and numbers, in the kernel's order; ints go as int, floats as float
@@ -120,7 +122,7 @@ def run(
     found = [np.empty_like(array) for array in outs]
     for buffer, array in zip(buffers, found, strict=True):
         cl.enqueue_copy(queue, array, buffer)
-    return min(seconds), found if isinstance(out, list | tuple) else found[0]
+    return Measured(min(seconds), max(seconds)), found if isinstance(out, list | tuple) else found[0]
 
 
 @cache

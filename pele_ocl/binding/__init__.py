@@ -97,7 +97,7 @@ def binding(
     strict: bool = False,
     **words: Unpack[ProgressWords],
 ) -> Any:
-    """Binding energy of a complex: its energy less the energies of its receptor and its ligand.
+    """Binding energy of a complex: its energy minus the energies of its receptor and its ligand.
 
     Each has Born radii of its own: MM/GBSA, or MM/PBSA with `pb`, of one structure, of its models, over the frames of a
     trajectory, or over poses (docs/binding.md). The parts share the positions of the complex, unless they have

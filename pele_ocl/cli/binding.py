@@ -165,7 +165,7 @@ def binding(
     path: Path | tuple[Path, ...], parts: Parts, analysis: Analysis, files: Files, poisson: Poisson, as_json: bool,
     verbose: bool, words: dict[str, Any], call: Call, **given: Any,
 ) -> None:  # fmt: skip
-    """Compute the binding energy of the complex in IN: its energy less the energies of receptor and ligand.
+    """Compute the binding energy of the complex in IN: its energy minus the energies of receptor and ligand.
 
     Each has Born radii of its own: MM/GBSA over the frames of a trajectory (-t), over poses, or of one structure;
     docs/binding.md. --pb is MM/PBSA. The parts share the positions of the complex, unless they have trajectories of

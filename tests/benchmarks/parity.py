@@ -40,7 +40,10 @@ NAMES = {"BOND": "bond", "ANGLE": "angle", "DIHED": ("torsion", "improper"), "VD
          "1-4 VDW": "lennard_jones_14", "1-4 EEL": "coulomb_14", "EGB": ("gb_self", "gb_pair"),
          "ESURF": "nonpolar"}  # fmt: skip
 TABLE = Path(__file__).parent / "measured" / "parity.md"
-DIFFERING = "Every number that differs, with its cause, is in the table `tests/benchmarks/measured/parity.md`."
+DIFFERING = (
+    "Every number that differs, with its cause, and the tables of EPB and ENPOLAR are in "
+    "`tests/benchmarks/measured/parity.md`."
+)
 HALF = 0.51e-4  # kcal/mol, half of the last digit that they print
 DEFAULT_IGB = 5
 TENSION = 0.005  # kcal/mol/A^2
@@ -496,15 +499,21 @@ def page(
             f"| {case} | {igb} | {len(own)} | {same} | {exact} | {abs(worst.difference):.4f} | "
             f"{worst.program} {worst.system} {worst.term} |"
         )
-    lines += pb_section(of_pb, shifts) if of_pb else []
+    lines += without_tables(pb_section(of_pb, shifts)) if of_pb else []
     lines += ["", DIFFERING]
     if failed:
         lines += ["", "## Not compared", ""] + [f"- {name}: {why}" for name, why in failed.items()]
     return "\n".join(lines) + "\n"
 
 
-def differing(rows: list[Row]) -> str:
-    """Make the table of all numbers that differ."""
+def without_tables(lines: list[str]) -> list[str]:
+    """Leave the sentences of a section, with one empty line between them."""
+    kept = [line for line in lines if not line.startswith("|")]
+    return [line for line, before in zip(kept, ["-", *kept], strict=False) if line or before]
+
+
+def differing(rows: list[Row], of_pb: list[PBRow | Refused], shifts: dict[str, list[float]]) -> str:
+    """Make the table of all numbers that differ, and those of Poisson-Boltzmann."""
     lines = ["## Numbers that differ", "",
              "| complex | program | system | term | theirs and ours | difference | cause |",
              "|---|---|---|---|---|---|---|"]  # fmt: skip
@@ -514,6 +523,7 @@ def differing(rows: list[Row]) -> str:
                 f"| {row.case} | {row.program} | {row.system} | {row.term} | {digits(row)} | {row.difference:+.4f} | "
                 f"{cause(row)} |"
             )
+    lines += pb_section(of_pb, shifts) if of_pb else []
     return "\n".join(lines) + "\n"
 
 
@@ -546,14 +556,16 @@ def main() -> None:
     if options.pbsa:
         before, _, after = options.o.read_text().partition(DIFFERING)
         before = before.partition("\n## Poisson-Boltzmann")[0].rstrip() + "\n"
-        options.o.write_text(before + "\n".join(pb_section(of_pb, shifts)) + f"\n\n{DIFFERING}{after}")
+        section = pb_section(of_pb, shifts)
+        options.o.write_text(before + "\n".join(without_tables(section)) + f"\n\n{DIFFERING}{after}")
+        TABLE.write_text(TABLE.read_text().partition("\n## Poisson-Boltzmann")[0] + "\n".join(section) + "\n")
         for name, why in failed.items():
             print(f"{name}: {why}")
         return
     options.o.write_text(
         page(rows, of_pb, shifts, failed, "python tests/benchmarks/parity.py FOLDER -o docs/parity.md")
     )
-    TABLE.write_text(differing(rows))
+    TABLE.write_text(differing(rows, of_pb, shifts))
 
 
 if __name__ == "__main__":

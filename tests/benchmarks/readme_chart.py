@@ -82,7 +82,7 @@ def bars() -> list[Bar]:
         apbs, r"\| `apbs` [^|]+\| \S+ \| [\d.]+ \| ([\d.]+) \|.*?\| `pele-ocl pb` \| \S+ \| [\d.]+ \| ([\d.]+) \|"
     )
     mmpbsa, frames = numbers(TABLES / "mmpbsa.md", r"^    MMPBSA\.py +([\d.]+) s.*?^    pele-ocl +([\d.]+) s")
-    steps = numbers(DOCS / "theory" / "dynamics.md", r"^\| 96 atoms, 4,096 replicas \| ([\d,]+) \| ([\d,]+) \|")
+    steps = numbers(TABLES / "h200-dynamics.md", r"^\| 96 atoms, 4,096 replicas \| ([\d,]+) \| ([\d,]+) \|")
     peers = "python tests/benchmarks/peers.py"
     found = [
         Bar("Poisson-Boltzmann energy, 4,427 atoms, 161^3 points", "APBS, CPU", ours, theirs,
@@ -93,7 +93,7 @@ def bars() -> list[Bar]:
             "beside_mmpbsa.py"),
         Bar("1,000 models minimized", "OpenMM, one after another, NVIDIA H200",
             *models(table["h200-minimize"]), "mixed.py"),
-        Bar("dynamics of 4,096 replicas, 96 atoms", "one context of OpenMM, NVIDIA H100", *steps,
+        Bar("dynamics of 4,096 replicas, 96 atoms", "one context of OpenMM, NVIDIA H200", *steps,
             "dynamics.py", "steps/s"),
     ]  # fmt: skip
     return sorted(found, key=lambda bar: bar.ratio)
@@ -119,7 +119,7 @@ def draw(path: Path) -> None:
         axes.annotate(said, (bar.ratio, place), (5, 0), textcoords="offset points", va="center", fontsize=11,
                       color=COLOUR, fontweight="bold")  # fmt: skip
         axes.annotate(spoken(bar), (bar.ratio, place), (42, 0), textcoords="offset points", va="center", fontsize=8,
-                      color="#555555")  # fmt: skip
+                      color="#555555", bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})  # fmt: skip
     logarithmic(axes.xaxis)
     axes.set_xlim(1, 2500)
     axes.invert_yaxis()

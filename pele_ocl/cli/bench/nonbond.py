@@ -34,7 +34,7 @@ def nonbond(
     systems: tuple[str, ...], variants: tuple[str, ...], precisions: tuple[str, ...], device: str | None, runs: int,
     as_json: bool, cutoff: float, orders: tuple[str, ...], group: int | None,
 ) -> None:  # fmt: skip
-    """Energy and gradient over pair lists by every variant: the thesis' tables 4.2 to 4.9 anew.
+    """Energy and gradient over pair lists by every variant: the thesis' tables 4.2 to 4.9 again.
 
     With and without gradient, on lists in the order of their atoms and on shuffled ones. "prepare" is what is done once
     for a list, "ms" an evaluation, both device times. The fastest and the slowest run are dropped and the others

@@ -34,7 +34,7 @@ def solvent(
     systems: tuple[str, ...], variants: tuple[str, ...], precisions: tuple[str, ...], device: str | None, runs: int,
     as_json: bool, is_why: bool, group: int | None,
 ) -> None:  # fmt: skip
-    """Born radii by every variant on structures from 96 to 30,211 atoms: the thesis' tables 3.2 and 3.3 anew.
+    """Born radii by every variant on structures from 96 to 30,211 atoms: the thesis' tables 3.2 and 3.3 again.
 
     Times are device times from the first kernel's start to the last one's end. The fastest and the slowest run are
     dropped and the others averaged. Beyond 5,000 atoms `sequential` is timed on a sample of rows and scaled, marked *.
