@@ -10,12 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .common.arguments import choice
 from .common.errors import InputError
 from .common.extras import extra
 from .energy import Energy
+from .ensemble import Ensemble
+from .ensemble.state import RowsLike
+from .ensemble.tensors import Failed, Tensors
 from .nonbond import Nonbond
-from .plan.tensors import Failed, evaluated
+
+try:
+    import torch as _torch
+except ImportError:
+    _torch = None
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -23,82 +29,110 @@ if TYPE_CHECKING:
 __all__ = ["energies"]
 
 
-def energies(plan: Energy | Nonbond, positions: Tensor, *, failed: Failed = "raise") -> Tensor:
+def energies(
+    plan: Energy | Nonbond | Ensemble, positions: Tensor, *, failed: Failed = "raise", rows: RowsLike = None
+) -> Tensor:
     """Energies of positions, differentiable once: the gradient is computed along with them.
 
-    plan : with gradients if the positions require them; precision="float64" passes torch.autograd.gradcheck
-    positions : (n, 3) or (m, n, 3) A, float32 or float64, on any device of torch; integers become torch's default type
+    plan : with gradients if the positions require them; precision="float64" passes torch.autograd.gradcheck. The rows
+        of an Ensemble stay at the positions that they were evaluated at last
+    positions : (n, 3) or (..., n, 3) A, float32 or float64, on any device of torch; integers become torch's default
+        type. Conformation k in the order of axes is computed by row k modulo the number of rows of an Ensemble, with
+        its restraints and scales. For an Ensemble of several molecules the atoms of its rows follow each other,
+        (..., sum of n, 3), as in batches of graphs
     failed : what a conformation gets that cannot be computed, such as one of atoms on top of each other: "raise" for an
         InputError, "nan" for an energy and a gradient of NaN, "inf" for an energy of +inf and a gradient of 0
+    rows : of an Ensemble that are used, in this order; by default all
 
-    Returns () or (m,) kcal/mol, of the type and on the device of the positions. Memory is shared with a CPU's tensors.
-    `torch.func.grad`, `vmap` and `jvp` take the function. `torch.compile` calls it as it is, between what it compiles.
+    Returns (...,) kcal/mol, of the type and on the device of the positions; (..., n_rows) for several molecules. Memory
+    is shared with a CPU's tensors. `torch.func.grad`, `vmap` and `jvp` take the function. It is one operator to
+    `torch.compile`, also with fullgraph=True; in compiled code `vmap` takes it, but torch refuses `torch.func.grad` and
+    `jvp` of it.
     Raises InputError for other shapes and types, where conformations fail, for second derivatives, and if torch is
     missing.
     """
-    if not _UNCOMPILED:
-        _UNCOMPILED["energies"] = extra("torch", "a function for torch").compiler.disable(_energies)
-    found: Tensor = _UNCOMPILED["energies"](plan, positions, failed)
-    return found
+    if _torch is not None and _torch.compiler.is_compiling():
+        found, _ = _operator(positions, _number(plan, rows, failed))
+    else:
+        found, _ = _differentiable().apply(_checked(positions), Tensors.of(plan, rows, failed))
+    result: Tensor = found
+    return result
 
 
-_UNCOMPILED: dict[str, Any] = {}  # made when torch is there
-
-
-def _energies(plan: Energy | Nonbond, positions: Tensor, failed: Failed) -> Tensor:
+def _checked(positions: Tensor) -> Tensor:
+    """Convert positions where that is needed. Raises InputError for what cannot be."""
     torch = extra("torch", "a function for torch")
-    if not isinstance(positions, torch.Tensor) or positions.ndim not in (2, 3):
-        raise InputError("positions are no tensor of shape (n, 3) or (m, n, 3)")
-    choice("failed", failed, ("raise", "nan", "inf"))
+    if not isinstance(positions, torch.Tensor) or positions.ndim < 2:
+        raise InputError("positions are no tensor of shape (n, 3) or (..., n, 3)")
     if not positions.is_floating_point() and not positions.is_complex() and positions.dtype != torch.bool:
-        positions = positions.to(torch.get_default_dtype())
+        return positions.to(torch.get_default_dtype())
     if positions.dtype not in (torch.float32, torch.float64):
         kind = str(positions.dtype).removeprefix("torch.")
         raise InputError(f"positions are of type {kind}; float32 or float64 is needed")
-    found: Tensor = _differentiable().apply(positions, plan, failed)[0]
-    return found
+    return positions
+
+
+def _computed(of: Tensors, positions: Tensor) -> tuple[Tensor, Tensor]:
+    """Energies, and gradients (..., n, 3), which have no number if they are not computed."""
+    torch = extra("torch", "a function for torch")
+    total, gradients = of.evaluated(positions.detach().cpu().numpy())
+    slopes = np.zeros((*positions.shape[:-2], 0, 3)) if gradients is None else gradients
+    return torch.from_numpy(total).to(positions), torch.from_numpy(slopes).to(positions)
+
+
+def _scaled(of: Tensors, outer: Tensor, gradients: Tensor) -> Tensor:
+    """Multiply gradients of atoms by numbers of their energies."""
+    torch = extra("torch", "a function for torch")
+    if of.owners is None:
+        return outer[..., None, None] * gradients
+    return outer.index_select(-1, torch.from_numpy(of.owners).to(outer.device))[..., None] * gradients
+
+
+_SECOND = "second derivatives of energies are not computed; differentiate once, or by differences"
 
 
 @cache
 def _differentiable() -> Any:
-    """Make the function of positions and a plan that gives energies and gradients, when torch is first needed."""
+    """Make the function of positions and Tensors that gives energies and gradients, when torch is first needed."""
     torch: Any = extra("torch", "a function for torch")
 
     class Energies(torch.autograd.Function):  # type: ignore[misc]
         """Energies (...,) and their gradients (..., n, 3), from one evaluation."""
 
         @staticmethod
-        def forward(positions: Tensor, plan: Energy | Nonbond, failed: Failed) -> tuple[Tensor, Tensor]:
-            given = positions.detach().cpu().numpy()
-            total, gradients = evaluated(plan, given, failed)
-            slopes = np.full(0, np.nan) if gradients is None else gradients
-            return torch.from_numpy(total).to(positions), torch.from_numpy(slopes).to(positions)
+        def forward(positions: Tensor, of: Tensors) -> tuple[Tensor, Tensor]:
+            return _computed(of, positions)
 
         @staticmethod
         def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
             ctx.save_for_backward(inputs[0], output[1])
             ctx.save_for_forward(output[1])
             ctx.mark_non_differentiable(output[1])
+            ctx.of = inputs[1]
 
         @staticmethod
-        def backward(ctx: Any, outer: Tensor, _: object) -> tuple[Tensor, None, None]:
+        def backward(ctx: Any, outer: Tensor, _: object) -> tuple[Tensor, None]:
             positions, gradients = ctx.saved_tensors
-            _require(gradients)
-            return Slopes.apply(outer, positions, gradients), None, None
+            ctx.of.require_gradient()
+            return Slopes.apply(outer, positions, gradients, ctx.of), None
 
         @staticmethod
         def jvp(ctx: Any, change: Tensor, *_: object) -> tuple[Tensor, None]:
             (gradients,) = ctx.saved_tensors
-            _require(gradients)
-            return (change * gradients).sum((-2, -1)), None
+            ctx.of.require_gradient()
+            of_atoms = (change * gradients).sum(-1)
+            if ctx.of.owners is None:
+                return of_atoms.sum(-1), None
+            zeros = of_atoms.new_zeros((*of_atoms.shape[:-1], len(ctx.of.rows)))
+            return zeros.index_add(-1, torch.from_numpy(ctx.of.owners).to(of_atoms.device), of_atoms), None
 
         @staticmethod
         def vmap(
-            info: Any, places: tuple[int | None, ...], positions: Tensor, plan: Energy | Nonbond, failed: Failed
+            info: Any, places: tuple[int | None, ...], positions: Tensor, of: Tensors
         ) -> tuple[tuple[Tensor, Tensor], tuple[int, int]]:
             """Evaluate all together."""
             assert places[0] is not None
-            energies, gradients = Energies.apply(positions.movedim(places[0], 0), plan, failed)
+            energies, gradients = Energies.apply(positions.movedim(places[0], 0), of)
             return (energies, gradients), (0, 0)
 
     class Slopes(torch.autograd.Function):  # type: ignore[misc]
@@ -107,19 +141,65 @@ def _differentiable() -> Any:
         generate_vmap_rule = True
 
         @staticmethod
-        def forward(outer: Tensor, positions: Tensor, gradients: Tensor) -> Tensor:
-            return outer[..., None, None] * gradients
+        def forward(outer: Tensor, positions: Tensor, gradients: Tensor, of: Tensors) -> Tensor:
+            return _scaled(of, outer, gradients)
 
         @staticmethod
-        def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
             pass
 
         @staticmethod
         def backward(ctx: Any, outer: Tensor) -> None:
-            raise InputError("second derivatives of energies are not computed; differentiate once, or by differences")
-
-    def _require(gradients: Tensor) -> None:
-        if not gradients.numel():
-            raise InputError("the plan computes no gradients; make it with gradient=True")
+            raise InputError(_SECOND)
 
     return Energies
+
+
+_COMPILED: list[Tensors] = []  # that compiled code calls by their place, which code that was compiled keeps
+
+
+def _number_of(plan: Energy | Nonbond | Ensemble, rows: RowsLike, failed: Failed) -> int:
+    """Place of Tensors in the list, which a new one joins."""
+    of = Tensors.of(plan, rows, failed)
+    if of not in _COMPILED:
+        _COMPILED.append(of)
+    return _COMPILED.index(of)
+
+
+def _made_operator(torch: Any) -> Any:
+    """Make the operator that compiled code calls."""
+
+    def computed(positions: Any, number: int) -> Any:
+        return _computed(_COMPILED[number], _checked(positions))
+
+    def shaped(positions: Tensor, number: int) -> tuple[Tensor, Tensor]:
+        of, given = _COMPILED[number], _checked(positions)
+        slopes = given.shape if of.has_gradient else (*given.shape[:-2], 0, 3)
+        return given.new_empty(of.energies_shape(tuple(given.shape))), given.new_empty(slopes)
+
+    def keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(output[1])
+        ctx.of = _COMPILED[inputs[1]]
+
+    def backward(ctx: Any, outer: Tensor, of_gradients: Tensor | None) -> tuple[Tensor, None]:
+        if of_gradients is not None:
+            raise InputError(_SECOND)
+        ctx.of.require_gradient()
+        return _scaled(ctx.of, outer, ctx.saved_tensors[0]), None
+
+    def batched(info: Any, places: tuple[int | None, ...], positions: Tensor, number: int) -> Any:
+        assert places[0] is not None
+        return made(positions.movedim(places[0], 0), number), (0, 0)
+
+    schema = "(Tensor positions, int number) -> (Tensor, Tensor)"
+    made = torch.library.custom_op("pele_ocl::energies", computed, mutates_args=(), schema=schema)
+    made.register_fake(shaped)
+    made.register_autograd(backward, setup_context=keep)
+    made.register_vmap(batched)
+    return made
+
+
+if _torch is not None:  # here, since the compiler would trace what makes them
+    _operator = _made_operator(_torch)
+    _number = _torch.compiler.assume_constant_result(_number_of)

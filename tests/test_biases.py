@@ -481,6 +481,14 @@ def test_data_sets_have_energies_and_forces_of_molecules_alone(device, tmp_path)
     Simulation(ATOMS, 1, **options).run(5, every=5, call=file)
     with h5py.File(tmp_path / "a.h5") as found:
         assert len(found["molecule-1/energy"]) == 5
+    with_velocities = Simulation(ATOMS, 2, seed=3, **options)
+    with_velocities.run(5, every=5, call=DatasetFile(tmp_path / "v.h5", velocities=True))
+    with h5py.File(tmp_path / "v.h5") as found:
+        np.testing.assert_array_equal(found["molecule-1/vel"], with_velocities.velocities[:])
+        np.testing.assert_array_equal(found["molecule-1/pos"], with_velocities.positions[:])
+        assert found["molecule-1/vel"].attrs["units"] == "angstrom/ps"
+    with pytest.raises(FormatError, match="has velocities; choose `velocities` alike"):
+        DatasetFile(tmp_path / "v.h5")(with_velocities)
     with pytest.raises(FormatError, match="molecule-1 has other atoms; name another file"):
         Simulation(other, 1, **options).run(5, every=5, call=file)
     with pytest.raises(FormatError, match=r"data sets end in .h5 or .hdf5"):

@@ -38,3 +38,19 @@ def test_a_picture_in_ten_lines(tmp_path, monkeypatch, capsys):
     assert "kcal/mol over 6 frames" in shown[0]
     assert len(shown) == 8
     assert (tmp_path / "residues.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["generator", "force-matching"])
+def test_models_are_trained(name, tmp_path, monkeypatch, capsys):
+    """A torch notebook runs on a molecule of 22 atoms; torch is no dependency of the tests."""
+    pytest.importorskip("torch")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(ROOT / "tests" / "benchmarks")
+    from dipeptide import pdb_of_dipeptide
+
+    (tmp_path / "dipeptide.pdb").write_text(pdb_of_dipeptide())
+    names: dict[str, object] = {}
+    for source in code_of(ROOT / "docs" / "notebooks" / f"{name}.ipynb"):
+        exec(compile(source, f"{name}.ipynb", "exec"), names)
+    assert "effective samples" in (shown := capsys.readouterr().out) or "of the forces" in shown

@@ -9,6 +9,7 @@ import copy
 import os
 import pickle
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,7 @@ from pele_ocl import (
     Grid,
     GridBias,
     InputError,
+    Metadynamics,
     Nonbond,
     PairList,
     PoissonBoltzmann,
@@ -35,13 +37,15 @@ from pele_ocl import (
     Solvent,
 )
 from pele_ocl.energy.terms.grid_bias import interpolated
+from pele_ocl.units import COULOMB_KCAL_A as COULOMB
 
 N, ROWS, OPERATIONS = 5, 4, 40
 DT, KCAL = 1e-3, 418.4  # ps; Da A^2/ps^2
 CHAINS = int(os.environ.get("PELE_OCL_CHAINS", "4"))
 ZEROS = np.zeros(N)
+CHARGES = np.array([0.2, -0.3, 0.1, 0.25, -0.25])
 ATOMS = Atoms(
-    np.random.default_rng(0).uniform(0, 8, (N, 3)), ZEROS, lj_sigma=ZEROS + 1, lj_epsilon=ZEROS,
+    np.random.default_rng(0).uniform(0, 8, (N, 3)), CHARGES, lj_sigma=ZEROS + 1, lj_epsilon=ZEROS,
     labels=labels_of_elements(["C", "O", "N", "C", "S"]),
 )  # fmt: skip
 GRID = np.random.default_rng(1).normal(0, 0.5, (7, 2))
@@ -60,6 +64,7 @@ class Row:
     constants: np.ndarray = field(default_factory=lambda: np.full(N, 3.0))
     targets: np.ndarray = field(default_factory=lambda: np.array([4.0, 5.0]))
     grid: np.ndarray = field(default_factory=lambda: GRID)
+    scales: np.ndarray = field(default_factory=lambda: np.ones(N))  # of charges
     frozen: np.ndarray = field(default_factory=lambda: np.zeros(N, bool))
     temperature: float = 300.0
     is_lost: bool = False  # stopped
@@ -80,7 +85,19 @@ class Row:
         bias, (slope,) = interpolated(self.grid, BIAS.axes, [r])
         gradient[0] += slope * d / r
         gradient[4] -= slope * d / r
-        return energy + bias, gradient
+        return energy + bias + self.coulomb(gradient), gradient
+
+    def coulomb(self, gradient: np.ndarray) -> float:
+        """Energy of charges as they are scaled; adds its gradient."""
+        charges, energy = CHARGES * self.scales, 0.0
+        for i, j in combinations(range(N), 2):
+            d = self.x[i] - self.x[j]
+            r = np.linalg.norm(d)
+            pair = COULOMB * charges[i] * charges[j] / r
+            energy += pair
+            gradient[i] -= pair * d / r**2
+            gradient[j] += pair * d / r**2
+        return energy
 
     def kick(self) -> np.ndarray:
         """Change of the velocities in a step."""
@@ -110,7 +127,7 @@ class Chain:
 
     def made(self) -> Simulation:
         options = dict(integrator="verlet", timestep=1.0, precision="float64", seed=1, device=self.device)
-        return Simulation(ATOMS, ROWS, model=VACUUM, terms=TERMS, **options)
+        return Simulation(ATOMS, ROWS, model=VACUUM, terms=TERMS, scales=True, **options)
 
     def near(self) -> np.ndarray:
         return ATOMS.positions + self.rng.normal(0, 0.2, (N, 3))
@@ -151,6 +168,37 @@ class Chain:
             ensemble.values("bias", "grid")[k] = row.grid = self.rng.normal(0, 0.5, GRID.shape)
         else:
             ensemble.targets("distance_restraint")[k] = row.targets = self.rng.uniform(3, 6, 2)
+
+    def write_scales(self, k: int) -> None:
+        scales = self.simulation.ensemble.scales
+        self.rows[k].scales = self.rng.uniform(0, 1.2, N) if self.rng.random() < 0.5 else np.full(N, 0.7)
+        scales["charges"][k] = self.rows[k].scales if self.rng.random() < 0.5 else self.rows[k].scales.copy()
+        scales["torsions"][k] = self.rng.uniform(0, 1)  # of which there are none
+
+    def change_temperatures(self, k: int) -> None:
+        """Velocities as they are kept go by the root of the temperatures."""
+        wanted = self.rng.integers(100, 400, ROWS).astype(float)
+        self.simulation.change_temperatures(wanted)
+        for row, t in zip(self.rows, wanted.tolist(), strict=True):
+            if not row.is_lost and not row.has_no_place:
+                row.v = row.v * np.sqrt(t / row.temperature)
+            row.temperature = t
+
+    def run_with_calls(self, k: int) -> None:
+        """Read and write a row in a call every few steps; one row may be stopped by then."""
+        every, ends = int(self.rng.integers(1, 4)), self.steps + 8
+
+        def call(simulation: Simulation) -> None:
+            assert simulation is self.simulation
+            self.stepped(simulation.steps - self.steps)
+            self.write_restraints(k) if self.rng.random() < 0.5 else self.write_scales(k)
+            if self.rng.random() < 0.3:
+                self.write_temperatures(k)
+                self.write_positions(k)
+            self.check()
+
+        self.simulation.run(8, every=every, call=call)
+        self.stepped(ends - self.steps)
 
     def freeze(self, k: int) -> None:
         row = self.rows[k]
@@ -243,7 +291,7 @@ class Chain:
             return
         self.simulation.ensemble.copy(k, (k + 1) % ROWS)
         target.reference, target.constants, target.targets = source.reference, source.constants, source.targets
-        target.grid = source.grid
+        target.grid, target.scales = source.grid, source.scales
         self.place((k + 1) % ROWS, source.x)
 
     def evaluate(self, k: int) -> None:
@@ -295,7 +343,8 @@ class Chain:
         def potential() -> None:
             wanted = np.where(goes_on, energies, np.nan)
             np.testing.assert_allclose(simulation.potential_energies, wanted, rtol=1e-7, atol=1e-7)
-            np.testing.assert_allclose(simulation.restraint_energies, wanted, rtol=1e-7, atol=1e-7)
+            added = wanted - [row.coulomb(np.zeros((N, 3))) for row in rows]
+            np.testing.assert_allclose(simulation.restraint_energies, added, rtol=1e-7, atol=1e-7)
             of_ensemble()
 
         def kinetic() -> None:
@@ -319,8 +368,14 @@ class Chain:
                 np.testing.assert_allclose(ensemble.targets("distance_restraint")[k], row.targets)
                 np.testing.assert_allclose(ensemble.references("restraint")[k], row.reference, atol=1e-12)
                 np.testing.assert_array_equal(ensemble.values("bias", "grid")[k], row.grid)
+                np.testing.assert_array_equal(ensemble.scales["charges"][k], row.scales)
 
-        checks = [of_ensemble, potential, kinetic, places, others]
+        def biases() -> None:
+            wanted = [interpolated(row.grid, BIAS.axes, [np.linalg.norm(row.x[0] - row.x[4])])[0] for row in rows]
+            found = simulation.bias_energies("bias")
+            np.testing.assert_allclose(found[there], np.array(wanted)[there], rtol=1e-7, atol=1e-7)
+
+        checks = [of_ensemble, potential, kinetic, places, others, biases]
         for number in self.rng.permutation(len(checks))[: int(self.rng.integers(1, len(checks) + 1))]:
             checks[number]()
 
@@ -328,7 +383,7 @@ class Chain:
 OF_CHAIN = (
     "write_positions", "write_positions_twice", "write_velocities", "write_restraints", "freeze", "write_temperatures",
     "draw", "run", "run", "run", "interrupt", "explode", "lose", "refuse", "copy", "evaluate", "minimize",
-    "minimize_all", "save", "restore", "pickle",
+    "write_scales", "change_temperatures", "run_with_calls", "minimize_all", "save", "restore", "pickle",
 )  # fmt: skip
 
 
@@ -344,6 +399,47 @@ def test_a_chain_of_calls_is_what_its_model_is(device, tmp_path, seed):
         except BaseException as error:
             error.add_note(f"after {made}")
             raise
+
+
+@pytest.mark.parametrize("seed", range(max(1, CHAINS // 4)))
+def test_methods_go_on_with_the_same_bits(device, tmp_path, seed):
+    """Hills, exchanges of Hamiltonians and noise, after writes, by a checkpoint or a pickle at any step."""
+    require(device, "float64")
+    rng = np.random.default_rng(seed)
+    bias = Metadynamics([DistanceVariable(1, 3)], [0.5], 0.2, 5, bounds=[(0.0, 12.0)], bias_factor=5, name="hills")
+    exchanged = {} if seed % 2 else dict(exchange_every=4, exchange="hamiltonian")
+
+    def made() -> Simulation:
+        return Simulation(
+            ATOMS, ROWS, temperature=[300.0] * ROWS, model=VACUUM, terms=[*TERMS, bias], timestep=1.0, scales=True,
+            seed=seed, device=device, **exchanged,
+        )  # fmt: skip
+
+    simulation = made()
+    for _ in range(6):
+        k, ensemble = int(rng.integers(ROWS)), simulation.ensemble
+        for column, values in (
+            (ensemble.scales["charges"], rng.uniform(0, 1, N)),
+            (ensemble.values("bias", "grid"), rng.normal(0, 0.5, GRID.shape)),
+            (ensemble.targets("distance_restraint"), rng.uniform(3, 6, 2)),
+            (simulation.positions, ATOMS.positions + rng.normal(0, 0.1, (N, 3))),
+        ):
+            if rng.random() < 0.5:
+                column[k] = values
+        simulation.run(int(rng.integers(0, 12)))
+        simulation.save(tmp_path / "a.npz")
+        others = [made().restore(tmp_path / "a.npz"), pickle.loads(pickle.dumps(simulation))]
+        steps = int(rng.integers(1, 12))
+        for of in (simulation, *others):
+            of.run(steps)
+        for other in others:
+            for name in ("positions", "velocities"):
+                np.testing.assert_array_equal(getattr(other, name)[:], getattr(simulation, name)[:])
+            np.testing.assert_array_equal(other.potential_energies, simulation.potential_energies)
+            np.testing.assert_array_equal(
+                other.ensemble.values("hills", "grid")[:], simulation.ensemble.values("hills", "grid")[:]
+            )
+            np.testing.assert_array_equal(other.states, simulation.states)
 
 
 SPHERES = replace(ATOMS, gb_radii=ZEROS + 1.5, gb_scales=ZEROS + 0.8)

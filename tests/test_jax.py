@@ -60,7 +60,7 @@ def test_vmap_evaluates_all_together(plan, doubles, monkeypatch):
     places = np.stack([MOLECULE.positions, MOLECULE.positions * 1.01, MOLECULE.positions - 3.0])
     expected = plan.evaluate_batch(places)
     calls, evaluate_batch = [], plan.evaluate_batch
-    monkeypatch.setattr(plan, "evaluate_batch", lambda x: calls.append(len(x)) or evaluate_batch(x))
+    monkeypatch.setitem(vars(plan), "evaluate_batch", lambda x: calls.append(len(x)) or evaluate_batch(x))
     of_each = jax.jit(jax.vmap(jax.value_and_grad(partial(pele_ocl.jax.energies, plan))))
     values, gradients = of_each(places)
     assert calls == [3]
@@ -102,3 +102,37 @@ def test_types_of_positions_are_converted_or_refused(plan):
     for kind in (jax.numpy.bfloat16, jax.numpy.float16, jax.numpy.complex64):
         with pytest.raises(InputError, match=f"positions are of type {np.dtype(kind)}; float32 or float64 is needed"):
             jax.jit(partial(pele_ocl.jax.energies, plan))(MOLECULE.positions.astype(kind))
+
+
+def test_rows_of_an_ensemble(doubles):
+    """Conformations in turns of rows of one molecule, rows of several joined; under jit and vmap; what fails."""
+    part = MOLECULE[:12]
+    rows = pele_ocl.Ensemble(part, 2, precision="float64", device=DEVICE)
+    places = part.positions + np.random.default_rng(0).normal(0, 0.02, (3, 12, 3))
+    expected = Energy(part, precision="float64", device=DEVICE).evaluate_batch(places)
+    of_each = jax.jit(jax.vmap(jax.value_and_grad(partial(pele_ocl.jax.energies, rows))))
+    values, gradients = of_each(places)
+    np.testing.assert_allclose(values, expected.total, rtol=1e-9)
+    np.testing.assert_allclose(gradients, expected.gradients, atol=1e-8)
+    np.testing.assert_allclose(pele_ocl.jax.energies(rows, places), expected.total, rtol=1e-9)
+
+    different = pele_ocl.Ensemble([part, part[:9]], precision="float64", device=DEVICE)
+    joined, weights = np.concatenate([part.positions, part.positions[:9]]), np.array([1.0, -2.0])
+    slopes = jax.jit(jax.grad(lambda x: (weights * pele_ocl.jax.energies(different, x)).sum()))(joined)
+    gradients = different.gradients[:]
+    np.testing.assert_allclose(slopes, np.concatenate([gradients[0], -2 * gradients[1]]), atol=1e-9)
+    both = jax.vmap(partial(pele_ocl.jax.energies, different))(np.stack([joined, joined]))
+    np.testing.assert_array_equal(both, np.stack([different.energies] * 2))
+    of_one = pele_ocl.jax.energies(different, joined[12:], rows=[1])
+    np.testing.assert_array_equal(of_one, different.energies[1:])
+
+    joined[15] = joined[16]
+    for failed, energy, slope in (("nan", np.nan, np.nan), ("inf", np.inf, 0.0)):
+        one = partial(pele_ocl.jax.energies, different, failed=failed)
+        values, gradients = jax.jit(one)(joined), jax.jit(jax.grad(lambda x, one=one: one(x).sum()))(joined)
+        np.testing.assert_array_equal(values[1], energy)
+        assert np.isfinite(values[0])
+        assert np.isfinite(gradients[:12]).all()
+        np.testing.assert_array_equal(gradients[12:], np.full((9, 3), slope))
+    with pytest.raises(InputError, match=r"the atoms of 2 rows joined, is needed"):
+        pele_ocl.jax.energies(different, joined[:5])

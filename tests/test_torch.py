@@ -91,9 +91,9 @@ def test_second_derivatives_are_refused(torch, plan, molecule):
 
 
 def test_wrong_positions_and_plans_are_named(torch, plan, molecule):
-    with pytest.raises(InputError, match=r"positions are no tensor of shape \(n, 3\) or \(m, n, 3\)"):
+    with pytest.raises(InputError, match=r"positions are no tensor of shape \(n, 3\) or \(..., n, 3\)"):
         pele_ocl.torch.energies(plan, molecule.positions)
-    with pytest.raises(InputError, match=r"positions have shape \(1, 5, 3\); \(m, 12, 3\) is needed"):
+    with pytest.raises(InputError, match=r"positions have shape \(5, 3\); \(..., 12, 3\) is needed"):
         pele_ocl.torch.energies(plan, torch.zeros(5, 3))
     bare = Energy(molecule, gradient=False, device=DEVICE)
     positions = torch.tensor(molecule.positions, requires_grad=True)
@@ -152,6 +152,137 @@ def test_transforms_of_functions(torch, plan, molecule):
     assert float(slope) == pytest.approx(expected.gradients[0].sum(), rel=1e-9)
     compiled = torch.compile(lambda positions: 2 * energy(positions), backend="eager")
     np.testing.assert_array_equal(compiled(places), 2 * expected.total)
+
+
+@pytest.fixture(scope="module")
+def rows(molecule):
+    """Two rows whose restraints differ."""
+    terms = [pele_ocl.DistanceRestraint([[0, 9]], 3.0, 2.0, name="d")]
+    made = pele_ocl.Ensemble(molecule, 2, precision="float64", terms=terms, device=DEVICE)
+    made.targets("d")[:] = [[3.0], [5.0]]
+    return made
+
+
+@pytest.fixture(scope="module")
+def different(molecule):
+    """Rows of two molecules, in an order of their own."""
+    return pele_ocl.Ensemble([molecule, molecule[:9], molecule], precision="float64", device=DEVICE)
+
+
+def energies_of(ensemble, places, numbers):
+    """Energies and gradients of conformations in rows, one after the other."""
+    found = []
+    for k, x in zip(numbers, places, strict=True):
+        ensemble.positions[k] = x
+        ensemble.evaluate(k)
+        found.append((ensemble.energies_of(k)[0], ensemble.gradients[k]))
+    return np.array([energy for energy, _ in found]), [gradient for _, gradient in found]
+
+
+def test_rows_of_an_ensemble_take_conformations_in_turns(torch, rows, molecule):
+    """As many as there are, fewer, or more; each is computed with what its row has of its own."""
+    places = molecule.positions + np.random.default_rng(0).normal(0, 0.02, (5, len(molecule), 3))
+    energies, gradients = energies_of(rows, places, [0, 1, 0, 1, 0])
+    for count in (1, 2, 5):
+        positions = torch.tensor(places[:count], requires_grad=True)
+        values = pele_ocl.torch.energies(rows, positions)
+        np.testing.assert_array_equal(values.detach(), energies[:count])
+        values.sum().backward()
+        np.testing.assert_array_equal(positions.grad, gradients[:count])
+    places_of = torch.tensor(places[:4]).reshape(2, 2, -1, 3)
+    np.testing.assert_array_equal(pele_ocl.torch.energies(rows, places_of).reshape(-1), energies[:4])
+    second, _ = energies_of(rows, places[:2], [1, 0])
+    np.testing.assert_array_equal(pele_ocl.torch.energies(rows, torch.tensor(places[:2]), rows=[1, 0]), second)
+    one = torch.func.vmap(torch.func.grad_and_value(lambda x: pele_ocl.torch.energies(rows, x)))
+    found, values = one(torch.tensor(places))
+    np.testing.assert_array_equal(values, energies)
+    np.testing.assert_array_equal(found, gradients)
+    positions = torch.tensor(places[:2], requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: pele_ocl.torch.energies(rows, x), (positions,), atol=1e-5, rtol=1e-5)
+
+
+def test_rows_of_different_molecules_are_joined(torch, different, molecule):
+    rng = np.random.default_rng(0)
+    places = [atoms.positions + rng.normal(0, 0.02, (len(atoms), 3)) for atoms in different.atoms]
+    energies, gradients = energies_of(different, places, [0, 1, 2])
+    positions, weights = torch.tensor(np.concatenate(places), requires_grad=True), torch.tensor([1.0, -2.0, 0.5])
+    values = pele_ocl.torch.energies(different, positions)
+    assert values.shape == (3,)
+    np.testing.assert_array_equal(values.detach(), energies)
+    (weights * values).sum().backward()
+    expected = np.concatenate([w * g for w, g in zip(weights.tolist(), gradients, strict=True)])
+    np.testing.assert_allclose(positions.grad, expected, atol=1e-9)
+    part = torch.tensor(np.concatenate([places[1], places[0]]))
+    np.testing.assert_array_equal(pele_ocl.torch.energies(different, part, rows=[1, 0]), energies[[1, 0]])
+    twice = torch.stack([positions.detach(), positions.detach() - 2.0])
+    both = torch.func.vmap(lambda x: pele_ocl.torch.energies(different, x))(twice)
+    np.testing.assert_allclose(both, [energies, energies], rtol=1e-9)
+    change = torch.ones_like(twice[0])
+    _, slope = torch.func.jvp(lambda x: pele_ocl.torch.energies(different, x), (twice[0],), (change,))
+    np.testing.assert_allclose(slope, [gradient.sum() for gradient in gradients], atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["rows", "different"])
+def test_a_clash_loses_one_row_and_not_the_batch(torch, kind, request, molecule):
+    """Atoms at one place, positions that are no numbers, and positions that no device can hold."""
+    ensemble = request.getfixturevalue(kind)
+    n = [len(atoms) for atoms in ensemble.atoms]
+    for bad in ("clash", np.nan, np.inf, 1e30):
+        places = [atoms.positions.copy() for atoms in ensemble.atoms]
+        places[1][3] = places[1][8] if bad == "clash" else bad
+        given = np.stack(places) if kind == "rows" else np.concatenate(places)
+        for failed, energy, slope in (("nan", np.nan, np.nan), ("inf", np.inf, 0.0)):
+            positions = torch.tensor(given, requires_grad=True)
+            values = pele_ocl.torch.energies(ensemble, positions, failed=failed)
+            values.sum().backward()
+            values, slopes = values.detach().numpy(), np.split(positions.grad.reshape(-1, 3).numpy(), np.cumsum(n)[:-1])
+            np.testing.assert_equal(values[1], energy)
+            np.testing.assert_array_equal(slopes[1], np.full((n[1], 3), slope))
+            assert np.isfinite(np.delete(values, 1)).all()
+            assert np.isfinite(slopes[0]).all()
+        with pytest.raises(InputError, match="row 1: "):
+            pele_ocl.torch.energies(ensemble, positions)
+    assert torch.isfinite(pele_ocl.torch.energies(ensemble, torch.tensor(given), failed="inf"))[0]
+
+
+def test_wrong_rows_and_shapes_are_named(torch, rows, different, plan, molecule):
+    x = torch.tensor(molecule.positions)
+    for call, sentence in (
+        (lambda: pele_ocl.torch.energies(plan, x, rows=[0]), "rows are of an Ensemble"),
+        (lambda: pele_ocl.torch.energies(rows, x, rows=[0, 0]), r"rows are \[0, 0\]; one or more, each named once"),
+        (lambda: pele_ocl.torch.energies(rows, x, rows=[2]), "2"),
+        (lambda: pele_ocl.torch.energies(rows, x[:5]), r"shape \(5, 3\); \(..., 12, 3\) is needed"),
+        (lambda: pele_ocl.torch.energies(different, x), r"\(..., 33, 3\), the atoms of 3 rows joined, is needed"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            call()
+
+
+@pytest.mark.filterwarnings("ignore")  # of torch's compiler about torch
+def test_compiled_code_calls_one_operator(torch, plan, rows, different, molecule):
+    """With fullgraph=True: energies, gradients, vmap, what fails; second derivatives are refused."""
+    x = np.stack([molecule.positions, molecule.positions * 1.01])
+    joined = np.concatenate([atoms.positions for atoms in different.atoms])
+    for of, given in ((plan, x), (rows, x), (different, joined)):
+        for backend in ("eager", "aot_eager"):
+            compiled = torch.compile(
+                lambda y, of=of: 2 * pele_ocl.torch.energies(of, y), backend=backend, fullgraph=True
+            )
+            own, other = torch.tensor(given, requires_grad=True), torch.tensor(given, requires_grad=True)
+            values, expected = compiled(own), 2 * pele_ocl.torch.energies(of, other)
+            np.testing.assert_array_equal(values.detach(), expected.detach())
+            values.sum().backward()
+            expected.sum().backward()
+            np.testing.assert_array_equal(own.grad, other.grad)
+        with pytest.raises((InputError, RuntimeError), match=r"second derivatives of energies|create_graph=False"):
+            torch.autograd.grad(compiled(own).sum(), own, create_graph=True)[0].square().sum().backward()
+    each = torch.compile(
+        lambda y: torch.func.vmap(lambda z: pele_ocl.torch.energies(rows, z))(y), backend="eager", fullgraph=True
+    )
+    np.testing.assert_array_equal(each(torch.tensor(x)), pele_ocl.torch.energies(rows, torch.tensor(x)))
+    x[1, 3] = x[1, 8]
+    safe = torch.compile(lambda y: pele_ocl.torch.energies(rows, y, failed="inf"), backend="eager", fullgraph=True)
+    assert torch.isinf(safe(torch.tensor(x))).tolist() == [False, True]
 
 
 @pytest.mark.parametrize(("module", "library"), [("torch", "torch"), ("jax", "JAX")])

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms
 from ..atoms.radii import elements_of
-from ..common.arguments import described, file_path
+from ..common.arguments import described, file_path, flag
 from ..common.errors import FormatError, InputError
 from ..ensemble import Ensemble
 from .simulation import Simulation
 
-_UNITS = {"pos": "angstrom", "energy": "kcal/mol", "forces": "kcal/mol/angstrom"}
+_UNITS = {"pos": "angstrom", "energy": "kcal/mol", "forces": "kcal/mol/angstrom", "vel": "angstrom/ps"}
+_BYTES = 1 << 18  # of a chunk, about: many conformations of small molecules, so that files are written fast
 
 
 class DatasetFile:
@@ -36,10 +37,11 @@ class DatasetFile:
         ((6, 33, 3), (6, 33, 3), (6,))
 
     path : ends in .h5 or .hdf5
+    velocities : whether to add them, `vel` (m, n, 3) A/ps
     """
 
-    def __init__(self, path: str | PathLike[str]) -> None:
-        self.path = file_path(path)
+    def __init__(self, path: str | PathLike[str], *, velocities: bool = False) -> None:
+        self.path, self.velocities = file_path(path), flag("velocities", velocities)
         if self.path.suffix not in (".h5", ".hdf5"):
             raise FormatError(f"{self.path}: data sets end in .h5 or .hdf5; name the file so")
         self._bare: Ensemble | None = None
@@ -64,11 +66,14 @@ class DatasetFile:
                 for number, rows in enumerate(by_molecule.values(), 1):
                     there = [k for k in rows if good[k]]
                     if there:
-                        group = file.require_group(f"molecule-{number}")
-                        self._append(group, simulation.ensemble.atoms[there[0]], {
+                        values = {
                             "pos": np.asarray(simulation.positions[there]), "energy": ensemble.energies_of(there),
                             "forces": -np.asarray(ensemble.gradients[there]),
-                        })  # fmt: skip
+                        }  # fmt: skip
+                        if self.velocities:
+                            values["vel"] = np.stack(simulation.velocities[there])
+                        group = file.require_group(f"molecule-{number}")
+                        self._append(group, simulation.ensemble.atoms[there[0]], values)
         except (OSError, ValueError, TypeError) as error:
             raise FormatError(f"{self.path}: cannot be appended to: {error}") from error
 
@@ -89,11 +94,14 @@ class DatasetFile:
         if "types" not in group:
             group.create_dataset("types", data=types)
             for name, of in values.items():
-                group.create_dataset(name, data=of, maxshape=(None, *of.shape[1:]), chunks=True)
+                rows = max(1, _BYTES // of[0].nbytes)
+                group.create_dataset(name, data=of, maxshape=(None, *of.shape[1:]), chunks=(rows, *of.shape[1:]))
                 group[name].attrs["units"] = _UNITS[name]
             return
         if not np.array_equal(group["types"][()], types):
             raise FormatError(f"{self.path}: {group.name[1:]} has other atoms; name another file")
+        if ("vel" in group) != ("vel" in values):
+            raise FormatError(f"{self.path}: has {'no ' * ('vel' not in group)}velocities; choose `velocities` alike")
         for name, of in values.items():
             dataset = group[name]
             dataset.resize(len(dataset) + len(of), axis=0)
