@@ -21,7 +21,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE / "course"), o
 project = "pele-ocl"
 author = "The pele-ocl developers"
 copyright = author
-release = re.findall(r'^NEXT = "(.+)"', (HERE.parent / ".hatch" / "hatch_build.py").read_text(), re.MULTILINE)[0]
+release = re.findall(r'^NEXT = "(.+)"', (HERE.parent / ".packaging" / "hatch_build.py").read_text(), re.MULTILINE)[0]
 
 from code_key import code_key  # noqa: E402
 

@@ -272,9 +272,9 @@ def _submodule(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != full:
             raise
-        from .common.errors import meant
+        from .common.errors import no_attribute
 
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{meant(name, __all__)}") from None
+        raise no_attribute(f"module {__name__!r}", name, __all__) from None
 
 
 def __dir__() -> list[str]:

@@ -49,11 +49,12 @@ def run_as_explore() -> None:
     """Run `pele-ocl explore` with these arguments, as AdaptivePELE calls PELE: with a control file alone.
 
     mpirun and srun start it many times; the first process runs the explorers of all, unless --shard shares them out.
+    As PELE, it overwrites an earlier run in the folder, unless --resume is given.
     """
     from .jobs.launchers import launched
 
     if launched()[0] == 0 or any(word.startswith(("--ranks", "--shard")) for word in sys.argv):
-        sys.argv.insert(1, "explore")
+        sys.argv[1:1] = ["explore"] if {"--resume", "--overwrite"} & {*sys.argv} else ["explore", "--overwrite"]
         run()
 
 

@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from .common.arguments import described, file_path, instance
+from .common.arguments import described, file_path, instance, several_structures
 from .common.errors import InputError, KeywordError, UnexpectedKeywordError, refuse_for_atoms
 from .common.inputfile import read_file
 from .common.modules import with_words
@@ -145,7 +145,7 @@ class Door:
 
     def _several(self, spec: EvaluationSpec[Any], paths: Sequence[PathGiven], run: Run) -> Any:
         if self.frames:
-            raise KeywordError("a trajectory is of one structure; give one, or leave out `trajectory`")
+            raise several_structures(paths)
         from .jobs.structures import structures_by
 
         every = tuple(map(Path, paths))

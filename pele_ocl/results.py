@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .atoms import Atoms, Floats, Labels, Residue
-from .common.errors import InputError, meant
+from .common.errors import InputError, no_attribute
 from .common.modules import public
 from .common.readonly import ReadOnlyArrays
 
@@ -69,7 +69,7 @@ class Terms(ReadOnlyArrays):
     def __getattr__(self, name: str) -> Floats:
         names = self.__dict__.get("names", ())  # there are none yet while a pickle is read
         if name not in names:
-            raise AttributeError(f"{type(self).__name__} has no {name!r}; its terms are {', '.join(names)}")
+            raise no_attribute("'Terms' object", name, hint=f"; its terms are {', '.join(names)}")
         term: Floats = self.values[..., names.index(name)]
         return term
 
@@ -362,7 +362,6 @@ def _term(result: object, name: str) -> Floats:
     """A term by its name, or AttributeError; works while a pickle is read, when nothing is there yet."""
     terms = vars(result).get("terms")
     if terms is None or name not in terms.names:
-        known = () if name.startswith("_") else {*dir(type(result)), *vars(result)}
-        raise AttributeError(f"{type(result).__name__} has no {name!r}{meant(name, known)}")
+        raise no_attribute(f"{type(result).__name__!r} object", name, {*dir(type(result)), *vars(result)})
     term: Floats = getattr(terms, name)
     return term

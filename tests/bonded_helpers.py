@@ -286,7 +286,7 @@ def _dna(field):
 
 
 def _relaxed(system, positions) -> Floats:
-    """Positions after a minimisation of bonds and angles, a few tenths of an Angstrom away."""
+    """Positions after a minimization of bonds and angles, a few tenths of an Angstrom away."""
     import openmm
 
     bonded = copy.deepcopy(system)

@@ -61,9 +61,12 @@ from pele_ocl.explore.rotations import side_chains_of
 from pele_ocl.gb_models.surface import unit_points
 from pele_ocl.ions import Placement
 from pele_ocl.ions.placement import WorkSplit
+from pele_ocl.ladder import NONBOND as NONBOND_VARIANTS
+from pele_ocl.ladder import POTMAP as POTMAP_VARIANTS
+from pele_ocl.ladder import SOLVENT as VARIANTS
+from pele_ocl.ladder.fft import FFT_VARIANTS, fft
 from pele_ocl.minimize import METHODS, Minimizer, driver, preconditioner, seats
 from pele_ocl.minimize import method as methods_of
-from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
 from pele_ocl.nonbond import nonbond
 from pele_ocl.nonbond.index import prefix_sum
 from pele_ocl.opencl import Device, Queue, building, get_device
@@ -72,17 +75,15 @@ from pele_ocl.pb.launching import Launching
 from pele_ocl.plan import plan as plans
 from pele_ocl.plan.tuning import Choice, trying
 from pele_ocl.potential_model import PotentialModel
-from pele_ocl.potmap import VARIANTS as POTMAP_VARIANTS
 from pele_ocl.potmap import MapOptions, MapProblem, blocking, error
 from pele_ocl.potmap.blocking import Blocking
 from pele_ocl.potmap.frames import AtomPotentials, MapFrames, frames
 from pele_ocl.potmap.map_slab import MapSlab
-from pele_ocl.potmap.mesh.fft import FFT_VARIANTS, fft
 from pele_ocl.potmap.msm import levels, plan
 from pele_ocl.potmap.msm.lattices import LatticeLayout
 from pele_ocl.potmap.variants import blocked
 from pele_ocl.reference import energy as definition
-from pele_ocl.solvent import VARIANTS, Solvent
+from pele_ocl.solvent import Solvent
 from pele_ocl.solvent.layout import SolventLayout
 from pele_ocl.tiles import surface
 
@@ -94,7 +95,7 @@ RESTRAINTS = [
     TorsionRestraint([[0, 1, 2, 3], [19, 5, 2, 0]], 1.0, 2.0, 0.1),
     CenterRestraint([0, 5, 9], 1.0, flat=0.1, weights=[1.0, 2.0, 3.0]),
 ]  # fmt: skip
-# Minimisations whose host looks soon at what is done, as the cases end after one or two iterations; and little memory,
+# Minimizations whose host looks soon at what is done, as the cases end after one or two iterations; and little memory,
 # because the simulator's time of a launch grows with the size of its buffers.
 MINIMIZING = {
     (driver, "LEAST_LOOK"): 2, (driver, "LOOK"): 2, (driver, "AHEAD"): 1, (driver, "MOST_BYTES"): 1 << 19,
@@ -427,7 +428,7 @@ def minimize_cases(device: Device) -> None:
 
 
 def ensemble_cases(device: Device) -> None:
-    """Rows of two molecules, read, written, copied to themselves and minimised; and a driver of a user's."""
+    """Rows of two molecules, read, written, copied to themselves and minimized; and a driver of a user's."""
     atoms = random_atoms(17)
     molecules = [atoms, atoms, random_atoms(9)]
     ensemble = Ensemble(molecules, terms=RESTRAINTS[:1], model=SALT, device=device)

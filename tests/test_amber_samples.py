@@ -123,8 +123,8 @@ def test_dpdp(dpdp):
         assert found["nonpolar"] / TENSION == pytest.approx(areas[k], abs=LAST_DIGIT)
 
 
-def test_minimising_ala3_goes_below_sander():
-    """Sander's minimiser is at -99.162 kcal/mol after 50 steps from these positions."""
+def test_minimizing_ala3_goes_below_sander():
+    """Sander's minimizer is at -99.162 kcal/mol after 50 steps from these positions."""
     atoms = pele_ocl.read(SAMPLES / "Ala3.top", coordinates=SAMPLES / "Ala3.crd")
     model = SolventModel.like("amber", gb="gbn2")
     few = Minimizer(atoms, model=model, max_iterations=50).minimize()

@@ -14,11 +14,9 @@ import pytest
 
 import pele_ocl
 from pele_ocl.energy import VARIANTS as ENERGY
-from pele_ocl.nonbond import VARIANTS as NONBOND
+from pele_ocl.ladder import NONBOND, POTMAP, SOLVENT
 from pele_ocl.opencl import building
 from pele_ocl.opencl.interface import HEADERS as HEADERS_MADE
-from pele_ocl.potmap import VARIANTS as POTMAP
-from pele_ocl.solvent import VARIANTS as SOLVENT
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "pele_ocl"
@@ -42,6 +40,7 @@ FLOORS = [
     "interop mapmath parametrize pb solvent",
     "energy nonbond reference",
     "potmap",
+    "ladder",
     "ase checking ions jax kernels torch view",
     "minimize",
     "bench binding ensemble relax",
@@ -109,11 +108,12 @@ def test_imports_by_string_are_counted():
     assert len(calls) <= IMPORTS_BY_STRING, "\n".join(calls)
 
 
-# Methods of objects of lower rooms that hand over to what stands above them: saving, and the record of a result.
+# Methods of objects of lower rooms that hand over to what stands above them: saving, the record of a result, rungs.
 ASKED = {
     "pele_ocl/atoms/atoms.py": {"public('formats')", "public('write_conformations')"},
     "pele_ocl/grid.py": {"public('write_map')"},
     "pele_ocl/results.py": {"public(f'{self._room}.spec')"},
+    "pele_ocl/plan/selection.py": {"public('ladder')"},
 }
 
 

@@ -17,7 +17,7 @@ from pele_ocl.bench.ladders import KernelWork, RungTime, counts, what_was_seen, 
 from pele_ocl.bench.sizes import SIZED
 from pele_ocl.kernels import KERNELS
 from pele_ocl.opencl import Queue, get_device
-from pele_ocl.solvent.ladder import Molecule, Pair
+from pele_ocl.solvent.pair import Molecule, Pair
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 

@@ -332,7 +332,7 @@ def test_unknown_suffix_is_refused_before_any_work(command, tmp_path):
     assert done.stdout == ""
 
 
-def test_minimisation_of_ones_own_structure_is_refused_first():
+def test_minimization_of_ones_own_structure_is_refused_first():
     done = program(peers, "--work", "minimize", "--structure", "mine.pdb", code=2)
     assert "is timed on shipped structures alone" in done.stderr
     assert done.stdout == ""
@@ -384,10 +384,10 @@ def test_scaling_needs_time(seconds):
     assert "--most-seconds" in program(scaling_program, "--most-seconds", seconds, code=2).stderr
 
 
-# Minimisation
+# Minimization
 
 
-def test_minimisation_beside_openmm():
+def test_minimization_beside_openmm():
     if not HAS_OPENMM:
         pytest.skip("OpenMM is not installed")
     arguments = ("--system", "hexapeptide", "--starts", 1, "--tolerance", 20, "--json", *DEVICE)
@@ -403,7 +403,7 @@ def test_minimisation_beside_openmm():
     assert "OpenMM" not in text.splitlines()[-1]
 
 
-def test_minimisation_is_a_work_of_the_peers():
+def test_minimization_is_a_work_of_the_peers():
     if not HAS_OPENMM:
         pytest.skip("OpenMM is not installed")
     arguments = ("--work", "minimize", "--system", "hexapeptide", "--peer", "OpenMM CPU", "--json", *DEVICE)

@@ -13,7 +13,7 @@ from timing_tables import energy as energy_bench
 from timing_tables import ions
 
 from pele_ocl.bench import bounds, nonbond, potmap, solvent
-from pele_ocl.common.variant import Variant
+from pele_ocl.ladder import Rung
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 
@@ -43,14 +43,14 @@ def test_a_wrong_solvent_kernel(monkeypatch):
 
 
 def test_a_wrong_nonbond_kernel(monkeypatch):
-    evaluate = nonbond.Nonbond.evaluate
+    evaluate = nonbond.NonbondLadder.evaluate
 
     def one_percent_off(plan, *args, **kwargs):
         result = evaluate(plan, *args, **kwargs)
         off = result.gradient is not None and plan.variant in ("rows", "naive")
         return replace(result, gradient=1.01 * result.gradient) if off else result
 
-    monkeypatch.setattr(nonbond.Nonbond, "evaluate", one_percent_off)
+    monkeypatch.setattr(nonbond.NonbondLadder, "evaluate", one_percent_off)
     names = ("--variant", "naive", "--variant", "rows", "--variant", "tiled")
     done = run("bench", "nonbond", *QUICK, *LIST, *names, code=1)
     rows = [line for line in done.stdout.splitlines() if " with " in line]
@@ -97,8 +97,8 @@ def test_no_number_is_wrong_and_an_unknown_error_is_not():
     assert bounds.mark(replace(timing, error=None)) == ""
 
 
-def test_a_variant_is_exact_unless_it_says_otherwise():
-    assert Variant("f", "k", "s", print).exact
+def test_a_rung_is_exact_unless_it_says_otherwise():
+    assert Rung("f", "k", "s", print).exact
     assert [name for name, variant in nonbond.VARIANTS.items() if not variant.exact] == ["naive"]
 
 

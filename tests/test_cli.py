@@ -22,7 +22,7 @@ from pele_ocl import SolventModel, read, solvent
 from pele_ocl.cli import main
 from pele_ocl.common.installation import shipped
 from pele_ocl.gb_models import GB_MODELS
-from pele_ocl.solvent import VARIANTS
+from pele_ocl.ladder import SOLVENT as VARIANTS
 
 STRUCTURES = shipped("data") / "structures"
 HEXAPEPTIDE = STRUCTURES / "hexapeptide.pdb"

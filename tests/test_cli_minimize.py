@@ -178,7 +178,7 @@ def test_frames_that_all_fail_leave_the_file(peptide, tmp_path):
     assert not list(tmp_path.glob("*.jsonl"))
 
 
-def test_structures_that_are_minimised_together_are_written_as_they_are_done(peptide, tmp_path, monkeypatch):
+def test_structures_that_are_minimized_together_are_written_as_they_are_done(peptide, tmp_path, monkeypatch):
     """On GPUs one that is far from its minimum, or fails, keeps no others off the disk."""
     from pele_ocl.minimize import many
     from pele_ocl.minimize import spec as minimize
@@ -484,7 +484,7 @@ def test_a_shard_notes_down_that_all_failed(peptide, tmp_path):
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (("--workers", "2"), "one structure is minimised by one process"),
+        (("--workers", "2"), "one structure is minimized by one process"),
         (("--models", "all", "--shard", "1/2"), "--shard takes structures that have files of their own"),
         (("again.pdb", "--shard", "1/2", "--table", "r.csv"), "what `pele-ocl merge` makes of their journals"),
     ],

@@ -20,7 +20,8 @@ from tolerance import ENERGY, GRADIENT
 import pele_ocl
 from pele_ocl import SolventModel, read
 from pele_ocl.bench import nonbond as bench_nonbond
-from pele_ocl.nonbond import VARIANTS, choose_variant, nonbond
+from pele_ocl.ladder import NONBOND as VARIANTS
+from pele_ocl.nonbond import choose_variant, nonbond
 from pele_ocl.pairs import all_pairs, internal_dielectrics, pairs_split, pairs_within, read_pairs
 from pele_ocl.pairs import write_pairs as save_pairs
 

@@ -194,3 +194,19 @@ def test_a_number_that_models_share_is_in_every_file(tmp_path: Path, monkeypatch
     run("energy", models, HEXAPEPTIDE, "--models", "all", "--terms", "bond", "-o", out)
     columns = json.loads(out.read_text())["columns"]
     assert (columns["model"], columns["net_charge"]) == ([1, 2, 1], [-1.5] * 3)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("energy",), ("solvent",), ("nonbond",), ("binding", "--ligand", "resid 1"), ("minimize", "-o", "m.nc"),
+     ("potmap", "-o", "a.dx")],
+    ids=lambda words: words[0],
+)  # fmt: skip
+def test_a_pattern_that_the_shell_expanded_is_told_the_quotes(words: tuple[str, ...], tmp_path: Path) -> None:
+    first, second = (tmp_path / f"frames-{k}.nc" for k in (1, 2))
+    for path in (first, second):
+        path.write_bytes(b"CDF")
+    command, *more = words
+    said = run(command, HEXAPEPTIDE, "-t", first, second, *more).stderr
+    assert f"{second} is a trajectory in the place of a structure; a pattern of several needs quotes" in said
+    assert f"--trajectory '{tmp_path}/*.nc'" in said

@@ -287,7 +287,7 @@ def test_a_replica_has_the_same_bits_wherever_it_ran(tmp_path, monkeypatch, more
         assert parts[name] == whole[name], name
 
 
-def test_a_replica_that_could_not_be_minimised_is_told(tmp_path, monkeypatch):
+def test_a_replica_that_could_not_be_minimized_is_told(tmp_path, monkeypatch):
     """On stderr and in JSON, of the part that it is in, and again when the run gets longer."""
     minimize = pele_ocl.Simulation.minimize
 

@@ -286,7 +286,7 @@ def test_workers_image_as_one_process_does(whole, tmp_path):
     assert rows[0] == rows[1]
 
 
-def test_frames_that_are_minimised_are_whole(whole, tmp_path):
+def test_frames_that_are_minimized_are_whole(whole, tmp_path):
     topology, _, _ = write_complex(tmp_path, 1)
     lengths, angles = CELLS["orthorhombic"]
     x = whole[:2].copy()

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -55,7 +56,7 @@ def modules() -> Iterator[None]:
         patch.setenv("PELE_OCL_DEVICE", str(DEVICES[0].index))
         yield
     sys.path.remove(str(COURSE))
-    for name in ("course", "exercises", "charts", "drawings"):
+    for name in ("course", "exercises", "charts", "drawings", "slides"):
         sys.modules.pop(name, None)
 
 
@@ -207,6 +208,15 @@ def test_a_misspelt_kernel_is_told_with_the_near_name():
         course.kernel("gahter")
 
 
+def test_all_solutions_are_right_for_a_grader(tmp_path):
+    """Each in a process of its own, with the simulator if there is one, as JSON and as a row of the table."""
+    import course
+
+    for exercise in ("cutoff_bins", "segments"):  # the others: test_hand_ins_are_graded_in_a_table
+        verdict = course._verdict(exercise, COURSE / "solutions" / f"{exercise}.cl")
+        assert (verdict.is_right, verdict.findings) == (True, [])
+
+
 def test_the_simulator_sees_what_a_step_reads_outside(capsys):
     import exercises
 
@@ -323,6 +333,10 @@ def test_hand_ins_are_graded_in_a_table(tmp_path, capfd, monkeypatch):
         ("ada", "segments", "yes"), ("bob", "gather", "no"), ("bob", "segments", "no"),
     ]  # fmt: skip
     assert float(rows[0]["ms"]) > 0
+    printed = capfd.readouterr().out.splitlines()
+    assert printed[-2].startswith("ada")
+    assert "1 of 9 right; not handed in: " in printed[-2]
+    assert "0 of 9 right; wrong: gather, segments; not handed in: " in printed[-1]
     assert "still to be filled" in rows[1]["findings"]
     assert "still 1, as the check filled the array before" in rows[2]["findings"]
     assert course.main(["grade", str(tmp_path / "ada")]) == 2
@@ -331,6 +345,40 @@ def test_hand_ins_are_graded_in_a_table(tmp_path, capfd, monkeypatch):
     verdict = json.loads(capfd.readouterr().out)
     assert verdict["is_right"]
     assert verdict["seconds"] > 0
+
+
+def test_students_get_the_course_without_solutions_and_answers(tmp_path):
+    import course
+
+    folder = tmp_path / "students"
+    assert course.main(["hand-out", str(folder)]) == 0
+    assert not (folder / "solutions").exists()
+    assert not (folder / "answers.md").exists()
+    assert sorted(path.stem for path in folder.glob("blanks/*.cl")) == BLANKS
+    assert not list(folder.glob("mine/*.cl"))
+    assert course.main(["hand-out", str(folder)]) == 2
+    check = [sys.executable, str(folder / "course.py"), "check", "gather", str(COURSE / "blanks" / "gather.cl")]
+    assert subprocess.run(check, capture_output=True).returncode == 1
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+def test_slides_show_every_kernel_and_no_answer(chapter):
+    """All code of the chapter, each block on one slide; questions whole; answers for whoever asks for them."""
+    pytest.importorskip("markdown_it")
+    import slides
+
+    made = slides.slides_of(chapter)
+    pages = [slide.html(number, len(made)) for number, slide in enumerate(made, 1)]
+    assert len(pages) >= 8
+    for block in re.findall(r"^```(?:c|\{code-cell\})\n(.*?)^```$", chapter.read_text(), re.DOTALL | re.MULTILINE):
+        assert sum(escape(block) in page for page in pages) == 1
+    assert all("](" not in page for page in pages)
+    question = next(index for index, slide in enumerate(made) if "Question" in slide.heading)
+    assert "<h2>Answer" not in "".join(pages)
+    answer = slides.answers()[chapter.stem[0]]
+    taught = slides.slides_of(chapter, answer)
+    assert "Answer" in taught[question + 1].heading
+    assert len(taught) == len(made) + 1
 
 
 def test_a_race_that_the_device_hides_is_found(capsys):

@@ -27,8 +27,8 @@ from pele_ocl.atoms.selection.parser import KNOWN
 from pele_ocl.cli import commands
 from pele_ocl.common.installation import shipped
 from pele_ocl.energy import VARIANTS as ENERGY_VARIANTS
-from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
-from pele_ocl.solvent import VARIANTS
+from pele_ocl.ladder import NONBOND as NONBOND_VARIANTS
+from pele_ocl.ladder import SOLVENT as VARIANTS
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

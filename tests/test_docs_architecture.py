@@ -132,7 +132,7 @@ def test_other_files_named_exist():
     ("row", "page"),
     [
         ("a GB model over the HCT integral: a new radius function", "gb-model.md"),
-        ("a variant of `solvent`", "kernel.md"),
+        ("a rung of the ladder of `solvent`", "kernel.md"),
     ],
 )
 def test_worked_examples_touch_the_files_of_their_row(row, page):

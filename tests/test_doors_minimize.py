@@ -40,7 +40,7 @@ def text_of(path):
     return [[cell for k, cell in enumerate(line.split(",")) if k not in times] for line in lines]
 
 
-def test_one_structure_is_minimised_as_by_the_command(peptide, tmp_path):
+def test_one_structure_is_minimized_as_by_the_command(peptide, tmp_path):
     """Of a path and of atoms; the file, the record and the table are the same."""
     (line,) = lines_of("minimize", HEXAPEPTIDE, "-o", tmp_path / "c.pdb", *WORDS, "--restrain", "backbone:1")
     result = pele_ocl.minimize(HEXAPEPTIDE, output=tmp_path / "p.pdb", restrain="backbone:1", **QUICK)
@@ -63,7 +63,7 @@ def test_one_structure_is_minimised_as_by_the_command(peptide, tmp_path):
         pele_ocl.minimize(HEXAPEPTIDE, tolerence=1)
 
 
-def test_several_structures_are_minimised_as_by_the_command(peptide, tmp_path):
+def test_several_structures_are_minimized_as_by_the_command(peptide, tmp_path):
     """One that fails is NaN with its reason; without an output results are kept, with one they are read from files."""
     paths = [*shaken(tmp_path, peptide, 2), tmp_path / "bad.pdb"]
     paths[-1].write_text("ATOM      1  N   GLY A   1      11.1\nEND\n")
@@ -96,7 +96,7 @@ def test_several_structures_are_minimised_as_by_the_command(peptide, tmp_path):
     assert (tmp_path / "s" / "p0.pdb").read_bytes() == (tmp_path / "c" / "p0.pdb").read_bytes()
 
 
-def test_frames_are_minimised_as_by_the_command(peptide, tmp_path):
+def test_frames_are_minimized_as_by_the_command(peptide, tmp_path):
     """From a file, of atoms, and in memory; the file that is written may be saved later, too."""
     frames = peptide.positions + np.random.default_rng(1).normal(0, 0.05, (3, *peptide.positions.shape))
     frames[1, 5] = np.nan

@@ -467,7 +467,7 @@ def test_energies_that_are_no_numbers_are_not_exchanged(device):
     assert (tried[0], accepted[0]) == (1, 0)
 
 
-def test_replicas_are_minimised_first(device):
+def test_replicas_are_minimized_first(device):
     simulation = Simulation(PEPTIDE, 2, constraints="hbonds", device=device)
     batch = simulation.minimize(max_iterations=20)
     assert (batch.total < simulation.potential_energies + 1e-2).all()

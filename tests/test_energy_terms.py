@@ -220,7 +220,7 @@ class Pull(Term):
 
 @pytest.mark.parametrize("form", ["path", "text"])
 def test_a_kernel_of_a_user_is_a_file_anywhere_or_a_text(device, tmp_path, form):
-    """Its buffers are written while plans, ensembles, simulations and minimisations use them."""
+    """Its buffers are written while plans, ensembles, simulations and minimizations use them."""
     (tmp_path / "pull.cl").write_text(KERNEL)
     source = tmp_path / "pull.cl" if form == "path" else KERNEL
     rng = np.random.default_rng(0)

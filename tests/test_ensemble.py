@@ -167,7 +167,7 @@ def test_a_kernel_of_a_driver_gets_arguments_by_name(device):
         ensemble.kernel('#include "engine/rows.clh"\nkernel void none(global real *x) { x[0] = 1; }', "none")
 
 
-def test_minimised_rows_keep_what_is_frozen_and_their_own_references(device):
+def test_minimized_rows_keep_what_is_frozen_and_their_own_references(device):
     ensemble = Ensemble(PEPTIDE, 3, terms=[PositionalRestraint(10.0)], device=device)
     places = [shaken(0.05, seed) for seed in range(3)]
     ensemble.positions[:] = places

@@ -1,4 +1,4 @@
-"""Rows of ensembles minimised: shared launches, molecules prepared once, results that depend on a row alone."""
+"""Rows of ensembles minimized: shared launches, molecules prepared once, results that depend on a row alone."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_row_has_the_same_bits_in_any_order_and_company(device, options):
 
 
 def test_rows_share_launches_and_molecules_are_prepared_once(device, monkeypatch):
-    """Whatever is frozen in rows, and however often they are minimised; other options prepare them anew."""
+    """Whatever is frozen in rows, and however often they are minimized; other options prepare them anew."""
     prepared: list[int] = []
     own = Recipe.__init__
 
@@ -234,7 +234,7 @@ def test_more_rows_than_have_room_at_a_time(device, monkeypatch):
     assert minimized([0, 1, 2, 3, 1, 1], device, tolerance=1.0) == expected
 
 
-def test_a_row_minimises_as_its_molecule_does_alone(device):
+def test_a_row_minimizes_as_its_molecule_does_alone(device):
     """By the launches of a plan, with the same number of steps and the same end but for rounding."""
     ensemble = Ensemble(PEPTIDE[:57], 2, device=device)
     ensemble.positions[1] = start = shaken(0.1, 3, PEPTIDE[:57])
@@ -298,7 +298,7 @@ def test_iterations_that_are_started_are_those_that_are_counted(device, monkeypa
     assert sum(started) == result.evaluations
 
 
-def test_rows_are_minimised_where_they_are(device):
+def test_rows_are_minimized_where_they_are(device):
     """No second plan is made, and little is kept on the device beside the rows."""
     ensemble = Ensemble(PEPTIDE, 40, device=device)
     kept = device.held_bytes

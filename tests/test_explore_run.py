@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -189,7 +190,7 @@ def test_a_structure_is_no_control_file(tmp_path):
     path = tmp_path / "complex.pdb"
     path.write_text("ATOM\n")
     shown = run("explore", path, "-o", tmp_path / "out", code=1).stderr
-    assert "complex.pdb: is a structure, and explore takes a control file of PELE" in shown
+    assert "complex.pdb: is a structure; name the file of the molecule that is explored by --ligand-file" in shown
     assert not (tmp_path / "out").exists()
 
 
@@ -332,7 +333,7 @@ def test_explorers_exit_by_conditions(tmp_path):
 
 
 def test_what_rows_say_is_in_the_record(tmp_path, monkeypatch):
-    """Minimisations that a limit ended, an explorer that exits, a row that fails."""
+    """Minimizations that a limit ended, an explorer that exits, a row that fails."""
     monkeypatch.chdir(tmp_path)
     minimizer = {"parameters": {"MinimumRMS": 1e-3, "MaximumNewtonIterations": 2, "MaximumMinimizationIterations": 1}}
     conditions = ["numberOfAcceptedPeleSteps >= 1"]
@@ -340,13 +341,13 @@ def test_what_rows_say_is_in_the_record(tmp_path, monkeypatch):
     write_run(tmp_path, settings(PELE_Parameters={"anmFrequency": 0, "temperature": 1e6}, **changes))
     done = run("explore", "pele.conf", "-o", "out", "--precision", "float64", "--json")
     (explorer,) = json.loads(done.stdout)["explorers"]
-    limited = {"text": "the minimisation did not converge (iterations)", "steps": [1]}
+    limited = {"text": "the minimization did not converge (iterations)", "steps": [1]}
     assert explorer["notes"] == [
         limited, {"text": "ended before this step, because a condition to exit holds", "steps": [2]},
     ]  # fmt: skip
     assert explorer["failures"] == []
-    assert "Note: the minimisation did not converge (iterations), in 1 step" in done.stderr
-    assert (tmp_path / "out" / "log_1.txt").read_text().endswith("; the minimisation did not converge (iterations)\n")
+    assert "Note: the minimization did not converge (iterations), in 1 step" in done.stderr
+    assert (tmp_path / "out" / "log_1.txt").read_text().endswith("; the minimization did not converge (iterations)\n")
 
 
 def test_failures_of_steps_are_said(control, monkeypatch):
@@ -504,6 +505,10 @@ def test_the_program_of_a_launcher_runs_where_it_has_a_part(monkeypatch):
         monkeypatch.setattr("sys.argv", ["pele-ocl-explore", "pele.conf", *words])
         run_as_explore()
         assert ran == ["explore"] * times
+        assert rank == "2" or sys.argv[1:4] == ["explore", "--overwrite", "pele.conf"]  # as PELE does
+    monkeypatch.setattr("sys.argv", ["pele-ocl-explore", "pele.conf", "--resume", "--shard", "mpi"])
+    run_as_explore()
+    assert sys.argv[1:] == ["explore", "pele.conf", "--resume", "--shard", "mpi"]
 
 
 def test_seeds_of_the_clock_are_refused_to_parts(tmp_path):
@@ -755,7 +760,12 @@ def test_the_command_reports(tmp_path, monkeypatch):
     assert set(record["explorers"][0]["metrics"]) == NAMES
     assert record["is_search"] is True
     assert record["explorers"][0]["steps"] == 1
-    assert record["device"] in run(*words).stdout
+    before = {path: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    refusal = error_of(*words)
+    assert "out: holds a run already; go on with it by --resume, name another folder by --output" in refusal
+    assert refusal.rstrip().endswith("or write over it by --overwrite")
+    assert {path: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
+    assert record["device"] in run(*words, "--overwrite").stdout
     CHECK.validate(record)
     assert (tmp_path / "out" / "report_2").exists()
     text = run(*words, "-o", "elsewhere").stdout
@@ -800,6 +810,40 @@ def test_python_runs_what_the_command_runs(tmp_path, monkeypatch):
     assert [own["energy"] for part in parts for own in part.explorers] == [own["energy"] for own in record["explorers"]]
     with pytest.raises(InputError, match="this run came to its end"):
         pele_ocl.explore("pele.conf", output="python", resume=True, **options)
+
+
+def test_a_run_in_the_folder_is_refused_unless_it_is_to_be_replaced(tmp_path, monkeypatch):
+    """Of the same and of fewer explorers, of another number of parts, of workers, and files that have no journal."""
+    monkeypatch.chdir(tmp_path)
+    write_run(tmp_path)
+    explore = partial(pele_ocl.explore, "pele.conf", steps=0, device=str(DEVICES[0].index))
+
+    def refused(message: str, **words):
+        folder = Path(words.get("output", "out"))
+        before = {path: path.read_bytes() for path in folder.iterdir()}
+        with pytest.raises(FormatError, match=message) as caught:
+            explore(**words)
+        assert caught.value.code == "exists"
+        assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+    for words in ({"explorers": 2}, {"output": "parts", "explorers": 2, "shard": "1/2"}):
+        explore(**words)
+        refused("holds a run already; go on with it by `resume=True`, name another folder by `output`", **words)
+        refused("holds a run already", **{**words, "shard": None})
+        refused("holds a run already", **{**words, "shard": None, "explorers": 1, "workers": 2})
+    refused("holds a run already", explorers=2, shard="1/2")
+    explore(output="parts", explorers=2, shard="2/2")  # its folder has the other part
+    with pytest.raises(InputError, match="choose one of `resume` and `overwrite`"):
+        explore(resume=True, overwrite=True)
+    fewer = explore(explorers=1, overwrite=True)
+    assert fewer.notes[-1].endswith("the files of explorers 2 to 2 of an earlier run there were removed")
+    assert not list(Path("out").glob("*_2*"))
+    Path("pele").mkdir()  # a run of PELE itself
+    Path("pele/report_1").write_text("report\n")
+    for resume in (False, True):
+        refused("pele/report_1: is there already; name another folder", output="pele", explorers=2, resume=resume)
+    Path("pele/report_1").rename("pele/report_2")
+    assert explore(output="pele").reports == [Path("pele/report_1")]
 
 
 def test_xtc(tmp_path):

@@ -33,13 +33,11 @@ def checkout(tmp_path_factory):
     for name in ("data", "pyproject.toml", "README.md"):
         (copy / name).symlink_to(ROOT / name)
     (copy / "cl/solvent/ladder/halves.cl").write_text(block(1, "c"))
-    module = copy / "pele_ocl/solvent/variants.py"
+    module = copy / "pele_ocl/ladder/solvent.py"
     text = module.read_text()
-    start = re.search(r"^VARIANTS\b.*= \{$", text, re.MULTILINE).start()
+    start = re.search(r"^SOLVENT\b.*= \{$", text, re.MULTILINE).start()
     end = text.index("\n}", start) + 1
-    imports, steps = re.fullmatch(r"((?:(?:from|import) .*\n|\n)*)(.*)", block(2, "python"), re.DOTALL).groups()
-    head = text[:start].replace("annotations\n", f"annotations\n{imports}", 1)
-    module.write_text(f"{head}{steps}\n\n{text[start:end]}{block(3, 'python')}{text[end:]}")
+    module.write_text(f"{text[:start]}{block(2, 'python')}\n\n{text[start:end]}{block(3, 'python')}{text[end:]}")
     with open(copy / "docs/variants.md", "a") as page:
         page.write(f"\n{block(4, 'markdown')}")
     return copy
@@ -61,7 +59,7 @@ def python(checkout: Path, *arguments: object) -> str:
 def test_the_page_names_the_two_files_of_code():
     text = PAGE.read_text()
     assert "a new file `cl/solvent/ladder/halves.cl`" in text
-    assert "above the table in `pele_ocl/solvent/variants.py`" in text
+    assert "above the table in `pele_ocl/ladder/solvent.py`" in text
 
 
 def test_the_worked_example_passes_the_tests_that_read_the_table(checkout):

@@ -6,7 +6,7 @@ from test_cli import on_the_chosen_device, run_table
 from timing_tables import fft as bench
 
 from pele_ocl import InputError
-from pele_ocl.potmap.mesh.fft import FFT_ENGINE, FFT_VARIANTS, fft
+from pele_ocl.ladder.fft import FFT_ENGINE, FFT_VARIANTS, fft
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 

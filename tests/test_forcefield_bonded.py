@@ -175,7 +175,7 @@ def assigned(tmp_path, text, positions, name="metz"):
 
 
 def test_angles_of_tetrahedral_methane(tmp_path):
-    """PELE's energy of the angles of minimised methane is 6 K (109.471 degrees - theta0)^2 with its template's K."""
+    """PELE's energy of the angles of minimized methane is 6 K (109.471 degrees - theta0)^2 with its template's K."""
     corners = np.array([[0, 0, 0], [1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]]) * 1.09 / np.sqrt(3)
     found = energies(assigned(tmp_path, METHANE, corners))
     theta0 = np.radians(107.8)

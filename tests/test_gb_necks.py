@@ -16,11 +16,11 @@ from pele_ocl.common.errors import ParameterError
 from pele_ocl.energy import VARIANTS as ENERGY_VARIANTS
 from pele_ocl.gb_models import GB_MODELS, Necks
 from pele_ocl.gb_models.necks import tables
+from pele_ocl.ladder import SOLVENT as VARIANTS
 from pele_ocl.pairs import all_pairs
 from pele_ocl.reference import energy as definition
 from pele_ocl.reference import solvent as radii_definition
 from pele_ocl.reference.energy import hct_slope as definition_of_slope
-from pele_ocl.solvent import VARIANTS
 
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLES = ROOT.parent / "shared" / "amber_samples"

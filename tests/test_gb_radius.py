@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from conftest import random_atoms
 
-from pele_ocl import Energy, Solvent, SolventModel
+from pele_ocl import Energy, SolventModel
 from pele_ocl.energy import VARIANTS as ENERGY_VARIANTS
+from pele_ocl.ladder import SOLVENT as VARIANTS
+from pele_ocl.ladder import SolventLadder
 from pele_ocl.reference import solvent as definition
-from pele_ocl.solvent import VARIANTS
 
 ATOMS = random_atoms(40)
 
@@ -25,7 +26,7 @@ def expected_radii(model):
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 @pytest.mark.parametrize("variant", [name for name, own in VARIANTS.items() if not own.approximates])
 def test_radii_follow_the_models_function(variant, model, device, precision):
-    plan = Solvent(ATOMS, variant=variant, precision=precision, device=device, model=model)
+    plan = SolventLadder(ATOMS, variant=variant, precision=precision, device=device, model=model)
     rtol = 1e-10 if precision == "float64" else 1e-5
     np.testing.assert_allclose(plan.evaluate().born_radii, expected_radii(model), rtol=rtol)
 

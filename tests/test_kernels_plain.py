@@ -18,8 +18,8 @@ from pele_ocl.kernels import KERNELS, plain_kernel
 from pele_ocl.kernels.declarations import needed
 from pele_ocl.kernels.folding import folded
 from pele_ocl.kernels.listing import Build
+from pele_ocl.kernels.preprocessing import Preprocessor
 from pele_ocl.opencl.kernel import Program
-from pele_ocl.opencl.preprocessing import Preprocessor
 
 DEVICE = DEVICES[0]
 # Kernels that CPUs' compilers take longest for.

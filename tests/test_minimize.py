@@ -1,4 +1,4 @@
-"""Minimisation: known minima, stopping, batches, clashes, and OpenMM's minimiser."""
+"""Minimization: known minima, stopping, batches, clashes, and OpenMM's minimizer."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def test_others_stay_as_they_are():
         np.testing.assert_array_equal(LENGTHS.restored(given, ALL), given)
 
 
-def test_a_torn_bond_is_left_to_the_minimiser():
+def test_a_torn_bond_is_left_to_the_minimizer():
     start = shaken(0.3)
     start[40:] += [30.0, 0, 0]
     found = LENGTHS.restored(start, ALL)
@@ -72,7 +72,7 @@ def test_without_bonds():
     assert BondLengths.of(replace(PEPTIDE, bonded=None)) is None
 
 
-def test_where_a_minimisation_begins(device):
+def test_where_a_minimization_begins(device):
     """Energies before belong to the given positions, and the result says how many bonds were restored."""
     options = dict(model=VACUUM, device=device, tolerance=5.0)
     start = shaken(0.3)

@@ -1,4 +1,4 @@
-"""Minimisation of what is held: frozen atoms, bonds to hydrogen, restraints; and truncated Newton."""
+"""Minimization of what is held: frozen atoms, bonds to hydrogen, restraints; and truncated Newton."""
 
 from dataclasses import replace
 
@@ -140,7 +140,7 @@ def methane() -> Atoms:
 
 
 @pytest.mark.parametrize("method", ["newton", "lbfgs"])
-def test_methane_as_pele_minimises_it(device, precision, method):
+def test_methane_as_pele_minimizes_it(device, precision, method):
     """PELE prints ENERGY ANGLE: 0.0371536 for this template in vacuum (PELEMinimizer_example of peleffy-benchmarks)."""
     plan = minimizer(device, precision, methane(), method=method, model=VACUUM, tolerance=0.001)
     terms = plan.minimize().energy_after.columns()
@@ -214,7 +214,7 @@ def test_it_is_a_minimum_at_these_radii(device):
 
 
 @pytest.mark.skipif(not SAMPLES.is_dir(), reason="AMBER's test files are not beside the checkout")
-def test_a_peptide_that_sander_minimised(device, precision):
+def test_a_peptide_that_sander_minimized(device, precision):
     """Fifty steps of sander end at -99.162 kcal/mol."""
     atoms = pele_ocl.read(SAMPLES / "Ala3.top", coordinates=SAMPLES / "Ala3.crd")
     there = dict(model=SolventModel.like("amber", gb="gbn2"))

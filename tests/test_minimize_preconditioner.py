@@ -1,4 +1,4 @@
-"""Preconditioner of minimisation: its blocks by their definition, and its savings."""
+"""Preconditioner of minimization: its blocks by their definition, and its savings."""
 
 from __future__ import annotations
 

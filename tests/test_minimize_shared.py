@@ -26,8 +26,7 @@ from pele_ocl.common.errors import DeviceMemoryError
 from pele_ocl.energy.engine.store import FreeList
 from pele_ocl.minimize import driver, many, method, seats
 from pele_ocl.minimize.job import Recipe
-from pele_ocl.opencl import Device, packing
-from pele_ocl.opencl.signature import Parameter
+from pele_ocl.opencl import Device
 
 MOLECULES = [PEPTIDE[:n].moved(shaken(0.1, n, PEPTIDE[:n])) for n in (88, 30, 57, 41)]
 # Without impropers, so that it has fewer terms than the others.
@@ -126,7 +125,7 @@ def test_options_of_each_and_what_shares_no_launches(device, sharing):
     assert_as_alone([batch[2]], [MOLECULES[2]], tolerance=1.0, device=device, terms=[PositionalRestraint(5.0)])
 
 
-def test_no_room_and_kernels_that_cannot_be_packed(device, sharing, monkeypatch):
+def test_no_room_and_kernels_that_cannot_serve_rows(device, sharing, monkeypatch):
     """Such molecules come one after the other."""
     monkeypatch.setattr(driver, "MOST_BYTES", 1 << 18)
     batch = minimize_many(MOLECULES[:2], tolerance=1.0, device=device)
@@ -210,18 +209,6 @@ def test_room():
     room.give_back(0, 30)
     room.give_back(30, 70)
     assert room.take(100) == 0
-
-
-def test_source_of_a_packed_kernel():
-    source = (
-        "kernel void other(global int *a) { a[0] = 1; }\nkernel void add(/* sizes */ const int n,\n  X) { use(n); }\n"
-    )
-    parameters = [Parameter("n", "int", False, True, False), Parameter("x", "float4", True, True, True)]
-    made = packing.packed_source(source, "add", parameters)
-    assert "a[0] = 1" in made
-    assert "void add(global const uchar *restrict table" in made
-    assert "global const int *restrict rows, global const float4 *restrict x) {" in made
-    assert made.index("const int n = ") < made.index("x = (global const float4 *)") < made.index("use(n);")
 
 
 def test_packs_give_queues_and_memory_back(device: Device, sharing):

@@ -13,7 +13,9 @@ from tolerance import DIFFERENCES, ENERGY, GRADIENT
 
 from pele_ocl import Atoms, DeviceError, InputError, SolventModel
 from pele_ocl.atoms.charges import rounded_charges
-from pele_ocl.nonbond import VARIANTS, Nonbond, choose_variant, nonbond
+from pele_ocl.ladder import NONBOND as VARIANTS
+from pele_ocl.ladder import NonbondLadder
+from pele_ocl.nonbond import Nonbond, choose_variant, nonbond
 from pele_ocl.opencl import Device, Queue, building, get_cpu_device
 from pele_ocl.pairs import PairList, all_pairs, pairs_within
 from pele_ocl.reference.nonbond import nonbond as reference
@@ -295,7 +297,7 @@ def test_translation_and_rotation_leave_the_energy(device, precision, exact):
     system = load_system("ubiquitin")
     pairs, radii = pairs_within(system.atoms, 9), system.arrays["born_radius"]
     turn, _ = np.linalg.qr(np.random.default_rng(6).normal(size=(3, 3)))
-    plan = Nonbond(system.atoms, pairs, variant=exact, precision=precision, device=device)
+    plan = NonbondLadder(system.atoms, pairs, variant=exact, precision=precision, device=device)
     here = plan.evaluate(born_radii=radii)
     # 1e5 A cost the float64 input itself five of its digits.
     for move, bound in ((np.array([3.0, -4.0, 5.0]), 1e-11), (np.array([1e5, -1e5, 7.7]), 1e-8)):

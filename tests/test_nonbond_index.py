@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from conftest import random_pairs
 
-from pele_ocl.nonbond.index import prefix_sum, segments_by_counting, segments_by_sorting, sort_keys
+from pele_ocl.ladder.nonbond import segments_by_sorting, sort_keys
+from pele_ocl.nonbond.index import prefix_sum, segments_by_counting
 from pele_ocl.opencl import Queue
 from pele_ocl.opencl.interface import ONE_FOUR, Role
 from pele_ocl.pairs import PairList

@@ -1,15 +1,24 @@
 """A plan of a pair list: batches, failures, Born radii by conformation, times."""
 
+import pickle
 import sys
+from dataclasses import fields
 
 import numpy as np
 import pytest
 from conftest import has_native_atomics, random_atoms, random_pairs
 from test_nonbond import EXACT, SAME_BITS, born_radii
 
-from pele_ocl import InputError
-from pele_ocl.nonbond import VARIANTS, Nonbond, passes
+from pele_ocl import Grid, InputError, Potmap
+from pele_ocl.common.variant import Variant
+from pele_ocl.energy import VARIANTS as ENERGY
+from pele_ocl.ladder import NONBOND as VARIANTS
+from pele_ocl.ladder import NonbondLadder, PotmapLadder, Rung
+from pele_ocl.nonbond import VARIANTS as NONBOND
+from pele_ocl.nonbond import Nonbond, nonbond, passes
 from pele_ocl.pairs import PairList, all_pairs
+from pele_ocl.potmap import VARIANTS as POTMAP
+from pele_ocl.solvent import VARIANTS as SOLVENT
 
 PLAN = sys.modules["pele_ocl.nonbond.plan"]
 BASE = sys.modules["pele_ocl.plan.plan"]
@@ -30,7 +39,7 @@ def assert_same_bits(result, expected):
 
 @pytest.fixture(params=SAME_BITS)
 def plan(request, device, precision):
-    return Nonbond(ATOMS, PAIRS, variant=request.param, precision=precision, device=device)
+    return NonbondLadder(ATOMS, PAIRS, variant=request.param, precision=precision, device=device)
 
 
 # Batches
@@ -79,7 +88,7 @@ def test_atomic_variants_compute_batches_too(device, precision):
     for variant in set(EXACT) - set(SAME_BITS):
         if variant == "atomic-native" and not has_native_atomics(device):
             continue
-        plan = Nonbond(ATOMS, PAIRS, variant=variant, precision=precision, device=device)
+        plan = NonbondLadder(ATOMS, PAIRS, variant=variant, precision=precision, device=device)
         batch = plan.evaluate_batch(given, born_radii=radii)
         assert batch[1].total == pytest.approx(plan.evaluate(given[1], radii).total, rel=1e-9)
 
@@ -182,3 +191,32 @@ def test_positions_are_checked_where_no_pair_is_listed(device):
     assert list(batch.errors) == [1]
     assert np.isnan(batch.total[1])
     np.testing.assert_array_equal(batch.total[[0, 2]], 0)
+
+
+@pytest.mark.parametrize("table", [ENERGY, NONBOND, POTMAP, SOLVENT], ids=["energy", "nonbond", "potmap", "solvent"])
+def test_an_engine_offers_no_rung(table):
+    flags = {field.name for field in fields(Rung)} - {field.name for field in fields(Variant)}
+    assert flags == {"exact", "cpu_only", "float_atomics", "sums"}
+    assert not [name for name, variant in table.items() if isinstance(variant, Rung)]
+    assert not flags & {field.name for variant in table.values() for field in fields(variant)}
+
+
+def test_what_loses_updates_is_found_in_the_ladder_alone(device):
+    with pytest.raises(InputError, match=r"^there is no variant 'naive'; .*; pele_ocl.ladder runs the rungs"):
+        Nonbond(ATOMS, PAIRS, variant="naive", device=device)
+    plan = NonbondLadder(ATOMS, PAIRS, variant="naive", device=device)
+    assert plan.evaluate().exact is False
+    copy = pickle.loads(pickle.dumps(plan))
+    assert (type(copy), copy.variant) == (NonbondLadder, "naive")
+    assert nonbond(ATOMS, PAIRS, variant="naive", device=device).exact is False
+    assert nonbond(ATOMS, PAIRS, variant="naive", gradient=False, device=device).exact  # there is nothing to lose
+    assert nonbond(ATOMS, PAIRS, device=device).variant in NONBOND
+
+
+def test_unknown_variants_are_refused(device):
+    with pytest.raises(InputError, match="there is no variant 'fast'; choose auto, rows, tiled"):
+        nonbond(ATOMS, PAIRS, variant="fast", device=device)
+    with pytest.raises(InputError, match=r"has no variant 'gather'.*pele_ocl\.ladder"):
+        Potmap(ATOMS, Grid.around(ATOMS), variant="gather", device=device)
+    grid = Grid.around(ATOMS, padding=2, spacing=2)
+    assert PotmapLadder(ATOMS, grid, variant="gather", device=device, min_distance=1).evaluate().variant == "gather"

@@ -93,7 +93,7 @@ def project(word: str) -> str:
 def hook() -> ModuleType:
     """hatch_build.py, which hatchling runs."""
     pytest.importorskip("hatchling")
-    specification = importlib.util.spec_from_file_location("hatch_build", ROOT / ".hatch" / "hatch_build.py")
+    specification = importlib.util.spec_from_file_location("hatch_build", ROOT / ".packaging" / "hatch_build.py")
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
     return module

@@ -25,10 +25,16 @@ from test_ligand import BENZAMIDINIUM, ETHANOL, folder, needs_programs, sdf
 import pele_ocl
 from pele_ocl import Energy, FormatError, InputError, Ligand, ParameterError, SolventModel, read
 from pele_ocl.atoms.torsions import flexible_ligand
+from pele_ocl.common.notes import heard_notes
 from pele_ocl.explore import read_rot_assign
+from pele_ocl.explore.control import read_simulation
+from pele_ocl.explore.preparing import prepare_run
+from pele_ocl.explore.presets import PRESETS, control_of, preset_of
+from pele_ocl.explore.spec import Exploration
 from pele_ocl.forcefield import ForceField
 from pele_ocl.formats.amber.writing import prmtop_text
 from pele_ocl.ligand import antechamber, cache, openff
+from pele_ocl.reading import Reading
 
 __all__ = ["folder", "on_the_chosen_device"]
 
@@ -196,7 +202,7 @@ def test_explore_runs_with_what_was_written(tmp_path):
     whole = read(HEXAPEPTIDE) + result.atoms(0)
     model = SolventModel.like("pele", gb="obc2", ionic_strength=0.25)
     start = Energy(whole, model=model).evaluate().total
-    assert energy < start  # that of the template's parameters, minimised
+    assert energy < start  # that of the template's parameters, minimized
 
 
 SANDER_NAMES = {
@@ -545,3 +551,111 @@ def test_force_fields_of_openff_come_by_the_toolkit(written, monkeypatch):
     (place / "openff.prmtop").write_bytes(found)
     again = read(place / "openff.prmtop", coordinates=place / "a_b_c.rst7").moved(atoms.positions)
     assert_same(energies(atoms.with_radii("mbondi2")), energies(again.with_radii("mbondi2")), 1e-5)
+
+
+# Explorations of a structure and its ligand
+
+EXAMPLE = Path(__file__).parents[1] / "data" / "explore" / "example"
+CLASSES = {
+    "sulfonamide": SULFONAMIDE, "thioether": "CSc1ccccc1", "phosphate": "COP(=O)([O-])[O-]", "phosphine": "CP(=O)(C)C",
+    "halogens": "Fc1cc(Cl)cc(Br)c1", "iodide": "Ic1ccccc1O", "cation": BENZAMIDINIUM, "anion": "CC(=O)[O-]",
+    "zwitterion": "C[NH2+]CC(=O)[O-]", "biphenyl": "c1ccccc1-c1ccncc1",
+}  # fmt: skip
+
+
+@needs_programs
+@pytest.mark.parametrize("name", CLASSES)
+def test_a_run_s_template_has_the_energies_of_the_xml_file(name, tmp_path):
+    """As a control file reads the ligand, and as an OpenMM XML file gives it, term by term."""
+    ligand = Ligand.from_smiles(CLASSES[name], name)
+    ligand = ligand.moved(ligand.positions + np.array([12.0, 0, 0]))
+    pele_ocl.parametrize(ligand, output=tmp_path / "lig.xml")
+    preset = preset_of("rescoring")
+    made = prepare_run(Path(HEXAPEPTIDE), tmp_path / "out", preset, Reading(ligands=(ligand,)), 1, 1)
+    simulation = read_simulation(made.control)
+    run_of = Exploration(simulation, 1, folder=tmp_path / "run", here=False)
+    there = run_of.groups[0].atoms
+    theirs = read(made.structure, ligands=[ligand], ligand_forcefield=str(tmp_path / "lig.xml"), radii="openmm-obc")
+    assert there.labels.residue_names.tolist() == theirs.labels.residue_names.tolist()
+    assert_same(energies(there, "none"), energies(theirs, "none"), 2e-3)
+    rows = read(made.structure, run_of.forcefield, radii="openmm-obc")
+    assert_same(energies(rows), energies(theirs), 2e-3)
+
+
+@needs_programs
+def test_the_example_is_what_a_structure_and_its_ligand_give(tmp_path, monkeypatch):
+    run("explore", "--example", tmp_path / "example")
+    run("explore", "--example", tmp_path / "example", code=1)
+    monkeypatch.chdir(tmp_path / "example")
+    words = {"seed": 1, "steps": 12}
+    result = pele_ocl.explore("complex.pdb", ligands=["ligand.sdf"], **words)
+    for file in EXAMPLE.rglob("*"):
+        if file.is_file() and file.name not in ("complex.pdb", "ligand.sdf"):
+            made = Path("complex_explore") / file.relative_to(EXAMPLE)
+            assert made.read_bytes() == file.read_bytes(), file.name
+    run("explore", "complex.pdb", "--ligand-file", "ligand.sdf", "-o", "b", "--seed", 1, "--steps", 12)
+    run("explore", "pele.conf", "-o", "c")
+    for folder_of in ("b", "c"):
+        assert (Path(folder_of) / "report_1").read_bytes() == result.reports[0].read_bytes()
+    again = run("explore", "complex.pdb", "--ligand-file", "ligand.sdf", "-o", "b", "--preset", "out_in", code=1)
+    assert "is the control file of another run; name another folder by --output" in again.stderr
+
+
+@needs_programs
+def test_ligands_get_a_chain_and_names_of_their_own(tmp_path):
+    """Two copies of a molecule in the protein's chain, named otherwise, and a cofactor of the same residue name."""
+    lines = (EXAMPLE / "complex.pdb").read_text().splitlines()
+    protein = [line for line in lines if line.startswith("ATOM")]
+    ligand = [line for line in lines if line.startswith("HETATM")]
+    second = [
+        f"{line[:12]}{line[76:78].strip():>2}{k:<2}{line[16:21]}A   8    {float(line[30:38]) + 30:8.3f}{line[38:]}"
+        for k, line in enumerate(ligand)
+    ]
+    first = [f"{line[:21]}A   7{line[26:]}" for line in ligand]
+    path = tmp_path / "two.pdb"
+    path.write_text("\n".join([*protein, *first, *second, "END", ""]))
+    cofactor = Ligand.from_smiles("Oc1ccccc1", "phenol")
+    cofactor = cofactor.moved(cofactor.positions + np.array([-25.0, 0, 0]))
+    with heard_notes() as heard:
+        made = prepare_run(
+            path, tmp_path / "out", preset_of("out_in"), Reading(ligands=(str(EXAMPLE / "ligand.sdf"), cofactor)), 1, 1
+        )
+    assert any("2 residues are the ligand; A:LIG7 is explored" in note for note in heard)
+    atoms = Exploration(read_simulation(made.control), 1, folder=tmp_path / "run", here=False).groups[0].atoms
+    starts = atoms.labels.residue_starts[-3:]
+    assert [(str(atoms.labels.chains[k]), str(atoms.labels.residue_names[k])) for k in starts] == [
+        ("Z", "LIG"), ("A", "LIG"), ("L", "LI1"),
+    ]  # fmt: skip
+    (block,) = json.loads(made.control.read_text())["commands"]
+    assert block["selectionToPerturb"] == {"chains": {"names": ["Z"]}}
+
+
+def test_structures_that_cannot_be_explored(tmp_path):
+    structure, control = EXAMPLE / "complex.pdb", EXAMPLE / "pele.conf"
+    for words, sentence in (
+        ({}, "name the file of the molecule that is explored by `ligands`"),
+        ({"ligands": [HEXAPEPTIDE]}, "a peptide is explored by a control file whose selectionToPerturb"),
+        ({"ligands": ["none.sdf"]}, "none.sdf"),
+        ({"ligands": ["a.sdf"], "preset": "in_out"}, "induced_fit_fast"),
+        ({"ligands": ["a.sdf"], "complexes": [structure]}, "`complexes` are of a control file"),
+    ):
+        with pytest.raises((InputError, FormatError), match=re.escape(sentence)):
+            pele_ocl.explore(structure, output=tmp_path / "out", **words)
+    with pytest.raises(InputError, match="leave out `preset` and `ligands`"):
+        pele_ocl.explore(control, output=tmp_path / "out", preset="rescoring")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_are_control_files_that_are_done(name, tmp_path):
+    labels = read(Path(HEXAPEPTIDE).with_name("ubiquitin.pdb")).labels
+    whole = control_of(PRESETS[name], "a.pdb", "L", np.zeros(3), labels, None)
+    path = tmp_path / "pele.conf"
+    path.write_text(json.dumps(whole))
+    simulation = read_simulation(path)
+    simulation.require_done()
+    assert simulation.notes == ()
+    (task,) = simulation.tasks
+    assert task.anm is not None
+    assert [of.constant for of in task.constraints] == [5.0, *[0.5] * 7, 5.0]
+    assert len(task.changes) == len(PRESETS[name].changes)

@@ -33,21 +33,22 @@ from pele_ocl import (
 )  # fmt: skip
 from pele_ocl.common.installation import shipped
 from pele_ocl.energy import Energy
+from pele_ocl.ladder import NonbondLadder, SolventLadder
 from pele_ocl.plan import plan as plans
 from pele_ocl.plan.conformations import Encoding
 
 
-def nonbond_plan(atoms, **options):
-    return Nonbond(atoms, pairs_within(atoms, 8), **options)
+def nonbond_plan(atoms, plan=Nonbond, **options):
+    return plan(atoms, pairs_within(atoms, 8), **options)
 
 
 # The engine's own variants, and one of each ladder, which take one conformation after the other.
 PLANS = {
     "energy": Energy,
     "solvent": Solvent,
-    "solvent ladder": partial(Solvent, variant="outer"),
+    "solvent ladder": partial(SolventLadder, variant="outer"),
     "nonbond": nonbond_plan,
-    "nonbond ladder": partial(nonbond_plan, variant="offsets"),
+    "nonbond ladder": partial(nonbond_plan, plan=NonbondLadder, variant="offsets"),
 }
 EVERY_PLAN = pytest.mark.parametrize("kind", PLANS)
 
@@ -202,7 +203,7 @@ PICKLED = {
     "energy of frozen": partial(Energy, gradient=False, frozen=[1, 2, 3]),
     "energy per atom": partial(Energy, per_atom=True, variant="rows", born="tree", accuracy=1e-4),
     "solvent": partial(Solvent, variant="tree", accuracy=1e-4, model=SALT),
-    "born radii": partial(Solvent, energy=False, variant="outer"),
+    "born radii": partial(SolventLadder, energy=False, variant="outer"),
     "nonbond": lambda atoms, **more: Nonbond(
         atoms, all_pairs(atoms), internal_dielectrics=np.linspace(1, 4, len(atoms)), model=SALT, **more
     ),

@@ -11,9 +11,10 @@ from maps_helpers import relative
 from tolerance import MAP
 
 from pele_ocl import Atoms, DeviceError, Grid, InputError, list_devices, potmap
+from pele_ocl.ladder import POTMAP as VARIANTS
 from pele_ocl.opencl import Device, Queue
 from pele_ocl.potential_model import PotentialModel
-from pele_ocl.potmap import COMBINATIONS, VARIANTS, MapProblem, choose_variant, map_slab, plan, slabs
+from pele_ocl.potmap import COMBINATIONS, MapProblem, choose_variant, map_slab, plan, slabs
 from pele_ocl.potmap.bins import BinGrid
 from pele_ocl.potmap.blocking import Blocking
 from pele_ocl.potmap.estimate import estimate_seconds, middle_part

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import sys
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 from test_cli import error_of, run
 
-from pele_ocl import FormatError, InputError, energy, prepare, read
+from pele_ocl import FormatError, InputError, energy, prepare, read, solvent
 from pele_ocl.formats import read_structure
 
 HEXAPEPTIDE = Path(__file__).parent.parent / "data" / "structures" / "hexapeptide.pdb"
@@ -673,3 +674,29 @@ def test_a_gap_in_a_file_without_a_sequence_is_told(tmp_path):
     assert json.loads(run("prepare", bare, "-o", tmp_path / "r.pdb", "--json").stdout)["warnings"] == [warning]
     named, _ = gapped(tmp_path)
     assert prepare(named, tmp_path / "ready.pdb", loops=False).warnings == []
+
+
+DIUBIQUITIN = Path(__file__).parent / "data" / "1aar.pdb.gz"
+
+
+def test_a_chain_of_1aar_is_the_molecule_of_the_thesis(tmp_path):
+    """1,231 atoms, as in the thesis' tables; bounds leave room for where OpenMM's versions put hydrogens."""
+    lines = gzip.decompress(DIUBIQUITIN.read_bytes()).decode().splitlines()
+    kept = [line for line in lines if line.startswith(("ATOM", "TER")) and line[21] == "A"]
+    changes = prepare(file_of(tmp_path, kept), tmp_path / "ready.pdb", pka="usual")
+    assert (changes.n_atoms, changes.hydrogens_added, changes.atoms_added) == (1231, 629, {"A:GLY76": ["OXT"]})
+    atoms = read(tmp_path / "ready.pdb")
+    assert solvent(atoms).born_radii.mean() == pytest.approx(4.483, abs=0.01)
+    assert energy(atoms).total == pytest.approx(-2315.6, abs=5)
+
+
+def test_a_link_between_chains_keeps_its_bond(tmp_path):
+    """1AAR has GLY76 of one ubiquitin bonded to NZ of LYS48 of the other: no OXT there, one hydrogen on NZ."""
+    changes = prepare(DIUBIQUITIN, tmp_path / "ready.pdb", pka="usual")
+    assert changes.n_atoms == 2 * 1231 - 3
+    assert "A:GLY76 is linked from C to NZ of B:LYS48" in changes.warnings
+    labels = read_structure(tmp_path / "ready.pdb").labels
+    places = [labels.atom(i) for i in range(len(labels))]
+    assert [place for place in places if place.startswith("B:LYS48:HZ")] == ["B:LYS48:HZ1"]
+    assert "A:GLY76:OXT" not in places
+    assert "B:GLY76:OXT" in places

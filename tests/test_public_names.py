@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import pydoc
 import re
+import sys
 from dataclasses import fields
 from pathlib import Path
 from types import FunctionType
@@ -99,6 +100,29 @@ def test_signatures_name_every_keyword(name):
         return
     with pytest.raises(TypeError, match="did you mean 'forcefield'"):
         function(ATOMS, **{"forcefeld": "amber14"}, **NEEDED.get(name, {}))
+
+
+WRONG = [
+    (lambda: pele_ocl.enrgy, "energy"), (lambda: pele_ocl.energy.Enregy, "Energy"),
+    (lambda: pele_ocl.explore.explor, "explore"), (lambda: pele_ocl.solvent.plan_, None),
+    (lambda: pele_ocl.Energy(ATOMS).evalute, "evaluate"), (lambda: pele_ocl.Energy(ATOMS).prepare, "repeat"),
+    (lambda: pele_ocl.energy(ATOMS).totl, "total"), (lambda: pele_ocl.energy(ATOMS).terms.columb, "coulomb"),
+    (lambda: pele_ocl.minimize(ATOMS, max_iterations=1).positon, "positions"), (lambda: ATOMS.n_atoms, "len"),
+    (lambda: pele_ocl.pb(ATOMS, spacing=3, padding=3, keep_map=False).solvaton, "solvation"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("get", "word"), WRONG, ids=[str(word) for _, word in WRONG])
+def test_an_absent_attribute_gives_one_hint_of_public_names(get, word, capsys):
+    """As Python prints it, which would append a hint of its own."""
+    with pytest.raises(AttributeError) as caught:
+        get()
+    sys.__excepthook__(AttributeError, caught.value.with_traceback(None), None)
+    shown = capsys.readouterr().err.strip()
+    assert "has no attribute" in shown
+    assert word is None or word in shown.partition("; ")[2]
+    assert shown.lower().count("did you mean") == (word not in (None, "coulomb", "len"))
+    assert "'_" not in shown
 
 
 NEEDED = {

@@ -578,7 +578,7 @@ def test_the_command_keeps_b_factors_and_numbers(tmp_path):
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     assert [row.get("is_clean") for row in rows] == [True, True, None]
     assert rows[0]["violations_before"]["clash"] > 0
-    assert set(rows[0]["seconds"]) == {"preparation", "minimisation", "violations", "total"}
+    assert set(rows[0]["seconds"]) == {"preparation", "minimization", "violations", "total"}
     assert "error" in rows[2]
     assert re.search(r"Error: 1 model of 3 failed: \S*c\.pdb:1 .*relax is for proteins", result.stderr)
     head, *lines = [line for line in (tmp_path / "report.csv").read_text().splitlines() if line[0] != "#"]

@@ -71,7 +71,7 @@ def test_terms_by_name_and_index():
     assert set(NAMES) <= set(dir(terms))
     assert list(terms.columns()) == [*NAMES, "total"]
     assert repr(terms) == "Terms(coulomb, gb_pair, nonpolar; shape (5, 7), kcal/mol)"
-    with pytest.raises(AttributeError, match="Terms has no 'columb'; its terms are coulomb, gb_pair, nonpolar"):
+    with pytest.raises(AttributeError, match="no attribute 'columb'; its terms are coulomb, gb_pair, nonpolar"):
         _ = terms.columb
     with pytest.raises(IndexError):
         terms[0, 0, 0]
@@ -112,7 +112,7 @@ def test_results_have_their_terms_as_numbers():
     assert all(type(value) is float for value in (found.coulomb, found.total, *found.energy.values()))
     assert list(found.energy) == [*NAMES, "total"]
     assert repr(found) == f"OneResult(96 atoms, total {found.total:.3f} kcal/mol, rows, float64)"
-    with pytest.raises(AttributeError, match="OneResult has no 'radius'"):
+    with pytest.raises(AttributeError, match="'OneResult' object has no attribute 'radius'"):
         _ = found.radius
 
 

@@ -306,7 +306,7 @@ def test_the_move_takes_what_is_near(device):
     assert moved <= set(atoms.labels.residue_index[gaps <= 7.0].tolist()) - {0, 5}
 
 
-def test_predicted_side_chains_are_minimised_alone(device):
+def test_predicted_side_chains_are_minimized_alone(device):
     """PELE's sideChainMinimizer: the atoms that turn, and no others."""
     atoms = structure("hexapeptide")
     ligand = np.flatnonzero(atoms.labels.residue_index == 5)
@@ -324,13 +324,13 @@ def test_predicted_side_chains_are_minimised_alone(device):
     np.testing.assert_allclose(found[True][1][others], atoms.positions[others], atol=1e-5)
 
 
-def test_a_minimiser_of_side_chains_that_ends_early_is_noted(device):
+def test_a_minimizer_of_side_chains_that_ends_early_is_noted(device):
     atoms = structure("hexapeptide")
     ligand = np.flatnonzero(atoms.labels.residue_index == 5)
     settings = Settings(side_chain_frequency=1, near_only=False)
     minimizer = {"method": "newton", "tolerance": 1e-3, "max_iterations": 1}
     (step,) = Explorer(atoms, ligand, [SideChains(minimizer=minimizer)], settings=settings, device=device).run(1)
-    assert "the minimisation of side chains did not converge (iterations)" in step.notes
+    assert "the minimization of side chains did not converge (iterations)" in step.notes
 
 
 def test_what_cannot_be_predicted_is_refused():

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from conftest import random_atoms, random_pairs
 
-from pele_ocl import Energy, InputError, Nonbond, PositionalRestraint, Solvent, minimize
+from pele_ocl import Energy, Ensemble, InputError, KernelBuildError, Nonbond, PositionalRestraint, Solvent, minimize
 from pele_ocl.opencl import Device, Queue, building, cache  # fmt: skip
 from pele_ocl.opencl.building import get_kernel  # fmt: skip
 from pele_ocl.opencl.interface import PAIR_MODEL, REACHES  # fmt: skip
 from pele_ocl.opencl.kernel import Kernel  # fmt: skip
+from pele_ocl.opencl.launch import BoundLaunch  # fmt: skip
 from pele_ocl.opencl.recording import Recorder  # fmt: skip
-from pele_ocl.opencl.signature import Parameter, Signature, declared_parameters  # fmt: skip
+from pele_ocl.opencl.signature import Parameter, Signature  # fmt: skip
 
 KERNEL = "energy/terms/restraint.cl", "restrain"
 MACROS = {"FIXED_BITS": 0, "GRADIENT": 1}
@@ -136,14 +137,14 @@ def test_cached_signatures_are_those_of_the_compiler(device, monkeypatch, tmp_pa
     """PoCL caches its programs itself; here they go by our cache."""
     monkeypatch.setattr(cache, "KEEPING_VENDORS", ())
     monkeypatch.setattr(cache.platformdirs, "user_cache_dir", lambda name: str(tmp_path))
-    plain, packed = [], []
+    plain, of_rows = [], []
     for _ in range(2):
         fresh = Device(device.index, device.handle)
         plain.append(get_kernel(fresh, *KERNEL, "float32", **MACROS).signature.parameters)
-        packed.append(get_kernel(fresh, *KERNEL, "float32", packed=True, **MACROS).signature.parameters)
+        of_rows.append(get_kernel(fresh, *KERNEL, "float32", of_rows=True, **MACROS).signature.parameters)
         programs = list(fresh.programs.values())
     assert programs[0].signatures is not None  # of the cache
-    assert plain[0] == plain[1] == packed[0] == packed[1]
+    assert plain[0] == plain[1] == of_rows[0] == of_rows[1]
     assert [of.name for of in plain[0]][:5] == ["n_atoms", "n_energies", "n_results", "term", "step"]
     assert {of.name for of in plain[0] if of.is_array and not of.is_const} == {"results"}
 
@@ -159,78 +160,109 @@ def test_names_are_resolved_when_launches_are_made_alone(device, monkeypatch):
 
 
 DECLARED = """
+#include "common/real.clh"
+#include "engine/arguments.clh"
 #define SIZES(Q) const int n, /* all, of (1, 2) */ \\
     global const real4 *Q points
-#define NOTHING
-#if SIDE % (2 < 3 ? 2 : 3) == 0
 // void add(int wrong) {
 kernel void add(
-    SIZES(restrict), NOTHING
-#if CHAIN
-    volatile global unsigned int *counters,  // of what, and how many
-#else
-    const real wrong,
-#endif
-    constant LANES *lanes, global uchar* RESTRICT to)
-{ f(n, 1); }
-#else
-kernel void add(int other) {}
-#endif
+    SIZES(restrict),
+    global  unsigned int *counters,  // of what, and how many
+    const real2 shift, global uchar* restrict to)
+{
+    SERVES_ROWS(add)
+    local real sums[4];
+    sums[0] = points[get_global_id(2) * n].x + shift.y;
+    to[0] = (uchar)(sums[0] + counters[0]);
+}
+kernel void other(global int *a) {
+    local int sums[4];
+    sums[0] = 1;
+    a[get_global_id(2)] = sums[0];
+}
 """
-
-
-def test_a_declared_signature_is_read_with_its_macros():
-    options = ["-cl-std=CL1.2", "-DSIDE=4", "-DCHAIN=1", "-DLANES=long", "-DRESTRICT=restrict"]
-    assert declared_parameters(DECLARED, "add", options) == (
-        Parameter("n", "int", False, False, False), Parameter("points", "real4", True, True, True),
-        Parameter("counters", "uint", True, False, False), Parameter("lanes", "long", True, True, False),
-        Parameter("to", "uchar", True, False, True),
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "written",
-    [
-        "const int n, global real c[]", "const unsigned n, global real *c", "global real *c, ...",
-        "__attribute__((unused)) int n, global real *c",
-    ],
+ADDED = (
+    Parameter("n", "int", False, False, False), Parameter("points", "real4", True, True, True),
+    Parameter("counters", "uint", True, False, False), Parameter("shift", "real2", False, False, False),
+    Parameter("to", "uchar", True, False, True),
 )  # fmt: skip
-def test_what_cl_does_not_have_is_left_to_the_compiler(written):
-    assert declared_parameters(f"kernel void add({written}) {{}}", "add", []) is None
+
+
+def test_a_kernel_that_serves_rows_is_declared_once(device, monkeypatch, tmp_path):
+    """Another kernel of the file stays as it is; a warm start compiles nothing to know the parameters."""
+    monkeypatch.setattr(cache.platformdirs, "user_cache_dir", lambda name: str(tmp_path))
+    file, built, build = building.named_source(DECLARED), list[str](), building._build
+    monkeypatch.setattr(building, "_build", lambda *given: (built.append(given[3][-1]), build(*given))[1])
+    for asked in (["-DDECLARED_ALONE=1", "-DOF_ROWS=1"], ["-DOF_ROWS=1"]):
+        fresh = replace(device, programs={}, kernels={})
+        assert get_kernel(fresh, file, "add", "float32", of_rows=True).signature.parameters == ADDED
+        assert built == asked
+        built.clear()
+    assert get_kernel(fresh, file, "add", "float32", of_rows=False).signature.parameters == ADDED
+
+
+def test_rows_take_their_arguments_from_a_table(device):
+    """A kernel that says that it serves rows, and one that does not, give each row its own arguments."""
+    head = '#include "common/real.clh"\n#include "engine/arguments.clh"\n'
+    text = "kernel void add(const unsigned n, const real2 by, global real *restrict c, global const int *d) {{ {} {} }}"
+    body = "const int i = get_global_id(0); if (i < n) c[i + get_global_id(2)] = d[i] + by.y;"
+    for says in ("SERVES_ROWS(add)", ""):
+        queue, n = Queue(device, "float32"), 3
+        kernel = get_kernel(
+            device, building.named_source(head + text.format(says, body)), "add", "float32", of_rows=True
+        )
+        rows, values = [], np.arange(3, dtype=np.int32)
+        for k in range(2):
+            slots = [np.int32([n, 1]), np.uint32([2 + k]), np.float32([0, 10 * k]), np.uint64([64 * k]), np.uint64([0])]
+            rows += [b"".join(of.tobytes().ljust(16, b"\0") for of in slots)]
+        table, to = queue.upload(np.frombuffer(b"".join(rows), np.uint8), np.uint8), queue.zeros(32)
+        args = (table, np.int32(80), np.int32(0), queue.upload([1, 0], np.int32), to, queue.upload(values, np.int32))
+        queue.launch_bound([BoundLaunch(device, kernel, (n, 1), (1, 1, 1), args)], 2)
+        found = queue.download(to, 32)
+        np.testing.assert_array_equal(found[:3], [0, 1, 0])
+        np.testing.assert_array_equal(found[16:19], [10, 11, 12])
 
 
 def test_a_kernel_of_a_user_may_be_written_in_any_way(device):
-    """Ensembles pack it; its parameters are those of its own writing."""
+    """Ensembles have rows by it; its parameters are those of its own writing."""
     own = """#include "common/real.clh"
 kernel void add(const  unsigned   int n, const unsigned first, global float c[]) { c[first] += n; }
 """
     file = building.named_source(own)
-    packed = get_kernel(replace(device, programs={}, kernels={}), file, "add", "float32", packed=True)
-    assert packed.signature.parameters == (
+    kernel = get_kernel(replace(device, programs={}, kernels={}), file, "add", "float32", of_rows=True)
+    assert kernel.signature.parameters == (
         Parameter("n", "uint", False, False, False), Parameter("first", "uint", False, False, False),
         Parameter("c", "float", True, False, False),
     )  # fmt: skip
 
 
+def test_local_memory_needs_a_kernel_that_says_so(device):
+    own = """#include "common/real.clh"
+kernel void add(global float *c) { local float kept[4]; kept[0] = 1; c[0] = kept[0]; }
+"""
+    with pytest.raises(KernelBuildError, match=r"begin its statements with SERVES_ROWS\(add\)"):
+        get_kernel(device, building.named_source(own), "add", "float32", of_rows=True)
+
+
 @functools.cache
 def kernels_of_plans(device: Device) -> dict[tuple[object, ...], Kernel]:
-    """Kernels of an energy, radii, pairs of a list and a minimisation, by their keys; and no others of the device."""
+    """Kernels of energies, radii, listed pairs, minimization and rows, by their keys; and no others of the device."""
     atoms, fresh = random_atoms(60), replace(device, programs={}, kernels={})
     Energy(atoms, terms=[PositionalRestraint(1.0)], device=fresh).evaluate()
     Solvent(atoms, device=fresh).evaluate()
     Nonbond(atoms, random_pairs(60, 300), device=fresh).evaluate()
     minimize(atoms, max_iterations=1, device=fresh)
+    Ensemble(atoms, 2, terms=[PositionalRestraint(1.0)], device=fresh).minimize(method="newton", max_iterations=1)
     assert len(fresh.kernels) > 10
     return fresh.kernels
 
 
-def test_signatures_are_read_as_compilers_tell_them(device):
-    """Packed kernels have the signature that is read in the source, and plain ones the compiler's."""
-    told = {key[:2]: (key, kernel) for key, kernel in kernels_of_plans(device).items() if not key[5]}
-    for (file, name), ((*_, precision, width, portable, _, defines), kernel) in told.items():
-        options = building._options(device, precision, width, portable, dict(defines))
-        source = building.expanded_source(file, building.source_of)
-        assert declared_parameters(source, name, options) == kernel.signature.parameters, name
+def test_kernels_of_rows_say_so(device):
+    """Those of cl/ are no functions that a kernel calls, and none is changed."""
+    served = [key for key in kernels_of_plans(device) if key[5]]
+    assert served
+    for file, name, *_ in served:
+        assert f"SERVES_ROWS({name})" in building.source_of(file), f"cl/{file} lacks SERVES_ROWS({name})"
 
 
 def test_every_type_of_a_parameter_is_known(device):

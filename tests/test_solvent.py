@@ -10,10 +10,12 @@ from tolerance import BORN_RADIUS, ENERGY, OPENMM_ENERGY, born_radius_bound
 
 from pele_ocl import Atoms, Energy, InputError, ParameterError, Solvent, SolventModel, solvent
 from pele_ocl.common.variant import PRECISIONS
+from pele_ocl.ladder import SOLVENT as VARIANTS
+from pele_ocl.ladder import SolventLadder
 from pele_ocl.opencl import Queue
 from pele_ocl.plan.tuning import Choice, trying
 from pele_ocl.reference import solvent as reference
-from pele_ocl.solvent import VARIANTS, choose_variant
+from pele_ocl.solvent import choose_variant
 from pele_ocl.solvent.layout import SolventLayout
 from pele_ocl.tiles import Tiles
 
@@ -343,7 +345,7 @@ def test_a_plan_gives_what_a_new_one_gives(device, precision, variant):
     """At its own positions, moved ones, its own again and those without being told."""
     atoms = random_atoms(300)
     options = dict(variant=variant, precision=precision, device=device)
-    plan = Solvent(atoms, **options)
+    plan = SolventLadder(atoms, **options)
     one_shot = solvent(atoms, **options)
     moved = atoms.positions + np.random.default_rng(3).normal(0, 0.05, (300, 3)) + 40
     there = Atoms(positions=moved, charges=atoms.charges, gb_radii=atoms.gb_radii, gb_scales=atoms.gb_scales)
@@ -362,7 +364,7 @@ def test_a_plan_gives_what_a_new_one_gives(device, precision, variant):
 def test_a_batch_has_the_bits_of_its_members(device, precision, variant):
     """Members lie in the molecule's place, elsewhere, and are given in float32."""
     atoms = random_atoms(90)
-    plan, shares = Solvent(atoms, variant=variant, precision=precision, device=device), []
+    plan, shares = SolventLadder(atoms, variant=variant, precision=precision, device=device), []
     places = np.array([0, 1e4, -40])[:, None, None]
     conformations = (atoms.positions + places + np.random.default_rng(3).normal(0, 0.05, (3, 90, 3))).astype(np.float32)
     batch = plan.evaluate_batch(conformations, shares.append, profile=True)
@@ -385,7 +387,7 @@ def test_a_batch_has_the_bits_of_its_members(device, precision, variant):
 def test_bad_members_of_a_batch(device, precision, variant):
     """Atoms at the same place, in one tile or in two, are found wherever they lie."""
     atoms = random_atoms(150)
-    plan = Solvent(atoms, variant=variant, precision=precision, device=device)
+    plan = SolventLadder(atoms, variant=variant, precision=precision, device=device)
     conformations = np.stack([atoms.positions] * 4)
     conformations[1, 149] = conformations[1, 0]
     conformations[2, 7] = conformations[2, plan._tiles.order[plan._tiles.slots[7] ^ 1]] + 5e-5
@@ -406,7 +408,7 @@ def test_bad_members_of_a_batch(device, precision, variant):
 def test_callbacks_may_compute(device, variant, monkeypatch):
     """Callbacks compute with the plan that is at work, between the parts of a long launch."""
     monkeypatch.setattr("pele_ocl.opencl.queue.FIRST_SLAB_PAIRS", 1e3)
-    plan = Solvent(random_atoms(200), variant=variant, device=device)
+    plan = SolventLadder(random_atoms(200), variant=variant, device=device)
     moved, inside = plan.atoms.positions + 0.1 * np.eye(200, 3), []
     expected, there = plan.evaluate(), plan.evaluate(moved)
     result = plan.evaluate(progress=lambda share: inside.append(plan.evaluate(moved)))

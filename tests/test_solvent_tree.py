@@ -18,11 +18,12 @@ from pele_ocl.bench.systems import ball_of_atoms, load
 from pele_ocl.cli import main
 from pele_ocl.common.installation import shipped
 from pele_ocl.jobs.texts import accuracy_lines
+from pele_ocl.ladder import SOLVENT as VARIANTS
 from pele_ocl.opencl import Device, get_device
 from pele_ocl.opencl.interface import MOMENTS
 from pele_ocl.plan.tuning import Choice, trying
 from pele_ocl.reference.solvent import RADIUS_FUNCTIONS
-from pele_ocl.solvent import VARIANTS, RadiusError, choose_variant
+from pele_ocl.solvent import RadiusError, choose_variant
 from pele_ocl.solvent.error import SAMPLE, RadiusCheck, SampledRadii, sample_of
 from pele_ocl.solvent.layout import SolventLayout
 from pele_ocl.solvent.sharing import shared_passes

@@ -20,9 +20,9 @@ from pele_ocl.atoms import VirtualSites
 from pele_ocl.atoms.lcpo import PARAMETERS, lcpo_notes, lcpo_parameters
 from pele_ocl.atoms.sites import SiteRule
 from pele_ocl.cli import main
+from pele_ocl.ladder import SOLVENT as SOLVENT_VARIANTS
 from pele_ocl.reference.energy import energy as definition
 from pele_ocl.reference.surface import surface_areas
-from pele_ocl.solvent import VARIANTS as SOLVENT_VARIANTS
 from pele_ocl.tiles.surface import NEIGHBOURS
 
 ROOT = Path(__file__).parent.parent

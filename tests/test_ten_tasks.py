@@ -183,7 +183,6 @@ GUESSES = [
     ('energy("complex.pdb").to_dataframe()', "'table'"),
     ('energy("complex.pdb").to_dict()', "'to_json'"),
     ('Energy(pele_ocl.read("complex.pdb")).run()', "'evaluate'"),
-    ('minimize("complex.pdb", "relaxed.pdb")', "output='relaxed.pdb'"),
     ('minimize("complex.pdb", maxIterations=10)', "'max_iterations'"),
     ('minimize("complex.pdb", n_steps=10)', "'max_iterations'"),
     ('minimize("complex.pdb", restraints="backbone")', "'restrain'"),
@@ -191,11 +190,11 @@ GUESSES = [
     ('binding("complex.pdb", "chain L", traj="run0/complex-00000.nc")', "'trajectory'"),
     ('binding("complex.pdb", "chain L", trajectory="run0/complex-00000.nc", stride=2)', "'frames'"),
     ('binding("complex.pdb", "chain L").dG', "'total'"),
-    ('pb("complex.pdb", "map.dx")', "`output`"),
+    ('pb("complex.pdb", "map.dx", output="b.dx")', "`output`"),
     ('pb("complex.pdb", grid_spacing=1)', "'spacing'"),
     ('pb("complex.pdb", spacing=1, pdie=2)', "'solute_dielectric'"),
     ('pb("complex.pdb", spacing=2).solvation_energy', "'solvation'"),
-    ('potmap("complex.pdb", "map.dx")', "`output`"),
+    ('minimize("complex.pdb", "run0/complex-00000.nc")', "trajectory='run0/complex-00000.nc'"),
     ('potmap("complex.pdb", pymol=True)', "'scene'"),
     ('simulate("complex.pdb", "r", n_replicas=2, steps=2)', "'replicas'"),
     ('simulate("complex.pdb", "r", n_steps=2)', "'steps'"),
@@ -203,8 +202,9 @@ GUESSES = [
     ('simulate("complex.pdb", "r", steps=2, reportInterval=2)', "'report_every'"),
     ('simulate("complex.pdb", "r", steps=2, trajectory="dcd")', "'trajectory_format'"),
     ('Simulation(pele_ocl.read("complex.pdb")).step(2)', "'run'"),
-    ('explore("pele.conf", "e")', "output='e'"),
-    ('explore("pele.conf", n=2)', "'explorers'"),
+    ('explore("pele.conf", "e", n=2)', "'explorers'"),
+    ('explore("pele.conf", "e", replicas=2)', "'explorers'"),
+    ('simulate("complex.pdb", "r", explorers=2, steps=2)', "'replicas'"),
     ('refine("complex.pdb", "poses.pdb", "chain L")', "ligand='chain L'"),
     ('refine("complex.pdb", "poses.pdb", ligand="chain L", max_iterations=1).scores', "'score'"),
     ('view("complex.pdb", html="page.html")', "'output'"),
@@ -219,6 +219,23 @@ def test_a_first_guess_is_told_the_right_word(guess, word, here):
     with pytest.raises((TypeError, AttributeError, PeleError)) as caught:
         eval(f"pele_ocl.{guess}", {"pele_ocl": pele_ocl})
     assert word in str(caught.value)
+
+
+def test_the_output_is_second_everywhere(here):
+    """Of the functions that write; where another value is second, a path in its place is the output."""
+    few = {"max_iterations": 1}
+    for name, words, output in (
+        ("energy", {}, "e.csv"), ("solvent", {}, "s.json"), ("minimize", few, "m.pdb"), ("relax", few, "r.pdb"),
+        ("potmap", {"spacing": 2}, "map.dx"), ("pb", {"spacing": 2}, "pb.dx"), ("view", {}, "page.html"),
+        ("explore", {"steps": 0}, "e"), ("simulate", {"steps": 2, "report_every": 1, "minimize": 0}, "r"),
+    ):  # fmt: skip
+        what = "pele.conf" if name == "explore" else "complex.pdb"
+        for given in (output, Path(f"second-{output}")):
+            getattr(pele_ocl, name)(what, given, **words)
+            assert Path(given).exists()
+    pele_ocl.potmap("complex.pdb", ["a.dx", "b.cube"], spacing=2)
+    assert Path("a.dx").exists()
+    assert Path("b.cube").exists()
 
 
 def test_objects_of_other_libraries_are_told_how_they_come_in(here):

@@ -43,3 +43,22 @@ def test_each_sentence_of_a_help_text_is_written_once():
     assert len(sentences) > 200
     places = {each: [place for text, place in written if each in text] for each in sentences}
     assert not {sentence: found for sentence, found in places.items() if len(found) > 1}
+
+
+BRITISH = re.compile(r"[Mm]inimis(?:e|ed|es|er|ers|ing|ation|ations)\b")
+ASKED = ("minimise'", '"minimise"', "optimize minimise", "pele_ocl.minimise")  # what others may type, and its answers
+
+
+def test_minimize_is_spelled_one_way():
+    """With z in pages, help texts, messages, docstrings and kernels."""
+    kinds = {".py", ".md", ".cl", ".clh", ".toml", ".txt", ".html", ".yaml", ".cff"}
+    files = [file for folder in ("pele_ocl", "cl", "docs", "tests", ".conda") for file in (ROOT / folder).rglob("*")]
+    files += [ROOT / "README.md", ROOT / "pyproject.toml", ROOT / "CITATION.cff", ROOT / "Makefile"]
+    wrong = [
+        f"{file.relative_to(ROOT)}:{number}"
+        for file in files
+        if (file.suffix in kinds or file.name == "Makefile") and file != Path(__file__)
+        for number, line in enumerate(file.read_text().splitlines(), 1)
+        if BRITISH.search(line) and not any(asked in line for asked in ASKED)
+    ]
+    assert not wrong

@@ -1,5 +1,6 @@
 // Positions of one conformation after the other to tiles. A work-group owns a tile, a work-item a slot.
 #include "common/real.clh"
+#include "engine/arguments.clh"
 #include "common/place.clh"
 
 kernel __attribute__((reqd_work_group_size(TILE, 1, 1)))
@@ -10,6 +11,7 @@ void place_tiles(
     global const coordinate *restrict positions,  // (n_conformations, n_atoms, 3)
     PLACE_ARGUMENTS(restrict))
 {
+    SERVES_ROWS(place_tiles)
     local PlaceMemory memory;
     place_tile(get_group_id(0), get_local_id(0), true, &memory, n_tiles, n_atoms, step, positions, PLACED);
 }

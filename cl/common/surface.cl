@@ -6,6 +6,7 @@
 // All atoms whose terms move with an atom are in its own list. So no group waits for another, and no two write to one
 // place. The list has the order of the slots: the bits are equal in every run.
 #include "common/real.clh"
+#include "engine/arguments.clh"
 #include "common/tiles.clh"
 #include "physics/lcpo.clh"
 
@@ -90,6 +91,7 @@ void lcpo_energies(
     global const real4 *restrict traits,     // (n_slots) P2, P3, P4 as energies, with 2 pi; P1 times the bare sphere's
     global real4 *restrict pulls)            // (n_conformations, n_heavy) gradient [kcal/mol/A], energy [kcal/mol]
 {
+    SERVES_ROWS(lcpo_energies)
     // Neighbours: slot; place from the atom [A], radius; what of the atom each buries, P3 + P4 times what it buries of each.
     local int list[NEIGHBOURS + 1];
     local real near_x[NEIGHBOURS], near_y[NEIGHBOURS], near_z[NEIGHBOURS], near_radii[NEIGHBOURS];

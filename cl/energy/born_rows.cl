@@ -1,6 +1,7 @@
 // Born radii and energies of single atoms, all pairs of an atom by its own work-items, for GPUs. Third dimension:
 // conformations.
 #include "common/real.clh"
+#include "engine/arguments.clh"
 #include "physics/hct.clh"
 #include "common/tiles.clh"
 #include "solvent/hct_tiles.clh"
@@ -25,6 +26,7 @@ void born_rows(
     global const int *restrict counts,     // (n_tiles) atoms in the tile
     ATOM_ARGUMENTS(restrict))
 {
+    SERVES_ROWS(born_rows)
     local real scratch[PARTS * TILE], integrals[TILE];
     local struct { MET_MEMBERS(PARTS * TILE) } memory;
     const int item = get_local_id(0), part = item / ITEMS, own_tile = get_group_id(0), conformation = get_global_id(2);

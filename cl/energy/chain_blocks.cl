@@ -1,6 +1,7 @@
 // Chain rule over blocks of two tiles, each pair once for both of its atoms, for CPUs; energy/chain.clh. Work is
 // divided as in solvent/blocks.cl; third dimension: conformations.
 #include "common/real.clh"
+#include "engine/arguments.clh"
 #include "physics/hct.clh"
 #include "solvent/hct_tiles.clh"
 #include "common/tiles.clh"
@@ -102,6 +103,7 @@ kernel void chain_blocks(
     CHAIN_ARGUMENTS,
     global real *restrict sums)             // (n_conformations, n_parts, PAIR_SUMS, n_slots): adds to the gradient
 {
+    SERVES_ROWS(chain_blocks)
     const int part = get_global_id(0), conformation = get_global_id(2), n_slots = n_tiles * TILE;
     if (part >= n_parts) return;
     const size_t at = (size_t)conformation * n_slots, box = (size_t)conformation * n_tiles;

@@ -1,5 +1,6 @@
 // Chain rule, all pairs of an atom by its own work-items, for GPUs; energy/chain.clh. Third dimension: conformations.
 #include "common/real.clh"
+#include "engine/arguments.clh"
 #include "physics/hct.clh"
 #include "solvent/hct_tiles.clh"
 #include "common/tiles.clh"
@@ -11,6 +12,9 @@
 #endif
 #if FINISHES
 #include "energy/finish.clh"
+#define THEN_FINISH FINISH_ARGUMENTS(restrict),
+#else
+#define THEN_FINISH
 #endif
 
 // Tile that is met.
@@ -70,11 +74,10 @@ kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void chain_rows(
     const int n_tiles,
     CHAIN_ARGUMENTS,
-#if FINISHES
-    FINISH_ARGUMENTS(restrict),
-#endif
+    THEN_FINISH
     global real *sums)                      // (n_conformations, PAIR_SUMS, n_slots): adds to the gradient
 {
+    SERVES_ROWS(chain_rows)
     local real tile_sums[N_TERMS * TILE], met_rhos[PARTS * TILE];  // of three, then of all terms where it FINISHES
     local real4 met_points[PARTS * TILE], met_first[PARTS * TILE], met_rest[PARTS * TILE];
 #if NECK

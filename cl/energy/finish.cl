@@ -1,5 +1,6 @@
 // Adds up the parts of all passes, in the order of the atoms. A work-group owns a tile of one conformation.
 #include "common/real.clh"
+#include "engine/arguments.clh"
 #include "energy/finish.clh"
 
 kernel __attribute__((reqd_work_group_size(TILE, 1, 1)))
@@ -9,6 +10,7 @@ void finish(
     global const int *restrict counts,      // (n_tiles) atoms in the tile
     FINISH_ARGUMENTS(restrict))
 {
+    SERVES_ROWS(finish)
     local real scratch[N_TERMS * TILE];
     finish_tile(get_group_id(0), n_tiles, counts, pair_sums, scratch, TO_FINISH);
 }

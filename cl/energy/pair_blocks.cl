@@ -4,6 +4,7 @@
 // work-item walks every n_parts-th tile of a conformation (third dimension). It pairs it with half of the others in a
 // ring, so that each two meet once. It adds to sums of its own. No atomics, no barriers, equal bits in every run.
 #include "common/real.clh"
+#include "engine/arguments.clh"
 #include "common/tiles.clh"
 #include "energy/pair.clh"
 
@@ -68,6 +69,7 @@ kernel void pair_blocks(
     global const SAME_BITS *restrict masks,     // (n_specials, 2, TILE) bits of the tile, for each atom of the partner
     global real *restrict sums)                 // (n_conformations, n_parts, PAIR_SUMS, n_slots)
 {
+    SERVES_ROWS(pair_blocks)
     const int part = get_global_id(0), conformation = get_global_id(2), n_slots = n_tiles * TILE;
     if (part >= n_parts) return;
     const size_t at = (size_t)conformation * n_slots, box = (size_t)conformation * n_tiles;

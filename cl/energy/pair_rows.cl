@@ -1,6 +1,7 @@
 // Pair energies, all pairs of an atom by its own work-items, for GPUs; docs/variants-energy.md. Third
 // dimension: conformations.
 #include "common/real.clh"
+#include "engine/arguments.clh"
 #include "common/tiles.clh"
 #include "energy/rows.clh"
 #include "energy/pair.clh"
@@ -47,6 +48,7 @@ void pair_rows(
     global real *restrict weights,              // (n_conformations, n_slots) of the chain rule, 0 at unused slots [kcal/mol A]
     global real *restrict sums)                 // (n_conformations, PAIR_SUMS, n_slots)
 {
+    SERVES_ROWS(pair_rows)
     local real4 met[2 * PARTS * TILE];  // then the sums of the parts
     local real4 *met_points = met, *met_traits = met + PARTS * TILE;
     local real columns[PAIR_SUMS * TILE];

@@ -1,6 +1,7 @@
 // Values of single atoms from sums over pairs, between the passes of the energy, where no pass computes them itself. A
 // work-group owns a tile of one conformation.
 #include "common/real.clh"
+#include "engine/arguments.clh"
 #include "energy/sums.clh"
 #include "energy/terms.clh"
 
@@ -21,6 +22,7 @@ void atom_terms(
     global const real *restrict sums,      // (n_conformations, n_parts, n_slots) parts of the Born integral [1/A]
     ATOM_ARGUMENTS(restrict))
 {
+    SERVES_ROWS(atom_terms)
     local real scratch[SHARES * TILE];
     const int item = get_local_id(0), share = get_local_id(1), i = get_global_id(0), conformation = get_global_id(2);
     const int n_slots = n_tiles * TILE;
@@ -49,6 +51,7 @@ void chain_weights(
     global const int *restrict counts,          // (n_tiles) atoms in the tile
     global real *restrict weights)              // (n_conformations, n_slots), 0 at unused slots [kcal/mol A]
 {
+    SERVES_ROWS(chain_weights)
     const int i = get_global_id(0), conformation = get_global_id(2), n_slots = n_tiles * TILE;
     const size_t at = (size_t)conformation * n_slots + i;
     global const real *parts = sums + ((size_t)conformation * n_parts * PAIR_SUMS + RADIUS_SUM) * n_slots + i;

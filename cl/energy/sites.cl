@@ -3,6 +3,7 @@
 // parents, so that none adds where another does, of one conformation (third dimension). The rule is that of
 // pele_ocl/atoms/sites.py; positions are relative to the first parent.
 #include "common/real.clh"
+#include "engine/arguments.clh"
 #include "common/vector.clh"
 #include "energy/results.clh"
 
@@ -39,6 +40,7 @@ kernel void place_sites(
     SITE_ARGUMENTS(restrict),
     global coordinate *restrict positions)      // (n_conformations, n_atoms, 3)
 {
+    SERVES_ROWS(place_sites)
     const int cluster = get_global_id(0), conformation = get_global_id(2);
     if (cluster >= n_clusters) return;
     global coordinate *own = positions + (size_t)conformation * 3 * n_atoms;
@@ -81,6 +83,7 @@ kernel void spread_sites(
     global const coordinate *restrict positions,  // (n_conformations, n_atoms, 3)
     global real *restrict results)                // energy/results.clh
 {
+    SERVES_ROWS(spread_sites)
     const int cluster = get_global_id(0), conformation = get_global_id(2);
     if (cluster >= n_clusters) return;
     global const coordinate *own = positions + (size_t)conformation * 3 * n_atoms;

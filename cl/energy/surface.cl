@@ -1,6 +1,7 @@
 // Adds the LCPO surface energies to the results, and their gradient to the other terms'. A work-group owns a tile of one
 // conformation (third dimension), a work-item a heavy atom; after the passes that leave energies and gradient.
 #include "common/real.clh"
+#include "engine/arguments.clh"
 #include "energy/results.clh"
 
 #ifndef TILE
@@ -21,6 +22,7 @@ void add_surface(
     global const real4 *restrict pulls,      // (n_conformations, n_heavy) of common/surface.cl
     global real *restrict results)           // energy/results.clh
 {
+    SERVES_ROWS(add_surface)
     local real scratch[TILE];
     const int item = get_local_id(0), tile = get_group_id(0), conformation = get_global_id(2), k = starts[tile] + item;
     const Results own = results_of(results, conformation, n_results, n_energies, n_atoms);

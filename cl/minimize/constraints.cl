@@ -1,6 +1,7 @@
-// Bonds to hydrogen that keep their lengths while a structure is minimised: gradients and steps along the surface on which they
+// Bonds to hydrogen that keep their lengths while a structure is minimized: gradients and steps along the surface on which they
 // do; docs/theory/restraints.md, section 2. A work-item a heavy atom with its hydrogens, of one structure (third dimension).
 #include "common/real.clh"
+#include "engine/arguments.clh"
 #include "common/vector.clh"
 #include "energy/results.clh"
 
@@ -82,6 +83,7 @@ kernel void project_gradient(
     global const coordinate *restrict positions,  // (n_structures, n_atoms, 3) of the trials
     global real *restrict results)                // energy/results.clh
 {
+    SERVES_ROWS(project_gradient)
     const int cluster = get_global_id(0), structure = get_global_id(2);
     if (cluster >= n_clusters) return;
     Cluster own;
@@ -123,6 +125,7 @@ kernel void hold_bonds(
     global const coordinate *restrict base,     // (n_structures, n_atoms, 3)
     global coordinate *restrict positions)      // (n_structures, n_atoms, 3) of the trials
 {
+    SERVES_ROWS(hold_bonds)
     const int cluster = get_global_id(0), structure = get_global_id(2);
     if (cluster >= n_clusters) return;
     Cluster own;

@@ -1,6 +1,7 @@
 // FIRE (Bitzek et al. 2006), all masses 1: the step is dt v, and LENGTH is dt; both grow downhill. Every trial becomes the base. A
 // work-group owns a chunk of atoms of one structure (third dimension); all groups of a structure decide alike.
 #include "common/real.clh"
+#include "engine/arguments.clh"
 #include "minimize/method.clh"
 
 #define FIRST_MIX (fine)0.1  // share of the gradient in the velocity
@@ -28,6 +29,7 @@ INLINE fine accelerate(local fine *state, fine power, fine s2, fine g2, fine *sc
 
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void step_fire(METHOD_ARGUMENTS(restrict)) {
+    SERVES_ROWS(step_fire)
     local Memory memory;
     local fine keep, scale;
     local int action;

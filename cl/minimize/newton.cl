@@ -3,6 +3,7 @@
 // a chunk of atoms of one structure (third dimension), as in step.clh. In place of the residual r, w = P r is kept, with
 // the preconditioner P of the base.
 #include "common/real.clh"
+#include "engine/arguments.clh"
 #include "minimize/state.clh"
 #include "minimize/decide.clh"
 #include "minimize/sums.clh"
@@ -42,6 +43,7 @@ void measure_curvature(
     global const real *restrict results,         // energy/results.clh
     global fine4 *restrict sums)                 // (n_structures, n_chunks)
 {
+    SERVES_ROWS(measure_curvature)
     local fine scratch[4 * GROUP];
     const int item = get_local_id(0), structure = get_global_id(2), chunk = get_group_id(0);
     const int first = chunk * chunk_size, end = min(n_atoms, first + chunk_size);
@@ -106,6 +108,7 @@ void step_newton(
     global real *restrict solutions,            // (n_structures, n_atoms, 3) d of the conjugate gradients
     global fine *restrict reaches)              // (n_structures, 2, n_chunks) squares of the longest p and d of an atom
 {
+    SERVES_ROWS(step_newton)
     local fine state[STATE_SIZE];
     local fine4 sums[N_ROWS];
     local fine shared[N_ROWS * SHARED_ROW], scratch[4 * GROUP];
@@ -204,6 +207,7 @@ void probe_newton(
     global coordinate *restrict positions,      // (n_structures, n_atoms, 3)
     global fine *state)                         // (n_structures, STATE_SIZE) of which this sets OFFSET and FARTHEST
 {
+    SERVES_ROWS(probe_newton)
     const int item = get_local_id(0), structure = get_global_id(2), chunk = get_group_id(0);
     global fine *own = state + (size_t)structure * STATE_SIZE;
     if (own[PHASE] != CURVE || own[STOPPED] != STOP_RUNNING) return;

@@ -1,7 +1,8 @@
-// Preconditioner of minimisation: inverses of the stiffness among the atoms of each block, from the bonded terms at some
+// Preconditioner of minimization: inverses of the stiffness among the atoms of each block, from the bonded terms at some
 // positions; docs/theory/minimize.md, section 2. A work-group a block of a structure (third dimension): work-items
 // find springs, TEAM of each atom at a time, and add them to the rows of its axes.
 #include "common/real.clh"
+#include "engine/arguments.clh"
 #include "minimize/state.clh"
 #include "minimize/blocks.clh"
 #include "minimize/springs.clh"
@@ -166,6 +167,7 @@ void build_blocks(
     global fine *state,                           // (n_structures, STATE_SIZE) whose pairs are forgotten
     global real *inverses)                        // (n_structures, n_blocks, SIDE, SIDE) [A^2 mol/kcal]
 {
+    SERVES_ROWS(build_blocks)
     local real column[2 * SIDE];
 #if GROUP == 1
     local real first_half[SIDE * SIDE / 4];

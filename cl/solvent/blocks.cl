@@ -6,6 +6,7 @@
 // adds to sums of its own: no atomics, no barriers, equal bits in every run. Positions are relative to a tile's origin.
 // Conformations of a molecule are the third dimension.
 #include "common/real.clh"
+#include "engine/arguments.clh"
 #include "physics/hct.clh"
 #include "solvent/hct_tiles.clh"
 #include "common/tiles.clh"
@@ -176,6 +177,7 @@ kernel void born_sums_blocks(
     global const int *restrict counts,     // (n_tiles) atoms in the tile
     global real *restrict sums)            // (n_conformations, n_parts, n_slots) part of the Born integral [1/A]
 {
+    SERVES_ROWS(born_sums_blocks)
     const int part = get_global_id(0), conformation = get_global_id(2), n_slots = n_tiles * TILE;
     if (part >= n_parts) return;
     const size_t at = (size_t)conformation * n_slots, box = (size_t)conformation * n_tiles;

@@ -1,6 +1,7 @@
 // HCT sums over tiles of spatially sorted atoms, row by row, for GPUs. First dimension: rows of tiles; second: chunks of tiles,
 // and the work-items that share an atom; third: conformations.
 #include "common/real.clh"
+#include "engine/arguments.clh"
 #include "solvent/born_chunk.clh"
 
 kernel __attribute__((reqd_work_group_size(TILE / WIDTH, SHARES, 1)))
@@ -8,6 +9,7 @@ void born_sums(
     BORN_ARGUMENTS(restrict),
     global const int2 *restrict dispatch)  // (n_rows * n_chunks) row and chunk of each group, those that take longest first
 {
+    SERVES_ROWS(born_sums)
     local BornMemory memory;
     // Taken from the global number: a long launch comes in pieces, and in each the groups are numbered anew.
     const int n_rows = (n_tiles + ROW - 1) / ROW;

@@ -36,6 +36,7 @@ BOXES: dict[str, tuple[float, float, str, str]] = {
     "solvent": (0, 0.9, "solvent", "Born radii, GB energy"),
     "tiles": (0, 0.9, "tiles", "atoms in tiles, their passes"),
     "plan": (0.5, 0.9, "plan", "plan, evaluator, tuning"),
+    "ladder": (3, 0.9, "ladder", "rungs, and what runs them"),
     "potmap": (3, 0.9, "potmap ions", "maps of the potential; ions"),
     "pb": (1, 0.9, "pb", "Poisson-Boltzmann"),
     "view": (2.5, 0.9, "view", "molecules in pictures"),

@@ -5,6 +5,7 @@
     python docs/course/course.py check gather           checks your kernel mine/gather.cl, in the folder of this file
     python docs/course/course.py check gather --json    the same as one JSON object
     python docs/course/course.py grade hand-ins         checks hand-ins/NAME/gather.cl and the like: a row for each
+    python docs/course/course.py hand-out students      copies the course without solutions and answers
     python docs/course/course.py                        lists chapters and exercises
 
 Charts go to the folder `drawn` beside this file, or to the folder of --charts.
@@ -20,6 +21,7 @@ import csv
 import difflib
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -65,7 +67,7 @@ def open_queue() -> cl.CommandQueue:
 
 def kernel(*names: str) -> str:
     """Read kernels of the course, solutions of its exercises, or your own, such as "mine/gather": one text of all."""
-    folders = HERE, HERE / "kernels", HERE / "solutions"
+    folders = HERE, HERE / "kernels", HERE / "solutions", HERE / "mine"  # the last where solutions are kept apart
     texts = []
     for name in names:
         files = [folder / f"{name}.cl" for folder in folders if (folder / f"{name}.cl").is_file()]
@@ -425,7 +427,10 @@ def race_in(source: str) -> str:
 
 
 def report_on(exercise: str, source: str) -> str:
-    """Run a case of an exercise in oclgrind, and return its report; "" if it has nothing to say."""
+    """Run a case of an exercise in oclgrind, and return its report; "" if it has nothing to say.
+
+    Raises InputError if it does not end, or crashes, as oclgrind does at `any` of a vector of comparisons.
+    """
     with tempfile.TemporaryDirectory() as folder:
         log, file = Path(folder) / "report", Path(folder) / "kernel.cl"
         file.write_text(source)
@@ -436,6 +441,8 @@ def report_on(exercise: str, source: str) -> str:
             done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=MOST_SECONDS)
         except subprocess.TimeoutExpired:
             raise pele_ocl.InputError(f"oclgrind does not end within {MOST_SECONDS} s: a loop without end?") from None
+        if done.returncode < 0:
+            raise pele_ocl.InputError("oclgrind crashed, so nothing looked for races and invalid accesses")
         if "ran once" not in done.stdout:
             raise RuntimeError(done.stdout + done.stderr)
         return log.read_text() if log.exists() else ""
@@ -509,7 +516,7 @@ def main(words: list[str]) -> int:
     """Do what the command line says; return 1 if a check fails."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(
-        dest="command", metavar="run | check | grade"
+        dest="command", metavar="run | check | grade | hand-out"
     )  # the other two are for this file itself
     running = commands.add_parser("run")
     running.add_argument("chapter", type=int, choices=range(1, len(CHAPTERS) + 1))
@@ -524,7 +531,11 @@ def main(words: list[str]) -> int:
     grading = commands.add_parser("grade")
     grading.add_argument("folder", type=Path, help="has a folder for each student, and in it files EXERCISE.cl")
     grading.add_argument("-o", "--output", type=Path, help="CSV file; by default the screen")
+    handing = commands.add_parser("hand-out")
+    handing.add_argument("folder", type=Path, help="a new folder, for the students' repository")
     asked = parser.parse_args(words)
+    if asked.command == "hand-out":
+        return _hand_out(asked.folder)
     if asked.command == "run":
         return _run(CHAPTERS[asked.chapter - 1], asked.molecule, asked.points, asked.charts)
     if asked.command is None:
@@ -570,11 +581,15 @@ def _run(chapter: Path, molecule: str | None, points: int | None, folder: Path) 
 
 
 def _grade(folder: Path, output: Path | None) -> int:
-    """Check all exercises of all students, and write a row for each: student, exercise, right or what is wrong, ms."""
+    """Check all exercises of all students, and write a row for each: student, exercise, right or what is wrong, ms.
+
+    With an output the screen has a line for each student: how many exercises are right, and which are not.
+    """
     files = sorted(path for path in folder.glob("*/*.cl") if path.stem in EXERCISES)
     if not files:
         print(f"{folder} has no files STUDENT/EXERCISE.cl, such as {folder}/ada/gather.cl")
         return 2
+    right: dict[str, dict[str, bool]] = {}
     with contextlib.nullcontext(sys.stdout) if output is None else output.open("w", newline="") as into:
         table = csv.writer(into)
         table.writerow(["student", "exercise", "right", "findings", "ms", "ms of the solution"])
@@ -586,6 +601,25 @@ def _grade(folder: Path, output: Path | None) -> int:
             is_right = "yes" if verdict.is_right else "no"
             table.writerow([file.parent.name, file.stem, is_right, "; ".join(verdict.findings), *times])
             into.flush()
+            right.setdefault(file.parent.name, {})[file.stem] = verdict.is_right
+    for student, exercises in right.items() if output is not None else ():
+        wrong = [exercise for exercise, is_right in exercises.items() if not is_right]
+        missing = [exercise for exercise in EXERCISES if exercise not in exercises]
+        parts = [f"wrong: {', '.join(wrong)}"] * bool(wrong) + [f"not handed in: {', '.join(missing)}"] * bool(missing)
+        print(f"{student:20} {len(exercises) - len(wrong)} of {len(EXERCISES)} right", *parts, sep="; ")
+    return 0
+
+
+def _hand_out(folder: Path) -> int:
+    """Copy the course for students, without solutions, answers, what was drawn and what is in `mine`."""
+    if folder.exists():
+        print(f"{folder} exists; name a new folder")
+        return 2
+    apart = {"solutions", "answers.md", "slides", "drawn", "__pycache__"}
+    shutil.copytree(HERE, folder, ignore=lambda _, names: apart & set(names))
+    for file in (folder / "mine").glob("*.cl"):
+        file.unlink()
+    print(f"{folder}: the course without solutions and answers")
     return 0
 
 

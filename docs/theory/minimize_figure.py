@@ -4,7 +4,7 @@ python docs/theory/minimize_figure.py
 
 Hexapeptide, Amber99SB with OBC II, from 0.1 A of noise to a tolerance of 0. All curves are of Minimizer, their energies
 computed anew in float64. "sums in float32" has the kernels of a device that knows no float64. So has "energies alone",
-where a trial is taken if the sum is lower by Armijo's rule, never by slopes, as in minimisers that stagnate.
+where a trial is taken if the sum is lower by Armijo's rule, never by slopes, as in minimizers that stagnate.
 """
 
 from __future__ import annotations

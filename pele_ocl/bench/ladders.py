@@ -9,10 +9,8 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-from ..nonbond import VARIANTS as NONBOND
+from ..ladder import NONBOND, POTMAP, SOLVENT
 from ..opencl.device import Device
-from ..potmap import VARIANTS as POTMAP
-from ..solvent import VARIANTS as SOLVENT
 from . import nonbond, potmap, solvent
 from .ceilings import Ceilings
 from .systems import load

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..atoms import Atoms, Floats
-from ..nonbond import VARIANTS, Nonbond, NonbondResult
+from ..ladder import NONBOND as VARIANTS
+from ..ladder import NonbondLadder
+from ..nonbond import NonbondResult
 from ..opencl.device import Device
 from ..pairs import PairList, pairs_within
 from ..reference.nonbond import ReferenceNonbonded
@@ -93,9 +95,9 @@ def measure(
     for variant in (name for name in VARIANTS if name in variants):
         if VARIANTS[variant].float_atomics and not device.has_float_atomics(precision):
             continue
-        plan = Nonbond(atoms, pairs, gradient=with_gradient, variant=variant, precision=precision, device=device)
+        plan = NonbondLadder(atoms, pairs, gradient=with_gradient, variant=variant, precision=precision, device=device)
         result = plan.evaluate(born_radii=born)  # also builds the kernels
-        fresh = Nonbond(atoms, pairs, gradient=with_gradient, variant=variant, precision=precision, device=device)
+        fresh = NonbondLadder(atoms, pairs, gradient=with_gradient, variant=variant, precision=precision, device=device)
         prepare = fresh.evaluate(born_radii=born).seconds["prepare"]
         seconds = mean_of_middle(lambda: kernel_seconds(plan.evaluate, born_radii=born), runs)  # noqa: B023
         if VARIANTS[variant].cpu_only:

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms
 from ..grid import Grid
-from ..opencl.device import Device, get_cpu_device
+from ..ladder import POTMAP as VARIANTS
+from ..opencl.device import Device
 from ..potential_model import PotentialModel
-from ..potmap import VARIANTS, potmap
+from ..potmap import potmap
 from ..potmap.accuracy import DEFAULT_ACCURACY
 from ..potmap.estimate import middle_part
 from ..potmap.methods import MAP_METHODS
@@ -75,7 +76,7 @@ def measure(
     """Time the variants on one map, which the devices share, in the order of the table."""
     rates: dict[str, float] = {}
     for variant in (name for name in VARIANTS if name in variants):
-        where = [get_cpu_device(devices[0])] if VARIANTS[variant].cpu_only else devices
+        where = VARIANTS[variant].devices_for(list(devices))
         once = partial(_once, atoms, variant, precision, where)
         yield _timing(atoms, grid, precision, variant, " + ".join(map(str, where)), once, runs, rates)
 

@@ -9,12 +9,13 @@ from functools import partial
 from ..atoms import Atoms
 from ..common.errors import KernelBuildError
 from ..grid import Grid
+from ..ladder.potmap import gather, rows
 from ..opencl.device import Device
 from ..opencl.queue import Queue
 from ..potential_model import PotentialModel
 from ..potmap.map_slab import MapSlab
 from ..potmap.problem import MapProblem
-from ..potmap.variants import HostSteps, gather, rows
+from ..potmap.variants import HostSteps
 from .timing import mean_of_middle
 
 Group = tuple[int, int, int]

@@ -10,11 +10,14 @@ import numpy as np
 
 from ..atoms import Atoms, Floats
 from ..gb_models.solvent_model import SolventModel
+from ..ladder import SOLVENT as VARIANTS
+from ..ladder import SolventLadder
+from ..ladder.solvent import Sequential
 from ..opencl.device import Device
 from ..opencl.queue import Queue
 from ..reference import solvent as definition
-from ..solvent import VARIANTS, Solvent
-from ..solvent.ladder import Molecule, Sequential
+from ..solvent import Solvent
+from ..solvent.pair import Molecule
 from .accuracy import born_radius_bound
 from .bounds import bounded
 from .timing import mean_of_middle
@@ -63,7 +66,7 @@ def measure(
     _, exact = definition.born_radii(atoms.positions, atoms.gb_radii, atoms.gb_scales, model, checked)
     baseline = None
     for variant in (name for name in VARIANTS if name in variants):
-        plan = Solvent(atoms, variant=variant, precision=precision, device=device, model=model)
+        plan = SolventLadder(atoms, variant=variant, precision=precision, device=device, model=model)
         rows = _sample(len(atoms)) if VARIANTS[variant].cpu_only else None
         once = partial(_evaluated, plan) if rows is None else partial(_sampled, plan, rows)
         born = once()[1]  # also builds the kernels

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..atoms import Atoms
-from ..common.arguments import array, checked, file_path, file_paths, flag
+from ..common.arguments import array, checked, file_path, file_paths, flag, several_structures
 from ..common.errors import InputError, KeywordError
 from ..common.inputfile import NoFile, read_file
 from ..common.modules import lazy_names, make_callable, takes
@@ -168,7 +168,7 @@ def binding(
         if files.given:
             raise KeywordError("a decomposition or a picture is of one structure; give one, or leave out its file")
         if trajectory.paths:
-            raise KeywordError("a trajectory is of one structure; give one, or leave out `trajectory`")
+            raise several_structures(complex)  # type: ignore[arg-type]
         every = tuple(map(Path, complex))  # type: ignore[arg-type]
         return structures_by(replace(spec, reading=replace(reading, structures=every)), every, run)
     if not trajectory.paths:

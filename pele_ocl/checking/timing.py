@@ -10,13 +10,14 @@ import numpy as np
 from ..atoms import Atoms
 from ..gb_models.solvent_model import SolventModel
 from ..grid import Grid
-from ..nonbond import VARIANTS as NONBOND_VARIANTS
+from ..ladder import NONBOND as NONBOND_VARIANTS
+from ..ladder import POTMAP as POTMAP_VARIANTS
+from ..ladder import SOLVENT as SOLVENT_VARIANTS
+from ..ladder import NonbondLadder, SolventLadder
 from ..nonbond import Nonbond
 from ..opencl import Device
 from ..pairs import PairList
-from ..potmap import VARIANTS as POTMAP_VARIANTS
 from ..potmap import potmap
-from ..solvent import VARIANTS as SOLVENT_VARIANTS
 from ..solvent import Solvent
 from ..units import COULOMB_KCAL_A
 from .cases import Case, timed_map
@@ -77,7 +78,7 @@ def _born(case: Case, device: Device, precision: str) -> Measures:
     )  # fmt: skip
     for name, variant in SOLVENT_VARIANTS.items():
         if not variant.cpu_only:
-            plan = Solvent(atoms, variant=name, precision=precision, device=device, model=model, energy=False)
+            plan = SolventLadder(atoms, variant=name, precision=precision, device=device, model=model, energy=False)
             yield name, partial(_step_seconds, plan, "born")
 
 
@@ -95,7 +96,7 @@ def _nonbond(with_gradient: bool, case: Case, device: Device, precision: str) ->
         if variant.exact and not variant.cpu_only and variant.made_for in (None, device.kind):
             if variant.float_atomics and not device.has_float_atomics(precision):
                 continue
-            plan = Nonbond(
+            plan = NonbondLadder(
                 atoms, pairs, solvent="vacuum", gradient=with_gradient, variant=name, precision=precision, device=device
             )
             yield name, partial(_step_seconds, plan, "kernel")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,14 @@ import click
 from ..common.errors import PeleError
 from ..explore import ExploreResult
 from ..explore import explore as explored
+from ..explore.example import write_example
+from ..explore.presets import PRESETS
 from ..explore.running import MOST_EXPLORERS, NO_PART, PartsFollowed
 from ..explore.spec import Steps
 from ..jobs.texts import duration, physics_lines
 from .command import INPUT, EachOnce
-from .groups import keywords, option, options
-from .option_groups import Workers
+from .groups import keywords, option, option_of, options
+from .option_groups import StructureGroup, Workers
 from .options import (
     PATH,
     debug_option,
@@ -32,6 +35,10 @@ from .progress import ProgressLine
 from .showing import failing_as_record, say_records, timed_record
 from .terminal import elapsed, say
 
+_OF_LIGAND = (
+    "ligand_file", "ligand_forcefield", "ligand_charges", "ligand_hydrogens", "ligand_ph", "ligand_template",
+)  # fmt: skip
+
 
 def _words(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
     """WORD=VALUE of every --set."""
@@ -44,9 +51,21 @@ def _words(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dic
     return found
 
 
+def _example(context: click.Context, _: click.Parameter, folder: Path | None) -> None:
+    """Write the example, and end."""
+    if folder is not None:
+        control = write_example(folder)
+        say(f"{folder}: a complex, its ligand's parameters and a control file; pele-ocl explore {control} -o out")
+        context.exit()
+
+
 @dataclass(frozen=True)
 class Exploring:
     """Options of a run of a control file."""
+
+    preset: str | None = option(
+        "Settings of pele_platform for a structure, by default induced_fit_fast.", choices=list(PRESETS)
+    )
 
     explorers: int | None = option(
         "Explorers, all in one batch; by default one, under mpirun or srun one for each process but the first.",
@@ -71,11 +90,20 @@ class Exploring:
         metavar="K/N|mpi",
     )  # fmt: skip
     resume: bool = option("Go on with an interrupted run in the same folder.")
+    overwrite: bool = option("Replace an earlier run in the folder, which is refused otherwise.")
+
+
+def _ligand_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of molecules that have no parameters."""
+    for name in reversed(_OF_LIGAND):
+        command = option_of(StructureGroup, name)(command)
+    return command
 
 
 @click.command(cls=EachOnce)
-@click.argument("path", metavar="CONTROL", type=INPUT)
+@click.argument("path", metavar="CONTROL|STRUCTURE", type=INPUT)
 @options(Exploring, Workers)
+@_ligand_options
 @click.option("--ranks", type=click.IntRange(min=1), hidden=True, help="As --shard mpi/N.")
 @templates_option
 @obc_option
@@ -83,20 +111,34 @@ class Exploring:
 @guess_radii_option
 @run_options
 @json_option()
+@click.option(
+    "--example", type=PATH, is_flag=False, flag_value=Path("explore-example"), is_eager=True, expose_value=False,
+    callback=_example, metavar="[DIR]", help="Write a small complex with its ligand and control file to DIR, and end.",
+)  # fmt: skip
 @debug_option
 def explore(
-    path: Path, exploring: Exploring, workers: Workers, ranks: int | None, as_json: bool, **computation: Any
+    path: Path,
+    exploring: Exploring,
+    workers: Workers,
+    ranks: int | None,
+    ligand_file: tuple[Path, ...],
+    as_json: bool,
+    **computation: Any,
 ) -> None:
-    """Explore how a ligand binds as PELE's CONTROL file says: perturb, move, minimise, Metropolis.
+    """Explore how a ligand binds as PELE's CONTROL file says: perturb, move, minimize, Metropolis.
 
     Writes report_N and trajectory_N of each explorer N as PELE does. The walk is a search: its states are no
-    Boltzmann sample, and give no free energies. A CONTROL file is shown in docs/explore.md.
+    Boltzmann sample, and give no free energies. A CONTROL file is shown in docs/explore.md. Of a STRUCTURE and its
+    --ligand-file the control file and the ligand's parameters are written to DIR, by default STRUCTURE_explore, and
+    run.
     """
     if ranks is not None and exploring.shard is None:
         exploring = replace(exploring, shard=f"mpi/{ranks}")
     try:
         with failing_as_record(path, as_json), ExploreLine() as line:
-            result = explored(path, **keywords(exploring), **keywords(workers), **computation, watch=line)
+            result = explored(
+                path, **keywords(exploring), **keywords(workers), **computation, ligands=ligand_file, watch=line
+            )
     except PeleError as error:
         if error.code == NO_PART:
             return  # others run the explorers of all

@@ -11,7 +11,7 @@ import click
 from ..ions import SPECIES, IonsResult, Requests
 from ..ions import ions as compute
 from ..jobs.texts import counted, duration, headline, medium_lines
-from ..potmap import VARIANTS
+from ..ladder import POTMAP as VARIANTS
 from ..report import text_table as table
 from .call import Call
 from .command import INPUT, OUTPUT, EachOnce

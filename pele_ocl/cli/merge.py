@@ -42,8 +42,8 @@ def merge(shards: tuple[Path, ...], output: Path, as_json: bool, call: Call) -> 
     OUT becomes, byte for byte, what one run without --shard writes.
 
     SHARD... are the files that runs with --shard wrote, in any order. They are of frames (energies.1of10.h5, ...), of
-    structures (energies.1of10.csv.part, ...), of a PELE run's poses (poses.1of10.csv.part, ...) or of minimised
-    structures (minimize.1of10.jsonl, ...). Minimised structures become a report, with the times of the shards.
+    structures (energies.1of10.csv.part, ...), of a PELE run's poses (poses.1of10.csv.part, ...) or of minimized
+    structures (minimize.1of10.jsonl, ...). Minimized structures become a report, with the times of the shards.
     """
     kinds = {_kind(path) for path in shards}
     if len(kinds) > 1:

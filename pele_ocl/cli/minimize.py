@@ -53,7 +53,7 @@ __all__ = ["minimize"]
 
 @dataclass(frozen=True)
 class Descent:
-    """How structures are minimised, and when that ends."""
+    """How structures are minimized, and when that ends."""
 
     method: str = option("Algorithm that finds the steps.", like=library, choices=METHODS)
     tolerance: str = option(
@@ -68,15 +68,15 @@ class Descent:
     )  # fmt: skip
     max_iterations: int = option("Largest number of steps.", like=library, type=click.IntRange(min=0))
     max_seconds: float | None = option(
-        "Time limit of a structure, or of structures minimised together, seconds. Then they are written as they are.",
+        "Time limit of a structure, or of structures minimized together, seconds. Then they are written as they are.",
         metavar="S",
     )
     bond_repair: bool = option(
-        "Bring bonds of shaken structures near their lengths before minimising, or begin from them as they are.",
+        "Bring bonds of shaken structures near their lengths before minimizing, or begin from them as they are.",
         "--bond-repair/--no-bond-repair", default=True, show_default=True, former=("--restore/--no-restore",),
     )  # fmt: skip
     rounds: int = option(
-        "Number of minimisations, one after another. With --fixed-radii each takes new Born radii at its start.",
+        "Number of minimizations, one after another. With --fixed-radii each takes new Born radii at its start.",
         like=library, type=click.IntRange(1, MOST_ROUNDS),
     )  # fmt: skip
 
@@ -116,7 +116,7 @@ def minimize(
     --models all the models of a PDB file. Energies in kcal/mol, gradients in kcal/mol/Angstrom. A structure that fails
     ends no run: it is named, and the exit code is 1. One that reaches a limit is written as it is, with a note.
     --resume goes on with a run of several structures that was interrupted. With --json one object a structure.
-    --workers and --scheduler share structures out; each is the same wherever it is minimised.
+    --workers and --scheduler share structures out; each is the same wherever it is minimized.
     """
     with StructureLine() as progress:
         found = library(
@@ -154,7 +154,7 @@ def _as_text(
     done = [row for row in of if "error" not in row]
     devices = ", ".join(dict.fromkeys(str(row["device"]) for row in done))
     n_done = sum("error" not in row for row in rows)
-    how = f"{done[0]['method']}, {done[0]['precision']}, on {devices}" if done else "nothing was minimised"
+    how = f"{done[0]['method']}, {done[0]['precision']}, on {devices}" if done else "nothing was minimized"
     ending = f"{counted(n_done, 'structure')} -> {one_line(str(output))}"
     head = f"Energy of structures, {UNIT}; rms gradient, {UNIT}/A"
     details = _details(rows, settings) if verbose else []

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ..nonbond import VARIANTS
+from ..ladder import NONBOND as VARIANTS
 from ..nonbond import nonbond as compute
 from ..nonbond.spec import DEFAULT_CUTOFF
 from .call import VACUUM, Call

@@ -11,9 +11,10 @@ import click
 from ..formats.maps.facts import map_lines
 from ..jobs import Record
 from ..jobs.texts import choice_line, counted, duration, ending, headline, medium_lines
+from ..ladder import POTMAP as VARIANTS
 from ..painting import PROGRAMS
 from ..pb_model import PBModel
-from ..potmap import COMBINATIONS, MAP_METHODS, METHODS, VARIANTS, FramePotentials, MapBatch, MapWork, PotmapResult
+from ..potmap import COMBINATIONS, MAP_METHODS, METHODS, FramePotentials, MapBatch, MapWork, PotmapResult
 from ..potmap import potmap as compute
 from ..potmap.methods import SPLIT_METHODS
 from ..potmap.over import STATISTICS

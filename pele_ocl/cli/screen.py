@@ -49,7 +49,7 @@ class Screening:
     """How molecules are refined and scored."""
 
     moving_radius: float = option(
-        "Distance from the ligand, Angstrom, within which residues are minimised with it.", like=library, type=_LENGTH
+        "Distance from the ligand, Angstrom, within which residues are minimized with it.", like=library, type=_LENGTH
     )
     restraint: float = option(
         "Force constant for heavy atoms of the ligand and the backbone, kcal/mol/A^2.", like=library, type=_LENGTH
@@ -66,7 +66,7 @@ class Screening:
     )  # fmt: skip
     pb: bool = option("Score by the Poisson-Boltzmann equation (MM/PBSA).", like=library)
     frames: int = option(
-        "Average the score over so many frames of dynamics at 300 K; 0 for the minimised structure.", like=library,
+        "Average the score over so many frames of dynamics at 300 K; 0 for the minimized structure.", like=library,
         type=click.IntRange(min=0),
     )  # fmt: skip
     add_strain: bool = option("Add the ligand's strain to the score.", like=library)
@@ -118,8 +118,8 @@ def screen(
 
     LIGANDS are files of molecules in the frame of RECEPTOR, as docking programs write them: .sdf, .mol2, .pdbqt or .dlg
     with any number of molecules or poses, AMBER topologies with .rst7 files beside them, peptides as .pdb, or folders
-    of such files. Each gets parameters, and is minimised with the residues near it. The score is the energy of the
-    minimised complex less those of receptor and ligand, by default in GBn2 with permittivity 2 inside. A molecule that
+    of such files. Each gets parameters, and is minimized with the residues near it. The score is the energy of the
+    minimized complex less those of receptor and ligand, by default in GBn2 with permittivity 2 inside. A molecule that
     fails is a row with the reason, and the exit code is 1.
     """
     cofactors = words.pop("ligands", ())

@@ -111,7 +111,7 @@ class Dynamics:
         callback=_schedule,
     )  # fmt: skip
     minimize: int = option(
-        "Iterations of a minimisation before the first step; 0 for none.", like=simulated, type=_NATURAL, metavar="N"
+        "Iterations of a minimization before the first step; 0 for none.", like=simulated, type=_NATURAL, metavar="N"
     )
     bias: Path | None = option(
         "TOML file with collective variables and biases in PLUMED's words, of one structure; docs/sampling.md.",

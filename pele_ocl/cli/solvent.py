@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ..solvent import VARIANTS
+from ..ladder import SOLVENT as VARIANTS
 from ..solvent import solvent as compute
 from .call import Call
 from .command import EachOnce

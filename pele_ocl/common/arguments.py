@@ -9,12 +9,13 @@ from functools import wraps
 from inspect import CO_VARARGS, signature
 from numbers import Integral, Real
 from os import PathLike
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import InputError, UnexpectedKeywordError
+from .errors import InputError, KeywordError, UnexpectedKeywordError
 from .errors import described as described
 from .modules import settled, with_words
 from .paths import file_path as file_path
@@ -109,6 +110,13 @@ def rows(name: str, values: object, needed: str, kind: type, least: int = 2, mos
         ):
             raise InputError(f"one of {name} is {described(each)}; {needed} is needed")
     return found
+
+
+def one_output(by_place: T, given: object) -> T:
+    """Return what is given by its place as the output; raise InputError if `output` is given, too."""
+    if given not in (None, ()):
+        raise InputError(f"there are two outputs, {described(by_place)} and {described(given)}; give one as `output`")
+    return by_place
 
 
 def file_paths(name: str, values: object) -> tuple[str | PathLike[str], ...]:
@@ -219,6 +227,8 @@ def checked(function: F) -> F:
             or not (arguments or names[:1] == () or names[0] in keywords)
         ):
             _require_words(checking, arguments, keywords)
+        if len(arguments) > 1 and names[1:2] == ("output",):
+            _refuse_input_by_place(checking, arguments[1])
         for name, value in (*zip(names, arguments, strict=False), *keywords.items()):
             if value is not None and name in _KINDS:
                 _KINDS[name](name, value)
@@ -265,6 +275,33 @@ def _require_words(function: Callable[..., Any], arguments: tuple[Any, ...], key
         is_text = isinstance(arguments[n], str | PathLike)
         by_name = f", as in {word}={described(arguments[n])}" if word in parameters and is_text else ""
         raise TypeError(f"{name}() takes {n} value{'' if n == 1 else 's'} without a name; name the others{by_name}")
+
+
+def several_structures(paths: Iterable[object]) -> KeywordError:
+    """Make the error about a trajectory, or all models, of several structures.
+
+    Some may be trajectories themselves: a shell puts files in place of a pattern.
+    """
+    for path in map(str, paths):
+        suffix = path.rpartition(".")[2]
+        if _WORD_OF_SUFFIX.get(suffix.lower()) == "trajectory":
+            return KeywordError(
+                f"{path} is a trajectory in the place of a structure; a pattern of several needs quotes, or the shell "
+                f"puts file names in its place: `trajectory='{Path(path).with_name(f'*.{suffix}')}'`"
+            )
+    return KeywordError("a trajectory, or all models, are of one structure; give one file")
+
+
+def _refuse_input_by_place(function: Callable[..., Any], value: object) -> None:
+    """Raise TypeError for a file of coordinates or of a trajectory that is given in the place of the output."""
+    if not isinstance(value, str | PathLike):
+        return
+    word = _WORD_OF_SUFFIX.get(str(value).rpartition(".")[2].lower())
+    if word in signature(with_words(function)).parameters:
+        raise TypeError(
+            f"{function.__name__}() takes the output second; name the file, {word}={described(value)} to read it or "
+            f"output={described(value)} to write it"
+        )
 
 
 def former_keywords(**names: str) -> Callable[[F], F]:

@@ -25,13 +25,13 @@ _ELSEWHERE = {
     "forcefield": "ff force_field", "select": "selection sel atom_selection select_atoms",
     "cutoff": "nonbonded_cutoff nonbondedcutoff cut", "device": "platform gpu", "tolerance": "tol",
     "max_iterations": "steps max_steps maxsteps n_steps nsteps max_iter maxiter maxcyc",
-    "steps": "n_steps nsteps num_steps nstlim step", "replicas": "n_replicas nreplicas num_replicas",
+    "steps": "n_steps nsteps num_steps nstlim step", "replicas": "n n_replicas nreplicas num_replicas explorers",
     "timestep": "dt time_step step_size stepsize", "temperatures": "temp temperature",
     "report_every": "report_interval reportinterval stride ntwx save_every every",
     "trajectory_format": "format trajectory", "frames": "stride step start stop first last interval",
     "output": "out outfile output_file outdir out_dir filename html png_file map dx",
     "trajectory": "traj trajectories frames_file dcd xtc nc", "workers": "n_jobs njobs processes nproc n_workers cpus",
-    "explorers": "n n_explorers num_explorers walkers", "spacing": "grid_spacing resolution dime",
+    "explorers": "n n_explorers num_explorers walkers replicas n_replicas", "spacing": "grid_spacing resolution dime",
     "solute_dielectric": "pdie epsin indi interior_dielectric solutedielectric",
     "solvent_dielectric": "sdie epsout exdi exterior_dielectric solventdielectric",
     "dielectric_surface": "srfm", "scene": "pymol chimerax vmd", "map": "potential values grid", "ligand": "lig",
@@ -63,6 +63,24 @@ def meant(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
+class _Nothing:
+    """An object without attributes, none of which Python can suggest."""
+
+    def __dir__(self) -> list[str]:
+        return []
+
+
+def no_attribute(of: str, name: str, known: Iterable[str] = (), hint: str = "") -> AttributeError:
+    """Make the error about an attribute that is absent, with one hint: Python's own names private attributes, too.
+
+    of : what lacks it, such as "module 'pele_ocl'"; known : names that it has, of which public ones are suggested
+    hint : in place of a suggestion
+    """
+    if not hint and not name.startswith("_"):
+        hint = meant(name, (word for word in known if not word.startswith("_")))
+    return AttributeError(f"{of} has no attribute {name!r}{hint}", name=name, obj=_Nothing())
+
+
 class Suggests:
     """Mixin of classes whose AttributeError names the attribute that was meant."""
 
@@ -70,10 +88,9 @@ class Suggests:
 
         def __getattr__(self, name: str) -> Any:
             kind = type(self)
-            near = "" if name.startswith("_") else meant(name, {*dir(kind), *vars(self)})
-            if name in _COUNTS and hasattr(kind, "__len__"):
-                near = "; len() of it gives their number"
-            raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}{near}")
+            counts = name in _COUNTS and hasattr(kind, "__len__")
+            hint = "; len() of it gives their number" if counts else ""
+            raise no_attribute(f"{kind.__name__!r} object", name, {*dir(kind), *vars(self)}, hint)
 
 
 class UnexpectedKeywordError(TypeError):

@@ -11,7 +11,7 @@ from operator import attrgetter
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .errors import UnexpectedKeywordError
+from .errors import UnexpectedKeywordError, no_attribute
 
 if TYPE_CHECKING:
     import inspect
@@ -57,6 +57,9 @@ class CallableModule(ModuleType):
     @property
     def __doc__(self) -> str | None:  # type: ignore[override]
         return with_words(self._function).__doc__  # `help` shows the signature next
+
+    def __getattr__(self, name: str) -> Any:
+        raise no_attribute(f"module {self.__name__!r}", name, vars(self).get("__all__", ()))
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         try:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 S = TypeVar("S")  # the host steps of a quantity's variants
+D = TypeVar("D")  # a device
 
 PRECISIONS = ("float32", "float64")
 
@@ -75,15 +76,10 @@ class Variant(Generic[S]):
     kernel : name of its main kernel
     summary : one line for tables and help
     run : host steps; what it takes and gives is the quantity's matter
-    exact : False where updates are lost to races
     approximates : whether it leaves out what an accuracy allows
-    cpu_only : True where it always runs on a CPU device
-    float_atomics : whether it needs a device with atomic additions of reals of its own
     per_atom : whether it tells the energies of single atoms apart
     shared : whether several devices may share its work
     made_for : the kind of device it is made for, "CPU" or "GPU", on others slow; None for any
-    sums : in how many numbers all terms of an atom are added up one by one. None if there are so many that float32
-        keeps its digits (pele_ocl/bench/accuracy.py)
     choices : the settings that `tune` tries on the kind of device it is made for. All are as exact as the rules', and
         give equal bits in every run
     """
@@ -92,15 +88,15 @@ class Variant(Generic[S]):
     kernel: str
     summary: str
     run: S
-    exact: bool = True
     approximates: bool = False
-    cpu_only: bool = False
-    float_atomics: bool = False
     per_atom: bool = True
     shared: bool = False
     made_for: str | None = None
-    sums: int | None = None
     choices: Choices = untried
+
+    def devices_for(self, devices: list[D]) -> list[D]:
+        """Return the devices that share the work where these are asked for."""
+        return devices
 
 
 def made_for(variants: Mapping[str, Variant[S]], kind: str) -> tuple[str, ...]:

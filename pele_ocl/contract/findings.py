@@ -59,8 +59,8 @@ def require(findings: Iterable[Finding], strict: bool = False, file: Path | None
 def of_structure(atoms: Atoms, torn: Action = "refused", *, places_sites: bool = False) -> list[Finding]:
     """Findings about a structure before an energy is computed.
 
-    torn : what becomes of bonds that cannot be, which a minimisation may mend
-    places_sites : whether virtual sites are placed by their rules first, as minimisations and simulations do
+    torn : what becomes of bonds that cannot be, which a minimization may mend
+    places_sites : whether virtual sites are placed by their rules first, as minimizations and simulations do
     """
     return [*_torn(atoms, torn), *_on_top(atoms), *_open_disulphides(atoms), *_displaced_sites(atoms, places_sites)]
 
@@ -314,7 +314,7 @@ def _clash(atoms: Atoms, positions: Floats) -> tuple[int, int] | None:
 
 
 def _remedy(atoms: Atoms) -> str:
-    """Say what mends a strained structure: its minimisation, where that is possible."""
+    """Say what mends a strained structure: its minimization, where that is possible."""
     cannot = len(atoms.rigid_pairs) or (atoms.virtual_sites is not None and len(atoms.virtual_sites.unknown))
     return "mend the structure" if cannot else "run pele-ocl minimize"
 

@@ -223,7 +223,7 @@ class SimulationFiles:
     def run(self, *, has_structures: bool = True, watch: Callable[[Any], None] | None = None) -> dict[str, Any]:
         """Make the steps that are left and write all that is due; give the last rows, the exchanges and the speed.
 
-        A run that is new is minimised first, as far as it asks for that.
+        A run that is new is minimized first, as far as it asks for that.
 
         has_structures : whether to write the structures, too
         watch : called with the simulation before its first step and after each report
@@ -267,7 +267,7 @@ class SimulationFiles:
                     file.finish()
 
     def _begin_anew(self, has_structures: bool) -> None:
-        """Minimise, and write the first frames."""
+        """Minimize, and write the first frames."""
         if self._minimized:
             batch = self._simulation.minimize(max_iterations=self._minimized)
             self.notes += [

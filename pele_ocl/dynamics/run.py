@@ -117,7 +117,7 @@ def simulate(
     timestep : fs; friction : 1/ps, of the heat bath, by default 1. Amounts may also be texts with their unit, "1fs" and
         "310K", or Quantities of OpenMM
     seed, integrator, constraints, hydrogen_mass, exchange_every, exchange, anneal : as of Simulation
-    minimize : iterations of a minimisation before the first step, 0 for none
+    minimize : iterations of a minimization before the first step, 0 for none
     keep_center_motion : let the centre of mass move, which otherwise rests unless atoms are held
     report_every : steps between frames, and between rows of the tables
     trajectory_format : one that `write_conformations` writes: "nc" (AMBER's NetCDF), "dcd", "xtc", "h5" (MDTraj's

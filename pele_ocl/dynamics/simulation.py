@@ -329,7 +329,7 @@ class Simulation(Suggests, Settled):
 
     @locked
     def minimize(self, **options: object) -> MinimizeBatch:
-        """Minimise all replicas from where they are, and draw velocities again. options : as of Ensemble.minimize"""
+        """Minimize all replicas from where they are, and draw velocities again. options : as of Ensemble.minimize"""
         self._catch_up()
         batch = self.ensemble.minimize(self._rows, **{"constraints": self.settings.constraints, **options})
         self._catch_up()
@@ -696,7 +696,7 @@ class Simulation(Suggests, Settled):
         steps : to make from here on; or time : to simulate, ps, or with its unit, "10ns"
         report_every, trajectory_format, trajectory_of, velocities : as of `pele_ocl.simulate`; frames are counted from
             here on
-        minimize : iterations of a minimisation before the first frame
+        minimize : iterations of a minimization before the first frame
         resume : go on with a run in the folder that this simulation was interrupted in, to the end that is asked for
         names : of the molecules, for their files; by default molecule, or molecule-1 and so on
         watch : called with the simulation before its first step and after each report

@@ -62,7 +62,7 @@ class SimulateSpec(Spec[range]):
     held : gives further options for the atoms of a structure alone, its restraints say
     trajectory : "nc", "dcd", "xtc", "h5", "xyz" or "none"; by_temperature : True for a trajectory of each temperature
     velocities : True to write velocities into trajectories too, "nc" and "h5" alone
-    minimized : iterations of a minimisation before the first step
+    minimized : iterations of a minimization before the first step
     strict : True to refuse what is noted otherwise; resume : True to go on with a run in `output`
     bias : collective variables and biases of the structure
     watch : of this process alone; called with the simulation before its first step and after each report

@@ -114,7 +114,7 @@ def umbrella(
     centers : s0, (n_windows,) or (n_windows, d); force_constants : k, one or of the same shape, kcal/mol by the square
         of the variable's unit
     steps : that samples are taken of, every `sample_every` steps; equilibrate : steps before
-    minimize : iterations of a minimisation of each window before; 0 for none
+    minimize : iterations of a minimization of each window before; 0 for none
     positions : (n_windows, n, 3) A where windows begin; by default the molecule's own
     temperature : K; options : of Simulation, and of its Ensemble
 

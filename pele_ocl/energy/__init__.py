@@ -16,8 +16,9 @@ from ..common.modules import lazy_names, make_callable, takes
 if TYPE_CHECKING:  # the same names as below, for checkers and editors
     from typing_extensions import Unpack
 
+    from ..common.variant import Progress
     from ..gb_models.solvent_model import SolventModel
-    from ..jobs.words import ProgressWords, SolventWords
+    from ..jobs.words import FileWords, SolventWords
     from ..opencl.device import Device
     from .born import BORN
     from .plan import Energy
@@ -50,16 +51,19 @@ def energy(
 ) -> EnergyResult: ...  # fmt: skip
 @overload
 def energy(
-    atoms: str | PathLike[str] | Sequence[str | PathLike[str]], *, gradient: bool = ..., fixed_radii: bool = ...,
+    atoms: str | PathLike[str] | Sequence[str | PathLike[str]], output: str | PathLike[str] | None = ..., *,
+    gradient: bool = ..., fixed_radii: bool = ...,
     one_four: Literal["scale", "exclude"] = ..., cutoff: float | None = ..., per_atom: bool = ...,
     only_terms: Sequence[str] | str | None = ..., precision: str = ..., variant: str = ..., born: str = ...,
     accuracy: float | None = ..., device: Device | int | str | None = ..., model: SolventModel | int | None = ...,
-    models: Literal["one", "all"] = ..., per_residue: bool = ..., strict: bool = ..., **words: Unpack[ProgressWords],
+    models: Literal["one", "all"] = ..., per_residue: bool = ..., strict: bool = ..., progress: Progress | None = ...,
+    **words: Unpack[FileWords],
 ) -> Any: ...  # fmt: skip
 @checked
 @takes("object", "reading", "solvent", "trajectory", "run", "spec")
 def energy(
     atoms: Atoms | str | PathLike[str] | Sequence[str | PathLike[str]],
+    output: str | PathLike[str] | None = None,
     *,
     gradient: bool = True,
     fixed_radii: bool = False,
@@ -91,6 +95,7 @@ def energy(
 
     atoms : Atoms with charges, lj_sigma, lj_epsilon, gb_radii and gb_scales, as far as the terms need them; n >= 1. Or
         the path of a file, which is read and checked as the command does; or several paths
+    output : of a path, table of results to write: .csv, .h5 or .json
     gradient : False for energies alone
     fixed_radii : True for the gradient at Born radii that stay as they are, as in PELE
     one_four : "scale" 1-4 pairs of Lennard-Jones and Coulomb by atoms.one_four, or "exclude" them; pairs one or two
@@ -118,7 +123,7 @@ def energy(
         `select`, `without`, `only`, `coordinates`, `parameters`, `radii`, `templates`, `obc`, `pele_data`, `ligands`
         and others of pele_ocl.jobs.Reading, and `pele_conf`, PELE's control file, which may also stand in place of the
         structure. Of the solvent: `like`, or fields of SolventModel such as `gb` and
-        `ionic_strength`. Of the run: `trajectory`, `frames`, `topology` and `image`; `output`, a file that is written;
+        `ionic_strength`. Of the run: `trajectory`, `frames`, `topology` and `image`;
         `resume`, `workers`, `scheduler`, `shard`; `progress`, called with the share done, 0 to 1
 
     Returns an EnergyResult, kcal/mol and A, with the kernels' time, and of "tree" the error that was measured. Of all
@@ -129,7 +134,7 @@ def energy(
     radius at or below the offset, and DeviceError if the device cannot do it. Files raise as pele_ocl.read does.
     """
     if isinstance(atoms, Atoms):
-        refuse_for_atoms(models=models != "one", per_residue=per_residue, strict=strict)
+        refuse_for_atoms(output=output is not None, models=models != "one", per_residue=per_residue, strict=strict)
     if isinstance(atoms, Atoms) and not words and not isinstance(model, int):
         from .plan import Energy
 
@@ -139,6 +144,8 @@ def energy(
             accuracy=accuracy, device=device, model=model,
         )  # fmt: skip
         return plan.evaluate(profile=True)
+    if output is not None:
+        words["output"] = output
     from ..doors import Door
     from .spec import EnergySpec
 

@@ -1,4 +1,4 @@
-"""Structures that live on a device between calls, a row each: the state of samplers, minimisers and dynamics."""
+"""Structures that live on a device between calls, a row each: the state of samplers, minimizers and dynamics."""
 
 from __future__ import annotations
 
@@ -318,7 +318,7 @@ class Ensemble(Settled):
     @locked
     @former_keywords(largest="max_gradient", energy_change="energy_tolerance", restore="bond_repair")
     def minimize(self, rows: RowsLike = None, **options: Any) -> MinimizeBatch:
-        """Minimise rows from where they are and leave them at their minima; give what `minimize_many` gives.
+        """Minimize rows from where they are and leave them at their minima; give what `minimize_many` gives.
 
         Atoms that are frozen in a row stay there. options : as of Minimizer, such as tolerance and max_iterations
 
@@ -335,7 +335,7 @@ class Ensemble(Settled):
         return self._minimizer.minimize(self.state, chosen, options)
 
     def _minimized_by_another(self, rows: list[int], options: dict[str, Any]) -> MinimizeBatch:
-        """Minimise rows without gradients as those of an ensemble that has them."""
+        """Minimize rows without gradients as those of an ensemble that has them."""
         molecules, numbers, own, state = self._description()
         other = _again(molecules, numbers, {**own, "gradient": True}, state)
         batch = other.minimize(rows, **options)

@@ -1,4 +1,4 @@
-"""Rows of an ensemble minimised where they are, by launches that all share."""
+"""Rows of an ensemble minimized where they are, by launches that all share."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST_KEPT = 1 << 25  # bytes besides those of rows that are kept between calls
 
 
 class RowMinimizer:
-    """Minimisation of the rows of an ensemble: molecules prepared once for all rows and calls, and their driver.
+    """Minimization of the rows of an ensemble: molecules prepared once for all rows and calls, and their driver.
 
     Other options alone make a molecule be prepared again. Frozen atoms and references of restraints are data of rows.
     """
@@ -42,7 +42,7 @@ class RowMinimizer:
         weakref.finalize(self, self._stack.close).atexit = False
 
     def minimize(self, state: State, rows: Sequence[int], options: Mapping[str, Any]) -> MinimizeBatch:
-        """Minimise rows, leave them evaluated at their minima, and give their results in the order of `rows`.
+        """Minimize rows, leave them evaluated at their minima, and give their results in the order of `rows`.
 
         options : of Minimizer. Raises InputError for options that do not exist, or are the ensemble's.
         """
@@ -108,10 +108,10 @@ class RowMinimizer:
         return self._recipes[key]
 
     def _run(self, state: State, jobs: Sequence[Job], limit: float | None) -> None:
-        """Minimise structures, for so many seconds at most."""
+        """Minimize structures, for so many seconds at most."""
         recipes = dict.fromkeys(job.recipe for job in jobs)
         for recipe in recipes:
-            _ = recipe.rows  # which lays out what the minimiser keeps
+            _ = recipe.rows  # which lays out what the minimizer keeps
         needed = sum(of.recorder.shared.size for of in recipes) + sum(job.recipe.recorder.own.size for job in jobs)
         driver = self._driver_for(state, needed, max(of.size for of in recipes))
         driver.begin(limit)
@@ -129,7 +129,7 @@ class RowMinimizer:
         most = max(least, most_bytes(device))
         if least > device.largest_buffer:
             raise DeviceMemoryError(
-                f"a row takes {least / 2**30:.1f} GiB while it is minimised; {device} has buffers of "
+                f"a row takes {least / 2**30:.1f} GiB while it is minimized; {device} has buffers of "
                 f"{device.largest_buffer / 2**30:.1f} GiB at most"
             )
         if self._driver is None or self._driver.size < min(needed, most):
@@ -152,5 +152,5 @@ class RowMinimizer:
 
 
 def put_back(state: State, jobs: Sequence[Job]) -> None:
-    """Place rows where they were before they were to be minimised."""
+    """Place rows where they were before they were to be minimized."""
     state.put_back([job.number for job in jobs], [job.origin for job in jobs])

@@ -43,7 +43,7 @@ def locked(method: Method) -> Method:
 
 
 class State:
-    """Rows of an ensemble as they are; what reads, moves or minimises rows works on this.
+    """Rows of an ensemble as they are; what reads, moves or minimizes rows works on this.
 
     atoms, frozen, offsets : of each row, the last in A from the place that its molecule has on the device
     resident : the rows on the device; device, precision : of all

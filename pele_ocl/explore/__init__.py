@@ -1,8 +1,8 @@
-"""PELE's loop on ensembles: move a ligand and its receptor, minimise, and keep the step by Metropolis' rule."""
+"""PELE's loop on ensembles: move a ligand and its receptor, minimize, and keep the step by Metropolis' rule."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from os import PathLike
 from typing import TYPE_CHECKING
 
@@ -11,8 +11,10 @@ from ..common.arguments import checked
 from ..common.modules import make_callable
 from ..common.variant import Progress
 from ..jobs.shards import Shard
+from ..reading import Ligands
 from .anm import ANM
 from .box import Box, Cylinder, Prism, Shell, Sphere, Spheres
+from .example import write_example
 from .explorer import Explorer, Step
 from .minimization import Minimization
 from .modes import Modes, network_modes, read_nmd, write_nmd
@@ -30,6 +32,7 @@ from .spawning import Cluster, Clusters
 from .walk import Move, Settings, Stage, Walk
 
 if TYPE_CHECKING:
+    from ..ligand import Hydrogens
     from ..opencl.device import Device
 
 __all__ = [
@@ -37,16 +40,16 @@ __all__ = [
     "Minimization", "Modes", "Move", "Perturbation", "Prism", "RefineBatch", "Refined", "Refiner", "Region",
     "RotamerLibrary", "Settings", "Shell", "SideChainPredictor", "SideChains", "Sphere", "Spheres", "Stage", "Step",
     "Walk", "explore", "flexible_ligand", "flexible_residues", "network_modes", "predict_side_chains", "read_nmd",
-    "read_rot_assign", "read_side_file", "refine", "write_nmd",
+    "read_rot_assign", "read_side_file", "refine", "write_example", "write_nmd",
 ]  # fmt: skip
 
 
 @checked
 def explore(
     control: str | PathLike[str],
+    output: str | PathLike[str] | None = None,
     *,
     explorers: int | None = None,
-    output: str | PathLike[str] | None = None,
     seed: int | None = None,
     steps: int | None = None,
     complexes: Paths = (),
@@ -58,20 +61,30 @@ def explore(
     precision: str = "float32",
     device: Device | int | str | None = None,
     resume: bool = False,
+    overwrite: bool = False,
     workers: int | None = None,
     scheduler: str | None = None,
     shard: str | Shard | None = None,
     progress: Progress | None = None,
     watch: Watch | None = None,
+    preset: str | None = None,
+    ligands: Ligands = (),
+    ligand_forcefield: str = "gaff2",
+    ligand_charges: str = "gas",
+    ligand_hydrogens: Hydrogens = "given",
+    ligand_ph: float | None = None,
+    ligand_template: Iterable[str] | str = (),
 ) -> ExploreResult:
-    """Explore how a ligand binds as PELE's control file says: perturb, move, minimise, Metropolis; docs/explore.md.
+    """Explore how a ligand binds as PELE's control file says: perturb, move, minimize, Metropolis; docs/explore.md.
 
     Writes report_N and trajectory_N of each explorer N as PELE does. The walk is a search: its states are no Boltzmann
     sample, and give no free energies.
 
-    control : path of the control file, "pele.conf"
+    control : path of the control file, "pele.conf"; or a structure with `ligands`, for which a control file is written
+        to `output` with the structure and the parameters of the ligand
+    output : folder of all files, in place of the paths in the control file; of a structure `complex.pdb` by default
+        complex_explore
     explorers : all in one batch; by default one, under mpirun or srun one for each process but the first
-    output : folder of all files, in place of the paths in the control file
     seed : of all random numbers, in place of the control file's
     steps : of each task, in place of numberOfPeleSteps
     complexes : structures to begin with, in place of the control file's; several are given to the explorers in turn
@@ -79,17 +92,22 @@ def explore(
     templates, obc, pele_data, guess_radii : further files of the force field, as of ForceField.load
     precision, device : as in `energy`
     resume : go on with an interrupted run in the same folder
+    overwrite : replace an earlier run in the folder; its files of further explorers are removed
     workers : processes of this machine that share the explorers, each with a device or a group of cores
     scheduler : of a Dask cluster whose workers share them, tcp://HOST:PORT or its file
     shard : "K/N" for the K-th of N parts of the explorers, "mpi" for a part for each process of mpirun or srun, each
         with the next device, "mpi/N" for parts for the first N
     progress : called with the share of all steps that is done; watch : an object with `tell` and `follow`, as of
         explore.running.Watch
+    preset : of a structure, settings of pele_platform: "induced_fit_fast" (default), "induced_fit_exhaustive",
+        "rescoring" or "out_in"
+    ligands : of a structure, the molecule that is explored, a residue of the structure or in its frame; further ones
+        are cofactors. They, `ligand_forcefield` and the others are as of `read`
 
-    Raises FormatError and InputError for what cannot be run, before any step; with the code "no_part" in a process of a
-    launcher without explorers.
+    Raises FormatError and InputError for what cannot be run, before any step; with the code "exists" for a folder that
+    holds a run, and "no_part" in a process of a launcher without explorers.
 
-    >>> result = pele_ocl.explore("pele.conf", explorers=2, steps=1, output="out2")
+    >>> result = pele_ocl.explore("pele.conf", "out2", explorers=2, steps=1)
     >>> [path.name for path in result.reports]
     ['report_1', 'report_2']
     >>> list(result.states().keys())[:5]
@@ -98,8 +116,10 @@ def explore(
     call = call_of(
         control, explorers=explorers, output=output, seed=seed, steps=steps, complexes=complexes,
         words={} if set is None else set, templates=templates, obc=obc, pele_data=pele_data, guess_radii=guess_radii,
-        precision=precision, device=device, resume=resume, workers=workers, scheduler=scheduler, shard=shard,
-        progress=progress, watch=watch,
+        precision=precision, device=device, resume=resume, overwrite=overwrite, workers=workers,
+        scheduler=scheduler, shard=shard, progress=progress, watch=watch, preset=preset, ligands=ligands,
+        ligand_forcefield=ligand_forcefield, ligand_charges=ligand_charges, ligand_hydrogens=ligand_hydrogens,
+        ligand_ph=ligand_ph, ligand_template=ligand_template,
     )  # fmt: skip
     return call.result()
 

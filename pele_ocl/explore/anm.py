@@ -28,7 +28,7 @@ MODES = "anm modes"  # of a row, in its memory
 
 
 class ANM(Move):
-    """Move alpha carbons along modes of their network; all other atoms follow by minimisation.
+    """Move alpha carbons along modes of their network; all other atoms follow by minimization.
 
     nodes : mask (n,) or atoms of the network; by default alpha carbons outside of the ligand
     modes : by default the lowest of the positions where each explorer begins, as many as `count`; modes of a file

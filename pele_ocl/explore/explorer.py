@@ -34,7 +34,7 @@ class Step:
     proposed : energy of the step, NaN if it failed or nothing moved
     made : names of the moves; reason : why it was not kept, "" if it was
     stages : energies after each move, kcal/mol, if the Explorer records them
-    notes : sentences of moves, about a minimisation that did not converge, say
+    notes : sentences of moves, about a minimization that did not converge, say
     """
 
     explorer: int
@@ -58,7 +58,7 @@ class Step:
 
 
 class Explorer(Suggests):
-    """PELE's loop: perturb, move side chains and backbone, minimise, keep the step by Metropolis' rule.
+    """PELE's loop: perturb, move side chains and backbone, minimize, keep the step by Metropolis' rule.
 
     Many explorers walk together, independently. A walk is a search for low energies. Its moves are not reversible, so
     it samples no ensemble of statistical mechanics.

@@ -1,4 +1,4 @@
-"""Minimisation of a step: truncated Newton over the atoms of a region."""
+"""Minimization of a step: truncated Newton over the atoms of a region."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .walk import Move, Walk
 
 
 class Minimization(Move):
-    """Minimise rows over the atoms near the ligand; it is due after side chains, and by its frequency.
+    """Minimize rows over the atoms near the ligand; it is due after side chains, and by its frequency.
 
     region : atoms that move, by default all within `Settings.minimization_radius`
     options : of Minimizer; PELE's are the defaults: truncated Newton, three rounds of 65 iterations, a root mean square
@@ -39,4 +39,4 @@ class Minimization(Move):
             if result is None:
                 walk.failures[row] = batch.errors[place]
             elif not result.converged:
-                walk.note(row, f"the minimisation did not converge ({result.stopped_by})")
+                walk.note(row, f"the minimization did not converge ({result.stopped_by})")

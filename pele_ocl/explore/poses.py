@@ -60,7 +60,7 @@ class Refined:
     positions : (m, n, 3) A of the complexes; NaN of poses that failed
     before, after : Measures
     moved : (m,) A, rms displacement of the ligand's heavy atoms, without superposition
-    iterations : (m,) of the minimisations; converged : (m,) whether the last one ended by its tolerance
+    iterations : (m,) of the minimizations; converged : (m,) whether the last one ended by its tolerance
     side_chains : (m,) residues whose side chains took another rotamer
     errors : why poses failed, by number from 0
 

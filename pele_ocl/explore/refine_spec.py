@@ -62,7 +62,7 @@ class RefineSpec(RefinementSpec):
     strict: bool = False
     keep: Callable[[int, Floats], None] | None = None
 
-    unnamed = "the complex"
+    _unnamed = "the complex"
 
     @property
     def structure(self) -> Path | Atoms:
@@ -174,13 +174,13 @@ class RefineSpec(RefinementSpec):
 
     def sha256(self, item: int) -> str:
         """Compute the mark of a pose: of its complex as it was read."""
-        return sha256_of({"complex": self.mark, "positions": self.starts[1].positions[item].tolist()})
+        return sha256_of({"complex": self._mark, "positions": self.starts[1].positions[item].tolist()})
 
     def settings(self) -> dict[str, str]:
         """Write the fields as texts, less what changes no result."""
         passed_over = ("output", "poses", "keep")
         found = {name: text for name, text in super().settings().items() if name not in passed_over}
-        return found | {"path": self.mark, "options": sha256_of(self.options)}
+        return found | {"path": self._mark, "options": sha256_of(self.options)}
 
     def target(self, item: int) -> Path | None:
         """Name the file of a refined complex; None if none is written."""

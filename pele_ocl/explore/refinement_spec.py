@@ -1,4 +1,4 @@
-"""What jobs of refined complexes have in common: one structure, and items by number, each with a file."""
+"""Jobs of refined complexes: one structure, and items by number, each with a file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class RefinementSpec(Spec[int]):
     keep : called with the number and the complex of each item; of this process alone
     """
 
-    unnamed: ClassVar[str]  # title of a structure that is not a file
+    _unnamed: ClassVar[str]  # title of a structure that is not a file
 
     options: Mapping[str, Any]
     strict: bool
@@ -49,7 +49,7 @@ class RefinementSpec(Spec[int]):
     @property
     def title(self) -> str:
         """Name of the structure."""
-        return self.unnamed if isinstance(self.structure, Atoms) else self.structure.name
+        return self._unnamed if isinstance(self.structure, Atoms) else self.structure.name
 
     @cached_property
     def source(self) -> InputFile | None:
@@ -57,7 +57,7 @@ class RefinementSpec(Spec[int]):
         return None if isinstance(self.structure, Atoms) else read_file(self.structure)
 
     @cached_property
-    def mark(self) -> str:
+    def _mark(self) -> str:
         """SHA-256 of the structure's file, or of its atoms."""
         return sha256_of(self.structure) if self.source is None else self.source.sha256
 

@@ -1,4 +1,4 @@
-"""Poses refined by the hundred: side chains near the ligand, then all that is near, minimised with the pose."""
+"""Poses refined by the hundred: side chains near the ligand, then all that is near, minimized with the pose."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Refiner(Suggests):
     """Refinement of poses of one ligand in one receptor, prepared once.
 
     The ligand and residues within `moving_radius` of the pose move; all else stays. If the pose clashes, side chains
-    close to the ligand are predicted first. Then a round of minimisation removes clashes, while atoms are held firmly.
+    close to the ligand are predicted first. Then a round of minimization removes clashes, while atoms are held firmly.
     A second round restrains the ligand's heavy atoms and the backbone by `restraint`, beyond `free_radius` of their
     start. A pose has the same result alone and in any company.
 
@@ -238,7 +238,7 @@ class Refiner(Suggests):
 
 @dataclass(eq=False)
 class _State:
-    """Poses under way: positions (m, n, 3) A, why some failed, and what minimisation says of each, (m,)."""
+    """Poses under way: positions (m, n, 3) A, why some failed, and what minimization says of each, (m,)."""
 
     positions: Floats
     failed: dict[int, str]
@@ -256,7 +256,7 @@ class _State:
         return [k for k in range(len(self.positions)) if k not in self.failed]
 
     def minimize(self, rows: Ensemble, limits: Mapping[str, Any]) -> None:
-        """Minimise rows, and take their positions."""
+        """Minimize rows, and take their positions."""
         good = self.good
         batch = rows.minimize(good, **limits)
         for place, (k, result) in enumerate(zip(good, batch.results, strict=True)):

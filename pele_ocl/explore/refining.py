@@ -215,7 +215,7 @@ class RefineBatch(Reported, Suggests):
             ("rmsd" if has_native else "moved", "score"), title=f"Poses of {self.spec.ligand} in {self.spec.title}",
             facts=f"{counted(len(good), 'pose')} refined; {settings[-1].split(maxsplit=1)[1]}",
             about="Click a pose, or its row. Drag turns the molecule, the wheel scales it. The score is binding energy "
-            "and strain of the minimised pose, and no free energy.",
+            "and strain of the minimized pose, and no free energy.",
         )  # fmt: skip
 
 
@@ -250,7 +250,7 @@ def refine(
 ) -> RefineBatch:
     """Relax poses of a ligand, and the receptor near them, and rank them by binding energy and strain.
 
-    Side chains near the ligand are predicted if it clashes, then the ligand and residues near it are minimised
+    Side chains near the ligand are predicted if it clashes, then the ligand and residues near it are minimized
     (docs/refine.md). Refiner is for loops.
 
     what : the complex, Atoms with a force field or a path

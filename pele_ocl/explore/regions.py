@@ -1,4 +1,4 @@
-"""Atoms that a minimisation moves: near the ligand, less what is left out."""
+"""Atoms that a minimization moves: near the ligand, less what is left out."""
 
 from __future__ import annotations
 

@@ -169,6 +169,27 @@ def refuse_other_reports(files: Files) -> None:
             raise FormatError(f"{path}: is of a run whose reports are {report}_N; name another folder, or remove it")
 
 
+def require_no_run(files: Files, numbers: Sequence[int], resume: bool) -> None:
+    """Raise FormatError if the folder has a run, or files of explorers, that this run would overwrite.
+
+    numbers : of the explorers of this part; resume : True to continue a run that left a journal
+    """
+    journals = files.journals()
+    if resume and journals:
+        return
+    if any(path == files.journal or part.count != files.part.count for path, part in journals.items()):
+        raise FormatError(
+            f"{files.report.parent}: holds a run already; go on with it by `resume=True`, name another folder by "
+            "`output`, or write over it by `overwrite=True`", code="exists",
+        )  # fmt: skip
+    for path in (path for number in numbers for path in files.of_explorer(number)):
+        if path.exists():
+            raise FormatError(
+                f"{path}: is there already; name another folder by `output`, or write over it by `overwrite=True`",
+                code="exists",
+            )
+
+
 def remove_earlier(files: Files, numbers: Sequence[int], inputs: Sequence[Path]) -> str:
     """Remove files of an earlier run, and tell of removed explorers.
 

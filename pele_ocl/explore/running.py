@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from threading import Event, Thread
 from types import TracebackType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ..common.arguments import callback, file_path, file_paths, instance, text, whole_number
+from ..common.arguments import callback, described, file_path, file_paths, instance, text, whole_number
 from ..common.errors import FormatError, InputError, KeywordError
 from ..common.inputfile import read_file
 from ..common.notes import note
@@ -23,11 +23,16 @@ from ..formats import is_structure
 from ..jobs.launchers import LAUNCHED, device_of_rank, launched, shard_of_process
 from ..jobs.shards import Place, Shard
 from ..jobs.sharing import shared
+from ..reading import Ligands, Reading
 from .control import read_simulation
 from .pages import pages_of, write_pages
+from .presets import DEFAULT, preset_of
 from .result import ExploreResult
-from .run_files import Files, Said, earlier_seed, ends_of, said_of
+from .run_files import Files, Said, earlier_seed, ends_of, refuse_other_reports, require_no_run, said_of
 from .spec import Exploration, ExploreWork, ForceFieldFiles, Steps
+
+if TYPE_CHECKING:
+    from ..ligand import Hydrogens
 
 MOST_EXPLORERS = 1 << 16
 FOLLOW_SECONDS = 1.0  # between looks at the journals of workers
@@ -61,10 +66,13 @@ class Call:
     precision: str
     device: Any
     resume: bool
+    overwrite: bool
     place: Place
     shard: str | Shard | None
     progress: Progress | None
     watch: Watch | None
+    preset: str | None
+    reading: Reading
 
     def result(self) -> ExploreResult:
         """Run, and write the pages."""
@@ -72,14 +80,22 @@ class Call:
         if self.output is not None and self.output.exists() and not self.output.is_dir():
             raise FormatError(f"{self.output}: is no folder; name one for the reports")
         if is_structure(self.control):
-            raise FormatError(
-                f"{self.control}: is a structure, and explore takes a control file of PELE, which names it; "
-                "docs/explore.md shows one"
+            return self._of_structure().result()
+        if self.preset is not None or self.reading.ligands or self.reading.ligand_template:
+            raise KeywordError(
+                f"{self.control}: a control file says its ligand and its moves; leave out `preset` and `ligands`, or "
+                "give a structure"
             )
         words, seed = {**self._known_words(), **self.words}, self.seed
         simulation = read_simulation(self.control, words)
         if self.resume and seed is None and simulation.seed is None:
             seed = earlier_seed(Files.of(simulation, self.output))  # the one that was drawn by the clock
+        if self.resume and self.overwrite:
+            raise KeywordError("choose one of `resume` and `overwrite`")
+        if not self.overwrite:
+            files = Files.of(simulation, self.output, part)
+            refuse_other_reports(files)
+            require_no_run(files, part.part(range(1, n + 1), "explorers"), self.resume)
         if part.count > 1 and self._is_launched:
             device = device_of_rank(device, part.count)
         options: dict[str, Any] = {
@@ -90,21 +106,36 @@ class Call:
         if self.place.is_remote:
             run = Exploration(simulation, n, **options, here=False)
             options |= {"seed": run.seed, "device": None}  # which each worker has its own of
-            files = self._by_workers(run, ExploreWork(simulation, n, options))
+            parts = self._by_workers(run, ExploreWork(simulation, n, options))
         else:
             run = Exploration(simulation, n, **options, part=part)
             # Of a run that is over other processes may have steps left, or its pages be lacking, if it was killed then.
             lacks_pages = part.count > 1 or not all(page.exists() for page in pages_of(run))
             if not (self.resume and lacks_pages and run.is_over):
                 self._here(run)
-            files = [run.files]
-        journals = tuple(own.journal for own in files)
+            parts = [run.files]
+        journals = tuple(own.journal for own in parts)
         explored, device_name = ends_of(journals)
         said = said_of(journals)
         _tell(said)
         return ExploreResult(
             self.control, read_file(self.control).sha256, run.seed, run.groups[0].atoms, run.model, run.precision,
             device_name, run.files, journals, tuple(write_pages(run)), explored, said, tuple(run.notes),
+        )  # fmt: skip
+
+    def _of_structure(self) -> Call:
+        """Write the control file of a structure and its ligand, and give the call that runs it."""
+        from .preparing import prepare_run
+
+        if self.complexes:
+            raise KeywordError("`complexes` are of a control file; give one structure, or the control file")
+        folder = self.output or Path(f"{self.control.name.split('.')[0]}_explore")
+        preset = preset_of(self.preset or DEFAULT)
+        made = prepare_run(self.control, folder, preset, self.reading, self.seed, self.steps)
+        files = replace(self.files, pele_data=(*self.files.pele_data, made.data))
+        return replace(
+            self, control=made.control, output=folder, complexes=(made.structure,), files=files, preset=None,
+            reading=Reading(),
         )  # fmt: skip
 
     @property
@@ -243,8 +274,10 @@ def _tell(said: Mapping[int, Said]) -> None:
 def call_of(
     control: str | PathLike[str], *, explorers: int | None, output: str | PathLike[str] | None, seed: int | None,
     steps: int | None, complexes: Paths, words: Mapping[str, str] | None, templates: Paths, obc: Paths,
-    pele_data: Paths, guess_radii: bool, precision: str, device: Any, resume: bool, workers: int | None,
-    scheduler: str | None, shard: str | Shard | None, progress: Progress | None, watch: Watch | None,
+    pele_data: Paths, guess_radii: bool, precision: str, device: Any, resume: bool, overwrite: bool,
+    workers: int | None, scheduler: str | None, shard: str | Shard | None, progress: Progress | None,
+    watch: Watch | None, preset: str | None, ligands: Ligands, ligand_forcefield: str, ligand_charges: str,
+    ligand_hydrogens: Hydrogens, ligand_ph: float | None, ligand_template: Iterable[str] | str,
 ) -> Call:  # fmt: skip
     """Check the keywords of `pele_ocl.explore`. Raises InputError for what cannot be."""
     if explorers is not None:
@@ -265,7 +298,18 @@ def call_of(
     )
     texts = {str(word): str(of) for word, of in given.items()}
     folder = None if output is None else file_path(output, "output")
+    if preset is not None:
+        preset_of(preset)
+    if isinstance(ligands, str | PathLike):
+        raise InputError(f"ligands are {described(ligands)}; a list of them is needed")
+    reading = Reading(
+        templates=files.templates, obc=files.obc, pele_data=files.pele_data, guess_radii=files.fallback,
+        ligands=tuple(ligands), ligand_forcefield=ligand_forcefield, ligand_charges=ligand_charges,
+        ligand_hydrogens=ligand_hydrogens, ligand_ph=ligand_ph,
+        ligand_template=ligand_template if isinstance(ligand_template, str) else tuple(ligand_template),
+    )  # fmt: skip
     return Call(
         file_path(control, "control"), explorers, folder, seed, steps, listed("complexes", complexes), texts, files,
-        precision, device, resume, Place(workers, scheduler, device), shard, progress, watch,
+        precision, device, resume, overwrite, Place(workers, scheduler, device), shard, progress, watch, preset,
+        reading,
     )  # fmt: skip

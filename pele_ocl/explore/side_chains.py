@@ -331,7 +331,7 @@ class SideChains(Move):
             self._minimize(walk, {k: order for k, order in zip(rows, orders, strict=True) if order})
 
     def _minimize(self, walk: Walk, orders: dict[int, list[int]]) -> None:
-        """Minimise the atoms of the side chains that were predicted. orders : numbers of them, by row"""
+        """Minimize the atoms of the side chains that were predicted. orders : numbers of them, by row"""
         assert self.minimizer is not None
         rows, everything, chains = list(orders), np.arange(len(walk.atoms)), self._predictor.chains
         free = [np.concatenate([chains[number].moved for number in order]) for order in orders.values()]
@@ -341,7 +341,7 @@ class SideChains(Move):
             if result is None:
                 walk.failures[row] = batch.errors[place]
             elif not result.converged:
-                walk.note(row, f"the minimisation of side chains did not converge ({result.stopped_by})")
+                walk.note(row, f"the minimization of side chains did not converge ({result.stopped_by})")
 
     def _near(self, walk: Walk, row: int, positions: Floats) -> NDArray[np.int64]:
         """Numbers of the side chains whose residue is near the ligand, or that are always predicted."""

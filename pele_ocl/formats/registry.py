@@ -224,7 +224,7 @@ _SCRIPTS = {".pml": "pymol", ".cxc": "chimerax", ".vmd": "vmd"}  # of programs t
 def scripts_way(path: str | PathLike[str]) -> str:
     """Say how a program's script is written, as the end of a sentence about its suffix; "" for other suffixes."""
     program = _SCRIPTS.get(Path(path).suffix.lower())
-    return f"; potmap writes this script next to its map, by `scene='{program}'`" if program else ""
+    return f"; potmap writes this script next to its map, with the scene {program}" if program else ""
 
 
 def map_suffix(path: str | PathLike[str]) -> str | None:

@@ -254,7 +254,9 @@ class _Work:
         )
         self.missing |= {name: names for name, (names, _) in self.not_built.items()}
         fixer.findMissingAtoms()
-        closed = {last for _, last in _rings(fixer)}
+        closed = {last for _, last in _rings(fixer)} | {
+            atom.residue for atom, _ in _cross_links(fixer) if atom.name == "C"
+        }
         fixer.missingTerminals = {of: ends for of, ends in fixer.missingTerminals.items() if of not in closed}
         self.atoms = {_name(residue): [atom.name for atom in names] for residue, names in fixer.missingAtoms.items()}
         for residue, ends in fixer.missingTerminals.items():
@@ -530,7 +532,7 @@ def _remove_unbonded_hydrogens(fixer: PDBFixer) -> int:
 
 
 def _remove_surplus_hydrogens(fixer: PDBFixer, there: Collection[Key]) -> list[str]:
-    """Take out hydrogens that a ring or a bond to a ligand replaces; returns sentences about the latter.
+    """Remove hydrogens that a ring, a link or a bond to a ligand replaces; returns sentences about the last two.
 
     there : atoms that were not added, which stay if others can go
     """
@@ -546,8 +548,33 @@ def _remove_surplus_hydrogens(fixer: PDBFixer, there: Collection[Key]) -> list[s
         if hydrogens:
             names = ", ".join(_name(ligand.residue) for ligand in ligands)
             told.append(f"{_name(atom.residue)} has a bond from {atom.name} to {names} in place of a hydrogen")
+    for atom, other in _cross_links(fixer):
+        hydrogens = [h for h in bonded[atom] if h.element is not None and h.element.symbol == "H"]
+        is_nitrogen = atom.element.symbol == "N"  # one that is linked has three bonds and no charge
+        spare = max(0, len(bonded[atom]) - 3) if is_nitrogen else min(1, len(hydrogens))
+        surplus |= set(sorted(hydrogens, key=lambda h: (atom_key(h) in there, -h.index))[:spare])
+        if atom.index < other.index:
+            told.append(f"{_name(atom.residue)} is linked from {atom.name} to {other.name} of {_name(other.residue)}")
     delete(fixer, [atom for atom in fixer.topology.atoms() if atom in surplus])
     return told
+
+
+def _cross_links(fixer: PDBFixer) -> list[tuple[Atom, Atom]]:
+    """Bonds between standard residues other than those of chains and disulphides, from either end.
+
+    An example is the bond of ubiquitin's last glycine to a lysine of another one.
+    """
+    ends = {frozenset(pair) for pair in _rings(fixer)}
+    found: list[tuple[Atom, Atom]] = []
+    for one, other in fixer.topology.bonds():
+        apart = abs(one.residue.index - other.residue.index) > 1 or one.residue.chain is not other.residue.chain
+        chained = (one.name, other.name) in LINKS or (other.name, one.name) in LINKS
+        in_a_chain = chained and (not apart or frozenset((one.residue, other.residue)) in ends)
+        if one.residue is other.residue or in_a_chain or one.name == other.name == "SG":
+            continue
+        if all(atom.residue.name in fixer.templates and atom.element is not None for atom in (one, other)):
+            found += [(one, other), (other, one)]
+    return found
 
 
 def _ligand_bonds(fixer: PDBFixer) -> list[tuple[Atom, list[Atom]]]:

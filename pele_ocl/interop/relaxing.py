@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pdbfixer import PDBFixer
 
 Key = tuple[str, str, str, str]
-_STEPS = 200  # of the minimiser
+_STEPS = 200  # of the minimizer
 # A of bonds to hydrogen in force fields. Crystallographers place hydrogens nearer, where their electrons are.
 _LENGTH_A = {"C": 1.09, "N": 1.01, "O": 0.96, "S": 1.34}
 _OFF = 0.05  # of a length

@@ -89,16 +89,21 @@ class TrajectoryWords(TypedDict, total=False):
     image: str | None
 
 
-class RunWords(TypedDict, total=False):
-    """How a computation runs, and what it writes: fields of Run."""
+class ProcessWords(TypedDict, total=False):
+    """How a computation runs: fields of Run."""
 
-    output: Path_ | None
     resume: bool
     workers: int | None
     scheduler: str | None
     shard: str | Shard | None
     call: Mapping[str, object] | None
     keep: bool
+
+
+class RunWords(ProcessWords, total=False):
+    """How a computation runs, and what it writes: fields of Run."""
+
+    output: Path_ | None
 
 
 class MoleculeWords(ReadingWords, SolventWords, total=False):
@@ -111,7 +116,11 @@ class StructureWords(MoleculeWords, total=False):
     reading: Reading | None
 
 
-class EvaluationWords(StructureWords, TrajectoryWords, RunWords, total=False):
+class FileWords(StructureWords, TrajectoryWords, ProcessWords, total=False):
+    """Of functions that evaluate structures, models or frames, and have an `output` of their own."""
+
+
+class EvaluationWords(FileWords, RunWords, total=False):
     """Of functions that evaluate structures, models or frames, in this process or by workers."""
 
 

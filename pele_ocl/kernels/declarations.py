@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..opencl.preprocessing import TOKEN
+from .preprocessing import TOKEN
 
 NAME = re.compile(r"[A-Za-z_]\w*")
 APART = re.compile(r"(?:\A|(?<=\n))(?:[ \t]*\n)*(?://[^\n]*\n)+[ \t]*\n")

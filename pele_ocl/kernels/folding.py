@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ..opencl.preprocessing import TOKEN, value_of
+from .preprocessing import TOKEN, value_of
 
 OPENING, CLOSING = "([{", ")]}"
 CONSTANT = re.compile(r"[\d\s()!=<>&|+*-]+")

@@ -17,18 +17,13 @@ from ..common.variant import Variant
 from ..energy import VARIANTS as ENERGY
 from ..energy import Energy
 from ..grid import Grid
-from ..nonbond import VARIANTS as NONBOND
-from ..nonbond import Nonbond
+from ..ladder import FFT_VARIANTS, NONBOND, POTMAP, SOLVENT, NonbondLadder, SolventLadder, fft
 from ..opencl import Device, handles
 from ..opencl.building import source_of
 from ..pairs import pairs_within
-from ..potmap import VARIANTS as POTMAP
 from ..potmap import potmap
-from ..potmap.mesh.fft import FFT_VARIANTS, fft
 from ..potmap.methods import MAP_METHODS, SPLIT_METHODS
 from ..reading import read
-from ..solvent import VARIANTS as SOLVENT
-from ..solvent import Solvent
 
 FEW, MORE = 48, 256  # atoms; more for radii, whose groups have many work-items for an atom
 
@@ -111,14 +106,14 @@ def _map(name: str, method: str) -> Callable[[Device], object]:
 
 
 def _solvent(name: str) -> Callable[[Device], object]:
-    return lambda device: Solvent(_atoms(MORE), variant=name, precision="float32", device=device).evaluate()
+    return lambda device: SolventLadder(_atoms(MORE), variant=name, precision="float32", device=device).evaluate()
 
 
 def _nonbond(name: str) -> Callable[[Device], object]:
     def run(device: Device) -> None:
         atoms = _atoms()
         pairs = pairs_within(atoms, 6.0)
-        plan = Nonbond(atoms, pairs, variant=name, precision="float32", device=device)
+        plan = NonbondLadder(atoms, pairs, variant=name, precision="float32", device=device)
         plan.evaluate(born_radii=atoms.gb_radii)
 
     return run

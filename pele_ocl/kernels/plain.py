@@ -8,10 +8,10 @@ import textwrap
 from ..common.arguments import choice
 from ..opencl import Device, get_device
 from ..opencl.building import expanded_source, source_of
-from ..opencl.preprocessing import Preprocessor
 from .declarations import needed
 from .folding import folded
 from .listing import KERNELS
+from .preprocessing import Preprocessor
 
 LINE_MARK = re.compile(r'^#line (\d+) "(.+)"\n?', re.MULTILINE)
 FILE_MARK = re.compile(r"^#pragma file (\d+)\n", re.MULTILINE)

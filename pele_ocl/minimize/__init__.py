@@ -1,4 +1,4 @@
-"""Minimisation: structures relaxed on the device, one or thousands."""
+"""Minimization: structures relaxed on the device, one or thousands."""
 
 from __future__ import annotations
 
@@ -36,24 +36,34 @@ if TYPE_CHECKING:
 __all__ = ["METHODS", "REASONS", "MinimizeBatch", "MinimizeResult", "Minimizer", "minimize", "minimize_many"]
 
 
-What = Atoms | str | PathLike[str]  # to minimise
+What = Atoms | str | PathLike[str]  # to minimize
 
 
 @overload
 def minimize(
-    what: What, *, models: Literal["one"] = "one", trajectory: None = None, **options: Any
+    what: What,
+    output: str | PathLike[str] | None = None,
+    *,
+    models: Literal["one"] = "one",
+    trajectory: None = None,
+    **options: Any,
 ) -> MinimizeResult: ...
 @overload
-def minimize(what: What, *, models: Literal["all"], **options: Any) -> MinimizeBatch: ...
+def minimize(
+    what: What, output: str | PathLike[str] | None = None, *, models: Literal["all"], **options: Any
+) -> MinimizeBatch: ...
 @overload
-def minimize(what: What, *, trajectory: Trajectory | Paths, **options: Any) -> MinimizeBatch: ...
+def minimize(
+    what: What, output: str | PathLike[str] | None = None, *, trajectory: Trajectory | Paths, **options: Any
+) -> MinimizeBatch: ...
 @overload
-def minimize(what: Sequence[What], **options: Any) -> MinimizeBatch: ...
+def minimize(what: Sequence[What], output: str | PathLike[str] | None = None, **options: Any) -> MinimizeBatch: ...
 @former_keywords(largest="max_gradient", energy_change="energy_tolerance", restore="bond_repair")
 @checked
 @takes("reading", "solvent")
 def minimize(
     what: What | Sequence[What],
+    output: str | PathLike[str] | None = None,
     *,
     method: str = "lbfgs",
     tolerance: float | str = 0.1,
@@ -85,7 +95,6 @@ def minimize(
     frames: FrameWords = None,
     topology: str | PathLike[str] | None = None,
     image: Image | None = None,
-    output: str | PathLike[str] | None = None,
     table: str | PathLike[str] | None = None,
     resume: bool = False,
     workers: int | None = None,
@@ -104,9 +113,11 @@ def minimize(
 
     what : Atoms as `energy` takes them, with the bonded terms of a force field, or the path of a structure; or a list
         of these, or a pattern of paths such as "designs/*.pdb"
+    output : file to write; of several structures a folder, or a name such as "minima/{name}.cif"; of a trajectory or
+        all models one file. By default nothing is written
     method : "lbfgs", "newton" for truncated Newton as in PELE, "fire", or "steepest" for steepest descent alone
     tolerance : ends if the root mean square gradient, sqrt(sum |g|^2 / n) of the n atoms that move, is at most this,
-        kcal/mol/A, or a text with its unit, "1kJ/mol/nm"; OpenMM's minimiser compares it so, with a default of
+        kcal/mol/A, or a text with its unit, "1kJ/mol/nm"; OpenMM's minimizer compares it so, with a default of
         10 * units.KJ_PER_MOL_NM
     max_gradient : ends where no atom's gradient is larger, kcal/mol/A
     energy_tolerance : ends where three iterations in a row change the energy by less, kcal/mol
@@ -124,15 +135,13 @@ def minimize(
         their present lengths; the gradient is then along what they leave
     bond_repair : bring bonds near their lengths before the first step if more than 2 % of them are 0.5 A off; the
         result says how many were
-    rounds : minimise so many times over, as far as atoms still move, each up to max_iterations
+    rounds : minimize so many times over, as far as atoms still move, each up to max_iterations
     fixed_radii : keep the Born radii that a structure has at the beginning of each round, as PELE's alphaUpdated: false
     one_four, cutoff, only_terms, precision, variant, device : as in `energy`
     model : a SolventModel, or the number of the model to read of a file with several
     strict : refuse structures with findings that are noted otherwise
     models : "all" for all models of a PDB file; trajectory : files, or frames in memory, in place of the positions of
         one structure, with frames, topology and image as of `pele_ocl.trajectory`
-    output : file to write; of several structures a folder, or a name such as "minima/{name}.cif"; of a trajectory or
-        all models one file. By default nothing is written
     table : file of `result.table()`: .csv, .h5 or .json
     resume : go on with an interrupted run of several structures or frames that wrote to `output`
     workers, scheduler, shard : as of `jobs.run`, of several structures and of frames
@@ -147,7 +156,7 @@ def minimize(
     several read their atoms from these files when they are asked for them.
 
     Raises InputError for options that do not exist or do not fit each other, and for a structure that cannot be
-    minimised: it says why. Raises FormatError for files that cannot be read or written.
+    minimized: it says why. Raises FormatError for files that cannot be read or written.
 
         >>> import pele_ocl
         >>> from pele_ocl.common.installation import shipped
@@ -211,7 +220,7 @@ def minimize_many(
     molecules: Sequence[Atoms], *, each: EachOptions | None = None, errors: Literal["raise", "record"] = "raise",
     progress: Progress | None = None, watch: Watch | None = None, **options: object,
 ) -> MinimizeBatch:  # fmt: skip
-    """Minimise different molecules, or one from many places; what each gives depends on that molecule alone.
+    """Minimize different molecules, or one from many places; what each gives depends on that molecule alone.
 
     They share launches, each with the bits that it has alone on the same device:
     docs/theory/minimize.md, section 8.

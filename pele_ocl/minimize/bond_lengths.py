@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Floats, Ints
 
 OFF = 0.5  # A from its length, that a bond of a force field never is
-TORN = 3.0  # A; such a bond has to be closed past other atoms, which the minimiser sees
+TORN = 3.0  # A; such a bond has to be closed past other atoms, which the minimizer sees
 SHAKEN = 0.02  # of the bonds that are off and not torn: noise all over the structure, not a few bad places
 LEAST = 1e-6  # A; atoms at one place have no direction to go, and stay
 SWEEPS = 20
@@ -44,7 +44,7 @@ class BondLengths:
 
     def n_restored(self, positions: Floats) -> int:
         """Count bonds of positions (n, 3) A that are off; 0 if they are too few for `restored` to move atoms."""
-        if not np.isfinite(positions).all():  # of which the minimiser says that it cannot minimise them
+        if not np.isfinite(positions).all():  # of which the minimizer says that it cannot minimize them
             return 0
         excess = np.abs(self._bonds(positions)[2])
         n_off = int(((excess > OFF) & (excess < TORN)).sum())

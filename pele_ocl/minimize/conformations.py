@@ -1,4 +1,4 @@
-"""Frames or models of one molecule: minimised, and written to one file in their order."""
+"""Frames or models of one molecule: minimized, and written to one file in their order."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from .result import MinimizeBatch, MinimizeResult, Origin, facts_of_model, facts
 from .spec import ATOMS_TOGETHER, MinimizeSpec, setting_text
 
 Watch = Callable[[int, int, float], None]
-_FEWER_ATOMS = 1 << 14  # minimised together on devices that compute one after the other anyway
+_FEWER_ATOMS = 1 << 14  # minimized together on devices that compute one after the other anyway
 _LEAST_RANGES = 64  # of conformations, so that many workers have something to do
 SIZE = "size"  # of a record, for the journal: that of the file of all conformations by then
 
@@ -134,7 +134,7 @@ class Conformations:
 
 
 def _refused(molecule: MoleculeRead) -> dict[int, str]:
-    """Find models that cannot be minimised, and why, by place."""
+    """Find models that cannot be minimized, and why, by place."""
     found = ((place, of_structure(atoms, "noted", places_sites=True)) for place, atoms in molecule.models())
     return {place: of.text for place, findings in found for of in findings[::-1] if of.action == "refused"}
 
@@ -148,7 +148,7 @@ _Numbered = tuple[int, _Found]  # a conformation, from 1
 class Minimizing:
     """Conformations on their way to their minima, which each process reads for itself.
 
-    spec : how they are minimised; what : the molecule; frames : of it, None for the models of its file
+    spec : how they are minimized; what : the molecule; frames : of it, None for the models of its file
     watch : of this process
     """
 
@@ -195,7 +195,7 @@ class Minimizing:
         return found | {name: setting_text(name, value) for name, value in given.items() if value}
 
     def compute(self, part: range, /) -> list[_Found]:
-        """Minimise some conformations, by their places."""
+        """Minimize some conformations, by their places."""
         conformations = self.conformations
         positions, sha256 = conformations.positions(part), conformations.sha256
         batch = self._batch(positions)
@@ -223,7 +223,7 @@ class Minimizing:
         return self.minimizer.minimize_batch(positions, errors="record", watch=self.watch)
 
     def _restrained(self, positions: Positions) -> MinimizeBatch:
-        """Minimise conformations (m, n, 3) A, each restrained to its own positions."""
+        """Minimize conformations (m, n, 3) A, each restrained to its own positions."""
         molecules: dict[int, Atoms] = {}
         reasons: dict[int, str] = {}
         for k, own in enumerate(positions):
@@ -240,7 +240,7 @@ class Minimizing:
 
     @property
     def size_together(self) -> int:
-        """Conformations that are minimised together in this process."""
+        """Conformations that are minimized together in this process."""
         together = ATOMS_TOGETHER.get(get_device(self.spec.options.get("device")).kind, _FEWER_ATOMS)
         return max(1, together // len(self.conformations.atoms))
 
@@ -248,7 +248,7 @@ class Minimizing:
 def minimized_conformations(
     minimizing: Minimizing, journal: Journal, resume: bool, place: Place, watch: Watch | None
 ) -> MinimizeBatch:  # fmt: skip
-    """Minimise all conformations, write them to one file if the spec has an output, and give their results.
+    """Minimize all conformations, write them to one file if the spec has an output, and give their results.
 
     watch : called with the conformations done, their number, and the slowest one's rms gradient, kcal/mol/A
     """
@@ -371,7 +371,7 @@ def _numbered(
 def _watched(
     minimizing: Minimizing, parts: list[range], done: Shared[range, list[_Found]], watch: Watch | None
 ) -> Iterator[range]:  # fmt: skip
-    """Give the parts; of each that this process minimises, tell how far it is."""
+    """Give the parts; of each that this process minimizes, tell how far it is."""
     n = len(minimizing.conformations)
     for part in parts:
         if watch is not None and not done.is_remote:
@@ -402,7 +402,7 @@ def _to_first_done(numbered: Iterator[_Numbered]) -> list[_Numbered]:
 
 
 def _size_for_workers(conformations: Conformations) -> int:
-    """Conformations that a worker minimises together, which depends on nothing but the conformations."""
+    """Conformations that a worker minimizes together, which depends on nothing but the conformations."""
     most = max(1, PIECE_ATOMS // len(conformations.atoms))
     return max(1, min(-(-len(conformations) // _LEAST_RANGES), most))
 

@@ -1,4 +1,4 @@
-"""Bonds to hydrogen that keep their lengths while a structure is minimised."""
+"""Bonds to hydrogen that keep their lengths while a structure is minimized."""
 
 from __future__ import annotations
 

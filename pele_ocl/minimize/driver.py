@@ -1,4 +1,4 @@
-"""Driver of minimisation: which structures are minimised at a time, in which rows, for how many rounds, until when."""
+"""Driver of minimization: which structures are minimized at a time, in which rows, for how many rounds, until when."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Driver:
         """queue : of launches; own_queue : of what is brought and taken meanwhile, which may be the same
 
         size : bytes of the store of what is brought
-        rows : the store of rows that are minimised where they are; without it structures are brought, too
+        rows : the store of rows that are minimized where they are; without it structures are brought, too
         is_steady : if no structures follow the first ones
         """
         self._queue, self._own_queue, self._is_steady = queue, own_queue, is_steady
@@ -98,7 +98,7 @@ class Driver:
 
     @property
     def n_seated(self) -> int:
-        """Structures that are minimised at the moment."""
+        """Structures that are minimized at the moment."""
         return sum(len(seats.jobs) for seats in self._by_key.values())
 
     def fits(self, recipe: Recipe) -> bool:
@@ -110,7 +110,7 @@ class Driver:
         return bool(self._more or self._next or self._ready or self._ended or self.n_seated)
 
     def minimized(self, jobs: Jobs) -> Iterator[list[Job]]:
-        """Minimise structures, and yield them when they are done, in any order, some or none at a time.
+        """Minimize structures, and yield them when they are done, in any order, some or none at a time.
 
         The device is busy at each yield but the last.
         """
@@ -324,7 +324,7 @@ class Driver:
 
 
 def most_bytes(device: Device) -> int:
-    """Give the bytes that structures may take on a device while they are minimised."""
+    """Give the bytes that structures may take on a device while they are minimized."""
     return min(MOST_BYTES, device.largest_buffer, device.memory // 4)
 
 

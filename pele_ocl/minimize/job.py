@@ -1,4 +1,4 @@
-"""Structures that are minimised, and how their molecule is prepared for that on a device."""
+"""Structures that are minimized, and how their molecule is prepared for that on a device."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ Own = Mapping[str, NDArray[Any]]  # values (m, size) of structures, by the names
 
 
 class Recipe:
-    """A molecule prepared for minimisation on a device: its launches, and what is kept of each of its structures.
+    """A molecule prepared for minimization on a device: its launches, and what is kept of each of its structures.
 
     system : the molecule, whose rows have positions and results
-    recorder : of what the minimiser keeps: the molecule's own, or one apart from it if the rows stay where they are
+    recorder : of what the minimizer keeps: the molecule's own, or one apart from it if the rows stay where they are
     method : the launches of an iteration, recorded; real : the type of reals
     """
 
     def __init__(self, system: System, protocol: Protocol, is_resident: bool = False) -> None:
-        """is_resident : whether rows are in a store of others, so that only what the minimiser keeps is brought"""
+        """is_resident : whether rows are in a store of others, so that only what the minimizer keeps is brought"""
         self.system, self.protocol, self.is_resident = system, protocol, is_resident
         self.recorder: Recorder = system.recorder
         if is_resident:
@@ -136,13 +136,13 @@ class Recipe:
 
 @dataclass(eq=False)
 class Job:
-    """A structure that is minimised, before, in and after its seat.
+    """A structure that is minimized, before, in and after its seat.
 
     number : among all that were asked for; recipe : of its molecule
     given : (n, 3) A, where it began; free : (n,) atoms that move
     origin, start : (3 n) encoded, `given` and where its round begins
     offset : (3,) A from where it is computed to where it is
-    first : byte of its row in the store of rows; scratch : of what the minimiser keeps; slot : while it has a seat
+    first : byte of its row in the store of rows; scratch : of what the minimizer keeps; slot : while it has a seat
     round : from 0; counted : iterations and evaluations of the rounds before
     evaluations : of its round, with all that are started; left : how many are to be started yet, about
     is_late : whether its time is over when it enters a seat

@@ -1,4 +1,4 @@
-"""Different molecules minimised together."""
+"""Different molecules minimized together."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def minimize_all(
     molecules: Sequence[Atoms], each: EachOptions | None, errors: str, progress: Progress | None, watch: Watch | None,
     options: Options,
 ) -> MinimizeBatch:  # fmt: skip
-    """Minimise molecules, and give their results in order; parameters as of `minimize_many`."""
+    """Minimize molecules, and give their results in order; parameters as of `minimize_many`."""
     begin = perf_counter()
     choice("errors", errors, ("raise", "record"))
     if not isinstance(molecules, Sequence):
@@ -82,7 +82,7 @@ class Together:
         self._arrived = deque[Done]()  # not taken yet
 
     def minimized(self) -> Iterator[Done]:
-        """Minimise all: small molecules share launches, and the others come one after the other.
+        """Minimize all: small molecules share launches, and the others come one after the other.
 
         If seconds are limited, each molecule has the device for itself.
         """
@@ -104,7 +104,7 @@ class Together:
             yield self._arrived.popleft()
 
     def _sharing(self, numbers: Sequence[int]) -> Iterator[Done]:
-        """Minimise molecules by the same launches, but for molecules that cannot be so."""
+        """Minimize molecules by the same launches, but for molecules that cannot be so."""
         from ..opencl.device import get_device
         from ..opencl.queue import Queue
 
@@ -147,7 +147,7 @@ class Together:
             yield jobs
 
     def _minimize(self, k: int) -> None:
-        """Minimise a molecule by launches of its own."""
+        """Minimize a molecule by launches of its own."""
         try:
             start = self._molecules[k].positions[np.newaxis]
             batch = self._minimizer(k).minimize_batch(start, errors="record", watch=self._tell)
@@ -157,7 +157,7 @@ class Together:
             self._keep(k, batch.errors[0] if batch.errors else batch[0])
 
     def _minimizer(self, k: int) -> Minimizer:
-        """Prepare the minimiser of a molecule. Raises PeleError if there is none."""
+        """Prepare the minimizer of a molecule. Raises PeleError if there is none."""
         atoms = self._molecules[k]
         return Minimizer(atoms, **{**self._options, **({} if self._each is None else self._each(atoms))})
 
@@ -178,6 +178,6 @@ class Together:
 
 
 def suits(minimizer: Minimizer, device: Device, precision: str) -> bool:
-    """Tell if a molecule can be minimised together with others on a device."""
+    """Tell if a molecule can be minimized together with others on a device."""
     energy, is_timed = minimizer.energy, minimizer.protocol.stopping.max_seconds is not None
     return not is_timed and energy.device is device and energy.precision == precision

@@ -1,4 +1,4 @@
-"""Interface of a method of minimisation: what it keeps of a structure, and its launches after each evaluation."""
+"""Interface of a method of minimization: what it keeps of a structure, and its launches after each evaluation."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Shape:
 
 
 class Method(ABC):
-    """Method of minimisation, bound for one structure: an evaluation, sums over its atoms, a step; all on the device.
+    """Method of minimization, bound for one structure: an evaluation, sums over its atoms, a step; all on the device.
 
     A method has `init`, which sets what a structure begins with, and `step`, the launches of an iteration after its
     evaluation. The launch `measure` adds up over the atoms what a step is decided from; cl/minimize/state.clh. The
@@ -67,7 +67,7 @@ class Method(ABC):
 
     arrays : by name, what is kept of a structure; further ones are those of `own_arrays`
     free : (n,) 1, or 0 of atoms that stay
-    begin : launches that find what stays as it is while a structure is minimised
+    begin : launches that find what stays as it is while a structure is minimized
     evaluation : launches of an evaluation; both : of an iteration, for either state
     builds : launches that build the preconditioner, for either; none without one
     cleared : names of arrays that are zeros whenever a round begins

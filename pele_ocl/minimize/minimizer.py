@@ -1,4 +1,4 @@
-"""A molecule prepared once for a device and minimised from any number of conformations."""
+"""A molecule prepared once for a device and minimized from any number of conformations."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Watch = Callable[[int, int, float], None]
 
 
 class Minimizer(Suggests):
-    """Minimisation of one molecule, prepared once; parameters as in `minimize`.
+    """Minimization of one molecule, prepared once; parameters as in `minimize`.
 
     energy : the plan that computes energies and gradients
     protocol : the method, the bounds and the rounds as they were chosen, the atoms that move, and what is held
@@ -108,7 +108,7 @@ class Minimizer(Suggests):
 
     @property
     def atoms(self) -> Atoms:
-        """Molecule that is minimised."""
+        """Molecule that is minimized."""
         return self.energy.atoms
 
     @property
@@ -122,11 +122,11 @@ class Minimizer(Suggests):
         return self.protocol.constraints
 
     def minimize(self, positions: ArrayLike | None = None, *, progress: Progress | None = None) -> MinimizeResult:
-        """Minimise from positions (n, 3) A, by default the atoms' own.
+        """Minimize from positions (n, 3) A, by default the atoms' own.
 
         progress : called with the share of the structures done, 0 or 1, whenever the host looks at the device
 
-        Raises InputError for positions that do not fit, and for a structure that cannot be minimised: it says why.
+        Raises InputError for positions that do not fit, and for a structure that cannot be minimized: it says why.
         """
         start = self.atoms.positions if positions is None else array("positions", positions, "iuf", "numbers")
         if start.shape != self.atoms.positions.shape:
@@ -137,7 +137,7 @@ class Minimizer(Suggests):
         self, conformations: ArrayLike, *, errors: Literal["raise", "record"] = "raise",
         progress: Progress | None = None, watch: Watch | None = None,
     ) -> MinimizeBatch:  # fmt: skip
-        """Minimise from conformations (m, n, 3) A together; each gets the same bits as alone.
+        """Minimize from conformations (m, n, 3) A together; each gets the same bits as alone.
 
         errors : "raise" for an InputError that names the first structure that fails, or "record" to go on
         progress : called with the share of the structures done, 0 to 1
@@ -229,7 +229,7 @@ class _Prepared:
         size = max(shared + own, min(shared + m * own, most_bytes(device)))
         if shared + own > device.largest_buffer:
             raise DeviceMemoryError(
-                f"minimising {len(self._plan.atoms):,} atoms takes {(shared + own) / 2**30:.1f} GiB; {device} has "
+                f"minimizing {len(self._plan.atoms):,} atoms takes {(shared + own) / 2**30:.1f} GiB; {device} has "
                 f"buffers of {device.largest_buffer / 2**30:.1f} GiB at most"
             )
         if self._driver is None or self._driver.size < size:

@@ -1,4 +1,4 @@
-"""Methods of minimisation, and bounds at which it ends."""
+"""Methods of minimization, and bounds at which it ends."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MOST = 1e18  # kcal/mol/A, beyond which a bound is none
 
 @dataclass(frozen=True)
 class Stopping:
-    """Bounds of a minimisation; whichever comes first ends it.
+    """Bounds of a minimization; whichever comes first ends it.
 
     tolerance : root mean square over the atoms that move of the length of their gradient, sqrt(sum g^2 / n), kcal/mol/A
     max_gradient : largest gradient of an atom, kcal/mol/A; None for no such bound
@@ -112,7 +112,7 @@ def check_options(options: Mapping[str, Any]) -> None:
     bounds = [field.name for field in fields(Stopping)]
     known = ("method", *bounds, "constraints", "bond_repair", "rounds")
     if unknown := [name for name in options if name not in known]:
-        raise InputError(f"there is no option {unknown[0]} of minimisation; there are {', '.join(known)}")
+        raise InputError(f"there is no option {unknown[0]} of minimization; there are {', '.join(known)}")
     method_of(options.get("method", "lbfgs"), options.get("constraints"))
     given = {name: options[name] for name in bounds if name in options}
     Stopping(**{**given, "tolerance": tolerance_of(options.get("tolerance", Stopping.tolerance))})

@@ -1,4 +1,4 @@
-"""Preconditioner of minimisation: bonded stiffness in blocks of neighbouring atoms, inverted."""
+"""Preconditioner of minimization: bonded stiffness in blocks of neighbouring atoms, inverted."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ REACH = 0.2  # A
 FIRST_STIFFNESS = 1e4  # kcal/mol/A^2
 LOCAL_BYTES = 10 << 10  # of local memory that building a block takes beside it
 MOST_LOCAL = 48 << 10  # of a group; more would keep others away
-MOST_BYTES = 1 << 30  # of the blocks of all structures that are minimised together
+MOST_BYTES = 1 << 30  # of the blocks of all structures that are minimized together
 # Evaluations of a structure after which its blocks are rebuilt, first and then again and again: its geometry is that
 # of its force field by and by, and torsions go on turning.
 FIRST_BUILDS = (0, 5, 10, 20)
@@ -144,7 +144,7 @@ def blocks_of(n_atoms: int) -> int:
 
 
 def has_room(passes: AnyPasses) -> bool:
-    """Tell if the blocks of all structures that are minimised together have room on the device."""
+    """Tell if the blocks of all structures that are minimized together have room on the device."""
     most = max(1, CHUNK_ATOMS // passes.n_atoms)  # structures at once; the same whether they are so many or not
     size = most * blocks_of(passes.n_atoms) * SIDE**2 * passes.queue.dtype.itemsize
     return size <= min(MOST_BYTES, passes.queue.device.largest_buffer)

@@ -1,4 +1,4 @@
-"""How structures of one molecule are minimised: where they begin, what is held, when they end."""
+"""How structures of one molecule are minimized: where they begin, what is held, when they end."""
 
 from __future__ import annotations
 

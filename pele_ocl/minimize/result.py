@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats, Ints, Strings
 from ..common.arguments import file_path
-from ..common.errors import InputError, Suggests, meant
+from ..common.errors import InputError, Suggests, no_attribute
 from ..common.writing import replacing
 from ..contract import of_energy, of_structure, require
 from ..energy.result import ALL_TERMS
@@ -53,7 +53,7 @@ Row = Mapping[str, Any]  # a record in JSON form
 class Origin:
     """Where a result comes from.
 
-    content : what files hold besides the positions, of the structure before it was minimised; None if it failed
+    content : what files hold besides the positions, of the structure before it was minimized; None if it failed
     record : None to make it of the result when it is asked for; options : of the Minimizer, for that
     """
 
@@ -64,7 +64,7 @@ class Origin:
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class MinimizeResult(Reported, Suggests):
-    """One structure after its minimisation.
+    """One structure after its minimization.
 
     atoms : the relaxed molecule
     energy_before, energy_after : Terms, kcal/mol; before, of the positions that were given, NaN if atoms
@@ -207,7 +207,7 @@ class _Unloaded(MinimizeResult):
         if name == "gradient":
             raise InputError("the gradient was not kept; compute it by `pele_ocl.energy` of these atoms")
         if name != "atoms" or "_load" not in vars(self):
-            raise AttributeError(f"{type(self).__name__} has no {name!r}{meant(name, dir(self))}")
+            raise no_attribute("'MinimizeResult' object", name, dir(self))
         atoms = vars(self)["atoms"] = self._load()
         return atoms
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..atoms import Atoms
-from ..common.arguments import callback, choice, described, file_path
+from ..common.arguments import callback, choice, described, file_path, several_structures
 from ..common.errors import InputError, KeywordError
 from ..common.inputfile import read_file
 from ..common.notes import note, one_line
@@ -46,7 +46,7 @@ Path_ = str | PathLike[str]
 class Run:
     """A call of `pele_ocl.minimize`.
 
-    spec : how structures are minimised and written; frames : of a molecule, None without; models : "one" or "all"
+    spec : how structures are minimized and written; frames : of a molecule, None without; models : "one" or "all"
     table : file of the table, None without; resume : True to go on with an earlier run
     place : where it is computed; shard : the part of the structures, None for all
     errors : "raise" or "record"; watch : called with the structures done, their number, and the slowest one's rms
@@ -79,7 +79,7 @@ class Run:
         return self.frames is not None or self.models == "all"
 
     def minimized(self, what: Any) -> MinimizeResult | MinimizeBatch:
-        """Minimise what was given, and write what was asked for."""
+        """Minimize what was given, and write what was asked for."""
         if isinstance(what, Atoms):
             found = self._atoms(what)
         elif isinstance(what, Sequence) and not isinstance(what, str) and any(isinstance(each, Atoms) for each in what):
@@ -97,7 +97,7 @@ class Run:
         if self.frames is not None:
             targets = self._targets([Path("atoms.pdb")], ())
             return self._conformations(atoms, targets)
-        self._refuse_sharing("one structure is minimised by one process")
+        self._refuse_sharing("one structure is minimized by one process")
         require(of_structure(atoms, "noted", places_sites=True), self.spec.strict)
         held = {} if self.spec.each is None else self.spec.each(atoms)
         minimizer = Minimizer(atoms, **self.spec.options, **held)
@@ -109,7 +109,7 @@ class Run:
         return result
 
     def _several_atoms(self, molecules: Sequence[Atoms]) -> MinimizeBatch:
-        self._refuse_sharing("atoms are minimised in this process; give files")
+        self._refuse_sharing("atoms are minimized in this process; give files")
         if self.are_many or self.resume:
             raise KeywordError("`trajectory`, `models` and `resume` are about files; give paths in place of atoms")
         batch = minimize_all(molecules, self.spec.each, self.errors, None, self.watch, self.spec.options)
@@ -125,13 +125,13 @@ class Run:
     def _files(self, what: Any) -> MinimizeResult | MinimizeBatch:
         is_one = isinstance(what, str | PathLike)
         if not is_one and not isinstance(what, Sequence):
-            raise InputError(f"what to minimise is {described(what)}; Atoms, a path or a list of these is needed")
+            raise InputError(f"what to minimize is {described(what)}; Atoms, a path or a list of these is needed")
         paths = expanded([file_path(each) for each in ((what,) if is_one else what)])
         if self.are_many:
             if len(paths) > 1:
-                raise KeywordError("a trajectory, or all models, are of one structure; give one file")
+                raise several_structures(paths)
         elif len(paths) == 1:
-            self._refuse_sharing("one structure is minimised by one process")
+            self._refuse_sharing("one structure is minimized by one process")
         targets = self._targets(paths, _files_read(self.spec, self.frames))
         if self.are_many:
             return self._conformations(paths[0], targets)
@@ -171,7 +171,7 @@ class Run:
     def _structures(
         self, paths: Sequence[Path], targets: OutputTargets | None, is_one: bool
     ) -> MinimizeResult | MinimizeBatch:  # fmt: skip
-        """Minimise structures that have files of their own; give the result of one, or the results of several."""
+        """Minimize structures that have files of their own; give the result of one, or the results of several."""
         wanted = list(paths if self.shard is None else self.shard.part(paths, "structures"))
         settings = self.spec.settings()
         overwritten = "" if self.resume or targets is None else files_of_other_run(targets, settings)
@@ -204,7 +204,7 @@ class Run:
         return MinimizeBatch(results, errors, seconds, records)
 
     def _save_table(self, found: MinimizeResult | MinimizeBatch) -> None:
-        """Write the table, unless nothing was minimised for one reason."""
+        """Write the table, unless nothing was minimized for one reason."""
         reasons = {record.error for record in found.records}
         if self.table is not None and (len(reasons) > 1 or "" in reasons):
             self.spec.provenance.save(found.table(), self.table)
@@ -247,7 +247,7 @@ def note_unconverged(records: Sequence[Record], kind: str) -> None:
 
 
 def require_options(options: Mapping[str, Any]) -> None:
-    """Raise InputError or DeviceError for options of the Minimizer with which no structure can be minimised."""
+    """Raise InputError or DeviceError for options of the Minimizer with which no structure can be minimized."""
     Stopping(**{of.name: options[of.name] for of in fields(Stopping) if of.name in options})
     method_of(options.get("method", "lbfgs"), options.get("constraints"))
     require_near(options.get("cutoff"))
@@ -319,7 +319,7 @@ def _loaded(record: Record, spec: MinimizeSpec) -> MinimizeResult:
 
 @dataclass(frozen=True, eq=False)
 class _OfFile:
-    """Atoms of a minimised structure, read from its file."""
+    """Atoms of a minimized structure, read from its file."""
 
     structure: str
     spec: MinimizeSpec
@@ -354,11 +354,11 @@ class _Count:
         self.watch(0, self.n, 0.0)
 
     def begin(self, n: int) -> None:
-        """Note that n of this run's structures are done, and the next are minimised together."""
+        """Note that n of this run's structures are done, and the next are minimized together."""
         self.done = self.first + n
 
     def watch(self, n_done: int, _: int, gradient: float) -> None:
-        """Tell of the structures that are minimised together."""
+        """Tell of the structures that are minimized together."""
         if self.tell is not None:
             self.tell(self.done + n_done, self.n, gradient)
 

@@ -1,4 +1,4 @@
-"""Seats of structures that are minimised by the same launches."""
+"""Seats of structures that are minimized by the same launches."""
 
 from __future__ import annotations
 

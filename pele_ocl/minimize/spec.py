@@ -35,7 +35,7 @@ from .many import as_done
 from .options import tolerance_of
 from .result import MinimizeResult, Origin, facts_of_model, facts_of_molecule
 
-ATOMS_TOGETHER = {"GPU": 1 << 21}  # of the structures that are minimised together: many times what it has at once
+ATOMS_TOGETHER = {"GPU": 1 << 21}  # of the structures that are minimized together: many times what it has at once
 WRITTEN = "written"  # of a record, for the journal: the SHA-256 of its file
 _LEAST_GROUPS, _MOST_FILES = 64, 64  # of files that a worker takes at a time
 _Waiting = tuple[StructurePath, InputFile, Atoms, Content]
@@ -43,7 +43,7 @@ _Waiting = tuple[StructurePath, InputFile, Atoms, Content]
 
 @dataclass(frozen=True, eq=False)
 class MinimizeSpec(Spec[StructurePath]):
-    """Minimise structures, and write each: to a folder, or to a name such as 'relaxed/{name}.cif'.
+    """Minimize structures, and write each: to a folder, or to a name such as 'relaxed/{name}.cif'.
 
     output : "" to write no files
     reading : how files are read
@@ -91,7 +91,7 @@ class MinimizeSpec(Spec[StructurePath]):
         return {"device": str(get_device(self.options.get("device")))}
 
     def target(self, item: StructurePath) -> Path | None:
-        """Name the file of a minimised structure; None if none is written."""
+        """Name the file of a minimized structure; None if none is written."""
         return OutputNames.of(self.output).name(Path(item)) if self.output else None
 
     def still_counts(self, record: Record, item: StructurePath) -> bool:
@@ -109,7 +109,7 @@ class MinimizeSpec(Spec[StructurePath]):
         return not record.failed and found == [record.sha256, record.more.get(WRITTEN)]
 
     def compute(self, item: StructurePath) -> dict[str, Any]:
-        """Minimise one structure and write its file."""
+        """Minimize one structure and write its file."""
         (record,) = self.records([item], lambda: None)
         if record.failed:
             raise InputError(record.error)
@@ -122,14 +122,14 @@ class MinimizeSpec(Spec[StructurePath]):
 
     @property
     def atoms_together(self) -> int:
-        """Count the atoms of files that are minimised together; 1 for each file by itself.
+        """Count the atoms of files that are minimized together; 1 for each file by itself.
 
         A GPU needs many structures at a time; a CPU gains nothing by them. Each result depends on its structure alone.
         """
         return ATOMS_TOGETHER.get(get_device(self.options.get("device")).kind, 1)
 
     def records(self, items: Iterable[StructurePath], begin: Callable[[], None]) -> Iterator[Record]:
-        """Files read until they are enough for the device, then minimised together.
+        """Files read until they are enough for the device, then minimized together.
 
         begin : begins the journal, before a structure is written
         """
@@ -151,7 +151,7 @@ class MinimizeSpec(Spec[StructurePath]):
                 waiting.clear()
 
     def _together(self, read: Sequence[_Waiting], begin: Callable[[], None]) -> Iterator[Record]:
-        """Structures that were read, minimised, and each written once it is done."""
+        """Structures that were read, minimized, and each written once it is done."""
         molecules = [atoms for _, _, atoms, _ in read]
         for k, result in as_done(molecules, self.each, None, self.watch, self.options):
             item, source, atoms, content = read[k]
@@ -188,7 +188,7 @@ class MinimizeSpec(Spec[StructurePath]):
 
 def _fields_of(reading: Reading) -> dict[str, object]:
     """Fields of a way to read structures, but for the structures themselves."""
-    passed_over = ("structures", "trajectory", "solvent")  # the solvent is that of the minimisation
+    passed_over = ("structures", "trajectory", "solvent")  # the solvent is that of the minimization
     return {
         of.name: getattr(reading, of.name)
         for of in fields(reading)

@@ -106,7 +106,7 @@ def _refuse(files: dict[Path, Path], table: Path | None, new_folder: Path | None
     for path, target in files.items():
         other = seen.setdefault(target.absolute(), path)
         if other != path:
-            raise FormatError(f"{target}: would be written for {other} and for {path}; minimise one of them by itself")
+            raise FormatError(f"{target}: would be written for {other} and for {path}; minimize one of them by itself")
         _refuse_place(target, inputs, new_folder)
     if table is not None:
         if any(same_file(table, target) for target in files.values()):

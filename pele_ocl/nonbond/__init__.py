@@ -84,7 +84,7 @@ def nonbond(
         of PELE's short list; or of a file the path of a list
     born_radii : (n,) A; by default computed by `solvent`
     solvent : "gb", the default, or "vacuum" for no GB term
-    variant : key of VARIANTS, or "auto"
+    variant : key of VARIANTS, "auto", or a rung of pele_ocl.ladder
     precision, device, model, progress : as in `solvent`
     internal_dielectrics : (n,) internal dielectric of each atom; a pair takes the larger (PELE's VDGBNP). By default
         the model's solute dielectric
@@ -105,9 +105,10 @@ def nonbond(
     if isinstance(atoms, Atoms):
         refuse_for_atoms(models=models != "one", strict=strict, write_pairs=write_pairs)
     if isinstance(atoms, Atoms) and isinstance(pairs, PairList | AllPairs) and not words and not isinstance(model, int):
+        from ..plan.selection import having
         from .plan import Nonbond
 
-        plan = Nonbond(
+        plan = having(Nonbond, variant)(
             atoms, pairs, solvent="gb" if solvent is None else solvent, gradient=gradient, variant=variant,
             precision=precision, device=device, model=model, internal_dielectrics=internal_dielectrics,
             progress=progress,

@@ -16,6 +16,7 @@ from ..common.variant import Progress
 from ..doors import Door, Given, paths_of
 from ..gb_models.solvent_model import SolventModel
 from ..pairs import AllPairs, PairList, Pairs, require_pairs, require_pairs_suffix, writing_pairs
+from ..plan.selection import having
 from .plan import Nonbond
 from .spec import NonbondEvaluation, NonbondSpec
 
@@ -54,7 +55,7 @@ def evaluated(
         listed = cast(Pairs, pairs) if is_listed else spec.pairs_of(atoms)
         plan = spec.plan(atoms, listed)
         if internal_dielectrics is not None:
-            plan = Nonbond(
+            plan = having(Nonbond, variant)(
                 atoms, listed, solvent=spec.solvent, gradient=gradient, variant=variant, precision=precision,
                 device=cast(Any, device), model=door.model, internal_dielectrics=internal_dielectrics,
             )  # fmt: skip

@@ -44,29 +44,6 @@ def prefix_sum(queue: Queue, values: Buffer, n: int) -> None:
         queue.launch(add, (n_blocks * group,), (group,), arguments)
 
 
-def sort_keys(queue: Queue, keys: Buffer, n: int) -> None:
-    """Sort n uint64 in place, ascending, by a bitonic network."""
-    # A key takes two reals of local memory in float32.
-    sort, group = queue.group_kernel("nonbond/ladder/bitonic.cl", "sort_blocks", local_reals=4, most=256)
-    block = 2 * group
-    n_blocks = max(1, -(-n // block))
-    shape, sorted_keys = (n_blocks * group,), dict(n=n, keys=keys)
-    queue.launch(sort, shape, (group,), sorted_keys)
-    span = 2 * block
-    while span < 2 * n:
-        step = queue.kernel("nonbond/ladder/bitonic.cl", "merge_step", GROUP=group)
-        comparators = (-(-n // span) * span // 2,)
-        queue.launch(step, comparators, (ITEMS,), dict(span=span, distance=0, **sorted_keys))
-        distance = span // 4
-        while distance >= block:
-            queue.launch(step, comparators, (ITEMS,), dict(span=span, distance=distance, **sorted_keys))
-            distance //= 2
-        queue.launch(
-            queue.kernel("nonbond/ladder/bitonic.cl", "merge_blocks", GROUP=group), shape, (group,), sorted_keys
-        )
-        span *= 2
-
-
 def segments_by_counting(
     queue: Queue, pairs: Buffer, n_pairs: int, n_atoms: int, role: Role, tile: int = 1
 ) -> Segments:
@@ -89,23 +66,10 @@ def segments_by_counting(
         queue.launch(fill, (n_pairs,), (ITEMS,), dict(offsets=offsets, taken=taken, keys=keys, **listed))
         sort = queue.kernel("nonbond/pair_index.cl", "sort_segments")
         queue.launch(sort, (n_segments,), (ITEMS,), dict(n_segments=n_segments, offsets=offsets, keys=keys))
-    return Segments(offsets, *_split(queue, keys, n_keys, role == Role.BOTH))
+    return Segments(offsets, *split_keys(queue, keys, n_keys, role == Role.BOTH))
 
 
-def segments_by_sorting(queue: Queue, pairs: Buffer, n_pairs: int, n_atoms: int, role: Role) -> Segments:
-    """Make segments from sorted keys: atom above pair number."""
-    keys, offsets = queue.empty(n_pairs, np.uint64), queue.zeros(n_atoms + 1, np.int32)
-    if n_pairs:
-        make, find = (queue.kernel("nonbond/pair_index.cl", name) for name in ("make_keys", "find_offsets"))
-        queue.launch(make, (n_pairs,), (ITEMS,), dict(n_pairs=n_pairs, role=role, pairs=pairs, keys=keys))
-        sort_keys(queue, keys, n_pairs)
-        queue.launch(
-            find, (n_pairs + 1,), (ITEMS,), dict(n_pairs=n_pairs, n_atoms=n_atoms, keys=keys, offsets=offsets)
-        )  # fmt: skip
-    return Segments(offsets, *_split(queue, keys, n_pairs, False))
-
-
-def _split(queue: Queue, keys: Buffer, n: int, rows: bool) -> tuple[Buffer, Buffer | None]:
+def split_keys(queue: Queue, keys: Buffer, n: int, rows: bool) -> tuple[Buffer, Buffer | None]:
     """Lower and upper halves of the keys: pair numbers, and in rows the neighbours."""
     low, high = queue.empty(n, np.int32), queue.empty(n, np.uint32)
     if n:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,19 +16,20 @@ from ..atoms import Atoms, Floats
 from ..common.arguments import callback, flag, is_among
 from ..common.errors import InputError
 from ..common.hashing import sha256_of
-from ..common.variant import Progress
+from ..common.variant import Progress, Variant
 from ..gb_models.solvent_model import IN_VACUUM, SolventModel
 from ..pairs import AllPairs, PairList, Pairs, pairs_split, pairs_within
 from ..plan.conformations import TooWideError
 from ..plan.evaluator import Evaluator, Failures
 from ..plan.outputs import Outputs
 from ..plan.plan import Plan
-from ..plan.selection import Automatic, check_plan_options
+from ..plan.selection import IN_LADDER, Automatic, check_plan_options
 from ..results import Terms
 from ..solvent import Solvent
 from ..solvent import choose_variant as variant_of_radii
 from .checks import check_molecule, one_a_conformation, one_an_atom
 from .listed import DeviceList, Piecewise
+from .passes import AnyPasses
 from .records import MoleculeRecords
 from .result import TERMS, NonbondBatch, NonbondResult
 from .variants import VARIANTS, choose_variant
@@ -55,7 +56,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
     """
 
     quantity = "nonbond"
-    variants = VARIANTS
+    variants: ClassVar[Mapping[str, Variant[type[AnyPasses]]]] = VARIANTS
 
     def __init__(
         self,
@@ -74,7 +75,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         model = SolventModel.or_default(model)
         flag("gradient", gradient)
         callback("progress", progress)
-        check_plan_options(precision, variant, VARIANTS)
+        check_plan_options(precision, variant, self.variants, more=IN_LADDER)
         if model.gb_model.vacuum:
             solvent = "vacuum"
         if not model.gb_model.is_pairwise:
@@ -138,7 +139,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
 
     def _over_pairs(self, atoms: Atoms, pairs: Pairs) -> Nonbond:
         """Make the same plan of the atoms at other positions, over another list."""
-        return Nonbond(atoms, **{**self._described(), "pairs": pairs})
+        return type(self)(atoms, **{**self._described(), "pairs": pairs})
 
     def evaluate(
         self, positions: ArrayLike | None = None, born_radii: ArrayLike | None = None, *, profile: bool = False,
@@ -161,7 +162,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         try:
             return self._evaluate(given, born_radii, profile, progress, start)
         except TooWideError:
-            wider = Nonbond(self._placed(given), progress=self.progress, **self._described())
+            wider = type(self)(self._placed(given), progress=self.progress, **self._described())
         return wider.evaluate(born_radii=born_radii, profile=profile, progress=progress)
 
     def _evaluate(
@@ -240,7 +241,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
             return self._listed
 
     def _made_ready(self, pairs: PairList) -> DeviceList:
-        passes = VARIANTS[self.variant].run
+        passes = self.variants[self.variant].run
         return DeviceList.of(passes, self.device, self.precision, self._molecule, pairs, self.gradient)
 
     def _explain(self, atoms: Atoms, found: Outputs, k: int) -> InputError:
@@ -261,7 +262,8 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
 
     @property
     def _is_exact(self) -> bool:
-        return VARIANTS[self.variant].exact or not self.gradient
+        """True if no update is lost: always, but in the ladder."""
+        return True
 
     def _result(self, atoms: Atoms, found: Outputs, seconds: Mapping[str, float]) -> NonbondResult:
         return NonbondResult._unchecked(

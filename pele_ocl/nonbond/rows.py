@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..opencl.interface import Role
 from .index import Segments, segments_by_counting
-from .ladder.scattered import EnergiesAlone
+from .pairs import EnergiesAlone
 from .passes import AnyPasses, ListPasses
 from .task import PairListTask
 

@@ -43,11 +43,11 @@ from ..pairs import (
     read_pairs,
     without_bonded,
 )
+from ..plan.selection import having
 from ..reading import MoleculeRead
 from ..solvent import Solvent, choose_variant
 from .plan import Nonbond
 from .result import NonbondBatch, NonbondResult
-from .variants import VARIANTS
 
 DEFAULT_CUTOFF = 12.0  # A
 GB_OF_BONDED = "gb_of_bonded_pairs"  # which exclusions leave out, and whole energies have
@@ -107,7 +107,7 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
     def plan(self, atoms: Atoms, pairs: Pairs, gradient: bool | None = None, first: Atoms | None = None) -> Nonbond:
         """Plan the evaluation of atoms; first : atoms whose residues decide on dielectrics, by default the same"""
         inside = internal_dielectrics(atoms if first is None else first) if self.variable_dielectric else None
-        return Nonbond(
+        return having(Nonbond, self.variant)(
             atoms, pairs, solvent=self.solvent, gradient=self.gradient if gradient is None else gradient,
             variant=self.variant, precision=self.precision, device=self.device, model=self.model,
             internal_dielectrics=inside,
@@ -175,7 +175,8 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
             lines += gradient_line(gradient_facts(result.gradient))
         lines += ["", ending(result, seconds["kernel"], total)]
         if verbose:
-            variant, steps = VARIANTS[result.variant], (f"{name} {duration(value)}" for name, value in seconds.items())
+            variant = having(Nonbond, result.variant).variants[result.variant]
+            steps = (f"{name} {duration(value)}" for name, value in seconds.items())
             kernel = f"Kernel: cl/{variant.file}, {variant.summary}"
             lines += ["", model_line(facts), f"Times: {', '.join(steps)}", kernel, choice_line(result.device)]
         return "\n".join(lines)

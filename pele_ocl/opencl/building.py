@@ -21,7 +21,7 @@ from .cache import CachedProgram
 from .device import Device
 from .kernel import Kernel, Program
 from .refusals import device_errors
-from .signature import Parameter, Signature, declared_parameters, types_of
+from .signature import Parameter, Signature, types_of
 
 # PyOpenCL's build sets and unsets environment variables, Python's filter of warnings is one for all threads. Finalizers
 # of a user's objects may run while a thread builds, so it may build within.
@@ -44,24 +44,24 @@ class GroupTooLargeError(KernelBuildError):
 
 
 def get_kernel(
-    device: Device, file: str, name: str, precision: str, width: int = 1, portable: bool = False, packed: bool = False,
-    **defines: int,
+    device: Device, file: str, name: str, precision: str, width: int = 1, portable: bool = False,
+    of_rows: bool = False, **defines: int,
 ) -> Kernel:  # fmt: skip
     """Kernel `name` of cl/`file`, built for the device and kept.
 
     precision : "float32" or "float64"
     width : reals in a vector
     portable : leave out what is written for one vendor's compiler
-    packed : whether it takes its arguments from a table, as pele_ocl/opencl/packing.py has it
+    of_rows : whether it serves many structures by a table of arguments, as cl/engine/arguments.clh has it
     defines : further macros of the kernel
 
     Raises KernelBuildError with the compiler's words.
     """
-    key = (file, name, precision, width, portable, packed, tuple(sorted(defines.items())))
+    key = (file, name, precision, width, portable, of_rows, tuple(sorted(defines.items())))
     kernel: Kernel | None = device.kernels.get(key)
     if kernel is None:
         with BUILDING:
-            program = get_program(device, file, precision, width, portable, defines, name if packed else None)
+            program = get_program(device, file, precision, width, portable, defines, name if of_rows else None)
             types = types_of(precision, defines.get("FIXED_BITS", 0), defines.get("DOUBLES", 0))
             with device_errors(device):
                 signature = Signature(name, program.signature(name), types)
@@ -71,39 +71,59 @@ def get_kernel(
 
 def get_program(
     device: Device, file: str, precision: str, width: int, portable: bool, defines: Mapping[str, int],
-    packed: str | None = None,
+    of_rows: str | None = None,
 ) -> Program:  # fmt: skip
     """Give the program of cl/`file`, built for the device and kept; parameters as of get_kernel.
 
-    packed : the kernel to pack, with the signature of the plain one; None for the file as it is
+    of_rows : the kernel that is to serve rows; None for the file as it is
     """
-    key = (file, precision, width, portable, packed, tuple(sorted(defines.items())))
+    macros = tuple(sorted(defines.items()))
+    key = (file, precision, width, portable, of_rows, macros)
     with BUILDING:
         if key not in device.programs:
             device.require_precision(precision)
-            source = expanded_source(file, source_of)
-            options = _named_in(source, _options(device, precision, width, portable, defines))
-            signatures = None
-            if packed is not None:
-                from .packing import packed_source
-
-                plain = _signature_of(device, file, source, packed, options)
-                source, signatures = packed_source(source, packed, plain), {packed: plain}
+            options = _options(device, precision, width, portable, defines)
             with notices.building(device.name), device_errors(device):
-                program = _build(device, file, source, options)
-            device.programs[key] = program if signatures is None else Program(program.handle, signatures)
+                if of_rows is None:
+                    device.programs[key] = _build(device, file, expanded_source(file, source_of), options)
+                else:
+                    program = _program_of_rows(device, file, of_rows, options)
+                    for kernel in program.signatures or ():  # one build is for all kernels of the file
+                        device.programs[(file, precision, width, portable, kernel, macros)] = program
         return device.programs[key]
 
 
-def _signature_of(device: Device, file: str, source: str, kernel: str, options: list[str]) -> tuple[Parameter, ...]:
-    """Read the parameters of a kernel in its source; what cannot be read so, a compiler tells of the kernel alone."""
-    declared = declared_parameters(source, kernel, options)
-    if declared is not None:
-        return declared
-    from .packing import signature_source
+def _program_of_rows(device: Device, file: str, name: str, options: list[str]) -> Program:
+    """Build a file whose kernels serve rows; signatures are those of the plain kernels."""
+    from .rows import served_kernels, source_of_rows
 
-    with notices.building(device.name), device_errors(device):
-        return _build(device, file, signature_source(source, kernel), options).signature(kernel)
+    source, seen = expanded_source(file, source_of), set[str]()
+    declared = _declared(device, file, source, options)
+    served = served_kernels(source, name, declared)
+    whole = source_of_rows(file, served, declared, lambda each: expanded_source(each, source_of, seen))
+    try:
+        handle = _build(device, file, whole, [*options, "-DOF_ROWS=1"]).handle
+    except KernelBuildError as error:
+        if served[name] or isinstance(error, GroupTooLargeError):
+            raise
+        raise KernelBuildError(
+            f"for rows of an ensemble kernel {name} cannot be called as a function; include engine/arguments.clh and "
+            f"begin its statements with SERVES_ROWS({name}): {error}"
+        ) from error
+    return Program(handle, {kernel: declared[kernel] for kernel in served})
+
+
+def _declared(device: Device, file: str, source: str, options: list[str]) -> Mapping[str, tuple[Parameter, ...]]:
+    """Ask the compiler for the parameters of a file's kernels as they are declared, once; the cache has them then."""
+    options = _named_in(source, [*options, "-DDECLARED_ALONE=1"])
+    entry = CachedProgram.of(device, source, options, has_binary=False)
+    cached = entry.read()
+    if cached is not None:
+        return cached.signatures
+    program = _build(device, file, source, options)
+    declared = program.all_signatures()
+    entry.write(program.handle, lambda: declared)
+    return declared
 
 
 def _options(device: Device, precision: str, width: int, portable: bool, defines: Mapping[str, int]) -> list[str]:
@@ -128,6 +148,7 @@ def _named_in(source: str, options: list[str]) -> list[str]:
 
 def _build(device: Device, file: str, source: str, options: list[str]) -> Program:
     """Build a source that was made from cl/`file`, or take the program from the cache."""
+    options = _named_in(source, options)
     entry = CachedProgram.of(device, source, options)
     cached = entry.read()
     try:

@@ -1,8 +1,9 @@
 """Compiled programs cached on disk from one run to the next.
 
-An entry is one file: a checksum, a line with the signatures of all kernels, then the binary. Runtimes do not tell
-signatures of a binary. The file gets its name when it is complete: no process sees half of it, and nothing is locked.
-If anything goes wrong with the disk, the program is built from its source, and one note says so.
+An entry is one file: a checksum, a line with the signatures of all kernels, which runtimes do not tell of a binary, and
+then the binary. Where a runtime keeps binaries itself, entries have signatures alone, of programs for rows. The file
+gets its name when it is complete: no process sees half of it, and nothing is locked. If anything goes wrong with the
+disk, the program is built from its source, and one note says so.
 """
 
 from __future__ import annotations
@@ -42,21 +43,26 @@ class Cached:
 
 @dataclass(frozen=True)
 class CachedProgram:
-    """Place of a program in the cache. name : None if the program is not cached"""
+    """Place of a program in the cache.
+
+    name : None if the program is not cached
+    has_binary : False for signatures alone
+    """
 
     name: str | None
+    has_binary: bool = True
 
     @classmethod
-    def of(cls, device: Device, source: str, options: list[str]) -> CachedProgram:
+    def of(cls, device: Device, source: str, options: list[str], has_binary: bool = True) -> CachedProgram:
         """Find the entry of a source built with options for a device by the driver of today."""
-        if device.vendor in KEEPING_VENDORS or device.kind == "simulator":
+        if has_binary and (device.vendor in KEEPING_VENDORS or device.kind == "simulator"):
             return cls(None)
         handle = device.handle
         names = (
             device.platform, handle.platform.version, device.name, device.driver, handle.version, handle.extensions,
-            handle.native_vector_width_float, *options, source,
+            handle.native_vector_width_float, has_binary, *options, source,
         )  # fmt: skip
-        return cls(hashlib.sha256(repr(names).encode()).hexdigest())
+        return cls(hashlib.sha256(repr(names).encode()).hexdigest(), has_binary)
 
     def read(self) -> Cached | None:
         """Read the program; None if there is none, or a damaged one."""
@@ -87,7 +93,7 @@ class CachedProgram:
             return
         temporary = None
         try:
-            binaries: Any = program.get_info(cl.program_info.BINARIES)
+            binaries: Any = program.get_info(cl.program_info.BINARIES) if self.has_binary else [b""]
             told = {kernel: [astuple(of) for of in parameters] for kernel, parameters in signatures().items()}
             content = json.dumps(told).encode() + b"\n" + binaries[0]
             folder = _folder()

@@ -111,7 +111,7 @@ class BondedKind(IntEnum):
 
 
 class StepState(IntEnum):
-    """Columns of a structure's state while it is minimised, cl/minimize/state.clh; whole numbers are reals.
+    """Columns of a structure's state while it is minimized, cl/minimize/state.clh; whole numbers are reals.
 
     The base, which are the positions accepted last, has an energy, squares of the gradient and of its largest atom.
     Next are the numbers of iterations and evaluations, and the reason why it stopped, 0 while it goes on. The trial has

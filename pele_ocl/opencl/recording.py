@@ -66,7 +66,7 @@ class ArgumentRow:
 
 @dataclass(frozen=True, eq=False)
 class RecordedLaunch:
-    """A launch of a packed kernel with the arguments of one molecule; shape and group as of BoundLaunch."""
+    """A launch of a kernel that serves rows, with the arguments of one molecule; shape and group as of BoundLaunch."""
 
     cost: ClassVar[float] = 0.0  # its time does not go by pairs
 

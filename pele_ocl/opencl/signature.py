@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, cast
@@ -26,9 +26,6 @@ _NUMBERS = {
     "char": np.int8, "uchar": np.uint8, "short": np.int16, "ushort": np.uint16, "int": np.int32, "uint": np.uint32,
     "long": np.int64, "ulong": np.uint64, "float": np.float32, "double": np.float64,
 }  # fmt: skip
-
-_CONSTANT = {"const", "constant", "__constant"}
-_QUALIFIERS = {*_CONSTANT, "global", "__global", "local", "__local", "volatile", "struct"}
 
 
 @dataclass(frozen=True)
@@ -54,37 +51,6 @@ def parameters_of(program: cl.Program, name: str) -> tuple[Parameter, ...]:
         own = own.removeprefix("_cl_")  # PoCL renames what OpenCL has functions of, such as step
         found.append(Parameter(own, kind.rstrip("* "), kind.endswith("*"), is_const, is_restrict))
     return tuple(found)
-
-
-def declared_parameters(source: str, name: str, options: Sequence[str]) -> tuple[Parameter, ...] | None:
-    """Read the parameters of a kernel in its source. options : of the compiler
-
-    Returns None for what cl/ does not have and users may write, such as `real c[]`: a compiler tells of these.
-    """
-    values = (of[2:].partition("=") for of in options if of.startswith("-D"))
-    from .preprocessing import Preprocessor, without_comments  # of packed kernels alone
-
-    preprocessor = Preprocessor.with_values({macro: value for macro, _, value in values})
-    try:
-        text = without_comments(preprocessor.obey(source))
-        (declared,) = re.findall(rf"\bvoid\s+{name}\s*\(([^{{;]*)\)\s*\{{", text)
-        return tuple(_declared(each) for each in without_comments(preprocessor.expand(declared)).split(","))
-    except (ValueError, SyntaxError):
-        return None
-
-
-def _declared(text: str) -> Parameter:
-    """Read a parameter from its declaration. Raises ValueError for one that cl/ does not have."""
-    if not re.fullmatch(r"[\w\s]+\*?[\w\s]+", text):
-        raise ValueError(text)
-    words = re.findall(r"\w+|\*", re.sub(r"\bunsigned\s+(?=(char|short|int|long)\b)", "u", text))
-    is_array, name = "*" in words, words[-1]
-    before = words[: words.index("*")] if is_array else words[:-1]
-    (kind,) = [word for word in before if word not in _QUALIFIERS]
-    if kind == "unsigned":
-        raise ValueError(text)
-    is_const = is_array and not _CONSTANT.isdisjoint(before)
-    return Parameter(name, kind, is_array, is_const, "restrict" in words)
 
 
 @dataclass(frozen=True)

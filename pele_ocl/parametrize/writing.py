@@ -69,19 +69,31 @@ class Target:
             return ()
         if self.is_file:
             return (Path(self.path),)
-        folder, data = Path(self.path) / name, Path(self.path) / name / "DataLocal"
+        folder = Path(self.path) / name
         by_format = {
             "xml": (folder / f"{name}.xml",),
             "amber": (folder / f"{name}.prmtop", folder / f"{name}.rst7"),
-            "pele": (
-                data / "Templates" / _PELE_FIELD / "HeteroAtoms" / f"{residue.lower()}z",
-                data / "OBC" / f"solventParamsHCTOBC_{residue}.txt",
-                data / "LigandRotamerLibs" / f"{residue}.rot.assign",
-            ),
+            "pele": _pele_paths(folder / "DataLocal", residue),
             "sdf": (folder / f"{name}.sdf",),
             "pdb": (folder / f"{name}.pdb",),
         }
         return tuple(path for form in self.formats for path in by_format[form])
+
+
+def _pele_paths(data: Path, residue: str) -> tuple[Path, Path, Path]:
+    """Name PELE's files of a ligand in a folder DataLocal: template, OBC rows and rotamers."""
+    return (
+        data / "Templates" / _PELE_FIELD / "HeteroAtoms" / f"{residue.lower()}z",
+        data / "OBC" / f"solventParamsHCTOBC_{residue}.txt",
+        data / "LigandRotamerLibs" / f"{residue}.rot.assign",
+    )
+
+
+def pele_texts(atoms: Atoms, data: Path) -> dict[Path, str]:
+    """Write a ligand for PELE: texts by their paths in the folder DataLocal. atoms : of one residue"""
+    assert atoms.labels is not None
+    texts = (_template(atoms), obc_rows(atoms), rotamers_text(atoms))
+    return dict(zip(_pele_paths(data, str(atoms.labels.residue_names[0])), texts, strict=True))
 
 
 def write_ligand(
@@ -98,7 +110,7 @@ def write_ligand(
         ".sdf": lambda: sdf_text(ligand, atoms),
         ".assign": lambda: rotamers_text(atoms),
         ".txt": lambda: obc_rows(atoms),
-        "": lambda: template_text(atoms, _flexible(atoms).core.tolist(), _note(atoms)),
+        "": lambda: _template(atoms),
     }
     texts = {**texts, ".parm7": texts[".prmtop"]}
     for path in paths:
@@ -135,6 +147,10 @@ def write_structure(
             head = [] if remark is None else remark.lines()
             place = next((k for k, line in enumerate(lines) if line.startswith("END") and line != "ENDMDL"), len(lines))
             temporary.write_text("\n".join([*head, *lines[:place], *records, *lines[place:], ""]), encoding="latin-1")
+
+
+def _template(atoms: Atoms) -> str:
+    return template_text(atoms, _flexible(atoms).core.tolist(), _note(atoms))
 
 
 def _note(atoms: Atoms) -> str:

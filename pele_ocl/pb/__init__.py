@@ -73,15 +73,16 @@ _MODEL_FIELDS = {  # fields of PBModel by the keywords of `pb`
 
 
 @overload
-def pb(what: Atoms, model: PBModel | None = None, **options: Any) -> PBResult: ...
+def pb(what: Atoms, model: PBModel | Path_ | None = None, **options: Any) -> PBResult: ...
 @overload
-def pb(what: Path_, model: PBModel | int | None = None, **options: Any) -> Any: ...
+def pb(what: Path_, model: PBModel | int | Path_ | None = None, **options: Any) -> Any: ...
 @arguments.checked
 @takes("reading")
 def pb(
-    what: Atoms | Path_, model: PBModel | int | None = None, *, grids: Grid | Sequence[Grid] | None = None,
-    spacing: float = 0.5, padding: float = 10.0, wide: bool | None = None, radii: ArrayLike | str | None = None,
-    reaction: bool | None = None, solver: str = "mgcg", tolerance: float = 1e-6, max_iterations: int = 100_000,
+    what: Atoms | Path_, model: PBModel | int | Path_ | None = None, *,
+    grids: Grid | Sequence[Grid] | None = None, spacing: float = 0.5, padding: float = 10.0, wide: bool | None = None,
+    radii: ArrayLike | str | None = None, reaction: bool | None = None, solver: str = "mgcg", tolerance: float = 1e-6,
+    max_iterations: int = 100_000,
     given: PBMaps | None = None, device: Device | int | str | None = None, keep_map: bool = True,
     grid_error: bool | None = None, extrapolate: bool = False, shifts: int = 0, seed: int = 0,
     progress: Progress | None = None, like: str | None = None, nonlinear: bool = False, ionic_strength: float = 0.0,
@@ -101,7 +102,8 @@ def pb(
     model : PBModel, all constants, or the number of the model in a file with several. Constants by their names:
         solute_dielectric, 2, solvent_dielectric, 78.54, temperature, K, dielectric_surface, "edges", probe, density,
         window, charges, boundary as of PBModel; `nonlinear` for that equation; `ionic_strength`, mol/L, of a 1:1 salt
-        of 2 A, or species of ions with `ion`, each a PBIon or its charge, e, concentration, mol/L, and radius, A
+        of 2 A, or species of ions with `ion`, each a PBIon or its charge, e, concentration, mol/L, and radius, A. A
+        path in place of the model is the output: `pb(what, "map.dx")`
     like : "apbs" for its surface "smol", charges "spl2" and border "sdh", where no others are given, and for the energy
         of solvation as the difference of two solutions
     grids, spacing, padding, radii, reaction, solver, tolerance, max_iterations, given, device : as of PoissonBoltzmann
@@ -127,14 +129,14 @@ def pb(
         >>> round(result.energy)  # Born: -166.03 (1 - 1/78.54) / 2 A
         -82
     """
+    if isinstance(model, str | PathLike):
+        output, model = arguments.one_output(model, output), None
     keywords = dict(locals())
     if isinstance(model, int):
         read, model = {**read, "model": model}, None
     if not isinstance(what, Atoms) and arguments.file_path(what, "the structure").suffix.lower() == ".in":
         _refuse_for_apbs({**keywords, **read})
         return run_apbs(read_file(what), device, show, progress)
-    if isinstance(model, str | PathLike):
-        raise KeywordError(f"`model` is {arguments.described(model)}, no PBModel; a file to write is named by `output`")
     arguments.number("ionic_strength", ionic_strength, "a number of mol/L, 0 to 20,")
     if output is not None:
         require_map_suffix(arguments.file_path(output, "output"))

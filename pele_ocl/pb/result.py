@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ..atoms import Atoms, Floats, Residue
 from ..common import arguments
-from ..common.errors import InputError, meant
+from ..common.errors import InputError, no_attribute
 from ..common.inputfile import InputFile
 from ..common.notes import with_notes
 from ..common.variant import Progress
@@ -131,8 +131,7 @@ class PBResult:
 
     def __getattr__(self, name: str) -> Map:
         if name != "map" or "_compute_map" not in vars(self):
-            near = "" if name.startswith("_") else meant(name, {*dir(type(self)), *vars(self)})
-            raise AttributeError(f"{type(self).__name__} has no {name!r}{near}")
+            raise no_attribute(f"{type(self).__name__!r} object", name, {*dir(type(self)), *vars(self)})
         found: Map = vars(self).pop("_compute_map")()
         vars(self)["map"] = found
         return found

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from ..common.arguments import described, is_among
 from ..common.errors import InputError
+from ..common.modules import public
 from ..common.variant import PRECISIONS, Variant
 from .tuning import Choice, remembered
 
@@ -17,6 +18,30 @@ if TYPE_CHECKING:
 
 # The name of a variant, from the kind of a device and the size of the work.
 Automatic = Callable[[str, int], str]
+
+
+# Of errors: functions find rungs by themselves, classes of plans do not.
+IN_LADDER = "; pele_ocl.ladder runs the rungs of the ladder"
+
+
+class Offering(Protocol):
+    """A class of plans with its table of variants."""
+
+    variants: ClassVar[Mapping[str, Any]]
+
+
+P = TypeVar("P", bound=Offering)
+
+
+def having(plan: type[P], variant: object) -> type[P]:
+    """Return the class of plans that has a variant: the engine's, or for the name of a rung that of its ladder.
+
+    The engine's own class offers no rung, so that nobody gets results unasked that may lack updates.
+    """
+    if is_among(variant, ("auto", *plan.variants)):
+        return plan
+    found: type[P] = public("ladder").ladder_for(plan, variant)
+    return found
 
 
 @dataclass(frozen=True)
@@ -29,13 +54,16 @@ class DeviceChoice:
 
 
 def check_plan_options(
-    precision: str, variant: str, variants: Mapping[str, Variant[Any]], per_atom: bool = False
+    precision: str, variant: str, variants: Mapping[str, Variant[Any]], per_atom: bool = False, more: str = ""
 ) -> None:
-    """Raise InputError for a precision or a variant that does not exist or cannot do what is wanted."""
+    """Raise InputError for a precision or a variant that does not exist or cannot do what is wanted.
+
+    more : where else variants are, for the error
+    """
     if not is_among(precision, PRECISIONS):
         raise InputError(f"there is no precision {described(precision)}; choose {' or '.join(PRECISIONS)}")
     if not is_among(variant, ("auto", *variants)):
-        raise InputError(f"there is no variant {described(variant)}; choose auto, {', '.join(variants)}")
+        raise InputError(f"there is no variant {described(variant)}; choose auto, {', '.join(variants)}{more}")
     if variant == "auto":
         return
     if per_atom and not variants[variant].per_atom:
@@ -55,13 +83,12 @@ def select(
     Raises DeviceError where the device lacks the precision.
     """
     # OpenCL is loaded when it is first needed: reading files and the command's help do without.
-    from ..opencl.device import get_cpu_device, get_device
+    from ..opencl.device import get_device
 
     chosen = get_device(device)
     unable = [name for name, other in variants.items() if per_atom and not other.per_atom]
     choice = remembered(quantity, variants, chosen, precision, size, without=unable)
     name = (choice.variant or automatic(chosen.kind, size)) if variant == "auto" else variant
-    if variants[name].cpu_only:
-        chosen = get_cpu_device(chosen)
+    (chosen,) = variants[name].devices_for([chosen])
     chosen.require_precision(precision)
     return DeviceChoice(chosen, name, choice)

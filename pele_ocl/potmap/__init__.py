@@ -70,21 +70,24 @@ __all__ = [
 
 
 Path_ = str | PathLike[str]
+Paths_ = Path_ | Sequence[Path_]
 
 
-@overload
-def potmap(what: Atoms | Path_, grid: Grid | None = None, *, at_atoms: None = None, **options: Any) -> PotmapResult: ...
 @overload
 def potmap(
-    what: Atoms | Path_, grid: Grid | None = None, *, at_atoms: Selection, **options: Any
+    what: Atoms | Path_, grid: Grid | Paths_ | None = None, *, at_atoms: None = None, **options: Any
+) -> PotmapResult: ...
+@overload
+def potmap(
+    what: Atoms | Path_, grid: Grid | Paths_ | None = None, *, at_atoms: Selection, **options: Any
 ) -> FramePotentials: ...
 @overload
-def potmap(what: Sequence[Path_], grid: Grid | None = None, **options: Any) -> MapBatch: ...
+def potmap(what: Sequence[Path_], grid: Grid | Paths_ | None = None, **options: Any) -> MapBatch: ...
 @arguments.checked
 @takes("reading")
 def potmap(
     what: Atoms | Path_ | Sequence[Path_],
-    grid: Grid | None = None,
+    grid: Grid | Paths_ | None = None,
     *,
     method: str = "direct",
     cutoff: float | None = None,
@@ -116,7 +119,7 @@ def potmap(
     image: Image | None = None,
     align: Selection | bool = False,
     at_atoms: Selection | None = None,
-    output: Path_ | Sequence[Path_] = (),
+    output: Paths_ = (),
     png: Path_ | None = None,
     surface_png: Path_ | None = None,
     scene: str | Sequence[str] = (),
@@ -137,7 +140,7 @@ def potmap(
     what : Atoms with charges, or the path of a structure, which is read as `pele_ocl.read` does; atoms outside the grid
         count as well. Several paths make a map each, in files: `output="{name}.dx"`
     grid : points of the map. By default `spacing` A apart, 0.5, to `padding` A around all atoms, 10; or from `origin`,
-        A, on, `shape` points along x, y and z
+        A, on, `shape` points along x, y and z. A path in its place is the output: `potmap(what, "map.dx")`
     method : "direct", all atoms; "cutoff", atoms within `cutoff` A of a point, by default 12. "mesh", near atoms one by
         one and the others by a mesh, to `accuracy`; "msm", likewise by sums on lattices, without salt. "auto", direct
         or mesh, whichever costs less. "pb" solves the Poisson-Boltzmann equation on a grid that reaches 10 A beyond all
@@ -145,7 +148,7 @@ def potmap(
     smooth : the cutoff method's potential goes to 0 at the cutoff without a step (eq. 5)
     accuracy : of methods mesh and auto, the error by norm of the potential and of the field: 0.1 to 1e-7, in float32
         to 1e-6. msm goes to 1e-5. 1e-4 by default
-    variant : key of VARIANTS, or "auto"
+    variant : key of VARIANTS, "auto", or a rung of pele_ocl.ladder
     device : where to compute, as in `solvent`; a sequence of several shares the work
     dielectric : relative permittivity, 1; with distance_dependent, of r Angstrom: dielectric * r. Of the solvent with
         pb, 78.54; `solute_dielectric` is then that inside the molecule, 2
@@ -189,8 +192,8 @@ def potmap(
         >>> map_.grid.shape
         (6, 6, 6)
     """
-    if isinstance(grid, str | PathLike):
-        raise KeywordError(f"`grid` is {arguments.described(grid)}, no Grid; a file to write is named by `output`")
+    if isinstance(grid, str | PathLike | Sequence):
+        output, grid = arguments.one_output(grid, output), None
     arguments.callback("progress", progress)
     arguments.choice("models", models, ("one", "all"))
     if combine is not None:
@@ -247,7 +250,7 @@ def potmap(
         raise KeywordError("the field needs a file that holds several maps: give `output` a name that ends in .h5")
     if not isinstance(what, Atoms) and paths_of(what) is None:
         if over is not None:
-            raise KeywordError("a trajectory is of one structure; give one, or leave out `trajectory`")
+            raise arguments.several_structures(cast(Any, what))
         paths = arguments.file_paths("structures", what)
         part = Shard.of(shard) if isinstance(shard, str) else shard
         wanted = paths if part is None else part.part(paths, "structures")

@@ -16,7 +16,6 @@ from .methods import SPLIT_METHODS, finer_accuracy
 from .plan import MapPlan
 from .problem import MapProblem
 from .slabs import evaluations_per_second
-from .variants import VARIANTS
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -74,7 +73,7 @@ def compute_accurately(plan: MapPlan, problem: MapProblem | None = None, progres
 
     problem : of the plan's atoms at other positions. The plan keeps what was taken in the end.
     """
-    method, seconds = VARIANTS[plan.variant].method, 0.0
+    method, seconds = plan.variant.method, 0.0
     plan.problem = problem or plan.problem
     sample: Sample | None = None
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from numpy.typing import ArrayLike
 
@@ -17,6 +17,7 @@ from ..common.errors import InputError, KeywordError
 from ..common.settled import Settled
 from ..common.variant import PRECISIONS, Progress
 from ..grid import Grid
+from ..plan.selection import IN_LADDER, having
 from ..potential_model import PotentialModel
 from ..units import COULOMB_KCAL_A, debye_kappa, molar, potential_factor
 from .accuracy import DEFAULT_ACCURACY, compute_accurately, method_for
@@ -29,7 +30,7 @@ from .problem import MapProblem
 from .result import PotmapResult
 from .room import MeshRoom
 from .touching import require_apart
-from .variants import VARIANTS, tuned_choice
+from .variants import VARIANTS, MapVariant, tuned_choice
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 def one_map(atoms: Atoms, grid: Grid, *, progress: Progress | None = None, **options: Any) -> PotmapResult:
     """Compute the map of atoms on a grid; options, errors and the result as of `potmap`."""
     arguments.callback("progress", progress)
-    return Potmap(atoms, grid, **options).evaluate(progress=progress)
+    return having(Potmap, options.get("variant", "auto"))(atoms, grid, **options).evaluate(progress=progress)
 
 
 class Potmap(Settled):
@@ -47,13 +48,15 @@ class Potmap(Settled):
     Kernels, tables of a mesh and memory are kept on the devices from one evaluation to the next.
 
     atoms : at the positions of the first map; grid : Grid; method : key of MAP_METHODS
-    variant : key of VARIANTS, never "auto"; of pb the solver; devices : Devices that share the work
+    variant : key of `variants`, never "auto"; of pb the solver; devices : Devices that share the work
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> plan = pele_ocl.Potmap(atoms, pele_ocl.Grid.around(atoms, padding=3, spacing=2.0))
     >>> plan.evaluate().map.grid.shape
     (10, 7, 8)
     """
+
+    variants: ClassVar[Mapping[str, MapVariant]] = VARIANTS
 
     def __init__(self, atoms: Atoms, grid: Grid, **options: Any) -> None:
         """Check the options and choose a method. Raises InputError and DeviceError as `potmap` does."""
@@ -63,13 +66,13 @@ class Potmap(Settled):
         self.atoms, self.grid, self._options = atoms, grid, MapOptions(**options)
         self._lock = threading.Lock()
         if self._options.method == METHOD:
-            _check(atoms, grid, self._options)
+            _check(atoms, grid, self._options, self.variants)
             plan = pb_plan(atoms, grid, self._options)[0]
             self.method, self.variant, self.devices = METHOD, plan.solver, [plan.device]
             return
-        self._planned = planned(atoms, grid, self._options)
+        self._planned = planned(atoms, grid, self._options, self.variants)
         self.method, self.variant, self.devices = self._planned.method, self._planned.variant, self._planned.devices
-        self._map = MapPlan(self._planned.problem, self.variant, self.devices)
+        self._map = MapPlan(self._planned.problem, self._planned.steps, self.devices)
 
     def __repr__(self) -> str:
         return f"Potmap({len(self.atoms):,} atoms, {self.grid!r}, {self.variant}, {' + '.join(map(str, self.devices))})"
@@ -77,7 +80,7 @@ class Potmap(Settled):
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by description; a device by its title."""
         options = vars(self._options) | {"device": self.devices}
-        return partial(Potmap, self.atoms, self.grid, **options), ()
+        return partial(type(self), self.atoms, self.grid, **options), ()
 
     def evaluate(self, positions: ArrayLike | None = None, *, progress: Progress | None = None) -> PotmapResult:
         """Compute the map.
@@ -118,9 +121,15 @@ class Potmap(Settled):
         )
 
 
-def planned(atoms: Atoms, grid: Grid, options: MapOptions) -> PlannedMap:
-    """Plan the map that `potmap` is to compute, and how. Raises InputError and DeviceError as it does."""
-    _check(atoms, grid, options)
+def planned(
+    atoms: Atoms, grid: Grid, options: MapOptions, variants: Mapping[str, MapVariant] | None = None
+) -> PlannedMap:
+    """Plan the map that `potmap` is to compute, and how. Raises InputError and DeviceError as it does.
+
+    variants : to choose from; by default the table, the engine's or the ladder's, that has the one of the options
+    """
+    variants = having(Potmap, options.variant).variants if variants is None else variants
+    _check(atoms, grid, options, variants)
     if options.method == METHOD:
         raise InputError("maps of frames are not made by the method pb; choose another, or give structures or models")
     precision = options.precision
@@ -133,7 +142,7 @@ def planned(atoms: Atoms, grid: Grid, options: MapOptions) -> PlannedMap:
         options.permittivity, options.distance_dependent, salt, options.min_distance, reach, options.smooth
     )
     factor = COULOMB_KCAL_A * potential_factor(options.unit, options.temperature)
-    devices = _devices(options.device, options.variant, precision)
+    devices = _devices(options.device, variants.get(options.variant), precision)
     room, accuracy = MeshRoom.of(devices, precision), options.accuracy or DEFAULT_ACCURACY
     problem = MapProblem.of(atoms, grid, model, factor, options.field, precision, accuracy, room)
     method, variant = options.method, options.variant
@@ -145,10 +154,12 @@ def planned(atoms: Atoms, grid: Grid, options: MapOptions) -> PlannedMap:
         tuned = tuned_choice(problem, devices[0]).variant if method == "direct" else None
         variant = tuned or choose_variant(method)
     if options.field:
-        _require_field(method, variant)
+        _require_field(method, variant, variants)
     title = f"{model.name} of {len(atoms):,} atoms"
     unit_charge = factor / options.permittivity
-    return PlannedMap(problem, method, variant, devices, options.unit, options.temperature, title, unit_charge)
+    return PlannedMap(
+        problem, method, variant, variants[variant], devices, options.unit, options.temperature, title, unit_charge
+    )
 
 
 def require_cutoff_method(options: MapOptions) -> None:
@@ -158,7 +169,7 @@ def require_cutoff_method(options: MapOptions) -> None:
         raise KeywordError('`cutoff` and `smooth` belong to `method="cutoff"`; give it, or leave them out')
 
 
-def _check(atoms: Atoms, grid: Grid, options: MapOptions) -> None:
+def _check(atoms: Atoms, grid: Grid, options: MapOptions, variants: Mapping[str, MapVariant]) -> None:
     """Raise InputError for options that do not fit."""
     method, variant, precision = options.method, options.variant, options.precision
     require_atoms(atoms)
@@ -167,9 +178,11 @@ def _check(atoms: Atoms, grid: Grid, options: MapOptions) -> None:
     given = arguments.described
     if not arguments.is_among(method, METHODS):
         raise InputError(f"there is no method {given(method)}; choose {', '.join(METHODS)}")
-    fitting = [name for name, each in VARIANTS.items() if method == each.method]
+    fitting = [name for name, each in variants.items() if method == each.method]
     if not arguments.is_among(variant, ("auto", *fitting)):
-        raise InputError(f"the method {method} has no variant {given(variant)}; choose auto, {', '.join(fitting)}")
+        raise InputError(
+            f"the method {method} has no variant {given(variant)}; choose auto, {', '.join(fitting)}{IN_LADDER}"
+        )
     require_cutoff_method(options)
     for name in ("pb", "solute_dielectric"):
         if getattr(options, name) is not None and method != METHOD:
@@ -180,10 +193,10 @@ def _check(atoms: Atoms, grid: Grid, options: MapOptions) -> None:
     _check_accuracy(method, options.accuracy, precision)
 
 
-def _require_field(method: str, variant: str) -> None:
+def _require_field(method: str, variant: str, variants: Mapping[str, MapVariant]) -> None:
     """Raise InputError for a variant without the electric field; `variant` is the chosen one, never "auto"."""
-    if not VARIANTS[variant].has_field:
-        others = [name for name, each in VARIANTS.items() if each.has_field and each.method == method]
+    if not variants[variant].has_field:
+        others = [name for name, each in variants.items() if each.has_field and each.method == method]
         raise InputError(
             f"the variant {variant} computes no field; choose {', '.join(others) or 'another method'}, or leave out "
             "the field"
@@ -191,17 +204,17 @@ def _require_field(method: str, variant: str) -> None:
 
 
 def _devices(
-    device: Device | int | str | Sequence[Device | int | str] | None, variant: str, precision: str
+    device: Device | int | str | Sequence[Device | int | str] | None, variant: MapVariant | None, precision: str
 ) -> list[Device]:
-    """List the devices that share the work; raise for one that cannot do it."""
-    from ..opencl.device import get_cpu_device, get_device
+    """List the devices that share the work; raise for one that cannot do it. variant : None for "auto\""""
+    from ..opencl.device import get_device
 
     chosen = device if isinstance(device, Sequence) and not isinstance(device, str) else [device]
     if not chosen:
         raise InputError("there is no device in the list of devices")
     devices = [get_device(choice) for choice in chosen]
-    if variant in VARIANTS and VARIANTS[variant].cpu_only:
-        devices = [get_cpu_device(devices[0])]
+    if variant is not None:
+        devices = variant.devices_for(devices)
     for each in devices:
         each.require_precision(precision)
     return devices

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..grid import Map
 from ..pb_model import PBModel
 from .problem import MapProblem
+from .variants import MapVariant
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -57,13 +58,14 @@ class MapOptions:
 class PlannedMap:
     """A map that is to be computed, by which method, and on which devices.
 
-    method : key of MAP_METHODS; variant : key of VARIANTS; temperature : K
+    method : key of MAP_METHODS; variant : its name, never "auto", and `steps` itself; temperature : K
     factor : the potential of a unit charge 1 A away, in `unit`, without salt
     """
 
     problem: MapProblem
     method: str
     variant: str
+    steps: MapVariant
     devices: list[Device]
     unit: str
     temperature: float

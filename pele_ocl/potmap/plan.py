@@ -16,7 +16,7 @@ from .map_slab import MapSlab
 from .methods import MAP_METHODS
 from .problem import MapProblem
 from .slabs import LAUNCH_SECONDS, RemainingSlabs, atoms_a_launch, first_evals, slab_depth
-from .variants import VARIANTS
+from .variants import MapVariant
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -44,9 +44,9 @@ class DeviceMap:
     evals : evaluations of a launch that lasts about LAUNCH_SECONDS, as far as launches have shown
     """
 
-    def __init__(self, problem: MapProblem, variant: str, device: Device) -> None:
+    def __init__(self, problem: MapProblem, variant: MapVariant, device: Device) -> None:
         self.device, self.problem, self.evals = device, problem, first_evals(device)
-        self._variant = VARIANTS[variant]
+        self._variant = variant
         self._corrected = MAP_METHODS[self._variant.method].is_corrected(problem.precision)
         self._setup = self.queue()
         self.method = self._variant.run(self._setup, problem)
@@ -124,7 +124,7 @@ class MapPlan:
     wanted : accuracy by norm of the first problem, for methods that have one
     """
 
-    def __init__(self, problem: MapProblem, variant: str, devices: Sequence[Device]) -> None:
+    def __init__(self, problem: MapProblem, variant: MapVariant, devices: Sequence[Device]) -> None:
         self.problem, self.variant, self.wanted = problem, variant, problem.accuracy
         self.devices = list(devices)
         self._parts: dict[int, DeviceMap] = {}
@@ -154,7 +154,7 @@ class MapPlan:
         meanwhile : done by the host while a device computes, if the variant approximates
         """
         self.problem = problem or self.problem
-        approximates = VARIANTS[self.variant].approximates
+        approximates = self.variant.approximates
         work = RemainingSlabs(self.problem, progress, len(self.devices), meanwhile if approximates else None)
         if self.problem.n_atoms == 0:
             return Summed(np.zeros_like(work.values), 0.0)

@@ -30,7 +30,7 @@ from ..pb_model import PBModel
 from ..potential_model import PotentialModel
 from ..report import Column, Report
 from .error import MapError
-from .variants import VARIANTS
+from .methods import MAP_METHODS
 
 STATISTIC = "{statistic}"  # in an output: the name of each of COMBINATIONS, which all have files of their own
 COMBINATIONS = ("avg", "min", "max", "stdev")  # named as in VMD's volmap
@@ -157,7 +157,7 @@ class PotmapResult(Suggests):
             **({} if result.field_error is None else {"measured_field_error": result.field_error.as_json()}),
             **self._parts(),
             "seconds": dict(self.seconds),
-            **({"evals_per_second": self.evals_per_second} if result.variant in VARIANTS else {}),
+            **({"evals_per_second": self.evals_per_second} if MAP_METHODS[result.method].variant else {}),
             **notes_of(self.atoms),
         }
         return with_notes(record, self.heard)

@@ -10,6 +10,7 @@ from .molecules import (
     Models,
     MoleculeRead,
     Reading,
+    ligand_templates,
     molecule_of,
     require_lennard_jones,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "Models",
     "MoleculeRead",
     "Reading",
+    "ligand_templates",
     "molecule_of",
     "read",
     "read_chosen",

@@ -138,8 +138,8 @@ def read_chosen(
     kind = ligand_forcefield, ligand_charges, ligand_hydrogens, ligand_ph
     given = (ligand_template,) if isinstance(ligand_template, str) else ligand_template
     templates = arguments.texts("ligand_template", given)
-    added = [_ligand_of(each, kind, radii, path, model) for each in ligands]
-    added += [_template_of(each, path, kind, radii) for each in templates]
+    added = [template_of_ligand(each, kind, radii, path, model) for each in ligands]
+    added += [template_of_residue(each, path, kind, radii) for each in templates]
     found, taken, known = _read_file(path, forcefield, model, coordinates, parameters, select, radii, kind, added)
     for atoms in (each.atoms for k, each in enumerate(added) if k not in known):
         n, found = len(found), found + atoms
@@ -153,7 +153,7 @@ def read_chosen(
 _Kind: TypeAlias = "tuple[str, str, Hydrogens, float | None]"
 
 
-def _ligand_of(
+def template_of_ligand(
     given: LigandGiven, kind: _Kind, radii: str | None, path: str | PathLike[str], model: int | None
 ) -> LigandTemplate:  # fmt: skip
     """Give a ligand parameters, if it has none; of a file with several the one that is a residue of the structure."""
@@ -195,7 +195,7 @@ def _residues_of(path: str | PathLike[str], model: int | None) -> Structure | No
     return found if isinstance(found, Structure) else None
 
 
-def _template_of(template: str, path: str | PathLike[str], kind: _Kind, radii: str | None) -> LigandTemplate:
+def template_of_residue(template: str, path: str | PathLike[str], kind: _Kind, radii: str | None) -> LigandTemplate:
     """Make the molecule of a SMILES or a component, which is to be a residue of the file at a path."""
     from ..ligand import Ligand, LigandTemplate
 

@@ -32,13 +32,13 @@ from ..formats import (
 from ..gb_models.solvent_model import SolventModel
 from ..ligand.settings import ADDED_HYDROGENS
 from .choosing import selection_of
-from .files import FILE, Coordinates, LigandGiven, read_chosen
+from .files import FILE, Coordinates, LigandGiven, read_chosen, template_of_ligand, template_of_residue
 
 if TYPE_CHECKING:
     from ..atoms import Taken
     from ..atoms.selection import Selection
     from ..forcefield import ForceField
-    from ..ligand import Hydrogens
+    from ..ligand import Hydrogens, LigandTemplate
 
 Chosen: TypeAlias = "tuple[Atoms, Taken | None]"
 Models = Literal["one", "all"]
@@ -363,6 +363,18 @@ class Reading:
 def molecule_of(source: InputFile, reading: Reading, models: str = "one") -> MoleculeRead:
     """Read a molecule, as `Reading.molecule` does."""
     return reading.molecule(source, models)
+
+
+def ligand_templates(path: Path, reading: Reading) -> list[LigandTemplate]:
+    """Give the molecules that a reading adds to a file parameters, in their order, as templates of residues.
+
+    Raises as `read` does.
+    """
+    kind = reading.ligand_forcefield, reading.ligand_charges, reading.ligand_hydrogens, reading.ligand_ph
+    given = reading.ligand_template
+    named = (given,) if isinstance(given, str) else given
+    found = [template_of_ligand(each, kind, None, path, reading.model) for each in reading.ligands]
+    return [*found, *(template_of_residue(each, path, kind, None) for each in named)]
 
 
 def require_lennard_jones(path: str | PathLike[str]) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
-from ..common.arguments import checked, file_path, former_keywords
+from ..common.arguments import checked, file_path, former_keywords, one_output
 from ..common.modules import make_callable
 from ..common.variant import Progress
 from ..jobs.provenance import Provenance
@@ -35,16 +35,18 @@ __all__ = [
 
 
 @overload
-def relax(what: str | PathLike[str], protocol: str | Protocol = "alphafold", **options: Any) -> RelaxResult: ...
+def relax(
+    what: str | PathLike[str], protocol: str | Protocol | PathLike[str] = "alphafold", **options: Any
+) -> RelaxResult: ...
 @overload
 def relax(
-    what: Sequence[str | PathLike[str]], protocol: str | Protocol = "alphafold", **options: Any
+    what: Sequence[str | PathLike[str]], protocol: str | Protocol | PathLike[str] = "alphafold", **options: Any
 ) -> RelaxBatch: ...
 @former_keywords(like="protocol", path="what")  # type: ignore[misc]  # options are these keywords
 @checked
 def relax(
     what: str | PathLike[str] | Sequence[str | PathLike[str]],
-    protocol: str | Protocol = "alphafold",
+    protocol: str | Protocol | PathLike[str] = "alphafold",
     *,
     close_gaps: bool = False,
     max_iterations: int | None = None,
@@ -65,7 +67,8 @@ def relax(
 
     what : a .pdb or .cif file, a list of them, or a pattern such as "predictions/*.pdb"; hydrogens that one lacks are
         added, other atoms too if PDBFixer is installed
-    protocol : "alphafold", or "colabfold", which ends a round after 2,000 iterations; or a Protocol
+    protocol : "alphafold", or "colabfold", which ends a round after 2,000 iterations; or a Protocol. A path in its
+        place is the output: `relax(what, "relaxed.pdb")`
     close_gaps, max_iterations : as of Relaxer
     precision, device : as in `minimize`
     strict : refuse models with findings that are noted otherwise
@@ -81,7 +84,7 @@ def relax(
     Returns the RelaxResult of one model, a RelaxBatch of several.
 
     Raises FormatError and ParameterError for what is no protein that Amber99SB knows. Raises InputError for options
-    that do not exist, for a model that cannot be minimised, and if PDBFixer is lacking.
+    that do not exist, for a model that cannot be minimized, and if PDBFixer is lacking.
 
         >>> import pele_ocl
         >>> from pele_ocl.common.installation import shipped
@@ -89,6 +92,9 @@ def relax(
         >>> result.is_clean
         True
     """
+    is_path = isinstance(protocol, str) and protocol not in PROTOCOLS and bool(set(protocol) & {".", "/"})
+    if is_path or isinstance(protocol, PathLike):
+        output, protocol = one_output(cast("str | PathLike[str]", protocol), output), "alphafold"
     from .running import relaxed
     from .spec import RelaxSpec
 

@@ -32,7 +32,7 @@ from .violations import Violation
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """A minimisation. freed : residues without restraints, by name; after : violations that it left"""
+    """A minimization. freed : residues without restraints, by name; after : violations that it left"""
 
     result: MinimizeResult = field(repr=False)
     freed: tuple[str, ...]
@@ -55,7 +55,7 @@ class RelaxResult(Reported):
     before, after : violations; n_added : atoms that the file lacked
     rounds : at least one
     rms_displacement : of the heavy atoms that the file has, without superposition, A
-    seconds : by step: "preparation", "minimisation", "violations" and "total"
+    seconds : by step: "preparation", "minimization", "violations" and "total"
     notes : sentences about what was chosen, taken out, replaced or built of what the file has
     findings : about the atoms that the file has, as it has them, and about the energy at the end
     protocol, precision, device : by which it was relaxed

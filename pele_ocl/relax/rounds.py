@@ -1,4 +1,4 @@
-"""Rounds of minimisation that free the residues with violations, as AlphaFold's relaxation has them."""
+"""Rounds of minimization that free the residues with violations, as AlphaFold's relaxation has them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Rounds:
     def relaxed(self, model: Model, name: str, prepared: float, watch: Watch | None = None) -> RelaxResult:
         """Relax a model, whose preparation took so many seconds. watch : as of `Minimizer.minimize_batch`
 
-        Raises InputError where it cannot be minimised.
+        Raises InputError where it cannot be minimized.
         """
         begin = time.perf_counter()
         rule, atoms = model.rule, model.atoms
@@ -58,7 +58,7 @@ class Rounds:
             searching += time.perf_counter() - start
         at_end = {term: float(value) for term, value in result.energy_after.columns().items()}
         total = time.perf_counter() - begin
-        seconds = {"preparation": prepared, "minimisation": total - searching, "violations": searching}
+        seconds = {"preparation": prepared, "minimization": total - searching, "violations": searching}
         return RelaxResult(
             name=name, atoms=atoms, b_factors=model.b_factors, before=before, rounds=rounds,
             n_added=int((~model.given).sum()), rms_displacement=_moved(model, atoms.positions),
@@ -68,7 +68,7 @@ class Rounds:
         )  # fmt: skip
 
     def _minimizer(self, atoms: Atoms, freed: NDArray[np.intp], left: int) -> Minimizer:
-        """Prepare a minimiser that holds heavy atoms where they are, but for freed residues. left : iterations"""
+        """Prepare a minimizer that holds heavy atoms where they are, but for freed residues. left : iterations"""
         held = is_heavy(atoms) & ~np.isin(_residues(atoms), freed)
         restraint = PositionalRestraint(self.protocol.force_constant, atoms=held)
         return Minimizer(

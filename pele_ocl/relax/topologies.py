@@ -151,7 +151,7 @@ def _prepared(source: InputFile, structure: Structure) -> tuple[Structure, tuple
 def _refuse_backbone(structure: Structure) -> None:
     """Raise ParameterError for a model in which most residues have nothing of their side chains beyond CB.
 
-    `prepare` would build these without regard to each other, and no minimisation takes them out of each other again.
+    `prepare` would build these without regard to each other, and no minimization takes them out of each other again.
     """
     labels = structure.labels
     starts, lacking, n = labels.residue_starts.tolist(), list[int](), 0

@@ -314,6 +314,6 @@ class ScreenResult(Reported):
 def scored_by(settings: Mapping[str, Any]) -> str:
     """Say in words what the score is, by the settings of a screen."""
     method = "MM/PBSA" if settings["scored_by"] == "pb" else "MM/GBSA"
-    of = f"mean of {counted(settings['frames'], 'frame')}" if settings["frames"] else "the minimised structure"
+    of = f"mean of {counted(settings['frames'], 'frame')}" if settings["frames"] else "the minimized structure"
     strain = ", with the ligand's strain" if settings["add_strain"] else ""
     return f"{method} of {of}, permittivity {settings['solute_dielectric']:g} inside{strain}"

@@ -35,7 +35,7 @@ _HELD = "hold"  # name of the restraint
 
 # Chosen by five public series before others were scored (docs/screen.md).
 SCORING = SolventModel(gb="gbn2", solute_dielectric=2.0)
-REFINING = SolventModel()  # in which complexes are minimised, whatever the score is
+REFINING = SolventModel()  # in which complexes are minimized, whatever the score is
 _BATCH_ATOMS = 1 << 19  # of complexes that are refined together on a GPU, and
 _BATCH_CPU = 1 << 14  # on a CPU, where nothing is gained by more
 _FREE: dict[str, Any] = {
@@ -55,7 +55,7 @@ class Scored:
     binding : their sum; strain : of the ligand, its energy there less that of its own nearest minimum, kcal/mol
     binding_error : standard error of `binding`, if it is the mean of frames; else None
     clashes : (2,) before and after; moved : rms displacement of the ligand's heavy atoms, A
-    iterations : of the minimisation; converged : whether it ended by its tolerance
+    iterations : of the minimization; converged : whether it ended by its tolerance
     """
 
     atoms: Atoms
@@ -101,10 +101,10 @@ class Screener:
     """Refines ligands in one receptor, many together, and scores each; the receptor is prepared once.
 
     The ligand and residues within `moving_radius` of it move, and all else stays; ions stay, too. If the ligand
-    clashes, a first round of minimisation removes clashes while atoms are held firmly. Then the ligand's heavy atoms
+    clashes, a first round of minimization removes clashes while atoms are held firmly. Then the ligand's heavy atoms
     and the backbone are held by `restraint`, beyond `free_radius` of their start. The score is the energy of the
-    complex less those of receptor and ligand at the positions of the complex (MM/GBSA), of the minimised structure, or
-    the mean over frames of dynamics. Minimisation and dynamics are in OBC2 with permittivity 1 inside, whatever the
+    complex less those of receptor and ligand at the positions of the complex (MM/GBSA), of the minimized structure, or
+    the mean over frames of dynamics. Minimization and dynamics are in OBC2 with permittivity 1 inside, whatever the
     score is. A complex depends on itself alone: it has the same numbers in any company.
 
     receptor : Atoms with a force field and without its ligand
@@ -112,7 +112,7 @@ class Screener:
     tolerance : rms gradient at which a complex is done, kcal/mol/A; max_iterations : of each round
     model : SolventModel of the score, by default GBn2 with permittivity 2 inside, which divides Coulomb energies, too
     pb : PBSolvent, to score by the Poisson-Boltzmann equation
-    frames : of dynamics at 300 K to average over, 0 for the minimised structure
+    frames : of dynamics at 300 K to average over, 0 for the minimized structure
     precision, device : as in `energy`
 
     Raises InputError for a receptor without residues, and as `energy` does.
@@ -211,7 +211,7 @@ class Screener:
     # Refinement
 
     def _refine(self, found: list[Any]) -> None:
-        """Minimise complexes, and put an error where one fails."""
+        """Minimize complexes, and put an error where one fails."""
         good = [k for k, one in enumerate(found) if isinstance(one, _Complex)]
         clashing = [k for k in good if self._clashes(found[k], found[k].start) > 0]
         self._minimize(found, clashing, STEEP, guarded)
@@ -220,7 +220,7 @@ class Screener:
     def _minimize(
         self, found: list[Any], places: Sequence[int], constant: float, changed: Callable[[Atoms], Atoms]
     ) -> None:
-        """Minimise some complexes, whose atoms are held by a force constant at where they began."""
+        """Minimize some complexes, whose atoms are held by a force constant at where they began."""
         if not places:
             return
         molecules = choose_radii_of(REFINING, [changed(found[k].atoms) for k in places])
@@ -237,7 +237,7 @@ class Screener:
     def _minimized(
         self, molecules: Sequence[Atoms], complexes: Sequence[_Complex], constant: float
     ) -> MinimizeBatch:  # fmt: skip
-        """Minimise the molecules of complexes.
+        """Minimize the molecules of complexes.
 
         A CPU leaves out what frozen atoms give each other, which is most of the work. It must be known before, and
         preparing that would take longer than a GPU takes for all of it.
@@ -263,7 +263,7 @@ class Screener:
         return MinimizeBatch(results, failed | {good[place]: why for place, why in batch.errors.items()}, batch.seconds)
 
     def _frozen(self, one: _Complex, constant: float) -> dict[str, Any]:
-        """Options of the minimiser that a complex has for itself."""
+        """Options of the minimizer that a complex has for itself."""
         term = PositionalRestraint(constant, reference=one.start, atoms=self._held(one), flat=self.free_radius)
         return {"terms": [term], "frozen": ~self._moving(one)}
 

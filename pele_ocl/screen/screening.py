@@ -83,7 +83,7 @@ def screen(
 ) -> ScreenResult:
     """Refine molecules in a receptor, score each by MM/GBSA, and rank them (docs/screen.md).
 
-    The receptor is read once. Each molecule gets parameters, is put into the receptor where it is, and is minimised
+    The receptor is read once. Each molecule gets parameters, is put into the receptor where it is, and is minimized
     with the residues near it, many complexes together. Screener is for loops.
 
     receptor : Atoms with a force field, or a path
@@ -217,7 +217,9 @@ def _check_folder(folder: Path | None, resume: bool, part: Shard | None) -> None
         raise FormatError(f"{folder}: is no folder; name one for the results")
     journal = folder / JOURNAL if part is None else part.path(folder / JOURNAL)
     if not resume and journal.exists():
-        raise FormatError(f"{folder}: holds an earlier screen; go on by `resume=True`, or name another folder")
+        raise FormatError(
+            f"{folder}: holds an earlier screen; go on by `resume=True`, or name another folder", code="exists"
+        )
 
 
 def _given(ligands: Ligands, name: str, reading: Reading) -> tuple[Given, ...]:

@@ -65,7 +65,7 @@ class ScreenSpec(RefinementSpec):
     strict: bool = False
     keep: Callable[[int, Atoms], None] | None = None
 
-    unnamed = "the receptor"
+    _unnamed = "the receptor"
 
     @property
     def structure(self) -> Path | Atoms:
@@ -134,13 +134,13 @@ class ScreenSpec(RefinementSpec):
     def sha256(self, item: int) -> str:
         """Mark of a molecule: of its graph and positions, and of the receptor."""
         own = self.entries[item].mark
-        return sha256_of([self.mark, own]) if own else ""
+        return sha256_of([self._mark, own]) if own else ""
 
     def settings(self) -> dict[str, str]:
         """Write the fields as texts, less what changes no result."""
         passed_over = (*_SETTLED, "ligands")
         found = {name: text for name, text in super().settings().items() if name not in passed_over}
-        return found | {"receptor": self.mark, "options": sha256_of(self.options)}
+        return found | {"receptor": self._mark, "options": sha256_of(self.options)}
 
     def target(self, item: int) -> Path | None:
         """Name the file of a refined complex; None if none is written."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # the same names as below, for checkers and editors
 
     from ..common.variant import Progress
     from ..gb_models.solvent_model import SolventModel
-    from ..jobs.words import EvaluationWords, SolventWords
+    from ..jobs.words import FileWords, SolventWords
     from ..opencl.device import Device
     from .error import RadiusError
     from .plan import Solvent
@@ -44,15 +44,17 @@ def solvent(
 ) -> SolventResult: ...  # fmt: skip
 @overload
 def solvent(
-    atoms: str | PathLike[str] | Sequence[str | PathLike[str]], *, variant: str = ..., precision: str = ...,
+    atoms: str | PathLike[str] | Sequence[str | PathLike[str]], output: str | PathLike[str] | None = ..., *,
+    variant: str = ..., precision: str = ...,
     device: Device | int | str | Sequence[Device | int | str] | None = ..., model: SolventModel | int | None = ...,
     progress: Progress | None = ..., accuracy: float | None = ..., energy: bool = ...,
-    models: Literal["one", "all"] = ..., per_residue: bool = ..., strict: bool = ..., **words: Unpack[EvaluationWords],
+    models: Literal["one", "all"] = ..., per_residue: bool = ..., strict: bool = ..., **words: Unpack[FileWords],
 ) -> Any: ...  # fmt: skip
 @checked
 @takes("object", "reading", "solvent", "trajectory", "run", "spec")
 def solvent(
     atoms: Atoms | str | PathLike[str] | Sequence[str | PathLike[str]],
+    output: str | PathLike[str] | None = None,
     *,
     variant: str = "auto",
     precision: str = "float32",
@@ -78,7 +80,8 @@ def solvent(
 
     atoms : Atoms with charges, gb_radii and gb_scales; n >= 1. Or the path of a file, which is read and checked as the
         command does; or several paths
-    variant : key of VARIANTS, or "auto": how the Born radii are computed
+    output : of a path, table of results to write: .csv, .h5 or .json
+    variant : key of VARIANTS, "auto", or a rung of pele_ocl.ladder: how the Born radii are computed
     precision : "float32" or "float64"
     device : a Device, an index of `pele-ocl devices`, or part of a name; by default PELE_OCL_DEVICE or the best. A
         sequence of several identical devices shares the work of "tree"
@@ -96,7 +99,7 @@ def solvent(
         `select`, `without`, `only`, `coordinates`, `parameters`, `radii`, `templates`, `obc`, `pele_data`, `ligands`
         and others of pele_ocl.jobs.Reading, and `pele_conf`, PELE's control file, which may also stand in place of the
         structure. Of the solvent: `like`, or fields of SolventModel such as `gb` and
-        `ionic_strength`. Of the run: `trajectory`, `frames`, `topology` and `image`; `output`, a file that is written;
+        `ionic_strength`. Of the run: `trajectory`, `frames`, `topology` and `image`;
         `resume`, `workers`, `scheduler`, `shard`
 
     Returns a SolventResult: radii in A, energies in kcal/mol, and of "tree" the error that was measured. Of all models
@@ -107,16 +110,19 @@ def solvent(
     Raises DeviceError if the device cannot do it. Files raise as pele_ocl.read does.
     """
     if isinstance(atoms, Atoms):
-        refuse_for_atoms(models=models != "one", per_residue=per_residue, strict=strict)
+        refuse_for_atoms(output=output is not None, models=models != "one", per_residue=per_residue, strict=strict)
     if isinstance(atoms, Atoms) and not words and not isinstance(model, int):
+        from ..plan.selection import having
         from .plan import Solvent
 
         start = time.perf_counter()
-        plan = Solvent(
+        plan = having(Solvent, variant)(
             atoms, variant=variant, precision=precision, device=device, model=model, accuracy=accuracy, energy=energy
         )
         result = plan.evaluate(profile=True, progress=progress)
         return replace(result, seconds={**result.seconds, "total": time.perf_counter() - start})
+    if output is not None:
+        words["output"] = output
     from ..doors import Door
     from .spec import SolventSpec
 
@@ -124,10 +130,13 @@ def solvent(
     if isinstance(atoms, Atoms):
         door.require_atoms()
         if door.frames:
+            from ..plan.selection import having
             from .plan import Solvent
 
             return door.over(
-                Solvent(atoms, variant=variant, precision=precision, device=device, model=door.model, accuracy=accuracy)
+                having(Solvent, variant)(
+                    atoms, variant=variant, precision=precision, device=device, model=door.model, accuracy=accuracy
+                )
             )
         return solvent(
             atoms, variant=variant, precision=precision, device=device, model=door.model, progress=progress,

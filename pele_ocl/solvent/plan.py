@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ..atoms import Atoms, Floats
 from ..common.arguments import flag
 from ..common.errors import InputError
+from ..common.variant import Variant
 from ..gb_models.solvent_model import SolventModel
 from ..opencl.interface import LEAF
 from ..plan.conformations import Encoding, check_span
@@ -18,7 +19,7 @@ from ..plan.evaluator import Failures
 from ..plan.outputs import Outputs
 from ..plan.pipeline import Pipeline
 from ..plan.plan import Plan
-from ..plan.selection import Automatic, check_plan_options
+from ..plan.selection import IN_LADDER, Automatic, check_plan_options
 from ..results import Terms
 from ..tiles import Tiles
 from ..tiles.surface import check_surface, crowding
@@ -49,7 +50,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
     """
 
     quantity = "solvent"
-    variants = VARIANTS
+    variants: ClassVar[Mapping[str, Variant[Callable[..., SolventPasses]]]] = VARIANTS
 
     def __init__(
         self,
@@ -64,8 +65,8 @@ class Solvent(Plan[SolventResult, SolventBatch]):
     ) -> None:
         model = SolventModel.or_default(model)
         self._energies = flag("energy", energy)
-        check_plan_options(precision, variant, VARIANTS)
-        self._asked = _asked_of(variant, accuracy)
+        check_plan_options(precision, variant, self.variants, more=IN_LADDER)
+        self._asked = self._asked_of(variant, accuracy)
         atoms = model.choose_radii(atoms)
         if model.gb_model.vacuum:
             raise InputError(f"gb is {model.gb}, and there is no solvent energy without solvent; choose another model")
@@ -81,11 +82,11 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         atoms.require_apart()
         first, *others = devices_of(device)
         if others and variant == "auto":
-            variant = next(name for name, each in VARIANTS.items() if each.shared)
+            variant = next(name for name, each in self.variants.items() if each.shared)
         self.model = model
         super().__init__(atoms, precision=precision, variant=variant, device=first, size=len(atoms))
-        self.devices = [self.device, *others_like(self.device, others, precision, self.variant)]
-        self.accuracy = (self._asked or DEFAULT) if VARIANTS[self.variant].approximates else None
+        self.devices = [self.device, *others_like(self.device, others, precision, self.variant, self.variants)]
+        self.accuracy = (self._asked or DEFAULT) if self.variants[self.variant].approximates else None
         width, units = self.device.vector_width(precision), self.device.compute_units
         layout = SolventLayout.of(self.device.kind, width, len(atoms), units)
         self.layout = self._choice.applied(self.variant, layout if self.accuracy is None else layout.for_tree())
@@ -102,6 +103,14 @@ class Solvent(Plan[SolventResult, SolventBatch]):
             variant=self.variant, precision=self.precision, device=self.devices, model=self.model,
             accuracy=self.accuracy, energy=self._energies,
         )  # fmt: skip
+
+    def _asked_of(self, variant: str, accuracy: float | None) -> float | None:
+        """Return the accuracy as a number; raise InputError for one that cannot be had, and for a variant without."""
+        asked = checked_accuracy(accuracy)
+        if asked is not None and variant in self.variants and not self.variants[variant].approximates:
+            able = " or ".join(name for name, each in self.variants.items() if each.approximates)
+            raise InputError(f"the variant {variant} has no accuracy to choose; choose the variant {able} or auto")
+        return asked
 
     def _sorted(self) -> Tiles:
         size = self.layout.tile
@@ -142,7 +151,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         each = []
         for device in self.devices:
             queue = Queue(device, self.precision)
-            passes = VARIANTS[self.variant].run(
+            passes = self.variants[self.variant].run(
                 queue, self.atoms, self._tiles, self.layout, self.model, self._encoding, self.accuracy or DEFAULT,
                 self._energies,
             )  # fmt: skip
@@ -211,15 +220,6 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         if self.accuracy is None:
             return None, seconds
         return self._check.first_error(positions, found.born_radii, failed, seconds)
-
-
-def _asked_of(variant: str, accuracy: float | None) -> float | None:
-    """Return the accuracy as a number; raise InputError for one that cannot be had, and for a variant without."""
-    asked = checked_accuracy(accuracy)
-    if asked is not None and variant in VARIANTS and not VARIANTS[variant].approximates:
-        able = " or ".join(name for name, each in VARIANTS.items() if each.approximates)
-        raise InputError(f"the variant {variant} has no accuracy to choose; choose the variant {able} or auto")
-    return asked
 
 
 def _explain(model: SolventModel, atoms: Atoms, found: Outputs, k: int) -> InputError:

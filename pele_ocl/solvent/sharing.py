@@ -12,12 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..common.errors import InputError
-from ..common.variant import Progress
+from ..common.variant import Progress, Variant
 from ..plan.outputs import Outputs
 from ..plan.passes import Passes
 from .passes import SolventPasses
 from .tree import Tree
-from .variants import VARIANTS
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -126,7 +125,9 @@ def devices_of(device: Named | Sequence[Device | int | str]) -> Sequence[Named]:
     return device
 
 
-def others_like(first: Device, others: Sequence[Named], precision: str, variant: str) -> list[Device]:
+def others_like(
+    first: Device, others: Sequence[Named], precision: str, variant: str, variants: Mapping[str, Variant[Any]]
+) -> list[Device]:
     """List the devices that share the work of the first.
 
     Raises InputError if the variant is for one device alone or the devices differ in kind. Raises DeviceError if one
@@ -134,8 +135,8 @@ def others_like(first: Device, others: Sequence[Named], precision: str, variant:
     """
     from ..opencl.device import get_device
 
-    if others and not VARIANTS[variant].shared:
-        able = " or ".join(name for name, each in VARIANTS.items() if each.shared)
+    if others and not variants[variant].shared:
+        able = " or ".join(name for name, each in variants.items() if each.shared)
         raise InputError(f"the variant {variant} runs on one device; choose {able} to share the work of several")
     chosen = [get_device(other) for other in others]
     for device in chosen:

@@ -31,9 +31,9 @@ from ..jobs.texts import (
     physics_lines,
     residue_table,
 )
+from ..plan.selection import having
 from .plan import Solvent
 from .result import SolventBatch, SolventResult
-from .variants import VARIANTS
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +73,7 @@ class SolventSpec(EvaluationSpec[SolventResult]):
     def plan(self, atoms: Atoms) -> Solvent:
         """Plan the evaluation of atoms."""
         devices = list(self.device) if isinstance(self.device, tuple) else self.device
-        return Solvent(
+        return having(Solvent, self.variant)(
             atoms, variant=self.variant, precision=self.precision, device=devices, model=self.model,
             accuracy=self.accuracy, energy=self.energy,
         )  # fmt: skip
@@ -184,10 +184,11 @@ def _radii(result: SolventResult) -> dict[str, float]:
 
 
 def _details(result: SolventResult) -> list[str]:
+    variant = having(Solvent, result.variant).variants[result.variant]
     return [
         model_line(settings(result.model, result.atoms)),
         f"Kernel time: Born radii {duration(result.seconds['born'])}, energy {duration(result.seconds['energy'])}",
-        f"Kernel: cl/{VARIANTS[result.variant].file}, {VARIANTS[result.variant].summary}",
+        f"Kernel: cl/{variant.file}, {variant.summary}",
         choice_line(result.device),
     ]
 

@@ -1,4 +1,7 @@
-"""Ways to compute Born radii: the ladder's rungs, one above the other, and the engine."""
+"""Ways to compute Born radii: a table of variants, and a device's best one.
+
+Those of the thesis are in pele_ocl/ladder/solvent.py.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ from functools import partial
 
 from ..common.variant import Machine, Settings, Variant, by_rule_up_to
 from .accuracy import pays
-from .ladder import Inner, LadderPasses, Outer, Pair, Sequential
 from .layout import SolventLayout
+from .pair import Pair, PlainPasses
 from .passes import SolventPasses
 from .tiled import Tiled
 from .tree import Tree
@@ -26,21 +29,9 @@ def _tree_choices(machine: Machine, n_atoms: int) -> Sequence[Settings]:
 
 
 VARIANTS: dict[str, Variant[Callable[..., SolventPasses]]] = {
-    "sequential": Variant(
-        "solvent/ladder/sequential.cl", "born_radii_sequential", "the double loop, compiled, on one CPU core",
-        partial(LadderPasses, Sequential), cpu_only=True, sums=1,
-    ),
-    "inner": Variant(
-        "solvent/ladder/inner.cl", "hct_row", "host loop over atoms i, a work-item for each j",
-        partial(LadderPasses, Inner),
-    ),
-    "outer": Variant(
-        "solvent/ladder/outer.cl", "born_radii_outer", "a work-item for each atom", partial(LadderPasses, Outer),
-        sums=1,
-    ),
     "pair": Variant(
         "solvent/ladder/pair.cl", "born_sums_pair", "a work-group for each atom, tree sum in local memory",
-        partial(LadderPasses, Pair), choices=by_rule_up_to(MOST_TRIED),
+        partial(PlainPasses, Pair), choices=by_rule_up_to(MOST_TRIED),
     ),
     "tiled": Variant(
         "solvent/tiled.cl", "born_sums", "sorted tiles, series for far pairs, vectors on CPUs", Tiled,

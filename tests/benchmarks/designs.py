@@ -1,4 +1,4 @@
-"""Command `pele-ocl minimize` on a folder of designs, from its start to its end: reading, minimising, writing.
+"""Command `pele-ocl minimize` on a folder of designs, from its start to its end: reading, minimizing, writing.
 
 python tests/benchmarks/designs.py [--count 1000] [--system ubiquitin] [--noise 0.1] [--tolerance 1] [--device NAME]
 

@@ -89,7 +89,7 @@ def torsions(positions: np.ndarray) -> np.ndarray:
     return np.stack(found, axis=-1)
 
 
-def minimised(atoms: pele_ocl.Atoms, device: str | None) -> pele_ocl.Atoms:
+def minimized(atoms: pele_ocl.Atoms, device: str | None) -> pele_ocl.Atoms:
     """Dipeptide at a minimum near its positions."""
     return pele_ocl.minimize(atoms, max_iterations=200, device=device).atoms
 
@@ -103,7 +103,7 @@ def in_each_basin(atoms: pele_ocl.Atoms, device: str | None) -> list[pele_ocl.At
     turn = Rotation.from_rotvec(by * (second - first) / np.linalg.norm(second - first))
     turned = atoms.positions.copy()
     turned[TURNED] = second + turn.apply(turned[TURNED] - second)
-    found = [minimised(atoms, device), minimised(atoms.moved(turned), device)]
+    found = [minimized(atoms, device), minimized(atoms.moved(turned), device)]
     phi = [torsions(each.positions)[0] for each in found]
     assert phi[0] < 0 < phi[1] < 130, phi
     return found
@@ -141,7 +141,7 @@ def error_of(values: np.ndarray) -> float:
 def shares(options: argparse.Namespace) -> None:
     """Print the shares of basins of phi and psi, ours plain and with exchange, and OpenMM's."""
     text, n = pdb_of_dipeptide(), options.replicas
-    atoms = minimised(read(text), options.device)
+    atoms = minimized(read(text), options.device)
     steps = round(options.nanoseconds * 1e6 / 2 / n)
     ways = {"300 K": {}, "exchange 300 to 510 K": {"temperature": LADDER, "exchange_every": EXCHANGE_EVERY}}
     if options.plain:
@@ -329,7 +329,7 @@ def told_energies(who: str, energies: np.ndarray, is_left: np.ndarray) -> None:
 
 def torsion_map(options: argparse.Namespace) -> None:
     """Draw the map of phi and psi at 300 K from exchange: of the first second, and of the second half of all."""
-    atoms = minimised(read(pdb_of_dipeptide()), options.device)
+    atoms = minimized(read(pdb_of_dipeptide()), options.device)
     simulation = pele_ocl.Simulation(
         atoms, options.replicas, constraints="hbonds", seed=options.seed, device=options.device, temperature=LADDER,
         exchange_every=EXCHANGE_EVERY, timestep=4.0, hydrogen_mass=3.0,

@@ -45,7 +45,7 @@ MOST_TURNED = 128  # replicas from whose bonds the degrees of freedom of atoms a
 
 
 class OpenMM:
-    """A context of OpenMM's with the file's molecule, minimised."""
+    """A context of OpenMM's with the file's molecule, minimized."""
 
     def __init__(
         self, text: str, platform: str, constraints: bool, integrator: Callable[[Any], Any], precision: str = "single",

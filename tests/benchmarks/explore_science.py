@@ -7,7 +7,7 @@ python tests/benchmarks/explore_science.py CONTROL COMPLEX.pdb NATIVE.pdb [--tem
 python tests/benchmarks/explore_science.py --draw STEM FILE.jsonl[=TITLE]...
 
 CONTROL is PELE's control file, whose moves, box, constraints and changes of parameters are followed; its native
-structure is not needed; --tolerance is of all minimisations in place of its own, kcal/mol/A. The structure is minimised
+structure is not needed; --tolerance is of all minimizations in place of its own, kcal/mol/A. The structure is minimized
 first, which counts as no step. In each epoch the explorers of a seed make so many steps, then their accepted states are
 clustered, and the next epoch begins in them as AdaptivePELE has it, by the inverse of the clusters' sizes, a share
 epsilon by the binding energy. Defaults are the second example of AdaptivePELE's manual, which is of trypsin. A seed

@@ -6,7 +6,7 @@ python tests/benchmarks/explore_steps.py [COMPLEX.pdb --ligand SELECTION [--temp
 prints seconds by stage, by the clock, of all processor cores and of this process's own thread, and steps an hour. The
 thread is Python: with OpenCL on CPUs it waits while others compute. Moves are the ones of pele_platform's induced fit:
 modes every fourth step, side chains every second. Without a file it takes ubiquitin with trialanine at its surface. The
-structure is minimised first, which is not counted. --functions lists so many functions by the time in them.
+structure is minimized first, which is not counted. --functions lists so many functions by the time in them.
 """
 
 from __future__ import annotations

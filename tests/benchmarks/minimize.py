@@ -1,12 +1,12 @@
-"""Minimisation beside OpenMM's LocalEnergyMinimizer: wall time, iterations, and the energies in which both end.
+"""Minimization beside OpenMM's LocalEnergyMinimizer: wall time, iterations, and the energies in which both end.
 
 python tests/benchmarks/minimize.py [--platform CUDA] [--systems ubiquitin,src3] [--noise 0.1] [--tolerance 1,10]
     [--starts 5] [--skip 3] [--batch 1000] [--device NAME] [--field gbsaobc] [--limit SECONDS]
 
-builds Amber99SB with OBC II, no cutoff, in OpenMM, takes the same system over by from_openmm, and minimises both
+builds Amber99SB with OBC II, no cutoff, in OpenMM, takes the same system over by from_openmm, and minimizes both
 from the same positions, noise of so many A on the structure. Energies and root mean square gradients are computed
 in float64 by us at the ends of both. Each of several starts has a line, then their means have one; --skip leaves the
-first starts out, where they were measured before. --batch minimises so many starts of each system together. --limit
+first starts out, where they were measured before. --batch minimizes so many starts of each system together. --limit
 ends OpenMM after so many seconds, as CPUs need it: the ratio is then the least that it can be.
 """
 
@@ -111,7 +111,7 @@ def timed(plan: Minimizer, count: int) -> float:
 def one(
     plan: Minimizer, peer: OpenMM | None, exact: Energy, start: Any, tolerance: float, options: argparse.Namespace
 ) -> Pair:
-    """Minimise one start by us and by OpenMM."""
+    """Minimize one start by us and by OpenMM."""
     plan.minimize(start)
     run = by_us(plan, start)
     ours = End(run.seconds, run.iterations or 0, run.evaluations or 0, *end_of(exact, run.positions))
@@ -157,7 +157,7 @@ def report(name: str, noise: float, tolerance: float, pairs: list[Pair], evaluat
 
 
 def together(plan: Minimizer, atoms: Atoms, noise: float, count: int) -> None:
-    """Print the time of many starts minimised together."""
+    """Print the time of many starts minimized together."""
     rng = np.random.default_rng(2)
     starts = atoms.positions + noise * rng.normal(size=(count, *atoms.positions.shape))
     begin = time.perf_counter()

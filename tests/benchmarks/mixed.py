@@ -1,11 +1,11 @@
-"""Models of many topologies and sizes minimised by one call, beside OpenMM's LocalEnergyMinimizer one after another.
+"""Models of many topologies and sizes minimized by one call, beside OpenMM's LocalEnergyMinimizer one after another.
 
 python tests/benchmarks/mixed.py [--count 1000] [--residues 100,400] [--noise 0.1] [--tolerance 1] [--sample 10]
     [--platform CUDA] [--field implicit] [--one-by-one] [--device NAME]
 
 cuts so many chains of so many residues out of the shipped structures, each another one, and moves their atoms by noise.
 All of them go through one call of minimize_many, whose time has the preparation of every model in it; --one-by-one lets
-no two share the device. `--sample` of them, from the smallest to the largest, go through OpenMM's minimiser, whose time
+no two share the device. `--sample` of them, from the smallest to the largest, go through OpenMM's minimizer, whose time
 is given with and without the making of its Context. Energies at the ends of the sample are computed in float64 by us.
 """
 
@@ -27,7 +27,7 @@ from pele_ocl.bench.systems import SYSTEMS
 from pele_ocl.common.installation import shipped
 from pele_ocl.units import JOULE_PER_CALORIE, KJ_PER_MOL_NM
 
-FOREVER = 1e6  # s; where seconds are limited, models are minimised one after the other
+FOREVER = 1e6  # s; where seconds are limited, models are minimized one after the other
 PARENTS = ("src3", "enolase_dimer", "ruvab")
 
 
@@ -98,7 +98,7 @@ def ours(models: Sequence[Atoms], options: argparse.Namespace) -> tuple[float, S
 
 
 def theirs(atoms: Atoms, options: argparse.Namespace) -> tuple[float, float, Any]:
-    """Time OpenMM's minimiser and the making of its Context, and return its end, (n, 3) A."""
+    """Time OpenMM's minimizer and the making of its Context, and return its end, (n, 3) A."""
     system = system_of(atoms, options.field)
     begin = time.perf_counter()
     peer = context_of(system, options.platform, options.peer_precision)

@@ -2,7 +2,7 @@
 
 BENCHMARK is a clone of github.com/openforcefield/protein-ligand-benchmark, bare or not. Each complex gets a folder with
 com.parm7, rec.parm7, lig.parm7 and com.rst7. Proteins are ff14SB (phosphorylated residues: phosaa14SB), ligands GAFF2
-with Gasteiger charges, ions of TIP3P's set; hydrogens are tleap's. Nothing is minimised: energies of clashes are large,
+with Gasteiger charges, ions of TIP3P's set; hydrogens are tleap's. Nothing is minimized: energies of clashes are large,
 which tries more digits. `antechamber`, `parmchk2`, `tleap` and `cpptraj` are taken from the PATH.
 """
 

@@ -64,7 +64,7 @@ def peers(
 
     Works are a potential map of random charges (numba, torch eager and compiled, JAX, a CUDA kernel through CuPy,
     KeOps), the map of a ball of atoms to 1e-4 by a mesh (FMM3D), and on structures the whole energy with its gradient,
-    Lennard-Jones and Coulomb within a cutoff, and Born radii with the GB energy (OpenMM's platforms); and minimisation
+    Lennard-Jones and Coulomb within a cutoff, and Born radii with the GB energy (OpenMM's platforms); and minimization
     of shipped structures from a noisy start to 10 kJ/mol/nm (OpenMM's platforms). Peers use a GPU where one of the
     devices is one.
 
@@ -84,7 +84,7 @@ def peers(
     from pele_ocl.opencl import get_device
 
     if "minimize" in works and paths and not systems:
-        raise click.UsageError("minimisation is timed on shipped structures alone; name one by --system")
+        raise click.UsageError("minimization is timed on shipped structures alone; name one by --system")
     check_outputs(outputs)
     devices = [get_device(choice) for choice in choices or (None,)]
     names = systems or (() if paths else DEFAULT_SYSTEMS)

@@ -1,8 +1,8 @@
-"""Savings by the preconditioner of minimisation, with one thing changed at a time.
+"""Savings by the preconditioner of minimization, with one thing changed at a time.
 
 python tests/benchmarks/preconditioner.py [--systems hexapeptide,ubiquitin] [--tolerance 1] [--starts 5] [--device NAME]
 
-minimises each structure, Amber99SB with OBC II, from so many starts with 0.1 A of noise, and prints means: iterations,
+minimizes each structure, Amber99SB with OBC II, from so many starts with 0.1 A of noise, and prints means: iterations,
 evaluations, seconds, and the energy at the end.
 """
 

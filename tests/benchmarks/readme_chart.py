@@ -58,7 +58,7 @@ def calls(table: str, ours: str, theirs: str) -> dict[str, tuple[float, float]]:
 def models(table: str) -> tuple[float, float]:
     """Seconds of a thousand models minimized in one call, and of OpenMM's one after another, by twenty of them."""
     mixed = re.search(
-        r"1,000 of them, .* take ([\d.]+) s, all converged\. OpenMM minimised twenty of them in ([\d.]+) s", table
+        r"1,000 of them, .* take ([\d.]+) s, all converged\. OpenMM minimized twenty of them in ([\d.]+) s", table
     )
     assert mixed is not None
     return float(mixed[1]), 1000 * float(mixed[2])

@@ -2,7 +2,7 @@
 
 python tests/benchmarks/relax.py MODEL.pdb... [--platform CPU] [--rounds 3] [--like alphafold] [--no-peer] [--heavy]
 
-OpenMM's side prepares each model by PDBFixer, as AlphaFold does, and minimises it by LocalEnergyMinimizer: Amber99SB
+OpenMM's side prepares each model by PDBFixer, as AlphaFold does, and minimizes it by LocalEnergyMinimizer: Amber99SB
 in vacuum, bonds to hydrogen constrained, heavy atoms restrained by 1/2 10 kcal/mol/A^2, to 2.39 kcal/mol/nm, in rounds
 that free the residues with violations. The violations of both sides are found by the same rule. --heavy takes the
 hydrogens off the files first, which shipped structures have.

@@ -1,6 +1,6 @@
-"""What minimising rows takes: classes and files that a call enters, commands of the device, and memory that it keeps.
+"""What minimizing rows takes: classes and files that a call enters, commands of the device, and memory that it keeps.
 
-python tests/benchmarks/rows_minimized.py [--device D] [--rows 32] minimises the hexapeptide alone, as one of eight rows
+python tests/benchmarks/rows_minimized.py [--device D] [--rows 32] minimizes the hexapeptide alone, as one of eight rows
 and as eight rows, each warm, and then rows of ubiquitin. Commands are launches, copies and fills that the host starts.
 """
 
@@ -98,7 +98,7 @@ def main() -> None:
     gc.collect()
     held.append(device.held_bytes)
     before, after = (f"{(now - held[0]) / 2**20:.1f}" for now in held[1:])
-    print(f"{options.rows} rows of ubiquitin: {before} MiB, {after} kept after minimising ({seconds:.2f} s)")
+    print(f"{options.rows} rows of ubiquitin: {before} MiB, {after} kept after minimizing ({seconds:.2f} s)")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 python tests/benchmarks/sgb_pele.py RUN... [--ligand SELECTION] [--gb vdgbnp] [--salt 0.15] [--rows 2] [--device D]
 
 RUN is a folder with report_N, trajectory_N.pdb, Data and DataLocal. Rows that PELE prints alike are taken once. The
-gradient holds radii, as PELE's minimiser does: root mean square over all atoms and without the 2 % that have most, in
+gradient holds radii, as PELE's minimizer does: root mean square over all atoms and without the 2 % that have most, in
 kcal/mol/A; beside it the same of what rounding coordinates to 0.001 A adds.
 """
 

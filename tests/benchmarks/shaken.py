@@ -2,7 +2,7 @@
 
 python tests/benchmarks/shaken.py [--system src3] [--starts 60] [--noise 0.3] [--tolerance 10] [--device NAME]
 
-minimises the same starts both ways, to so many kJ/mol/nm, and counts the atoms at the vertex of an angle that costs
+minimizes the same starts both ways, to so many kJ/mol/nm, and counts the atoms at the vertex of an angle that costs
 more than 15 kcal/mol in the end.
 """
 

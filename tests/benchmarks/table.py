@@ -1,4 +1,4 @@
-"""Timing tables of energies, minimisation, maps with ions, Poisson-Boltzmann and Fourier transforms, with peers.
+"""Timing tables of energies, minimization, maps with ions, Poisson-Boltzmann and Fourier transforms, with peers.
 
 python tests/benchmarks/table.py energy|minimize|ions|pb|fft [OPTIONS]; --help lists the options of each.
 

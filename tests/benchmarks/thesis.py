@@ -1,13 +1,14 @@
 """Tables of the thesis and the lecture, measured again: a C program beside OpenCL kernels, on molecules of their sizes.
 
 python tests/benchmarks/thesis.py [--device D] [--systems NAME,...] [--runs 3] [--only born,pairs,maps] [-o FILE]
-    [--chart FILE.png] [--seconds 20]
+    [--list src3,ruvab] [--chart FILE.png] [--sizes-chart FILE.png] [--seconds 20]
 
 thesis.c, beside this file, is built three times by `cc`: with -O0, with -O3, and with -O3 -fopenmp; without `cc` these
 rows are left out. The kernels are those of pele-ocl's ladders, their groups 64, 128 and 256. "device" is the device's
 own clock from the first kernel's start to the last one's end; "host" is the clock on the wall around the call, which
 has positions go in and results come out. Each is the median of the runs after one that is not counted. A C loop that
-would take longer than --seconds is timed on a sample of rows and scaled, marked *. With --busy, for a CPU that
+would take longer than --seconds is timed on a sample of rows, or of the atoms of a map, and scaled, marked *. With
+--busy, for a CPU that
 other programs use, too, "host" is the time of the processor over the threads that compute. Where nvidia-smi is there,
 power is read while kernels run for two seconds.
 """
@@ -35,6 +36,7 @@ import pyopencl as cl
 from pele_ocl import Atoms
 from pele_ocl.bench.groups import with_groups
 from pele_ocl.bench.systems import SYSTEMS, load
+from pele_ocl.ladder import NonbondLadder, SolventLadder
 from pele_ocl.nonbond import Nonbond
 from pele_ocl.opencl.device import Device, get_device
 from pele_ocl.pairs import PairList, pairs_within
@@ -43,15 +45,19 @@ from pele_ocl.units import COULOMB_KCAL_A
 
 HERE = Path(__file__).resolve().parent
 KERNELS = HERE.parents[1] / "docs" / "course"
+sys.path.append(str(KERNELS))
 BUILDS = {"-O0": ["-O0"], "-O3": ["-O3"], "-O3 -fopenmp": ["-O3", "-fopenmp"]}
 GROUPS = 64, 128, 256
 CUTOFF = 12.0  # A
 POINTS_PER_ATOM = 20
+SIZES = 16, 32, 64, 128, 256  # points per edge of a map
+REACH = 15  # spacings of a map; 12 A at the density of water, of which an atom has 10 A^3
 FLOPS = {"constant": 187 / 18.6, "image": 187 / 18.6, "coarsened": 259 / 33.4, "coalesced": 291 / 39.5,
          "padded": 291 / 39.5}  # operations of an evaluation, as the lecture counts them  # fmt: skip
 LECTURE = {"constant": 18.6, "coarsened": 33.4, "shared": 36.4, "coalesced": 39.5}  # G evaluations/s, GeForce 8800
 
 Build = tuple[str, ctypes.CDLL]
+COLOURS = "#888888", "#b06a00", "#c0392b", "#1f6fb4", "#5b2c8f", "#1e8449"
 BUSY = False  # whether --busy is given
 
 
@@ -141,9 +147,11 @@ def born(device: Device, systems: list[str], built: list[Build], runs: int, most
             error = float(np.abs(radii / wanted[: len(radii)] - 1).max())
             yield row(name, len(atoms), program, None, seconds, base, error, "*" if sampled else "")
         for program, variant, group in opencl_rows(device):
-            if variant in ("sequential", "inner") and len(atoms) > 5000:
-                continue  # tables of `bench solvent` have them, on a sample
-            plan = Solvent(atoms, energy=False, variant=variant, device=with_groups(device, group))
+            if variant == "sequential" and len(atoms) > 5000:
+                continue  # tables of `bench solvent` have it, on a sample
+            if variant == "inner" and len(atoms) > 5000 and device.kind == "CPU":
+                continue
+            plan = SolventLadder(atoms, energy=False, variant=variant, device=with_groups(device, group))
             plan.evaluate()
             kernels = statistics.median([plan.evaluate(profile=True).seconds["born"] for _ in range(runs)])
             host = median(lambda: plan.evaluate(atoms.positions), runs, threads_on(device, variant))  # noqa: B023
@@ -210,9 +218,13 @@ def pairs(device: Device, name: str, built: list[Build], runs: int) -> Iterator[
             for program, variant, group in variants:
                 if not gradient and variant not in ("sequential", "offsets", "rows", "tiled"):
                     continue
-                made = Nonbond(atoms, listed, gradient=gradient, variant=variant, device=with_groups(device, group))
+                made = NonbondLadder(
+                    atoms, listed, gradient=gradient, variant=variant, device=with_groups(device, group)
+                )
                 prepared = made.evaluate(born_radii=alpha).seconds["prepare"]
-                plan = Nonbond(atoms, listed, gradient=gradient, variant=variant, device=with_groups(device, group))
+                plan = NonbondLadder(
+                    atoms, listed, gradient=gradient, variant=variant, device=with_groups(device, group)
+                )
                 result = plan.evaluate(born_radii=alpha)
                 kernels = statistics.median(
                     [plan.evaluate(born_radii=alpha, profile=True).seconds["kernel"] for _ in range(runs)]
@@ -225,7 +237,7 @@ def pairs(device: Device, name: str, built: list[Build], runs: int) -> Iterator[
                     f"| {order} | {says} | {program} | {1e3 * prepared:.4g} | {1e3 * kernels:.4g} | {1e3 * host:.4g} "
                     f"| {ratio} | {error} |"
                 )
-    yield from item0(device, atoms, in_order)
+    yield from item0(device, atoms)
 
 
 def norm_error(found: np.ndarray, exact: np.ndarray) -> float:
@@ -250,18 +262,25 @@ def milliseconds(device: Device, launch: Callable[[], cl.Event], runs: int = 5) 
     return statistics.median(times)
 
 
-def item0(device: Device, atoms: Atoms, listed: PairList) -> Iterator[str]:
-    """The thesis' open question: a group brings an atom's pairs to local memory, and item 0 alone adds them."""
+def item0(device: Device, atoms: Atoms) -> Iterator[str]:
+    """The thesis' open question: a group loads an atom's pairs into local memory, and item 0 alone adds them.
+
+    The cutoff is the longest of 12, 10 and 8 A whose list has at most 500 pairs per atom, the thesis' local array.
+    """
     queue, flags = device.queue, cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
-    n, first = len(atoms), np.asarray(listed.first)
+    n = len(atoms)
+    for cutoff in (CUTOFF, 10.0, 8.0):
+        first = np.asarray(pairs_within(atoms, cutoff).first)
+        counts = np.bincount(first, minlength=n)
+        if counts.max() <= 500:
+            break
     index = np.argsort(first, kind="stable").astype(np.int32)
-    counts = np.bincount(first, minlength=n)
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
     stored = np.random.default_rng(0).normal(size=(len(first), 4)).astype(np.float32)
     buffers = [cl.Buffer(device.context, flags, hostbuf=array) for array in (stored, index, offsets)]
     out = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 16 * n)
-    said = f"{counts.mean():.0f} pairs an atom and {counts.max()} at most"
-    yield f"\n## Sums of {len(first):,} stored gradients, of {said}\n"
+    said = f"within {cutoff:g} A: {counts.mean():.0f} pairs per atom, {counts.max()} at most"
+    yield f"\n## Sums of {len(first):,} stored gradients {said}\n"
     yield "| adds up | groups of | device, ms |"
     yield "|---|---:|---:|"
     kernels = [("an item an atom (`segments`)", "solutions/segments", (64,))]
@@ -288,35 +307,71 @@ def charges_in(n_points: int) -> np.ndarray:
     return atoms.astype(np.float32)
 
 
-def maps(device: Device, built: list[Build], runs: int, most: float) -> Iterator[str]:
-    """Figure 15.10: seconds by the size of the map, a C program beside kernels; 20 points an atom."""
-    yield f"\n## Potential maps by size, {POINTS_PER_ATOM} points an atom, float32\n"
+def maps(device: Device, built: list[Build], runs: int, most: float, chart: Path | None) -> Iterator[str]:
+    """Figure 15.10: seconds by the size of the map, a C program beside kernels; 20 points an atom.
+
+    What would take longer than `most` seconds is timed with the first atoms alone and scaled, marked *.
+    """
+    said = f"{POINTS_PER_ATOM} points an atom, a cutoff of {REACH} spacings"
+    yield f"\n## Potential maps by size, {said}, float32\n"
     yield "| points | atoms | program | ms | G evaluations/s | error |"
     yield "|---|---:|---|---:|---:|---:|"
-    for n in (16, 32, 64, 128):
+    curves: dict[str, list[tuple[int, float]]] = {}
+
+    def shown(n: int, atoms: int, program: str, seconds: float, sampled: bool, error: str) -> str:
+        curves.setdefault(program, []).append((n**3, seconds))
+        rate = "" if "cutoff" in program else f"{1e-9 * n**3 * atoms / seconds:.4g}"
+        return f"| {n}^3 | {atoms:,} | {program} | {1e3 * seconds:.4g}{'*' if sampled else ''} | {rate} | {error} |"
+
+    for n in SIZES[:-1] if device.kind == "CPU" else SIZES:
         atoms = charges_in(n)
-        evaluations = n**3 * len(atoms)
         exact = None
+
+        def sample(evaluations: float, n: int = n, atoms: np.ndarray = atoms) -> np.ndarray:
+            """The atoms of which a program with so many evaluations a second takes `most` seconds in all runs."""
+            return atoms[: max(1, int(most / (runs + 1) * evaluations / n**3))]
+
         for program, library in built:
             phi = np.zeros((n, n, n), np.float32)
-            if evaluations * 2e-9 * (10 if "O0" in program else 1) > most:
-                continue
+            some = sample((1e8 if "O0" in program else 4e8) * threads_of(program))
 
             def once(
-                library: ctypes.CDLL = library, phi: np.ndarray = phi, atoms: np.ndarray = atoms, n: int = n
+                library: ctypes.CDLL = library, phi: np.ndarray = phi, some: np.ndarray = some, n: int = n
             ) -> None:
-                library.map(len(atoms), pointer(atoms), n, n, n, ctypes.c_float(1), pointer(phi))
+                library.map(len(some), pointer(some), n, n, n, ctypes.c_float(1), pointer(phi))
 
-            seconds = median(once, runs, threads_of(program))
-            exact = phi.copy() if program == "C, -O3" else exact
-            yield f"| {n}^3 | {len(atoms):,} | {program} | {1e3 * seconds:.4g} | {1e-9 * evaluations / seconds:.4g} | |"
+            seconds = median(once, runs, threads_of(program)) * len(atoms) / len(some)
+            sampled = len(some) < len(atoms)
+            exact = phi.copy() if program == "C, -O3" and not sampled else exact
+            yield shown(n, len(atoms), program, seconds, sampled, "")
         for name in ("gather", "coalesced"):
-            if evaluations > (2e10 if device.kind == "CPU" else 1e13) * most:
-                continue
-            seconds, found = map_on(device, name, atoms, n, runs)
-            error = "" if exact is None else f"{norm_error(found, exact):.1e}"
-            rate = 1e-9 * evaluations / seconds
-            yield f"| {n}^3 | {len(atoms):,} | OpenCL, {name} | {1e3 * seconds:.4g} | {rate:.4g} | {error} |"
+            some = sample(5e8 * device.compute_units if device.kind == "CPU" else 1e12)
+            seconds, found = map_on(device, name, some, n, runs)
+            sampled = len(some) < len(atoms)
+            error = f"{norm_error(found, exact):.1e}" if exact is not None and not sampled else ""
+            yield shown(n, len(atoms), f"OpenCL, {name}", seconds * len(atoms) / len(some), sampled, error)
+        yield shown(n, len(atoms), "OpenCL, cutoff_bins", cutoff_map(device, atoms, n, runs), False, "")
+    if chart is not None:
+        draw_sizes(curves, str(device), chart)
+
+
+def cutoff_map(device: Device, atoms: np.ndarray, n: int, runs: int) -> float:
+    """Seconds of the kernel of chapter 9, which takes the atoms within REACH spacings from bins of 4 spacings."""
+    from course import Map, bins_of
+
+    bins = bins_of(Map(atoms, (n, n, n), np.array([0, 0, 0, 1], np.float32)), 4.0)
+    near = bins.near(REACH)
+    flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
+    stored, begins, listed = (cl.Buffer(device.context, flags, hostbuf=of) for of in (bins.atoms, bins.begins, near))
+    map_ = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * n**3)
+    kernel = built_kernel(device, "solutions/cutoff_bins")
+    corner, shape = cl.cltypes.make_float4(0, 0, 0, 1), cl.cltypes.make_int4(*bins.shape, 0)
+    numbers = np.int32(n), np.int32(n), np.int32(n)
+    kernel.set_args(stored, begins, shape, np.float32(bins.edge), listed, np.int32(len(near)), np.float32(REACH),
+                    *numbers, corner, map_)  # fmt: skip
+    return 1e-3 * milliseconds(
+        device, lambda: cl.enqueue_nd_range_kernel(device.queue, kernel, (n, n, n), (min(n, 64), 1, 1)), runs
+    )
 
 
 def map_on(device: Device, name: str, atoms: np.ndarray, n: int, runs: int) -> tuple[float, np.ndarray]:
@@ -377,6 +432,25 @@ def rungs(device: Device, runs: int, chart: Path | None) -> Iterator[str]:
         draw(rates, str(device), chart)
 
 
+def draw_sizes(curves: dict[str, list[tuple[int, float]]], title: str, path: Path) -> None:
+    """Draw seconds by points of a map, a line per program."""
+    from harness.charts import logarithmic, new_figure, save
+
+    figure = new_figure(7, 4.2)
+    axes = figure.subplots()
+    for (program, line), colour in zip(curves.items(), COLOURS, strict=False):
+        axes.plot(*zip(*line, strict=True), label=program, color=colour, marker="o", markersize=4,
+                  linestyle="--" if program.startswith("C,") else "-")  # fmt: skip
+    logarithmic(axes.xaxis)
+    logarithmic(axes.yaxis)
+    axes.set_xlabel("points of the map")
+    axes.set_ylabel("seconds")
+    axes.set_title(title, fontsize=10, loc="left")
+    axes.grid(color="#dddddd", linewidth=0.8)
+    axes.legend(fontsize=9, frameon=False)
+    save(figure, path)
+
+
 def draw(rates: dict[str, float], title: str, path: Path) -> None:
     """Draw the rates as bars."""
     from harness.charts import new_figure, save
@@ -419,12 +493,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device")
     parser.add_argument("--systems", default=",".join(SYSTEMS))
-    parser.add_argument("--list", default="src3", help="the structure of the lists of pairs")
+    parser.add_argument("--list", default="src3", help="the structures of the lists of pairs")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--busy", action="store_true")
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--only", default="born,pairs,maps,power")
     parser.add_argument("--chart", type=Path)
+    parser.add_argument("--sizes-chart", type=Path)
     parser.add_argument("-o", "--output", type=Path)
     given = parser.parse_args()
     warnings.simplefilter("ignore", cl.CompilerWarning)
@@ -437,9 +512,10 @@ def main() -> None:
         if "born" in only:
             parts.append(born(device, given.systems.split(","), built, given.runs, given.seconds))
         if "pairs" in only:
-            parts.append(pairs(device, given.list, built, given.runs))
+            parts += [pairs(device, name, built, given.runs) for name in given.list.split(",")]
         if "maps" in only:
-            parts += [maps(device, built, given.runs, given.seconds), rungs(device, given.runs, given.chart)]
+            parts.append(maps(device, built, given.runs, given.seconds, given.sizes_chart))
+            parts.append(rungs(device, given.runs, given.chart))
         if "power" in only:
             parts.append(power(device))
         for part in parts:

@@ -4,6 +4,7 @@
 //
 // A point p at a distance r gives d.u + R over r^4, and r^2 = d^2 + R^2 + 2 R d.u: so 1/r^2 + (R^2 - d^2)/r^4, over 2 R.
 #include "common/real.clh"
+#include "engine/arguments.clh"
 #include "energy/sgb/group.clh"
 #include "energy/sgb/moments.clh"
 
@@ -26,6 +27,7 @@ void surface_integrals(
     global const real *restrict moments,        // (n_conformations, n_slots, PRODUCTS), if there are any
     global real *restrict sums)                 // (n_conformations, n_parts, n_slots) [1/A]
 {
+    SERVES_ROWS(surface_integrals)
     local ushort lined[32 * WORDS];
     local int firsts[WORDS + 1];
     local real4 line[ROOM];

@@ -2,6 +2,7 @@
 // a probe reaches; eqs. 1 and 4 of docs/theory/sgb.md. A work-group owns a slot of one conformation (third dimension); its
 // work-items look for neighbours together, tile by tile, and test words of points against them.
 #include "common/real.clh"
+#include "engine/arguments.clh"
 #include "common/tiles.clh"
 #include "energy/sgb/group.clh"
 #include "energy/sgb/moments.clh"
@@ -67,6 +68,7 @@ void exposed_points(
     global real *restrict areas,                // (n_conformations, n_slots) accessible to the probe [A^2]
     global real *restrict moments)              // (n_conformations, n_slots, PRODUCTS) of exposed points, if there are any
 {
+    SERVES_ROWS(exposed_points)
 #if HAS_MOMENTS
     local real parts[PRODUCTS * ITEMS];
 #endif

@@ -1,6 +1,7 @@
 // Energies of single atoms in the SGB models, in place of cl/energy/radii.cl's. GB self energies have a dielectric
 // constant of each atom; nonpolar ones follow eqs. 3 and 4 of docs/theory/sgb.md. A work-item a slot.
 #include "common/real.clh"
+#include "engine/arguments.clh"
 #include "physics/gb_self.clh"
 #include "physics/nonpolar_sgb.clh"
 
@@ -21,6 +22,7 @@ kernel void sgb_single(
     global const real *restrict born,           // (n_conformations, n_slots) [A]
     global real4 *restrict singles)             // (n_conformations, n_slots) of cl/energy/terms.clh
 {
+    SERVES_ROWS(sgb_single)
     const int i = get_global_id(0), conformation = get_global_id(2), n_slots = n_tiles * TILE;
     const size_t at = (size_t)conformation * n_slots + i;
     const real charge = charges[i], radius = born[at];

@@ -1,6 +1,7 @@
 // Born sums and radii in one launch, for the energies of small molecules on GPUs. Second dimension: chunks of tiles; third:
 // conformations.
 #include "common/real.clh"
+#include "engine/arguments.clh"
 #include "energy/squares/born.clh"
 
 kernel __attribute__((reqd_work_group_size(TILE, SHARES, 1)))
@@ -11,6 +12,7 @@ void born_squares(
     global int *arrivals,        // of radii_of_row
     ATOM_ARGUMENTS(restrict))
 {
+    SERVES_ROWS(born_squares)
     local RadiiMemory memory;
     const int row = get_group_id(0) * ROW;
     add_chunk(row, get_group_id(1), &memory.sums, BORN_PASSED);

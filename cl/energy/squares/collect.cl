@@ -1,11 +1,13 @@
 // Adds up the layers that the kernels of `squares` leave, if that is a launch of its own. A work-group owns a tile of
 // one conformation, SHARES work-items a slot.
 #include "common/real.clh"
+#include "engine/arguments.clh"
 #include "energy/squares/ring.clh"
 #include "energy/squares/collect.clh"
 
 kernel __attribute__((reqd_work_group_size(TILE, SHARES, 1)))
 void collect(const int n_tiles, const RingSteps ring, COLLECT_ARGUMENTS(restrict)) {
+    SERVES_ROWS(collect)
     local real4 scratch[TILE * (SHARES > 2 ? SHARES : 2)];
     collect_tile(get_group_id(0), n_tiles, scratch, ring, COLLECTED);
 }

@@ -1,6 +1,7 @@
 // Bonded terms and 1-4 pairs as a launch of their own: on CPUs after the passes, on GPUs first (TERMS_FIRST). If it is
 // first, it also places the tiles: its later groups bring positions to them.
 #include "common/real.clh"
+#include "engine/arguments.clh"
 #include "energy/terms/bonded.clh"
 #if TERMS_FIRST
 #include "common/place.clh"
@@ -25,6 +26,10 @@ INLINE void place_alone(
     }
     place_slot(i, n_tiles, n_atoms, step, positions, lowest, highest, PLACED);
 }
+
+#define TILES_PLACED const int n_tiles, PLACE_ARGUMENTS(restrict),
+#else
+#define TILES_PLACED
 #endif
 
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
@@ -34,12 +39,10 @@ void bonded_terms(
     const real step,                              // A of a coordinate's unit
     global const coordinate *restrict positions,  // (n_conformations, n_atoms, 3)
     global real *restrict results,                // energy/results.clh
-#if TERMS_FIRST
-    const int n_tiles,
-    PLACE_ARGUMENTS(restrict),
-#endif
+    TILES_PLACED
     BONDED_ARGUMENTS(restrict))
 {
+    SERVES_ROWS(bonded_terms)
     local BondedMemory memory;
     const int item = get_local_id(0), group = get_group_id(0);
 #if TERMS_FIRST

@@ -2,6 +2,7 @@
 // conformation (third dimension), after all other passes, whose gradient it adds to. Each atom of the group finds the centre
 // for itself: groups are small, and so no launch comes before.
 #include "common/real.clh"
+#include "engine/arguments.clh"
 #include "common/position.clh"
 #include "common/vector.clh"
 #include "energy/results.clh"
@@ -21,6 +22,7 @@ kernel void restrain_center(
     const real flat,                              // distance without energy [A]
     global real *restrict results)                // energy/results.clh
 {
+    SERVES_ROWS(restrain_center)
     const int i = get_global_id(0), conformation = get_global_id(2);
     if (i >= n_atoms) return;
     const Results own = results_of(results, conformation, n_results, n_energies, n_atoms);

@@ -2,6 +2,7 @@
 // gave them, who have one constant for all; eq. 3 of docs/theory/sgb.md. Such atoms are special, and few. Both kernels run
 // after all other passes, whose gradient they add to. Born radii are held.
 #include "common/real.clh"
+#include "engine/arguments.clh"
 #include "common/tiles.clh"
 #include "energy/results.clh"
 #include "physics/coulomb.clh"
@@ -70,6 +71,7 @@ kernel void correct_all(
     global const int *restrict partners,    // slots with which it has no Coulomb energy in the passes, both ways
     global const real *restrict scaled)     // of each: charges of the 1-4 pair times Coulomb's constant, 0 for none
 {
+    SERVES_ROWS(correct_all)
     const int first = get_global_id(0) * WIDTH, conformation = get_global_id(2), n_slots = n_tiles * TILE;
     if (first >= n_slots) return;
     const size_t at = (size_t)conformation * n_slots, box = (size_t)conformation * n_tiles;
@@ -129,6 +131,7 @@ void correct_special(
     DIELECTRIC_ARGUMENTS,
     global const real *restrict others)     // (n_slots) charges, 0 of special atoms and at unused slots
 {
+    SERVES_ROWS(correct_special)
     local real each[PARTS * ITEMS];
     const int item = get_local_id(0), slot = special[get_group_id(0)], conformation = get_global_id(2);
     const int n_slots = n_tiles * TILE;

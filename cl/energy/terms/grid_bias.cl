@@ -1,6 +1,7 @@
 // A bias on one to three collective variables, by Hermite's cubic interpolation of a grid; docs/theory/sampling.md. A
 // work-group a conformation (third dimension), after all other passes, whose gradient it adds to.
 #include "common/real.clh"
+#include "engine/arguments.clh"
 #include "energy/results.clh"
 #include "shared/variables"
 #include "energy/terms/variables/torsion.clh"
@@ -94,6 +95,7 @@ void grid_bias(
     global real *restrict found,                  // (n_conformations, VARIABLE_REALS) the variables, at last the energy
     global real *restrict results)                // energy/results.clh
 {
+    SERVES_ROWS(grid_bias)
     local fine memory[GROUP];
     const int item = get_local_id(0), conformation = get_global_id(2);
     const Results own = results_of(results, conformation, n_results, n_energies, n_atoms);

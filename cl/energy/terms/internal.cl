@@ -3,6 +3,7 @@
 // dimension), which computes all restraints that it is a member of. It comes after all other passes, whose gradient it
 // adds to.
 #include "common/real.clh"
+#include "engine/arguments.clh"
 #include "common/vector.clh"
 #include "energy/results.clh"
 #include "physics/angle.clh"
@@ -50,6 +51,7 @@ kernel void restrain_internal(
     global const int *restrict places,            // indices in `atoms` where it stands
     global real *restrict results)                // energy/results.clh
 {
+    SERVES_ROWS(restrain_internal)
     const int i = get_global_id(0), conformation = get_global_id(2);
     if (i >= n_atoms) return;
     const Results own = results_of(results, conformation, n_results, n_energies, n_atoms);

@@ -2,6 +2,7 @@
 // this adds the difference; eq. 2 of docs/theory/energy.md. A work-item an atom of one conformation (third dimension),
 // which sums up its pairs. It comes after all other passes, whose gradient it adds to.
 #include "common/real.clh"
+#include "engine/arguments.clh"
 #include "common/vector.clh"
 #include "energy/results.clh"
 #include "physics/lennard_jones.clh"
@@ -19,6 +20,7 @@ kernel void correct_lj_pairs(
     global const real4 *restrict parameters,      // of each: own sigma^2 and 4 epsilon, those of the passes [A^2, kcal/mol]
     global real *restrict results)                // energy/results.clh
 {
+    SERVES_ROWS(correct_lj_pairs)
     const int i = get_global_id(0), conformation = get_global_id(2);
     if (i >= n_atoms) return;
     const Results own = results_of(results, conformation, n_results, n_energies, n_atoms);

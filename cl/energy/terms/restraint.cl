@@ -1,6 +1,7 @@
 // Harmonic positional restraints with a flat bottom, of each atom; docs/theory/restraints.md. A work-item an atom of one
 // conformation (third dimension), after all other passes, whose gradient it adds to.
 #include "common/real.clh"
+#include "engine/arguments.clh"
 #include "common/position.clh"
 #include "common/vector.clh"
 #include "energy/results.clh"
@@ -18,6 +19,7 @@ kernel void restrain(
     const real flat,                               // distance without energy [A]
     global real *restrict results)                 // energy/results.clh
 {
+    SERVES_ROWS(restrain)
     const int i = get_global_id(0), conformation = get_global_id(2);
     if (i >= n_atoms) return;
     const Results own = results_of(results, conformation, n_results, n_energies, n_atoms);

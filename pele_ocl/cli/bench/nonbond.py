@@ -10,7 +10,7 @@ import click
 from ...bench.bounds import mark, refuse_wrong
 from ...bench.systems import SYSTEMS, load
 from ...common.variant import PRECISIONS
-from ...nonbond import VARIANTS
+from ...ladder import NONBOND as VARIANTS
 from ..command import EachOnce
 from .options import SpeedUps, as_json_line, bench_options, exponent, first_of, group_option, milliseconds
 

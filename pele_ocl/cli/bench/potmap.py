@@ -11,7 +11,7 @@ import click
 from ...bench.bounds import mark, refuse_wrong
 from ...bench.systems import SYSTEMS, load
 from ...grid import Grid
-from ...potmap import VARIANTS
+from ...ladder import POTMAP as VARIANTS
 from ..command import EachOnce
 from ..options import debug_option, device_list, device_option, json_option, precisions_option
 from ..terminal import note

@@ -9,7 +9,7 @@ import click
 from ...bench.bounds import mark, refuse_wrong
 from ...bench.systems import SYSTEMS, load
 from ...common.variant import PRECISIONS
-from ...solvent import VARIANTS
+from ...ladder import SOLVENT as VARIANTS
 from ..command import EachOnce
 from .options import SpeedUps, as_json_line, bench_options, exponent, first_of, group_option, milliseconds
 

@@ -123,7 +123,7 @@ class TermKernels(ABC):
         raise NotImplementedError(f"{type(self).__name__} does not run first")
 
     def stiffness(self, atoms: Atoms) -> Floats | float:
-        """Tell how stiffly it holds each atom to its place, (n,) kcal/mol/A^2, which only makes minimisation faster."""
+        """Tell how stiffly it holds each atom to its place, (n,) kcal/mol/A^2, which only makes minimization faster."""
         return 0.0
 
     @abstractmethod

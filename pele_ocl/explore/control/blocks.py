@@ -80,7 +80,7 @@ ANM_MINIMIZER = MinimizerBlock(rounds=1, newton_iterations=30, sgb_updated=False
 
 @dataclass(frozen=True)
 class AnmBlock:
-    """Block ANM, without its minimiser and its selections."""
+    """Block ANM, without its minimizer and its selections."""
 
     algorithm: str = setting("ALPHACARBONS", within="", choices=("ALPHACARBONS", "CARTESIANS", "NULL"))
     preloaded_modes: str = setting("", "preloadedModesIn", within="")
@@ -117,7 +117,7 @@ class AnmBlock:
 
 @dataclass(frozen=True)
 class SideChainBlock:
-    """Block SideChainPrediction, without its minimiser and its selections. Resolution in degrees."""
+    """Block SideChainPrediction, without its minimizer and its selections. Resolution in degrees."""
 
     algorithm: str = setting("zhexin", within="", choices=("zhexin", "boltzmannSampling"))
     resolution: float = setting(10.0, above=0)

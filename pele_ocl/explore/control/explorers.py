@@ -101,7 +101,7 @@ def moves_of(
 
 
 def region_of(simulation: Simulation, task: SimulationTask, atoms: Atoms) -> ChosenRegion:
-    """Make the region of minimisations."""
+    """Make the region of minimizations."""
     place = simulation.path
     always = np.flatnonzero(selected(atoms, task.minimized, f"{place}: includeInMinimization")).astype(np.int32)
     never = np.flatnonzero(selected(atoms, task.not_minimized, f"{place}: doNotIncludeInMinimization"))

@@ -77,7 +77,7 @@ class BoxBlock:
 
 @dataclass(frozen=True)
 class ConstraintBlock:
-    """Constraint of all minimisations.
+    """Constraint of all minimizations.
 
     kind : `type` in the file; constant : kcal/mol/A^2 or kcal/mol/rad^2; target : A or degrees
     atoms : identities of its atoms; point : A, None for where the atom was

@@ -118,7 +118,7 @@ class MapFrames:
 
     def _begin(self, problem: MapProblem) -> MapProblem:
         """Make the devices ready, with a mesh or lattices as fine as the first map needs."""
-        ready = MapPlan(problem, self._plan.variant, self._plan.devices)
+        ready = MapPlan(problem, self._plan.steps, self._plan.devices)
         if self.method in SPLIT_METHODS:
             compute_accurately(ready)
         self._plan = replace(self._plan, problem=ready.problem)

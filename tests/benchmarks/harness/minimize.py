@@ -1,4 +1,4 @@
-"""Minimisation as a work of `tests/benchmarks/peers.py`."""
+"""Minimization as a work of `tests/benchmarks/peers.py`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .peers import AbsentError, version_of
 def minimize_work(
     name: str, precision: str, devices: Sequence[Device], tolerance: float = 10.0, noise: float = 0.1
 ) -> Work:  # fmt: skip
-    """Minimisation of a shipped structure with its whole force field from one noisy start, each code to the tolerance.
+    """Minimization of a shipped structure with its whole force field from one noisy start, each code to the tolerance.
 
     The error is how much higher than OpenMM's CPU platform it ends; 0 where it ends lower.
     """

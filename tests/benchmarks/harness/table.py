@@ -14,7 +14,7 @@ ABOUT = {
     "potmap": "Potential map, direct sum; billion atom evaluations a second, the data in place.",
     "energy": "Lennard-Jones, Coulomb, GB and surface energy with the full gradient, all pairs.",
     "mesh": f"Potential map with an error by norm of {MESH_ACCURACY:g} at most. The error is measured at 1,000 points.",
-    "minimize": "Minimisation with Amber99SB and OBC II, no cutoff, without set-up.",
+    "minimize": "Minimization with Amber99SB and OBC II, no cutoff, without set-up.",
     "nonbond": "Lennard-Jones and Coulomb energy with gradient within a cutoff, the list of pairs kept.",
     "solvent": "Born radii with the GB and surface energy, all pairs. OpenMM always computes the forces, too.",
 }

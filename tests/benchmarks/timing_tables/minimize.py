@@ -1,4 +1,4 @@
-"""Minimisation beside OpenMM's LocalEnergyMinimizer, of one system from the same starts to the same tolerance."""
+"""Minimization beside OpenMM's LocalEnergyMinimizer, of one system from the same starts to the same tolerance."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _OPENMM = ("CPU", *(name for name in PLATFORMS if name not in ("CPU", "Reference
 
 @dataclass(frozen=True)
 class Timing:
-    """One line of the table: means over the starts, each minimised by itself.
+    """One line of the table: means over the starts, each minimized by itself.
 
     code : our method, or `OpenMM` with its platform
     tolerance : rms gradient to be reached, kJ/mol/nm
@@ -115,7 +115,7 @@ def starts_of(atoms: Atoms, noise: float, count: int) -> list[Floats]:
 
 
 def minimizer_of(atoms: Atoms, method: str, tolerance: float, precision: str, device: Device | str | None) -> Minimizer:
-    """Our minimiser, which no limit of iterations ends before OpenMM's ends. tolerance : kJ/mol/nm"""
+    """Our minimizer, which no limit of iterations ends before OpenMM's ends. tolerance : kJ/mol/nm"""
     return Minimizer(
         atoms, model=MODEL, method=method, tolerance=tolerance * KJ_PER_MOL_NM, max_iterations=MOST_ITERATIONS,
         precision=precision, device=device,
@@ -143,14 +143,14 @@ def _system(name: str, peers: bool) -> tuple[Atoms, object | None]:
 
 
 def by_us(minimizer: Minimizer, begin: Floats) -> Minimized:
-    """Minimise from one start (n, 3) A by our minimiser."""
+    """Minimize from one start (n, 3) A by our minimizer."""
     start = time.perf_counter()
     result = minimizer.minimize(begin)
     return Minimized(result.positions, time.perf_counter() - start, result.iterations, result.evaluations)
 
 
 def by_openmm(peer: OpenMM, begin: Floats, tolerance: float) -> Minimized:
-    """Minimise from one start (n, 3) A by OpenMM's minimiser. tolerance : kJ/mol/nm"""
+    """Minimize from one start (n, 3) A by OpenMM's minimizer. tolerance : kJ/mol/nm"""
     from openmm import LocalEnergyMinimizer, unit
 
     peer.context.setPositions(begin * NM_PER_A)

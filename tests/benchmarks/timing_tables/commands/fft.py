@@ -10,7 +10,7 @@ from pele_ocl.bench.bounds import mark, refuse_wrong
 from pele_ocl.cli.bench.options import as_json_line, exponent, milliseconds, runs_option, variants_option
 from pele_ocl.cli.command import EachOnce
 from pele_ocl.cli.options import debug_option, device_option, json_option, precisions_option
-from pele_ocl.potmap.mesh.fft import FFT_VARIANTS
+from pele_ocl.ladder.fft import FFT_VARIANTS
 
 if TYPE_CHECKING:
     from timing_tables.fft import Timing

@@ -1,4 +1,4 @@
-"""`python tests/benchmarks/table.py minimize`: minimisation beside OpenMM's."""
+"""`python tests/benchmarks/table.py minimize`: minimization beside OpenMM's."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def minimize(
     systems: tuple[str, ...], methods: tuple[str, ...], tolerances: tuple[float, ...], noise: float, starts: int,
     precision: str, device: str | None, peers: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Minimisation with Amber99SB and OBC II, no cutoff, by our methods and by OpenMM from the same starts.
+    """Minimization with Amber99SB and OBC II, no cutoff, by our methods and by OpenMM from the same starts.
 
     Seconds are without set-up, a mean over the starts; the speed-up is against OpenMM's CPU platform in the same run.
     Energies (kcal/mol) and rms gradients (kJ/mol/nm) are computed in float64 on the CPU at the ends. "above" is the
@@ -72,7 +72,7 @@ def minimize(
 
     chosen = get_device(device)
     if not as_json:
-        click.echo(f"Minimisation from {noise:g} A of noise on {chosen}\n\n{HEAD}")
+        click.echo(f"Minimization from {noise:g} A of noise on {chosen}\n\n{HEAD}")
     for name in systems or ("ubiquitin",):
         for tolerance in tolerances or (10.0,):
             for timing in measure(name, tolerance, noise, starts, chosen, precision, methods or ("lbfgs",), peers):

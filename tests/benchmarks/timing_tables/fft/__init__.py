@@ -13,9 +13,9 @@ import numpy as np
 from pele_ocl.bench.accuracy import MAP
 from pele_ocl.bench.bounds import bounded
 from pele_ocl.bench.timing import mean_of_middle
+from pele_ocl.ladder.fft import FFT_VARIANTS, fft, transformed
 from pele_ocl.opencl.device import Device
 from pele_ocl.opencl.queue import Queue
-from pele_ocl.potmap.mesh.fft import FFT_VARIANTS, fft, transformed
 from timing_tables.fft.libraries import GPU_PEERS, WORKERS, Peer, Values, scipy
 from timing_tables.installed import AbsentError
 

@@ -52,10 +52,6 @@ class Preprocessor:
             done.append(self.expand(code))
         return "".join(done)
 
-    def obey(self, source: str) -> str:
-        """Give the source without directives and dead branches, with macros left in it, which are then known."""
-        return "".join(self._parts(source, []))
-
     def _parts(self, source: str, done: list[str]) -> Iterator[str]:
         """Yield the code before each directive, and obey it. done : what was made of the source so far"""
         code = list[str]()
@@ -98,7 +94,7 @@ class Preprocessor:
 
     def _holds(self, word: str, rest: str) -> bool:
         """Tell if a condition is true."""
-        text = without_comments(rest)
+        text = _without_comments(rest)
         if word != "if":
             return (text.split()[0] in self.macros) == (word == "ifdef")
         text = re.sub(r"\bdefined\s*\(?\s*(\w+)\s*\)?", lambda of: str(int(of[1] in self.macros)), text)
@@ -199,7 +195,7 @@ def _logical_lines(source: str) -> Iterator[str]:
         yield line
 
 
-def without_comments(text: str) -> str:
+def _without_comments(text: str) -> str:
     """Put a blank in place of each comment."""
     return re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL)
 

@@ -1,22 +1,42 @@
-"""A work-item a pair, which adds to the gradients of both its atoms: racing, or by atomic additions."""
+"""A work-item a pair: energies alone of all variants that walk a list, and what the ladder's rungs begin with."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from ...opencl.interface import Scatter
-from ..passes import ITEMS
-from ..task import PairListTask
-from .passes import GROUP, Index, LadderPasses
+from ..opencl.interface import Scatter
+from .passes import ITEMS, ListPasses
+from .task import PairListTask
 
 if TYPE_CHECKING:
-    from ...opencl.binding import Array, Launch
-    from ...opencl.queue import Queue
+    from ..opencl.binding import Array, Launch
+    from ..opencl.queue import Queue
+    from ..opencl.signature import Arguments
 
+GROUP = 128
 PAIRS_AN_ITEM = 4
 
+Index = TypeVar("Index")
 
-class PairPasses(LadderPasses[Index]):
+
+class PlainPasses(ListPasses[Index]):
+    """Passes that take one conformation after the other, as the thesis has them."""
+
+    most_conformations: ClassVar[int | None] = 1
+
+    @property
+    def _are_many(self) -> bool:
+        return True  # in a buffer of their own, that the kernels stay as plain as can be
+
+    def _list_arguments(self, task: PairListTask) -> Arguments:
+        """LIST_ARGUMENTS of cl/nonbond/ladder/list.clh."""
+        return dict(
+            model=task.molecule.traits.model, n_pairs=task.n_pairs, pairs=task.pairs, **task.own_arguments,
+            **self.named("points", "traits"),
+        )  # fmt: skip
+
+
+class PairPasses(PlainPasses[Index]):
     """Passes that begin with a work-item a pair.
 
     scatter : what becomes of a pair's gradient
@@ -73,36 +93,7 @@ class EnergiesAlone(Scattered):
     scatter = Scatter.NONE
 
 
-class Naive(Scattered):
-    """Work-items that share an atom race and lose updates: wrong by design."""
-
-    scatter = Scatter.NAIVE
-
-
-class Atomic(Scattered):
-    """Additions by compare-exchange."""
-
-    scatter = Scatter.ATOMIC
-    more_macros: ClassVar[dict[str, int]] = {"NATIVE_ATOMICS": 0}
-
-    @classmethod
-    def prepare(cls, queue: Queue, task: PairListTask) -> None:
-        if queue.precision == "float64":
-            queue.device.require_int64_atomics()
-
-
-class AtomicNative(Scattered):
-    """Additions by the device's own instruction."""
-
-    scatter = Scatter.ATOMIC
-    more_macros: ClassVar[dict[str, int]] = {"NATIVE_ATOMICS": 1}
-
-    @classmethod
-    def prepare(cls, queue: Queue, task: PairListTask) -> None:
-        queue.device.require_float_atomics(queue.precision)
-
-
-def cleared(passes: LadderPasses[Any]) -> Launch:
+def cleared(passes: PlainPasses[Any]) -> Launch:
     """Make the launch that fills the gradient with zeros."""
     n = passes.first_energy
     return passes.queue.bind(

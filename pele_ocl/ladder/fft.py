@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...common import arguments
-from ...common.errors import InputError
-from ...common.variant import PRECISIONS, Variant
-from .geometry import FACTORS, is_smooth
-from .transform import LineLayout, radices, roots
+from ..common import arguments
+from ..common.errors import InputError
+from ..common.variant import PRECISIONS, Variant
+from ..potmap.mesh.geometry import FACTORS, is_smooth
+from ..potmap.mesh.transform import LineLayout, radices, roots
 
 if TYPE_CHECKING:
-    from ...opencl.device import Device
-    from ...opencl.memory import Buffer
-    from ...opencl.queue import Queue
-    from ...opencl.signature import Arguments
+    from ..opencl.device import Device
+    from ..opencl.memory import Buffer
+    from ..opencl.queue import Queue
+    from ..opencl.signature import Arguments
 
 PADDING = 16  # numbers behind each row: lines a power of two of bytes apart would share one place of a CPU's caches
 
@@ -119,8 +119,8 @@ def fft(
 
     Raises InputError for what does not fit, and DeviceError where the device cannot do it.
     """
-    from ...opencl.device import get_device
-    from ...opencl.queue import Queue
+    from ..opencl.device import get_device
+    from ..opencl.queue import Queue
 
     if not arguments.is_among(variant, FFT_VARIANTS):
         raise InputError(f"there is no transform {arguments.described(variant)}; choose {', '.join(FFT_VARIANTS)}")

@@ -1,0 +1,26 @@
+"""A small run folder that is complete: a complex, its ligand with parameters, and a control file."""
+
+from __future__ import annotations
+
+import shutil
+from os import PathLike
+from pathlib import Path
+
+from ..common.arguments import file_path
+from ..common.errors import FormatError
+from ..common.installation import shipped
+
+
+def write_example(folder: str | PathLike[str]) -> Path:
+    """Copy the example into a folder that is not there yet, and give the path of its control file.
+
+    Raises FormatError for a folder that is there, or cannot be written.
+    """
+    target = file_path(folder, "folder")
+    if target.exists():
+        raise FormatError(f"{target}: is there already; name another folder")
+    try:
+        shutil.copytree(shipped("data") / "explore" / "example", target, copy_function=shutil.copyfile)
+    except OSError as error:
+        raise FormatError(f"{target}: cannot be written: {error.strerror or error}") from error
+    return target / "pele.conf"

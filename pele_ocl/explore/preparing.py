@@ -1,0 +1,190 @@
+"""A control file for a structure and its ligand, with the ligand's parameters beside it as PELE takes them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from string import ascii_uppercase, digits
+
+import numpy as np
+
+from ..atoms import Atoms, Floats, Labels, labels_of
+from ..atoms.chemistry import is_polymer, is_water
+from ..atoms.graphs import Indices
+from ..atoms.selection import Composition
+from ..common.errors import FormatError, InputError
+from ..common.inputfile import read_file
+from ..common.notes import note
+from ..common.writing import replacing
+from ..formats import brings_parameters, read_structure, structure_suffix
+from ..jobs.journal import make_folder
+from ..ligand import LigandTemplate
+from ..parametrize.writing import pele_texts, write_structure
+from ..reading import Reading, ligand_templates
+from .presets import LEAST_NODES, Preset, alpha_carbons, control_of
+
+CONTROL = "pele.conf"
+_DATA = "DataLocal"
+_CHAINS = "LZ" + "".join(sorted(set(ascii_uppercase + digits) - set("LZ")))  # that a ligand may get, in this order
+_OF_POLYMERS = (".pdb", ".ent", ".cif", ".mmcif")
+_TOUCHING = 5.0  # A, PELE's proximityDistance, beyond which a ligand moves alone
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Files that were written: the control file, the complex that it names, and the folder of parameters."""
+
+    control: Path
+    structure: Path
+    data: Path
+
+
+def prepare_run(
+    structure: Path, folder: Path, preset: Preset, reading: Reading, seed: int | None, steps: int | None
+) -> Prepared:
+    """Write the files of a run.
+
+    structure : PDB or mmCIF file of the receptor, with the ligand or without
+    reading : says the molecules, the first of which is explored; others are part of the receptor
+    seed, steps : None for a seed by the clock, and for the preset's steps
+
+    The ligand gets a chain of its own. Water is left out, as the solvent is implicit.
+
+    Raises InputError and ParameterError for molecules without parameters, FormatError for files that cannot be written,
+    and where the folder has another control file.
+    """
+    molecules = _molecules(structure, reading)
+    waters = Composition.of(read_structure(read_file(structure)).labels).waters
+    if waters:
+        note(f"Note: {structure}: {waters:,} water{'' if waters == 1 else 's'} left out, as the solvent is implicit")
+    atoms = replace(reading, without="water" if waters else None)(read_file(structure))
+    assert atoms.labels is not None
+    places = list(_places(molecules, atoms))
+    explored = next(own for k, own in places if k == 0)
+    labels = _labelled(atoms.labels, places, explored)
+    _notes_of(structure, atoms, explored, [own for k, own in places if k == 0], preset)
+    named = f"{structure.name.split('.')[0]}_start.pdb"
+    whole = replace(atoms, labels=labels)
+    masses = atoms.masses[explored]
+    center = masses @ atoms.positions[explored] / masses.sum()
+    used = preset if steps is None else replace(preset, epochs=1, steps=steps)
+    control = control_of(used, named, str(labels.chains[explored[0]]), center, labels, seed)
+    found = Prepared(folder / CONTROL, folder / named, folder / _DATA)
+    make_folder(folder)
+    inputs = [structure, *(Path(each) for each in reading.ligands if isinstance(each, str | PathLike))]
+    _write(found.control, json.dumps(control, indent=2) + "\n")
+    write_structure(found.structure, whole, 0, inputs)
+    written = set[str]()
+    for k, own in places:
+        molecule = replace(molecules[k].atoms.moved(atoms.positions[own]), labels=labels_of(labels, own))
+        if (residue := str(labels.residue_names[own[0]])) not in written:
+            written.add(residue)
+            for path, text in pele_texts(molecule, found.data).items():
+                make_folder(path.parent)
+                with replacing(path, inputs) as temporary:
+                    temporary.write_text(text, encoding="utf-8")
+    return found
+
+
+def _molecules(structure: Path, reading: Reading) -> list[LigandTemplate]:
+    """Give the molecules parameters. Raises InputError for none, and for files that are no structures."""
+    if brings_parameters(structure):
+        raise InputError(
+            f"{structure}: has parameters of its own, which PELE's files do not hold; give a PDB or mmCIF file"
+        )
+    for each in reading.ligands:
+        if isinstance(each, str | PathLike) and structure_suffix(each) in _OF_POLYMERS:
+            raise InputError(
+                f"{each}: is a structure, and the ligand comes from a file of small molecules with bond orders, as "
+                ".sdf; a peptide is explored by a control file whose selectionToPerturb names its chain"
+            )
+    molecules = ligand_templates(structure, reading)
+    if not molecules:
+        raise InputError(
+            f"{structure}: is a structure; name the file of the molecule that is explored by `ligands`, or give PELE's "
+            "control file, whose selectionToPerturb may also name the chain of a peptide"
+        )
+    return molecules
+
+
+def _places(molecules: Sequence[LigandTemplate], atoms: Atoms) -> Iterator[tuple[int, Indices]]:
+    """Find the residues that are a molecule: its index, and the residue's atom for each of its own."""
+    labels = atoms.labels
+    assert labels is not None
+    starts = labels.residue_starts
+    for start, end in zip(starts, [*starts[1:], len(labels)], strict=True):
+        name = str(labels.residue_names[start])
+        if is_polymer(name) or is_water(name):
+            continue
+        own = np.arange(start, end)
+        for k, molecule in enumerate(molecules):
+            order, _ = molecule.fit(labels_of(labels, own), atoms.positions[own])
+            if order is not None:
+                yield k, own[order]
+                break
+
+
+def _labelled(labels: Labels, places: Sequence[tuple[int, Indices]], explored: Indices) -> Labels:
+    """Give the ligand a chain of its own, and each molecule a residue name and names of atoms that no other one has."""
+    names, residues, chains = labels.names.copy(), labels.residue_names.astype("U3"), labels.chains.copy()
+    chain = str(chains[explored[0]])
+    if len(chain) != 1 or np.count_nonzero(chains == chain) > len(explored):
+        free = next((each for each in _CHAINS if each not in set(chains.tolist())), None)
+        if free is None:
+            raise InputError("the structure has no chain letter left for the ligand; give it fewer chains")
+        chains[explored] = free
+    first, taken = dict[int, Indices](), set(residues.tolist()) - {str(residues[own[0]]) for _, own in places}
+    for k, own in sorted(places, key=lambda each: each[0]):
+        if k not in first:
+            wanted = str(residues[own[0]])
+            residues[own] = next(name for name in _residue_names(wanted) if name not in taken)
+            taken.add(str(residues[own[0]]))
+            first[k] = own
+        residues[own], names[own] = residues[first[k][0]], names[first[k]]
+    return replace(labels, names=names, residue_names=residues, chains=chains)
+
+
+def _residue_names(wanted: str) -> Iterator[str]:
+    yield wanted
+    for k in range(1, 1000):
+        yield f"{wanted[: 3 - len(str(k))]}{k}"
+
+
+def _notes_of(structure: Path, atoms: Atoms, explored: Indices, copies: Sequence[Indices], preset: Preset) -> None:
+    """Tell what a user may not expect. Raises InputError where the molecule is all there is."""
+    labels = atoms.labels
+    assert labels is not None
+    rest = np.delete(np.arange(len(atoms)), explored)
+    if not len(rest):
+        raise InputError(f"{structure}: has no atoms but the ligand's; give the receptor, or the complex")
+    if len(copies) > 1:
+        note(
+            f"Note: {structure}: {len(copies):,} residues are the ligand; {labels.residue(int(copies[0][0]))} is "
+            "explored, and the others are part of the receptor"
+        )
+    near = _nearest(atoms.positions[explored], atoms.positions[rest])
+    if near > _TOUCHING and preset.radius < near:
+        note(
+            f"Note: {structure}: the ligand is {near:.1f} A from the receptor, and its centre stays within "
+            f"{preset.radius:g} A; dock it first, or choose `preset='out_in'`"
+        )
+    if len(alpha_carbons(labels)) < LEAST_NODES:
+        note(f"Note: {structure}: fewer than {LEAST_NODES} alpha carbons, so the backbone has no moves of its own")
+
+
+def _nearest(these: Floats, others: Floats) -> float:
+    """Distance of the nearest pair, A."""
+    return min(float(np.linalg.norm(others - each, axis=1).min()) for each in these)
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a control file, and leave one of the same text. Raises FormatError where there is another one."""
+    if path.exists():
+        if path.read_text(encoding="utf-8", errors="replace") != text:
+            raise FormatError(f"{path}: is the control file of another run; name another folder by `output`")
+        return
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")

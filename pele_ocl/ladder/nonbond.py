@@ -1,0 +1,249 @@
+"""Ladder of the thesis for a gradient over a pair list, from one loop to index lists, `naive` wrong by design."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from ..nonbond import VARIANTS, Nonbond
+from ..nonbond.index import Segments, segments_by_counting, split_keys
+from ..nonbond.pairs import GROUP, EnergiesAlone, PairPasses, PlainPasses, Scattered, cleared
+from ..nonbond.passes import ITEMS, AnyPasses
+from ..nonbond.task import PairListTask
+from ..opencl.interface import Role, Scatter
+from .rung import Rung
+
+if TYPE_CHECKING:
+    from ..opencl.binding import Launch
+    from ..opencl.memory import Buffer
+    from ..opencl.queue import Queue
+
+
+class Sequential(PlainPasses[None]):
+    """One loop over the list in one work-item."""
+
+    @classmethod
+    def prepare(cls, queue: Queue, task: PairListTask) -> None:
+        return None
+
+    def _n_groups(self) -> int:
+        return 1
+
+    def _clear(self) -> list[Launch]:
+        return [cleared(self)] if self.task.gradient else []
+
+    def _pairs(self) -> list[Launch]:
+        return [
+            self.queue.bind(
+                "nonbond/ladder/sequential.cl", "nonbond_sequential", (1, 1), (1, 1),
+                dict(
+                    gradient=self.buffers["results"], **self.named("energies"), **self._list_arguments(self.task)
+                ),
+                **self.task.macros,
+            )
+        ]  # fmt: skip
+
+
+class Naive(Scattered):
+    """Work-items that share an atom race and lose updates: wrong by design."""
+
+    scatter = Scatter.NAIVE
+
+
+class Atomic(Scattered):
+    """Additions by compare-exchange."""
+
+    scatter = Scatter.ATOMIC
+    more_macros: ClassVar[dict[str, int]] = {"NATIVE_ATOMICS": 0}
+
+    @classmethod
+    def prepare(cls, queue: Queue, task: PairListTask) -> None:
+        if queue.precision == "float64":
+            queue.device.require_int64_atomics()
+
+
+class AtomicNative(Scattered):
+    """Additions by the device's own instruction."""
+
+    scatter = Scatter.ATOMIC
+    more_macros: ClassVar[dict[str, int]] = {"NATIVE_ATOMICS": 1}
+
+    @classmethod
+    def prepare(cls, queue: Queue, task: PairListTask) -> None:
+        queue.device.require_float_atomics(queue.precision)
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """Pairs in the order of computing, and which of them each atom is the first and second of."""
+
+    task: PairListTask
+    firsts: Segments
+    seconds: Segments
+
+
+class Segmented(PairPasses[Lists]):
+    """Two launches: pairs store their gradients, atoms add them up.
+
+    sorting : whether index lists come from a sort of the pairs, or from counts and prefix sums
+    kernel : that adds up
+    """
+
+    scatter = Scatter.STORED
+    sorting: ClassVar[bool] = False
+    kernel: ClassVar[str] = "segment_sums"
+
+    def __init__(self, queue: Queue, task: PairListTask, index: Lists) -> None:
+        super().__init__(queue, task, index)
+        self._adding = {"SORTED_FIRSTS": int(self.sorting)}
+        _, self.adders = queue.group_kernel(
+            "nonbond/ladder/segments.cl",
+            self.kernel,
+            local_reals=3,
+            most=queue.device.ladder_group or GROUP,
+            **self._adding,
+        )
+
+    @classmethod
+    def prepare(cls, queue: Queue, task: PairListTask) -> Lists:
+        sizes = task.n_pairs, task.n_atoms
+        if cls.sorting:
+            task, firsts = _sorted_by_first(queue, task)
+            return Lists(task, firsts, segments_by_sorting(queue, task.pairs, *sizes, Role.SECONDS))
+        firsts = segments_by_counting(queue, task.pairs, *sizes, Role.FIRSTS)
+        return Lists(task, firsts, segments_by_counting(queue, task.pairs, *sizes, Role.SECONDS))
+
+    @classmethod
+    def for_task(cls, task: PairListTask) -> type[AnyPasses]:
+        return cls if task.gradient else EnergiesAlone
+
+    def _sizes(self) -> dict[str, int]:
+        return {"stored": 3 * self.task.n_pairs}
+
+    def _pairs(self) -> list[Launch]:
+        stored, firsts, seconds = self.buffers["stored"], self.index.firsts, self.index.seconds
+        arguments = dict(
+            n_atoms=self.task.n_atoms, n_pairs=self.task.n_pairs, stored=stored, firsts=firsts.pairs,
+            first_offsets=firsts.offsets, seconds=seconds.pairs, second_offsets=seconds.offsets,
+            gradient=self.buffers["results"],
+        )  # fmt: skip
+        shape, group = self._adders()
+        add = self.queue.bind(
+            "nonbond/ladder/segments.cl", self.kernel, (shape, 1), (group, 1), arguments, GROUP=self.adders,
+            **self._adding,
+        )  # fmt: skip
+        return [self._launch_pairs(self.index.task, stored), add]
+
+    def _adders(self) -> tuple[int, int]:
+        """Work-items of the kernel that adds up, and how many in a group."""
+        return self.task.n_atoms, ITEMS
+
+
+class Bitonic(Segmented):
+    """Pairs sorted by a bitonic network."""
+
+    sorting = True
+
+
+class Offsets(Segmented):
+    """Index lists by prefix sums, a work-item an atom adds."""
+
+
+class OffsetsGroup(Segmented):
+    """Index lists by prefix sums, a work-group an atom adds."""
+
+    kernel = "group_sums"
+
+    def _adders(self) -> tuple[int, int]:
+        return self.task.n_atoms * self.adders, self.adders
+
+
+def _sorted_by_first(queue: Queue, task: PairListTask) -> tuple[PairListTask, Segments]:
+    """Sort the task's pairs by their first atom, and find the segments."""
+    n = task.n_pairs
+    firsts = segments_by_sorting(queue, task.pairs, n, task.n_atoms, Role.FIRSTS)
+    pairs, own = queue.empty(2 * n, np.uint32), tuple(queue.empty(n) for _ in task.own)
+    permute = queue.kernel("nonbond/pair_index.cl", "permute_pairs")
+    sizes = dict(n_pairs=n, order=firsts.pairs)
+    queue.launch(permute, (n,), (ITEMS,), dict(pairs=task.pairs, permuted=pairs, **sizes))
+    permute = queue.kernel("nonbond/pair_index.cl", "permute_reals")
+    for before, after in zip(task.own, own, strict=True):
+        queue.launch(permute, (n,), (ITEMS,), dict(values=before, permuted=after, **sizes))
+    return replace(task, pairs=pairs, own=own), firsts
+
+
+def sort_keys(queue: Queue, keys: Buffer, n: int) -> None:
+    """Sort n uint64 in place, ascending, by a bitonic network."""
+    # A key takes two reals of local memory in float32.
+    sort, group = queue.group_kernel("nonbond/ladder/bitonic.cl", "sort_blocks", local_reals=4, most=256)
+    block = 2 * group
+    n_blocks = max(1, -(-n // block))
+    shape, sorted_keys = (n_blocks * group,), dict(n=n, keys=keys)
+    queue.launch(sort, shape, (group,), sorted_keys)
+    span = 2 * block
+    while span < 2 * n:
+        step = queue.kernel("nonbond/ladder/bitonic.cl", "merge_step", GROUP=group)
+        comparators = (-(-n // span) * span // 2,)
+        queue.launch(step, comparators, (ITEMS,), dict(span=span, distance=0, **sorted_keys))
+        distance = span // 4
+        while distance >= block:
+            queue.launch(step, comparators, (ITEMS,), dict(span=span, distance=distance, **sorted_keys))
+            distance //= 2
+        queue.launch(
+            queue.kernel("nonbond/ladder/bitonic.cl", "merge_blocks", GROUP=group), shape, (group,), sorted_keys
+        )
+        span *= 2
+
+
+def segments_by_sorting(queue: Queue, pairs: Buffer, n_pairs: int, n_atoms: int, role: Role) -> Segments:
+    """Make segments from sorted keys: atom above pair number."""
+    keys, offsets = queue.empty(n_pairs, np.uint64), queue.zeros(n_atoms + 1, np.int32)
+    if n_pairs:
+        make, find = (queue.kernel("nonbond/pair_index.cl", name) for name in ("make_keys", "find_offsets"))
+        queue.launch(make, (n_pairs,), (ITEMS,), dict(n_pairs=n_pairs, role=role, pairs=pairs, keys=keys))
+        sort_keys(queue, keys, n_pairs)
+        queue.launch(
+            find, (n_pairs + 1,), (ITEMS,), dict(n_pairs=n_pairs, n_atoms=n_atoms, keys=keys, offsets=offsets)
+        )  # fmt: skip
+    return Segments(offsets, *split_keys(queue, keys, n_pairs, False))
+
+
+NONBOND: dict[str, Rung[type[AnyPasses]]] = {
+    "sequential": Rung(
+        "nonbond/ladder/sequential.cl", "nonbond_sequential", "one loop over the list, compiled, on one CPU core",
+        Sequential, cpu_only=True,
+    ),
+    "naive": Rung(
+        "nonbond/ladder/pairs.cl", "nonbond_pairs", "a work-item a pair, racing: wrong by design", Naive, exact=False
+    ),
+    "atomic": Rung(
+        "nonbond/ladder/pairs.cl", "nonbond_pairs", "a work-item a pair, additions by atomic compare-exchange", Atomic
+    ),
+    "atomic-native": Rung(
+        "nonbond/ladder/pairs.cl", "nonbond_pairs", "the same with the device's own atomic addition, where it has one",
+        AtomicNative, float_atomics=True,
+    ),
+    "bitonic": Rung(
+        "nonbond/ladder/bitonic.cl", "merge_step", "pairs sorted by a bitonic network, summed by atom", Bitonic
+    ),
+    "offsets": Rung(
+        "nonbond/ladder/segments.cl", "segment_sums", "index lists by prefix sums, a work-item an atom adds", Offsets
+    ),
+    "offsets-group": Rung(
+        "nonbond/ladder/segments.cl", "group_sums", "index lists by prefix sums, a work-group an atom adds",
+        OffsetsGroup,
+    ),
+    **{name: Rung.of(variant) for name, variant in VARIANTS.items()},
+}  # fmt: skip
+
+
+class NonbondLadder(Nonbond):
+    """Nonbond by any rung of the ladder, the engine's variants among them; its results say if updates may be lost."""
+
+    variants = NONBOND
+
+    @property
+    def _is_exact(self) -> bool:
+        return NONBOND[self.variant].exact or not self.gradient

@@ -1,1 +1,0 @@
-"""Ways of the thesis to add up a gradient over a pair list, from one loop to index lists."""
