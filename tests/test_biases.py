@@ -328,6 +328,15 @@ def test_hamiltonians_are_exchanged_in_balance(device):
     of_rungs = samples.u_kn.reshape(8, 3, 48)[0] * BOLTZMANN_KCAL * 300 * 0.5
     np.testing.assert_allclose(of_rungs, found, rtol=1e-3, atol=1e-3)
     np.testing.assert_array_equal(np.bincount(samples.states), np.full(24, 2))
+    by_rung, states = StateSamples(["well"], by_rung=True), samples.u_kn[:, -24:].reshape(8, 3, 8, 3)
+    before, ladder = simulation.positions[:], np.arange(8)
+    by_rung(simulation)
+    of_ladders = states[ladder, :, ladder].transpose(1, 0, 2).reshape(3, 24)
+    np.testing.assert_allclose(by_rung.u_kn, of_ladders, rtol=1e-6, atol=1e-9)
+    np.testing.assert_array_equal(by_rung.states, simulation.rungs)
+    np.testing.assert_array_equal(simulation.positions[:], before)
+    with pytest.raises(InputError, match="no rungs"):
+        Simulation(PAIR, 2, terms=[WELL], device=device, **OPTIONS).u_kn(by_rung=True)
 
 
 def test_simulated_tempering_is_balanced_at_each_temperature(device):

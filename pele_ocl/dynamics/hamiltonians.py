@@ -58,10 +58,12 @@ class Swaps:
                 queue.launch(kernel, (n_words, min(MOST_ROWS, n - first)), (ITEMS, 1), arguments, offset=(0, first))
 
 
-def reduced_energies(ensemble: Ensemble, temperatures: Floats, order: Rows) -> Floats:
-    """Reduced energies U / (k_B T) of all rows at the Hamiltonians and temperatures of all rows, u_kn.
+def reduced_energies(ensemble: Ensemble, temperatures: Floats, ladders: Rows) -> Floats:
+    """Reduced energies U / (k_B T) of all rows in the states of their ladders, u_kn.
 
-    temperatures : (n_rows,) K; order : rows whose Hamiltonians are the states, (n_states,)
+    A state is a Hamiltonian with its temperature. Rows of a ladder are evaluated with the Hamiltonians of this ladder.
+
+    temperatures : (n_rows,) K; ladders : (n_ladders, n_states) the row that has each state, every row once
 
     Returns (n_states, n_rows); infinity where an energy is no number. Rows are evaluated as they were when it returns.
     Raises InputError where rows are of several molecules.
@@ -70,24 +72,24 @@ def reduced_energies(ensemble: Ensemble, temperatures: Floats, order: Rows) -> F
     rows = state.there(None)
     if len(rows) < len(ensemble) or len({id(resident.systems[k]) for k in rows.tolist()}) != 1:
         raise InputError("energies of rows in each other's states need rows of one molecule, none of them failed")
-    n, size = len(rows), bytes_of(resident, 0)
-    found = np.full((n, n), np.inf)
-    copies, sizes = resident._copies, np.full(n, size, np.int64)
-    begin = resident.own.copy()
-    shifts = range(n) if size else range(1)
+    n_states, size = ladders.shape[1], bytes_of(resident, 0)
+    found = np.full((n_states, len(rows)), np.inf)
+    copies, sizes = resident._copies, np.full(len(rows), size, np.int64)
+    begin = resident.own[ladders]
+    sources, targets = np.roll(begin, -1, axis=1).ravel(), begin.ravel()
     with uninterrupted():
-        for shift in shifts:  # row k has the Hamiltonian of row k + shift
+        for shift in range(n_states if size else 1):  # the row of state k has the Hamiltonian of state k + shift
             resident.evaluate(rows)
             energies, are_numbers = resident.energies()
-            states = (np.arange(n) + shift) % n
-            found[states, np.arange(n)] = np.where(are_numbers, energies, np.inf)
+            states = (np.arange(n_states) + shift) % n_states
+            found[states, ladders] = np.where(are_numbers, energies, np.inf)[ladders]
             if size:
-                copies.move(resident.bytes_on_device, resident.bytes_on_device, np.roll(begin, -1), begin, sizes)
+                copies.move(resident.bytes_on_device, resident.bytes_on_device, sources, targets, sizes)
     state.changed(None, moved=False)
     state.evaluate(None)
     if not size:
         found[:] = np.where(are_numbers, energies, np.inf)
-    return found[order] / (BOLTZMANN_KCAL * temperatures[order, None])
+    return found / (BOLTZMANN_KCAL * temperatures[ladders[0], None])
 
 
 @contextmanager

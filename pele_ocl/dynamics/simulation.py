@@ -510,18 +510,23 @@ class Simulation(Suggests, Settled):
         return found
 
     @locked
-    def u_kn(self) -> Floats:
+    def u_kn(self, *, by_rung: bool = False) -> Floats:
         """Reduced energies U / (k_B T) of all replicas in the states of all replicas, (n_rows, n_rows), for MBAR.
 
         A state is a temperature with all that rows have of their own: scales, restraints, biases. States are the first
         index, in the order of rows, or of the rungs of ladder after ladder where there are exchanges. It is infinity
         for energies that are no numbers. Each state costs an evaluation of all rows.
 
-        Raises InputError where replicas are of several molecules, or some failed.
+        by_rung : for ladders that are alike, as of `rest2`: states are the rungs, `rungs` says which one each replica
+            has, and the result is (n_rungs, n_rows). Each replica is evaluated in the states of its own ladder
+
+        Raises InputError where replicas are of several molecules, some failed, or there are no ladders.
         """
+        if flag("by_rung", by_rung) and self.settings.exchange_every is None:
+            raise InputError("there are no exchanges and no rungs; leave out `by_rung`")
         self._catch_up()
-        order = np.argsort(self.states)
-        return reduced_energies(self.ensemble, np.asarray(self.temperatures), order)
+        ladders = self._motion.read("row_of").astype(np.int64) if by_rung else np.argsort(self.states)[None]
+        return reduced_energies(self.ensemble, np.asarray(self.temperatures), ladders)
 
     @property
     @locked

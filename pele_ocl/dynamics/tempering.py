@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..atoms import Atoms, Floats, Ints, require_atoms
-from ..common.arguments import described, numbers, texts, whole_number
+from ..common.arguments import described, flag, numbers, texts, whole_number
 from ..common.errors import InputError
 from ..units import BOLTZMANN_KCAL
 from .mbar import MBAR
@@ -85,18 +85,19 @@ class StateSamples:
         ((2, 8), True)
 
     names : of terms whose collective variables are kept
+    by_rung : whether the ladders are alike, so that their rungs are the states; as of `Simulation.u_kn`
     """
 
-    def __init__(self, names: Sequence[str] = ()) -> None:
-        self._names = texts("names", names)
+    def __init__(self, names: Sequence[str] = (), *, by_rung: bool = False) -> None:
+        self._names, self._by_rung = texts("names", names), flag("by_rung", by_rung)
         self._u: list[Floats] = []
         self._states: list[Ints] = []
         self._variables: list[Floats] = []
 
     def __call__(self, simulation: Simulation) -> None:
         """Take a sample of all replicas."""
-        self._u.append(simulation.u_kn())
-        self._states.append(simulation.states.astype(np.int32))
+        self._u.append(simulation.u_kn(by_rung=self._by_rung))
+        self._states.append((simulation.rungs if self._by_rung else simulation.states).astype(np.int32))
         if self._names:
             self._variables.append(np.concatenate([simulation.variables(name) for name in self._names], axis=1))
 
