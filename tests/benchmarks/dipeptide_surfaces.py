@@ -16,9 +16,9 @@ plain: dynamics alone, one surface of all. Replicas pass between phi < 0 and phi
     the two come from the rates of passages, whose error is printed, and within each from samples.
 
 Bins of 20 degrees. Prints for each pair of surfaces the greatest and the root mean square difference over bins that are
-below 5 kcal/mol in both, less the mean difference, what its statistical error would be, and how many bins differ by more
-than 0.15 kcal/mol; then the seconds and microseconds of each. Errors are from 7 groups of replicas. `--again` prints and
-draws what a file has.
+below 5 kcal/mol in both, less the mean difference, what its statistical error would be, and how many bins differ by
+more than 0.15 kcal/mol; then the seconds and microseconds of each. Errors are from 8 groups of replicas. `--again`
+prints and draws what a file has.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ TEMPERATURE, TIMESTEP = 300.0, 4.0  # K, fs
 KT = pele_ocl.units.BOLTZMANN_KCAL * TEMPERATURE
 MOST, CLOSE = 5.0, 0.15  # kcal/mol: of surfaces compared, and of their differences
 EVERY = 100  # steps between samples
-GROUPS = 7  # of replicas, for errors
+GROUPS = 8  # of replicas, for errors
 HALVES = ("left", "right")
 HOT = (300.0, 355.0, 420.0, 497.0, 588.0, 696.0)  # K
 SOLUTE = (300.0, 398.0, 528.0, 700.0)
@@ -192,7 +192,7 @@ def rest2(starts: list[pele_ocl.Atoms], n: int, seconds: float, options: dict[st
 def umbrella(starts: list[pele_ocl.Atoms], n: int, seconds: float, options: dict[str, Any]) -> Run:
     places = np.radians(np.arange(-180, 180, 30))
     windows = np.stack(np.meshgrid(places, places), axis=-1).reshape(-1, 2)
-    copies = max(2, n // len(windows) // 2 * 2)
+    copies = min(2 * GROUPS, max(2, n // len(windows) // 2 * 2))  # each has a grid, of which the host makes one by one
     centers = np.repeat(windows, copies, axis=0)  # replicas of a window follow each other, by turns of both starts
     positions = np.stack([starts[k % 2].positions for k in range(len(centers))])
     given: dict[str, Any] = dict(minimize=50, positions=positions, **options)
@@ -201,8 +201,8 @@ def umbrella(starts: list[pele_ocl.Atoms], n: int, seconds: float, options: dict
     one.simulation.run(3 * EVERY)
     steps = max(10 * EVERY, int(seconds / (time.perf_counter() - begin) * 3 * EVERY))
     run = pele_ocl.umbrella(
-        starts[0], VARIABLES, centers, STIFF, steps=3 * steps // 4 // EVERY * EVERY, sample_every=max(EVERY, steps // 400),
-        equilibrate=steps // 4, **given,
+        starts[0], VARIABLES, centers, STIFF, steps=3 * steps // 4 // EVERY * EVERY,
+        sample_every=max(EVERY, steps // 400), equilibrate=steps // 4, **given,
     )  # fmt: skip
 
     def of_half(first: int) -> Sums:
