@@ -392,6 +392,21 @@ def test_mbar_of_harmonic_wells_is_what_theory_has():
     np.testing.assert_allclose(alone.f_k, [0, 3], atol=1e-9)
 
 
+def test_mbar_is_that_of_pymbar():
+    """Free energies, weights and a mean of states that overlap little, of unequal numbers of samples; some of none."""
+    pymbar = pytest.importorskip("pymbar")
+    rng, centers = np.random.default_rng(1), np.linspace(0, 3, 8)
+    n_k = np.array([400, 50, 300, 0, 200, 900, 10, 150])
+    states = rng.permutation(np.repeat(np.arange(8), n_k))
+    x = rng.normal(centers[states], 0.35)
+    u_kn = 0.5 * (x - centers[:, None]) ** 2 / 0.35**2 + np.linspace(-40, 25, 8)[:, None]
+    found = MBAR(u_kn, states)
+    expected = pymbar.MBAR(u_kn, n_k, solver_protocol="robust", relative_tolerance=1e-12)
+    np.testing.assert_allclose(found.f_k, expected.f_k, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(np.exp(found.log_weights(u_kn[2])), expected.W_nk[:, 2], rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(found.mean(x, u_kn[3]), expected.compute_expectations(x)["mu"][3], atol=1e-6)
+
+
 WORDS = {
     "phi": {"kind": "TORSION", "atoms": [5, 7, 9, 15]},
     "d": {"kind": "DISTANCE", "atoms": ["resid 1", "resid 2"]},
