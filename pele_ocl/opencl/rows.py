@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 HEADER = "engine/arguments.clh"
 _SERVES = re.compile(r"^(?!\s*(?://|#)).*\bSERVES_ROWS\((\w+)\)", re.MULTILINE)
 
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+
 Signatures = Mapping[str, "tuple[Parameter, ...]"]
 
 
@@ -35,12 +37,30 @@ def source_of_rows(
     macros = list[str]()
     for name, says_so in served.items():
         names = ", ".join(of.name for of in signatures[name])
-        function = f"ROW_FUNCTION({name}, PARAMETERS_OF_{name}, ({names}), __VA_ARGS__)"
+        given = ", ".join(f"given{k}" for k in range(_n_given(source, name)))
+        function = f"ROW_FUNCTION({name}, PARAMETERS_OF_{name}, ({names}), ({given}))"
         macros += [
             _listed(name, signatures[name]),
-            f"#define {name}(...) {f'ROW_KERNEL({name})' if says_so else function}",
+            f"#define {name}({given}) {f'ROW_KERNEL({name})' if says_so else function}",
         ]
     return "\n".join([*macros, header, source])
+
+
+def _n_given(source: str, kernel: str) -> int:
+    """Count what a kernel's declaration has between commas, as a macro of its name takes it.
+
+    NVIDIA's compiler refuses macros of any number of arguments.
+    """
+    text = _COMMENT.sub(" ", source)
+    declared = re.search(rf"\bvoid\s+{kernel}\s*\(", text)
+    assert declared is not None, f"no kernel {kernel}"
+    depth, n = 1, 1
+    for character in text[declared.end() :]:
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        if not depth:
+            break
+        n += character == "," and depth == 1
+    return n
 
 
 def _listed(kernel: str, parameters: tuple[Parameter, ...]) -> str:
