@@ -40,7 +40,7 @@ CASES = [
     (path, command, option)
     for path, command in leaves(main)
     for option in command.params
-    if isinstance(option, click.Option) and not (option.is_flag or option.multiple)
+    if isinstance(option, click.Option) and not (option.is_flag or option.multiple or option.is_eager)  # which end it
 ]
 
 

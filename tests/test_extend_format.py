@@ -158,6 +158,7 @@ def test_suffixes_stand_in_the_tables_alone() -> None:
         "ligand/given.py",  # topologies of the user's
         "ligand/phosphoresidues.py",  # topologies that are kept
         "parametrize/writing.py",  # names of files that are written
+        "explore/preparing.py",  # formats that have chains
         "reading/files.py",  # structures that may have remarks of `ligand`
         "screen/molecules.py",  # poses come as SDF and PDB
         "screen/reference.py",

@@ -53,7 +53,7 @@ def test_results_say_that_there_are_no_energies(device, atoms):
     ):  # fmt: skip
         with pytest.raises(InputError, match="there are no energies; they were not requested"):
             what()
-    with pytest.raises(AttributeError, match="no 'gb_self'"):
+    with pytest.raises(AttributeError, match="no attribute 'gb_self'"):
         _ = result.gb_self
     assert repr(batch) == f"SolventBatch(2 conformations of 96 atoms, no energies, {plan.variant}, float32)"
     with pytest.raises(InputError, match="energy is 1; True or False is needed"):

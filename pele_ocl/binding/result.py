@@ -64,7 +64,7 @@ class BindingResult(Reported, Suggests):
     >>> round(result.total), result.table()["term"][:2].tolist()
     (-2, ['bond', 'angle'])
     >>> round(result.delta["coulomb"]), round(sum(result.delta.values()) - 2 * result.total)
-    (-78, 0)
+    (-92, 0)
     >>> result.save("binding.csv")
     """
 

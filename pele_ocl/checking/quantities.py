@@ -71,7 +71,7 @@ def _plane(case: Case, group: int) -> tuple[int, ...]:
 N_ATOMS = Given("n_atoms", "int", False, "number of atoms")
 CHARGED = Given("atoms", "real4", True, "(n_atoms) x, y, z [A], charge [e, times 18.2223]")
 N_PAIRS = Given("n_pairs", "int", False, "number of pairs")
-PAIRS = Given("pairs", "int2", True, "(n_pairs) first and second atom of each pair; no pair is there twice")
+PAIRS = Given("pairs", "int2", True, "(n_pairs) first and second atom of each pair; no pair occurs twice")
 SIGMA = Given("sigma", "real", True, "(n_atoms) Lennard-Jones diameter [A]; of a pair, the mean of the two")
 EPSILON = Given("epsilon", "real", True, "(n_atoms) depth [kcal/mol]; of a pair, the root of the product")
 ATOM_LAUNCHES: Mapping[str, Items] = {"atom": _each("n_atoms"), "group": _group_each("n_atoms"), "one": _one}

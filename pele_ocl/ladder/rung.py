@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar
-
-from typing_extensions import Self
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..common.variant import Variant
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 S = TypeVar("S")  # the host steps of a quantity's variants
 D = TypeVar("D")  # a Device
