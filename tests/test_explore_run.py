@@ -842,7 +842,7 @@ def test_a_run_in_the_folder_is_refused_unless_it_is_to_be_replaced(tmp_path, mo
     Path("pele").mkdir()  # a run of PELE itself
     Path("pele/report_1").write_text("report\n")
     for resume in (False, True):
-        refused("pele/report_1: is there already; name another folder", output="pele", explorers=2, resume=resume)
+        refused("pele/report_1: already exists; name another folder", output="pele", explorers=2, resume=resume)
     Path("pele/report_1").rename("pele/report_2")
     assert explore(output="pele").reports == [Path("pele/report_1")]
 

@@ -222,7 +222,7 @@ def test_files_that_are_there_stay_without_the_option(folder: Path, tmp_path: Pa
     words = ["binding", "--mmpbsa", folder / "mmpbsa.in", "-cp", folder / "complex.parm7", *parts(folder)]
     done = CliRunner().invoke(main, [*map(str, words), "-o", str(tmp_path / "o.dat")])
     assert done.exit_code != 0
-    assert "is there already; -O writes over it" in done.output
+    assert "already exists; -O writes over it" in done.output
     assert (tmp_path / "o.dat").read_text() == "mine"
 
 

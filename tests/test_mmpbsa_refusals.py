@@ -116,7 +116,7 @@ def masks(receptor: str, ligand: str) -> str:
         (GB.replace("igb=5", "igb 5"), "'igb 5' in &gb is no variable with a value"),
         (GB.replace("saltcon=0.1", "saltcon=-1"), "saltcon=-1; it cannot be negative"),
         (GB.replace("saltcon=0.1", "extdiel=0"), "extdiel=0; it cannot be negative, nor"),
-        (GB + GB[GB.index("&gb") :], "&gb is there already"),
+        (GB + GB[GB.index("&gb") :], "&gb occurs twice"),
         (GB.replace("/\n&gb", "&gb"), "&gb begins before &general ends"),
         (GB.replace("&general\n", "&general\n c2_entropy=1, temperature=0,\n"), "a temperature above 0 K and 1 to"),
         (GB + "&decomp\n idecomp=1\n/\n&alanine_scanning\n mutant_only=1\n/\n", "mutant_only=1 leaves out"),

@@ -8,6 +8,7 @@ import re
 import shutil
 from collections.abc import Iterator, Sequence
 
+from ..opencl.rows import COMMENT
 from .findings import Finding
 
 INSTALL = "pip install 'pele-ocl[teach]', or apt install oclgrind"
@@ -25,7 +26,6 @@ BLOCKS = re.compile(r"\n\s*\n(?=\S)")
 TWO_WRITES = "Write-write data race at global memory"
 PLACE = re.compile(r"At line (\d+) \(column (\d+)\)")
 BARRIER = re.compile(r"\bbarrier\s*\([^)]*LOCAL")
-COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 Place = tuple[int, int]  # line and column
 
 

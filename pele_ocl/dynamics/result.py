@@ -205,7 +205,7 @@ class SimulateResult(Reported, Suggests):
         """
         target = folder_path(path)
         if target.exists():
-            raise FormatError(f"{target}: is there already; name another folder")
+            raise FormatError(f"{target}: already exists; name another folder")
         try:
             shutil.copytree(self.folder, target)
         except OSError as error:

@@ -106,8 +106,8 @@ class Tensors:
         return total, gradients
 
     def _of_rows(self, ensemble: Ensemble, positions: NDArray[Any]) -> tuple[Floats, Floats | None]:
-        """Write rows, evaluate and read them, as many at once as there are."""
-        count = 1 if self.is_joined else len(self.rows)  # of arrays that go together
+        """Write, evaluate and read the rows, in turns where there are more arrays than rows."""
+        count = 1 if self.is_joined else len(self.rows)  # of arrays in a turn
         energies = np.empty((len(positions), len(self.sizes)))
         gradients = np.empty(positions.shape) if self.has_gradient else None
         splits = np.cumsum(self.sizes)[:-1]

@@ -117,9 +117,11 @@ def explore(
         control, explorers=explorers, output=output, seed=seed, steps=steps, complexes=complexes,
         words={} if set is None else set, templates=templates, obc=obc, pele_data=pele_data, guess_radii=guess_radii,
         precision=precision, device=device, resume=resume, overwrite=overwrite, workers=workers,
-        scheduler=scheduler, shard=shard, progress=progress, watch=watch, preset=preset, ligands=ligands,
-        ligand_forcefield=ligand_forcefield, ligand_charges=ligand_charges, ligand_hydrogens=ligand_hydrogens,
-        ligand_ph=ligand_ph, ligand_template=ligand_template,
+        scheduler=scheduler, shard=shard, progress=progress, watch=watch, preset=preset,
+        ligand=dict(
+            ligands=ligands, ligand_forcefield=ligand_forcefield, ligand_charges=ligand_charges,
+            ligand_hydrogens=ligand_hydrogens, ligand_ph=ligand_ph, ligand_template=ligand_template,
+        ),
     )  # fmt: skip
     return call.result()
 

@@ -1,4 +1,4 @@
-"""A control file for a structure and its ligand, with the ligand's parameters beside it as PELE takes them."""
+"""A control file for a structure and its ligand, with the ligand's parameters in PELE's format."""
 
 from __future__ import annotations
 

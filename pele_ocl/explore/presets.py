@@ -32,8 +32,8 @@ class Preset:
     radius : of the box about the ligand's centre of mass, A; None for no box
     steric_trials : numberOfStericTrials; com_constant : perturbationCOMConstraintConstant
     held, every : force constant of alpha carbons between the ends of a chain, and residues between them
-    changes : parametersChanges of the perturbation, each with a condition, then, otherwise
-    others : as in the control file
+    changes : parametersChanges of the perturbation: condition, settings if it is true, settings if not
+    temperature, anm_frequency, side_chain_frequency : as in the control file, K and steps
     """
 
     epochs: int

@@ -135,7 +135,7 @@ class ExploreResult(Reported, Suggests):
         """
         target = folder_path(path)
         if target.exists():
-            raise FormatError(f"{target}: is there already; name another folder")
+            raise FormatError(f"{target}: already exists; name another folder")
         of_explorers = [file for number in self.numbers for file in self.files.of_explorer(number)]
         try:
             target.mkdir(parents=True)

@@ -185,7 +185,7 @@ def require_no_run(files: Files, numbers: Sequence[int], resume: bool) -> None:
     for path in (path for number in numbers for path in files.of_explorer(number)):
         if path.exists():
             raise FormatError(
-                f"{path}: is there already; name another folder by `output`, or write over it by `overwrite=True`",
+                f"{path}: already exists; name another folder by `output`, or write over it by `overwrite=True`",
                 code="exists",
             )
 

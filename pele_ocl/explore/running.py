@@ -11,7 +11,7 @@ from os import PathLike
 from pathlib import Path
 from threading import Event, Thread
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from ..common.arguments import callback, described, file_path, file_paths, instance, text, whole_number
 from ..common.errors import FormatError, InputError, KeywordError
@@ -23,16 +23,13 @@ from ..formats import is_structure
 from ..jobs.launchers import LAUNCHED, device_of_rank, launched, shard_of_process
 from ..jobs.shards import Place, Shard
 from ..jobs.sharing import shared
-from ..reading import Ligands, Reading
+from ..reading import Reading
 from .control import read_simulation
 from .pages import pages_of, write_pages
 from .presets import DEFAULT, preset_of
 from .result import ExploreResult
 from .run_files import Files, Said, earlier_seed, ends_of, refuse_other_reports, require_no_run, said_of
 from .spec import Exploration, ExploreWork, ForceFieldFiles, Steps
-
-if TYPE_CHECKING:
-    from ..ligand import Hydrogens
 
 MOST_EXPLORERS = 1 << 16
 FOLLOW_SECONDS = 1.0  # between looks at the journals of workers
@@ -276,10 +273,12 @@ def call_of(
     steps: int | None, complexes: Paths, words: Mapping[str, str] | None, templates: Paths, obc: Paths,
     pele_data: Paths, guess_radii: bool, precision: str, device: Any, resume: bool, overwrite: bool,
     workers: int | None, scheduler: str | None, shard: str | Shard | None, progress: Progress | None,
-    watch: Watch | None, preset: str | None, ligands: Ligands, ligand_forcefield: str, ligand_charges: str,
-    ligand_hydrogens: Hydrogens, ligand_ph: float | None, ligand_template: Iterable[str] | str,
+    watch: Watch | None, preset: str | None, ligand: Mapping[str, Any],
 ) -> Call:  # fmt: skip
-    """Check the keywords of `pele_ocl.explore`. Raises InputError for what cannot be."""
+    """Check the keywords of `pele_ocl.explore`. ligand : fields of Reading
+
+    Raises InputError for what cannot be.
+    """
     if explorers is not None:
         whole_number("explorers", explorers, least=1, most=MOST_EXPLORERS)
     if seed is not None:
@@ -300,13 +299,12 @@ def call_of(
     folder = None if output is None else file_path(output, "output")
     if preset is not None:
         preset_of(preset)
-    if isinstance(ligands, str | PathLike):
-        raise InputError(f"ligands are {described(ligands)}; a list of them is needed")
+    if isinstance(ligand["ligands"], str | PathLike):
+        raise InputError(f"ligands are {described(ligand['ligands'])}; a list of them is needed")
+    several = {name: tuple(of) for name, of in ligand.items() if isinstance(of, Iterable) and not isinstance(of, str)}
     reading = Reading(
         templates=files.templates, obc=files.obc, pele_data=files.pele_data, guess_radii=files.fallback,
-        ligands=tuple(ligands), ligand_forcefield=ligand_forcefield, ligand_charges=ligand_charges,
-        ligand_hydrogens=ligand_hydrogens, ligand_ph=ligand_ph,
-        ligand_template=ligand_template if isinstance(ligand_template, str) else tuple(ligand_template),
+        **{**ligand, **several},
     )  # fmt: skip
     return Call(
         file_path(control, "control"), explorers, folder, seed, steps, listed("complexes", complexes), texts, files,

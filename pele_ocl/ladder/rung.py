@@ -16,7 +16,7 @@ D = TypeVar("D")  # a Device
 
 @dataclass(frozen=True)
 class Rung(Variant[S]):
-    """A way to compute that the engine does not offer. `auto` and `tune` take none.
+    """A variant with what a ladder needs to know. `auto` and `tune` choose among the engine's variants alone.
 
     exact : False where updates are lost to races
     cpu_only : True where it always runs on a CPU device
@@ -32,7 +32,7 @@ class Rung(Variant[S]):
 
     @classmethod
     def of(cls, variant: Variant[Any]) -> Self:
-        """Make the upper rung that an engine's variant is."""
+        """Make a rung of a variant of the engine."""
         return cls(**{field.name: getattr(variant, field.name) for field in fields(variant)})
 
     def devices_for(self, devices: list[D]) -> list[D]:

@@ -52,7 +52,7 @@ def get_kernel(
     precision : "float32" or "float64"
     width : reals in a vector
     portable : leave out what is written for one vendor's compiler
-    of_rows : whether it serves many structures by a table of arguments, as cl/engine/arguments.clh has it
+    of_rows : whether it serves many structures by a table of arguments, described in cl/engine/arguments.clh
     defines : further macros of the kernel
 
     Raises KernelBuildError with the compiler's words.

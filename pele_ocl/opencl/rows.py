@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 HEADER = "engine/arguments.clh"
 _SERVES = re.compile(r"^(?!\s*(?://|#)).*\bSERVES_ROWS\((\w+)\)", re.MULTILINE)
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)  # of OpenCL C
 
 Signatures = Mapping[str, "tuple[Parameter, ...]"]
 
@@ -51,7 +51,7 @@ def _n_given(source: str, kernel: str) -> int:
 
     NVIDIA's compiler refuses macros of any number of arguments.
     """
-    text = _COMMENT.sub(" ", source)
+    text = COMMENT.sub(" ", source)
     declared = re.search(rf"\bvoid\s+{kernel}\s*\(", text)
     assert declared is not None, f"no kernel {kernel}"
     depth, n = 1, 1

@@ -242,7 +242,7 @@ def _namelists(source: InputFile, text: list[str]) -> dict[str, dict[str, str]]:
                 known = ", ".join(f"&{of}" for of in (*_KNOWN, *_OTHERS))
                 raise InputError(f"{source}:{number}: &{name} is no namelist of MMPBSA.py; those known are {known}")
             if name in found:
-                raise FormatError(f"{source}:{number}: &{name} is there already; leave one of the two")
+                raise FormatError(f"{source}:{number}: &{name} occurs twice; leave one of the two")
         if not name:
             continue
         ending = _END.search(line)

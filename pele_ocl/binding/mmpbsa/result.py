@@ -60,7 +60,7 @@ class OutputFiles:
         return cls(*(None if path is None else Path(path) for path in given))
 
     def check(self, overwrite: bool) -> None:
-        """Raise InputError where two have one name, or one is there already."""
+        """Raise InputError where two have one name, or one exists already."""
         named = {"output": self.results, "decomposition": self.decomposition, "frames_output": self.frames,
                  "frame_shares": self.shares}  # fmt: skip
         given = {name: path for name, path in named.items() if path is not None}
@@ -68,7 +68,7 @@ class OutputFiles:
             raise InputError(f"{', '.join(f'`{name}`' for name in given)} need names of their own")
         for path in given.values():
             if path.exists() and not overwrite:
-                raise InputError(f"{path} is there already; `overwrite` writes over it")
+                raise InputError(f"{path} already exists; `overwrite` writes over it")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
