@@ -662,6 +662,16 @@ def test_presets_are_control_files_that_are_done(name, tmp_path):
     assert len(task.changes) == len(PRESETS[name].changes)
 
 
+def test_presets_are_those_of_the_page():
+    page = (Path(__file__).parents[1] / "docs" / "explore.md").read_text()
+    rows = re.findall(r"^\| `(\w+)`[^|]*\|[^|]*\| (?:(\d+) x )?(\d+) \| (?:(\d+) Å|none) \| (?:(\d+) K)?", page, re.M)
+    told = {
+        name: (int(epochs or 1), int(steps), float(radius) if radius else None, float(kelvin) if kelvin else 1500.0)
+        for name, epochs, steps, radius, kelvin in rows
+    }
+    assert told == {name: (of.epochs, of.steps, of.radius, of.temperature) for name, of in PRESETS.items()}
+
+
 @needs_programs
 def test_mols_of_rdkit_are_molecules(tmp_path):
     from rdkit import Chem
