@@ -13,7 +13,7 @@ from ..atoms import Atoms
 from ..common.arguments import array, checked, file_path, file_paths, flag, several_structures
 from ..common.errors import InputError, KeywordError
 from ..common.inputfile import NoFile, read_file
-from ..common.modules import lazy_names, make_callable, takes
+from ..common.modules import lazy_names, make_callable, takes, takes_structures
 from ..common.notes import heard_notes
 from ..doors import Door, paths_of
 from ..gb_models.solvent_model import SolventModel
@@ -62,6 +62,7 @@ Paths = Path_ | Sequence[Path_]
 
 @checked
 @takes("object", "reading", "solvent", "trajectory", "run")
+@takes_structures("atoms")
 def binding(
     complex: Atoms | Path_ | Sequence[Path_],
     ligand: Chosen | Sequence[str],

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from .errors import InputError, KeywordError, UnexpectedKeywordError
 from .errors import described as described
-from .modules import settled, with_words
+from .modules import converted, settled, with_words
 from .paths import file_path as file_path
 
 T = TypeVar("T")
@@ -232,6 +232,7 @@ def checked(function: F) -> F:
     code = function.__code__
     names = code.co_varnames[: code.co_argcount]
     own = frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    has_structure = "_structure" in vars(function)
     most = math.inf if code.co_flags & CO_VARARGS else len(names)
 
     @wraps(function)
@@ -255,9 +256,27 @@ def checked(function: F) -> F:
         if (is_control or "pele_conf" in keywords) and "_groups" in vars(checking):
             first, keywords = settled(checking, first, keywords)
             arguments, keywords = (first, *arguments[1:]), {of: keywords[of] for of in keywords if of != names[0]}
+        if has_structure and are_objects(first):
+            by_place = dict(zip(names[1:], arguments[1:], strict=False))
+            first, keywords = converted(checking, first, by_place, keywords)
+            arguments, keywords = (first, *arguments[1:]), {of: keywords[of] for of in keywords if of != names[0]}
         return function(*arguments, **keywords)
 
     return cast(F, checking)
+
+
+_LIBRARIES = frozenset("MDAnalysis mdtraj parmed ase rdkit openmm pdbfixer".split())
+
+
+def is_object(value: object) -> bool:
+    """Tell if this is an object of another library of molecules, or one of a class derived from such; or a Ligand."""
+    kind = type(value)
+    return any(of.__module__.partition(".")[0] in _LIBRARIES for of in kind.__mro__) or hasattr(kind, "parametrize")
+
+
+def are_objects(value: object) -> bool:
+    """Tell if this is an object of another library, or a list in which there is one."""
+    return is_object(value) or (isinstance(value, list | tuple) and any(map(is_object, value)))
 
 
 _WORD_OF_SUFFIX = {  # of a file that is given without its keyword; others are to be written

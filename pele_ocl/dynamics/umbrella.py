@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..atoms import Atoms, Floats, require_atoms
-from ..common.arguments import number, numbers, whole_number
+from ..common.arguments import checked, number, numbers, whole_number
 from ..common.errors import InputError
+from ..common.modules import takes_structures
 from ..energy.terms import GridBias, Variable
 from ..energy.terms.grid_bias import Axis, Range
 from ..energy.terms.variables import checked_variables
@@ -94,6 +95,8 @@ class UmbrellaResult:
         return f"UmbrellaResult({n_windows:,} windows on {d} variables, {n_times:,} samples each)"
 
 
+@checked
+@takes_structures("atoms")
 def umbrella(
     atoms: Atoms,
     variables: Variable | Sequence[Variable],

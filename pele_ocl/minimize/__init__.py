@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ..atoms import Atoms
 from ..common.arguments import checked, described, file_path, former_keywords
 from ..common.errors import InputError, KeywordError
-from ..common.modules import make_callable, takes
+from ..common.modules import make_callable, takes, takes_structures
 from ..common.variant import Progress
 from ..contract import Image
 from ..energy import Term
@@ -61,6 +61,7 @@ def minimize(what: Sequence[What], output: str | PathLike[str] | None = None, **
 @former_keywords(largest="max_gradient", energy_change="energy_tolerance", restore="bond_repair")
 @checked
 @takes("reading", "solvent")
+@takes_structures("atoms")
 def minimize(
     what: What | Sequence[What],
     output: str | PathLike[str] | None = None,

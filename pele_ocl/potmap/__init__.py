@@ -14,7 +14,7 @@ from ..atoms import Atoms
 from ..common import arguments
 from ..common.errors import InputError, KeywordError
 from ..common.inputfile import read_file
-from ..common.modules import make_callable, takes
+from ..common.modules import make_callable, takes, takes_structures
 from ..common.variant import Progress
 from ..contract import Image
 from ..doors import paths_of
@@ -84,6 +84,7 @@ def potmap(
 def potmap(what: Sequence[Path_], grid: Grid | Paths_ | None = None, **options: Any) -> MapBatch: ...
 @arguments.checked
 @takes("reading")
+@takes_structures("atoms")
 def potmap(
     what: Atoms | Path_ | Sequence[Path_],
     grid: Grid | Paths_ | None = None,

@@ -16,6 +16,7 @@ from ..atoms.radii import PDB2PQR_SETS, RADII_SETS, goes_by_names, tidy_set
 from ..common import arguments
 from ..common.errors import InputError, ParameterError, PeleError
 from ..common.inputfile import read_file
+from ..common.modules import takes_structures
 from ..common.notes import Note
 from ..formats import brings_parameters, is_structure, read_structure_or_atoms, structure_format, structure_suffix
 from ..ligand.settings import HYDROGENS
@@ -43,6 +44,7 @@ def require_model(model: object) -> None:
 
 
 @arguments.checked
+@takes_structures("file")
 def read(
     path: str | PathLike[str],
     forcefield: ForceField | str | None = None,
@@ -236,9 +238,8 @@ def _read_file(
     files = arguments.file_paths("parameters", parameters)
     found: Structure | Atoms
     if coordinates is None and not files and structure_format(path).is_of_ligands:
-        from ..ligand import read_sdf
-
-        found = read_sdf(read_file(path), model, *ligand)
+        read_ligand: Callable[..., Atoms] = structure_format(path).read  # type: ignore[assignment]
+        found = read_ligand(read_file(path), model, *ligand)
     else:
         found = read_structure_or_atoms(path, model, coordinates, files)
     named, known = None if radii == FILE else radii, frozenset[int]()

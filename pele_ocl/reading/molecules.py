@@ -186,9 +186,9 @@ class Reading:
         if number is not None:
             self._require_all()
         self._tell(f"Reading {source}" if len(source.data) > LARGE_FILE else "")
-        has_own = brings_parameters(source.path)
+        has_own = brings_parameters(source)
         if has_own:
-            self._refuse_parameters(source.path)
+            self._refuse_parameters(source)
         positions, file, stripped = self._positions(source)
         goes_with_atoms = has_own or self.radii == FILE or goes_by_names(self.radii)
         atoms, taken = read_chosen(
@@ -306,7 +306,7 @@ class Reading:
     def _selection(self) -> Selection | None:
         return selection_of(self.select, self.without, self.only)
 
-    def _refuse_parameters(self, path: Path) -> None:
+    def _refuse_parameters(self, path: InputFile) -> None:
         """Raise InputError for parameters that a file which brings its own has no use for."""
         form = structure_format(path)
         follow_from_bonds = self.radii in (None, FILE, "bondi") or goes_by_names(self.radii) or form.has_bonds
@@ -324,7 +324,7 @@ class Reading:
 
     def _positions(self, source: InputFile) -> tuple[Coordinates, InputFile | Path | None, str]:
         """Find the positions of a topology: the file, or the first frame with a sentence about it, "" if none."""
-        if not self.coordinates and self.trajectory is not None and self.trajectory.paths and is_topology(source.path):
+        if not self.coordinates and self.trajectory is not None and self.trajectory.paths and is_topology(source):
             whole = read_topology(source, self._files("parameters")).parameters
             positions, stripped = self.trajectory.first_positions(whole, self._selection)
             return positions, None, stripped
