@@ -217,3 +217,55 @@ def test_what_is_no_molecule_is_refused_with_a_way_that_works(universe):
         pele_ocl.energy(universe.select_atoms("resname XXX"))
     with pytest.raises(InputError, match=r"type Universe \(pele_ocl.read makes Atoms of it\)"):
         pele_ocl.Energy(universe)
+
+
+def test_a_group_is_a_selection(universe, tmp_path):
+    """Of the whole universe, and of a group of it, whose atoms count anew; the text is what records have."""
+    last, atoms = universe.select_atoms("resid 3"), pele_ocl.read(TRIALANINE)
+    wanted = pele_ocl.binding(TRIALANINE, "resid 3", precision="float64")
+    for structure in (TRIALANINE, atoms, universe):
+        found = pele_ocl.binding(structure, last, precision="float64")
+        assert found.table()["delta"][-1] == pytest.approx(wanted.table()["delta"][-1], abs=1e-3)
+    some = universe.select_atoms("resid 2:3")
+    found = pele_ocl.binding(some, last, receptor=universe.select_atoms("resid 2"), precision="float64")
+    wanted = pele_ocl.binding(TRIALANINE, "resid 3", "resid 2", select="resid 2:3", precision="float64")
+    assert found.table()["delta"][-1] == pytest.approx(wanted.table()["delta"][-1], abs=1e-3)
+    refined = pele_ocl.refine(TRIALANINE, ligand=last, max_iterations=1)
+    assert refined.spec.ligand == "index 22:32"
+    assert len(pele_ocl.read(TRIALANINE, select=last)) == len(atoms.select(last)) == 11
+    assert pele_ocl.solvent(universe, select=last).atoms.charges.shape == (11,)
+    held = pele_ocl.minimize(atoms, freeze=last, max_iterations=2)
+    assert (held.positions[22:] == atoms.positions[22:]).all()
+    assert (held.positions[:22] != atoms.positions[:22]).any()
+    with pytest.raises(InputError, match="ligand has the atom 0 of the universe, which is not in the structure"):
+        pele_ocl.binding(some, universe.select_atoms("resid 1"))
+    with pytest.raises(InputError, match="of a molecule of 33 atoms, and this one has 21"):
+        pele_ocl.minimize(atoms.select("resid 2:3"), freeze=last)
+    with pytest.raises(InputError, match=r"`restrain` takes texts .*PositionalRestraint"):
+        pele_ocl.minimize(atoms, restrain=last)
+
+
+@pytest.mark.parametrize("give", [lambda mask: mask, np.flatnonzero, lambda mask: np.flatnonzero(mask).tolist()])
+def test_masks_and_indices_are_selections_where_texts_are(give):
+    atoms = pele_ocl.read(TRIALANINE)
+    mask = atoms.selected("resid 3")
+    chosen = give(mask)
+    assert len(pele_ocl.read(TRIALANINE, select=chosen)) == 11
+    assert len(pele_ocl.energy(TRIALANINE, select=chosen).atoms) == 11
+    assert pele_ocl.refine(TRIALANINE, ligand=chosen, max_iterations=1).spec.ligand == "index 22:32"
+    held = pele_ocl.minimize(TRIALANINE, freeze=chosen, max_iterations=1)
+    assert (held.positions[22:] == atoms.positions[22:]).all()
+    assert (atoms.selected(chosen) == mask).all()
+
+
+def test_selections_that_choose_nothing_say_so():
+    atoms = pele_ocl.read(TRIALANINE)
+    for given, sentence in (
+        (np.zeros(33, bool), "holds no atom"), ([-1], "has the index -1; indices of atoms count from 0"),
+        ([40], "takes no atom"), (np.ones(5, bool), "of a molecule of 5 atoms, and this one has 33"),
+        (3.5, "is 3.5; a text of the selection language is needed"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=sentence):
+            pele_ocl.minimize(atoms, freeze=given)
+        with pytest.raises(InputError, match=sentence):
+            pele_ocl.read(TRIALANINE, select=given)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from .errors import InputError, KeywordError, UnexpectedKeywordError
 from .errors import described as described
+from .indices import is_group, text_within
 from .modules import converted, settled, with_words
 from .paths import file_path as file_path
 
@@ -248,10 +249,14 @@ def checked(function: F) -> F:
             _refuse_input_by_place(checking, arguments[1])
         if not _WORDS.isdisjoint(keywords):
             keywords = in_lower_case(keywords)
+        has_groups = False
         for name, value in (*zip(names, arguments, strict=False), *keywords.items()):
             if value is not None and name in _KINDS:
                 _KINDS[name](name, value)
+            has_groups = has_groups or (name in _SELECTIONS and is_group(value))
         first = arguments[0] if arguments else keywords.get(names[0]) if names else None
+        if has_groups:
+            arguments, keywords = _with_texts(first, names, arguments, keywords)
         is_control = isinstance(first, str | PathLike) and str(first).endswith(".conf")
         if (is_control or "pele_conf" in keywords) and "_groups" in vars(checking):
             first, keywords = settled(checking, first, keywords)
@@ -263,6 +268,21 @@ def checked(function: F) -> F:
         return function(*arguments, **keywords)
 
     return cast(F, checking)
+
+
+_SELECTIONS = frozenset("select freeze ligand receptor strip at at_atoms align alanine".split())
+
+
+def _with_texts(
+    structure: object, names: tuple[str, ...], arguments: tuple[Any, ...], keywords: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Write selections that are groups of MDAnalysis as texts about the structure."""
+
+    def text(name: str, value: Any) -> Any:
+        return text_within(name, value, structure) if name in _SELECTIONS and is_group(value) else value
+
+    several = {name: text(name, value) for name, value in keywords.items()}
+    return (arguments[0], *map(text, names[1:], arguments[1:])) if arguments else arguments, several
 
 
 _LIBRARIES = frozenset("MDAnalysis mdtraj parmed ase rdkit openmm pdbfixer".split())

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Floats
 from ..common.arguments import callback, checked, choice, file_path, former_keywords, is_object, numbers
 from ..common.errors import FormatError, InputError, KeywordError, Suggests, described
+from ..common.indices import selection_text
 from ..common.modules import takes, takes_structures, with_words
 from ..common.notes import heard_notes, note
 from ..common.variant import Progress
@@ -285,6 +286,7 @@ def refine(
     """
     choice("errors", errors, ("raise", "record"))
     callback("progress", progress)
+    ligand = selection_text("ligand", ligand)
     solvent, reads = described_by(refine, words, model, reading, what)
     folder = None if output is None else file_path(output, "output")
     if folder is None and resume:

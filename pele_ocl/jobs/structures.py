@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from ..common.errors import InputError, KeywordError
 from ..common.notes import one_line
 from ..formats import require_table_suffix
-from ..report import Column, Report, text_table
+from ..report import Column, Framed, Report, text_table
 from .facts import numbers_in
 from .journal import Journal
 from .records import Record
@@ -35,7 +35,7 @@ JOURNAL_SUFFIX = ".part"  # behind the name of the table
 STRUCTURES = "structures"  # the kind of such a journal
 
 
-class Structures(Sequence[Record]):
+class Structures(Sequence[Record], Framed):
     """Results of many structures, a Record each, in their order: `found[0]["energy"]`, `found.total`.
 
     records : of the structures; call : facts of the program and the call, for files; seconds : that all took

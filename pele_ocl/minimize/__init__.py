@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from ..atoms import Atoms
 from ..common.arguments import checked, described, file_path, former_keywords
 from ..common.errors import InputError, KeywordError
+from ..common.indices import selection_text
 from ..common.modules import make_callable, takes, takes_structures
 from ..common.variant import Progress
 from ..contract import Image
@@ -173,6 +174,8 @@ def minimize(
     from .spec import MinimizeSpec
 
     taken: OpensFrames | None = None
+    if words.get("select") is not None:
+        words["select"] = selection_text("select", words["select"])
     first = FrameOptions.of_files(trajectory, frames, words.get("select") if reading is None else None, topology, image)
     if first is not None:
         taken = first

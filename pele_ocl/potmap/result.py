@@ -28,7 +28,7 @@ from ..jobs.provenance import Call, origin, record_head
 from ..jobs.records import entries
 from ..pb_model import PBModel
 from ..potential_model import PotentialModel
-from ..report import Column, Report
+from ..report import Column, Framed, Report
 from .error import MapError
 from .methods import MAP_METHODS
 
@@ -38,7 +38,7 @@ FIELD_NAMES = ("field_x", "field_y", "field_z")
 
 
 @dataclass(frozen=True, eq=False)
-class PotmapResult(Suggests):
+class PotmapResult(Framed, Suggests):
     """Potential at the points of a grid, and how it was computed.
 
     map : Map, values (nz, ny, nx) in `unit`; of models and frames the statistic that was asked for

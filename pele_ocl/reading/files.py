@@ -15,6 +15,7 @@ from ..atoms.chemistry import PHOSPHORESIDUES
 from ..atoms.radii import PDB2PQR_SETS, RADII_SETS, goes_by_names, tidy_set
 from ..common import arguments
 from ..common.errors import InputError, ParameterError, PeleError
+from ..common.indices import selection_text
 from ..common.inputfile import read_file
 from ..common.modules import takes_structures
 from ..common.notes import Note
@@ -74,7 +75,7 @@ def read(
         trajectory or a structure file. Positions themselves, an array (n, 3) A, do, too
     parameters : CHARMM's parameter files, for a .psf
     select : the atoms to take, `protein and not resname NAP` say (docs/selection.md); by default all. Atoms that
-        are left out need no template
+        are left out need no template. Indices, a mask or an AtomGroup of MDAnalysis do, too
     without, only : residues to leave out by name or kind, and kinds to take, with commas: "HOH,NAP", "protein,ligand"
     radii : set of radii, as `Atoms.with_radii` has them, for any solvent; "file" for those of the file. By default
         those of the file if it has some. Else they are the force field's default, which a SolventModel replaces if its
@@ -103,7 +104,7 @@ def read(
     'mbondi2'
     """
     if select is not None:
-        arguments.text("select", select)
+        select = selection_text("select", select)
     chosen = select if without is None and only is None else selection_of(select, without, only)
     return read_chosen(
         path, forcefield, model, coordinates, parameters, select=chosen, radii=radii, ligands=ligands,

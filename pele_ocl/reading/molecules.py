@@ -17,6 +17,7 @@ from ..atoms.radii import goes_by_names
 from ..atoms.selection import Composition
 from ..common import arguments
 from ..common.errors import InputError, KeywordError
+from ..common.indices import selection_text
 from ..common.inputfile import InputFile, read_file
 from ..common.notes import Note, note
 from ..formats import (
@@ -159,6 +160,8 @@ class Reading:
     def __post_init__(self) -> None:
         for name in ("coordinates", "parameters", "templates", "obc", "pele_data"):
             object.__setattr__(self, name, _paths(name, getattr(self, name)))
+        if self.select is not None:
+            object.__setattr__(self, "select", selection_text("select", self.select))
         selection_of(self.select, self.without, self.only)  # refused before any file is read
 
     def __getstate__(self) -> dict[str, object]:

@@ -43,7 +43,7 @@ from ..painting import (
 from ..painting.about import POISSON_BOLTZMANN
 from ..potmap import PotmapResult, potmap
 from ..reading import Reading
-from ..report import Column, Report
+from ..report import Column, Framed, Report
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -63,7 +63,7 @@ Path_ = str | PathLike[str]
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class View(Framed):
     """A molecule with its surface in colours.
 
     shown : Painted, all that a page or a picture shows
