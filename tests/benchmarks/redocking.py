@@ -12,7 +12,8 @@ pose that is shown: docked for Vina, refined for `screen`.
 
 Scores, named before the 40 cases were run. First: the score of `screen`'s defaults plus the energy of the ligand alone
 where it is bound, in the solvent of the score. Poses of one molecule differ in both, and a constant is all that is left
-out but for the receptor's own energy. Printed beside it: the score without the ligand's energy, and with `strain`.
+out but for the receptor's own energy. Charges of ligands are MMFF94's. Printed beside it: the score without the
+ligand's energy, and with `strain`.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def prepare(folder: Path, cases: list[str]) -> None:
             with gzip.open(own / "receptor.pkl.gz", "wb") as stream:
                 pickle.dump(receptor, stream)
         known = Chem.SDMolSupplier(str(own / "ligands.sdf"), removeHs=False)[number]
-        atoms = pele_ocl.read_ligands(own / "ligands.sdf")[number].parametrize()
+        atoms = pele_ocl.read_ligands(own / "ligands.sdf")[number].parametrize(charges="mmff")
         start = Chem.Mol(known)
         AllChem.EmbedMolecule(start, randomSeed=_SEED)
         AllChem.MMFFOptimizeMolecule(start)
