@@ -46,7 +46,7 @@ class PairListTask:
 
     @property
     def own_arguments(self) -> Arguments:
-        """OWN_VALUES_ARGUMENTS of cl/nonbond/ladder/list.clh, none if all values are the atoms'."""
+        """Arguments `sigma2` and `charges` of kernels over pairs, none if all values are the atoms'."""
         return dict(zip(("sigma2", "charges"), self.own, strict=True)) if self.own else {}
 
     @property
