@@ -19,7 +19,7 @@ from ..solvent.passes import ITEMS, SolventPasses
 from .rung import Rung
 
 if TYPE_CHECKING:
-    from ..opencl.launch import BoundLaunch
+    from ..opencl.binding import BoundLaunch
     from ..opencl.memory import Buffer
     from ..opencl.queue import Queue
 

@@ -9,8 +9,8 @@ from .task import PairListTask
 
 if TYPE_CHECKING:
     from ..opencl.binding import Array, Launch
+    from ..opencl.kernel import Arguments
     from ..opencl.queue import Queue
-    from ..opencl.signature import Arguments
 
 GROUP = 128
 PAIRS_AN_ITEM = 4
@@ -50,14 +50,16 @@ class PairPasses(PlainPasses[Index]):
         doubles = queue.precision == "float64" or (queue.device.kind == "CPU" and queue.device.has_float64)
         self._macros = {"DOUBLES": int(doubles), **self.pair_macros, **task.macros}
         most = queue.device.ladder_group or GROUP
-        _, self.group = queue.group_kernel(*self.pair_kernel, local_reals=6, most=most, **self._macros)
+        file, kernel = self.pair_kernel
+        _, self.group = queue.group_kernel(file, kernel, local_reals=6, most=most, **self._macros)
 
     def _n_groups(self) -> int:
         return max(1, -(-self.task.n_pairs // (self.group * PAIRS_AN_ITEM)))
 
     def _launch_pairs(self, task: PairListTask, **more: Array) -> Launch:
+        file, kernel = self.pair_kernel
         return self.queue.bind(
-            *self.pair_kernel, (self.n_groups * self.group, 1), (self.group, 1),
+            file, kernel, (self.n_groups * self.group, 1), (self.group, 1),
             dict(**more, **self._list_arguments(task), **self.named("energies")), GROUP=self.group, **self._macros,
         )  # fmt: skip
 

@@ -12,9 +12,9 @@ from ..pairs import PairList
 from .records import MoleculeRecords
 
 if TYPE_CHECKING:
+    from ..opencl.kernel import Arguments
     from ..opencl.memory import Buffer
     from ..opencl.queue import Queue
-    from ..opencl.signature import Arguments
 
 
 @dataclass(frozen=True, eq=False)

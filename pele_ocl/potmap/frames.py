@@ -27,8 +27,8 @@ from .slabs import MapSlab, first_evals
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
+    from ..opencl.kernel import Arguments
     from ..opencl.queue import Queue
-    from ..opencl.signature import Arguments
 
 
 AHEAD = 2  # frames that are launched before the first of them is waited for
@@ -99,7 +99,7 @@ class FrameSlab:
 
     def _wait(self) -> None:
         """Wait for the first frame under way, and take the time of its kernels."""
-        from ..opencl.timing import seconds_of
+        from ..opencl.queue import seconds_of
 
         queue = self._under_way.popleft()
         if queue.events:

@@ -24,12 +24,11 @@ from .layout import SolventLayout
 from .passes import SolventPasses
 
 if TYPE_CHECKING:
-    from ..opencl.binding import Launch
-    from ..opencl.launch import BoundLaunch
+    from ..opencl.binding import BoundLaunch, Launch
+    from ..opencl.kernel import Arguments
     from ..opencl.memory import Buffer
     from ..opencl.queue import Queue
-    from ..opencl.signature import Arguments
-    from ..opencl.timing import Event
+    from ..opencl.transfers import Event
 
 GROUP = 256  # work-items of `pair` for an atom, as in the thesis
 
