@@ -37,7 +37,7 @@ from .over import FramePotentials, potentials_over, potmap_over
 from .pictures import Pictures
 from .poisson_boltzmann import METHOD as PB_METHOD
 from .poisson_boltzmann import require_pb
-from .problem import MapProblem, MeshRoom
+from .problem import MapProblem
 from .result import COMBINATIONS, FrameMaps, PotmapResult
 from .spec import Frames, GridWords, MapBatch, MapSpec, MapWork, OpensFrames, Tell
 from .variants import VARIANTS
@@ -57,7 +57,6 @@ __all__ = [
     "MapProblem",
     "MapSpec",
     "MapWork",
-    "MeshRoom",
     "Potmap",
     "PotmapResult",
     "choose_variant",

@@ -222,9 +222,8 @@ class MapSpec(StructureSpec):
         numbers = list(models.atoms)
         errors = sorted({**models.failed, **{numbers[place]: reason for place, reason in failed.items()}}.items())
         return replace(
-            found.last, atoms=every[0], map=found.maps[self.combine or "avg"], maps=found.maps, seconds=found.seconds,
-            n_models=found.n_models, numbers=models.numbers, errors=dict(errors), file_unit=self.file_unit,
-            settings=found.last.settings,
+            found, atoms=every[0], map=found.maps[self.combine or "avg"], numbers=models.numbers, errors=dict(errors),
+            file_unit=self.file_unit,
         )  # fmt: skip
 
     def _over(
@@ -245,8 +244,8 @@ class MapSpec(StructureSpec):
         found = potmap_over(atoms, frames, grid, align=over.align, progress=progress, **options)
         seconds = {**found.result.seconds, "frames": found.seconds}
         return replace(
-            found.result, atoms=atoms, map=found.maps[self.combine or "avg"], maps=found.maps, seconds=seconds,
-            n_models=len(found), frames=found, errors=found.errors, file_unit=self.file_unit,
+            found.result, atoms=atoms, map=found.maps[self.combine or "avg"], seconds=seconds, frames=found,
+            errors=found.errors, file_unit=self.file_unit,
         )  # fmt: skip
 
     def _note(self, source: InputFile | None, models: Sequence[Atoms]) -> None:
