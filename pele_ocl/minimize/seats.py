@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..energy.engine.store import Store
     from ..opencl.memory import Buffer
     from ..opencl.queue import Queue
-    from ..opencl.timing import Event
+    from ..opencl.transfers import Event
     from .job import Job, Recipe
 
 CAPACITY = 1024  # seats of one kind

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats
-from ..opencl.threads import in_parts
+from ..common.threads import in_parts
 
 # Numbers that BLAS adds up in one thread: with more it starts its own, which wait for each other and spin meanwhile.
 _BLOCK = 8192

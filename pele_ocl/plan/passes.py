@@ -16,11 +16,10 @@ from .conformations import Encoding
 from .outputs import Outputs, norm2
 
 if TYPE_CHECKING:
-    from ..opencl.binding import Array, Binder, Launch
-    from ..opencl.launch import BoundLaunch
+    from ..opencl.binding import Array, Binder, BoundLaunch, Launch
     from ..opencl.memory import Buffer
     from ..opencl.queue import Queue
-    from ..opencl.timing import Event
+    from ..opencl.transfers import Event
 
 # Bytes that one batch of conformations may take on a device, unless one alone takes more.
 BATCH_BYTES = 1 << 30

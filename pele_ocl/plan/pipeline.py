@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
 from ..common.errors import InputError
+from ..common.threads import LEAST, by_rows, in_parts
 from ..common.variant import Progress
-from ..opencl.threads import LEAST, by_rows, in_parts
 from .conformations import TooWideError, check_span
 from .evaluator import Evaluator, Failures, untold
 from .outputs import Outputs, norm2
@@ -24,7 +24,7 @@ from .passes import Passes
 
 if TYPE_CHECKING:
     from ..opencl.queue import Queue
-    from ..opencl.timing import Event
+    from ..opencl.transfers import Event
 
 # Chunks under way at a time: one is encoded, one computed, one collected.
 UNDER_WAY = 3

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Floats
-from ...opencl.threads import by_rows
+from ...common.threads import by_rows
 from ...plan.evaluator import Failures
 from ...plan.pipeline import Pipeline
 from .. import Energy, EnergyBatch
