@@ -60,7 +60,7 @@ def energy(
     **words: Unpack[FileWords],
 ) -> Any: ...  # fmt: skip
 @checked
-@takes("object", "reading", "solvent", "trajectory", "run", "spec")
+@takes("object", "reading", "solvent", "trajectory", "run", ".spec:EnergySpec")
 def energy(
     atoms: Atoms | str | PathLike[str] | Sequence[str | PathLike[str]],
     output: str | PathLike[str] | None = None,
