@@ -44,7 +44,7 @@ def curve_of(
     """
     default = get_device()
     device = Device(default.index, default.handle)  # without the kernels of other curves
-    shipped_source = building._source
+    shipped_source = building.source_of
 
     def source(file: str) -> str:
         text = shipped_source(file)
@@ -54,7 +54,7 @@ def curve_of(
         return text
 
     with ExitStack() as stack:
-        stack.enter_context(patch.object(building, "_source", source))
+        stack.enter_context(patch.object(building, "source_of", source))
         stack.enter_context(patch.object(Device, "has_float64", doubles))
         plan = Minimizer(atoms, tolerance=0.0, max_iterations=ITERATIONS, precision=precision, device=device)
         prepared, found, state = plan._prepared(plan.energy, True), [], np.zeros(len(StepState))
