@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -177,7 +178,7 @@ class EachOnce(click.Command):
             raise
 
     def _say_each(self, ctx: click.Context, given: Sequence[str], error: click.UsageError) -> None:
-        """Raise for a word too many behind an option that takes one value each time: it is given once for each."""
+        """Raise for a word too many: behind an option that takes one value each time, or a file that has an option."""
         if "unexpected extra argument" not in error.message:
             return
         several = [option for option in self.params if isinstance(option, click.Option) and option.multiple]
@@ -185,6 +186,14 @@ class EachOnce(click.Command):
         for word, _, after in zip(given, given[1:], given[2:], strict=False):
             if word in words and not after.startswith("-"):
                 raise click.UsageError(f"{error.message}; give {word} once for each value", ctx) from None
+        from ..common.arguments import word_of_file  # which brings NumPy
+
+        options = {option.name: option for option in self.params if isinstance(option, click.Option)}
+        for before, word in pairwise(given):
+            option = options.get(word_of_file(word) or "")
+            if option is not None and not before.startswith("-"):
+                name = max(option.opts, key=len)
+                raise click.UsageError(f"{error.message}; give it as {name} {word}", ctx) from None
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; keywords that do not go together are a mistake in its usage."""

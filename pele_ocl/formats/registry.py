@@ -135,7 +135,10 @@ _OTHERS = {
     ".pdbx": "is mmCIF by its suffix; rename it to .cif, which is read",
     ".mmtf": "MMTF is not read; give the same entry as mmCIF (.cif)",
     ".coor": "coordinates of NAMD belong to a topology; name that (.psf, .prmtop) first, and these as its coordinates",
-    ".crd": "coordinates belong to a topology; name that (.psf, .prmtop) first, and these as its coordinates",
+    **dict.fromkeys(
+        (".crd", ".rst7", ".inpcrd", ".ncrst", ".restrt", ".rst"),
+        "coordinates belong to a topology; name that (.psf, .prmtop) first, and these as its coordinates",
+    ),
 }
 
 
