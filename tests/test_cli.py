@@ -237,7 +237,7 @@ ATOMS = [line for line in PDB.splitlines() if line.startswith("ATOM")]
         (PDB[: PDB.index(ATOMS[9]) + 35], r"in.pdb:14: the line ends before the coordinates do"),
         (
             PDB.replace(" PHE ", " ZZZ "),
-            r"no template for the residue ZZZ; if it is a small molecule, give that as a ligand file",
+            r"no template for the residue ZZZ; of a small molecule give the file with all hydrogens \(--ligand-file\)",
         ),
         ("\n".join(line for line in PDB.splitlines() if line[76:78].strip() != "H"), "hydrogen"),
         (PDB.replace(ATOMS[7] + "\n", ""), "the residue lacks O"),
