@@ -352,7 +352,7 @@ def test_a_file_that_cannot_be_read_is_a_row(complex_file, pose_file, tmp_path):
     bad.write_text("nothing\n")
     spec = RefineSpec(complex_file, LIGAND, "out", (pose_file, bad))
     names, starts, _ = spec.starts
-    assert names == ["poses_1", "poses_2", "poses_3", "bad"]
+    assert names == ["poses_1", "poses_2", "poses_3", "nothing"]  # its title, which is all that was read
     assert list(starts.errors) == [3]
     (record,) = spec.records([3], lambda: None)
     assert record.failed
