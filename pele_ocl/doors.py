@@ -75,7 +75,7 @@ class Door:
         reading = words.get("reading")
         for word in words:
             if word not in known and word not in further:
-                raise UnexpectedKeywordError(word, {*known, *signature(function).parameters}, function.__name__)
+                raise UnexpectedKeywordError(word, (*signature(function).parameters, *known), function.__name__)
         if reading is not None:
             instance("reading", reading, Reading, "a pele_ocl.jobs.Reading")
         number = None if isinstance(model, SolventModel | None) else model

@@ -363,6 +363,8 @@ def test_help_shows_the_options_that_people_need():
         assert short.rstrip().endswith(f"{more} more options: main {command} --help-all"), command
         assert {"--output", "--help", "--help-all"} <= set(re.findall(r"--[\w-]+", short)), command
     assert "--help-all" not in run("convert", "--help").stdout
+    assert "--example" in run("explore", "--help").stdout
+    assert {"-i", "-cp", "-y"} <= set(run("mmpbsa", "--help").stdout.split())
 
 
 def test_a_command_that_is_nearly_right_is_suggested():

@@ -104,7 +104,8 @@ ESSENTIAL = frozenset(
 )
 # Further ones of a command.
 _ESSENTIAL_OF = {
-    "explore": frozenset("explorers steps seed complexes templates obc".split()),
+    "explore": frozenset("explorers steps seed complexes templates obc example".split()),
+    "mmpbsa": frozenset("complex_topology receptor_topology ligand_topology solvated_complex overwrite".split()),
     "screen": frozenset("reference residues resume inside".split()),
 }
 # Names that other programs have for options, which a message suggests.
@@ -221,7 +222,8 @@ class EachOnce(click.Command):
             records[_HEADING_OF.get(name, "Options") if is_many else "Options"].append(record)
         if is_many and not wants_all:
             names = ESSENTIAL | _ESSENTIAL_OF.get(self.name or "", frozenset())
-            essential = {record for name, record in shown if name in names}
+            needed = {_name_of(option) for option in self.params if option.required}
+            essential = {record for name, record in shown if name in names | needed}
             records = {"Options": [each for listed in records.values() for each in listed if each in essential]}
         for heading, listed in records.items():
             if listed:

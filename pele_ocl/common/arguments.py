@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import wraps
 from inspect import CO_VARARGS, signature
+from itertools import islice
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
@@ -243,8 +244,8 @@ def checked(function: F) -> F:
             or not (arguments or names[:1] == () or names[0] in keywords)
         ):
             _require_words(checking, arguments, keywords)
-        if len(arguments) > 1 and names[1:2] == ("output",):
-            _refuse_input_by_place(checking, arguments[1])
+        if len(arguments) > 1:
+            _refuse_input_by_place(checking, names, arguments)
         if not _WORDS.isdisjoint(keywords):
             keywords = in_lower_case(keywords)
         for name, value in (*zip(names, arguments, strict=False), *keywords.items()):
@@ -316,16 +317,18 @@ def several_structures(paths: Iterable[object]) -> KeywordError:
     return KeywordError("a trajectory, or all models, are of one structure; give one file")
 
 
-def _refuse_input_by_place(function: Callable[..., Any], value: object) -> None:
-    """Raise TypeError for a file of coordinates or of a trajectory that is given in the place of the output."""
-    if not isinstance(value, str | PathLike):
-        return
-    word = word_of_file(value)
-    if word in signature(with_words(function)).parameters:
-        raise TypeError(
-            f"{function.__name__}() takes the output second; name the file, {word}={described(value)} to read it or "
-            f"output={described(value)} to write it"
-        )
+def _refuse_input_by_place(function: Callable[..., Any], names: Sequence[str], arguments: tuple[Any, ...]) -> None:
+    """Raise TypeError for a file of coordinates or of a trajectory in another keyword's place, behind the first."""
+    for name, value in islice(zip(names, arguments, strict=False), 1, None):
+        word = word_of_file(value) if isinstance(value, str | PathLike) else None
+        if word is None or word == name or word not in signature(with_words(function)).parameters:
+            continue
+        if name == "output":
+            raise TypeError(
+                f"{function.__name__}() takes the output second; name the file, {word}={described(value)} to read it "
+                f"or output={described(value)} to write it"
+            )
+        raise TypeError(f"{function.__name__}() takes {name!r} there; name the file: {word}={described(value)}")
 
 
 def former_keywords(**names: str) -> Callable[[F], F]:

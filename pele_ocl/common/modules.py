@@ -67,7 +67,7 @@ class CallableModule(ModuleType):
             return self._function(*arguments, **options)
         except UnexpectedKeywordError as error:
             name, own = self.__name__.rpartition(".")[2], self.__signature__.parameters
-            raise UnexpectedKeywordError(error.word, {*error.known, *own}, name) from None
+            raise UnexpectedKeywordError(error.word, (*own, *error.known), name) from None
 
 
 def make_callable(name: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -134,7 +134,7 @@ class Reading:
     Notes about what was read are told once, and are in `Atoms.notes`.
     """
 
-    forcefield: ForceField | str | None = None
+    forcefield: ForceField | str | Sequence[str] | None = None
     select: str | None = None
     model: int | None = None
     coordinates: Files = ()
