@@ -99,7 +99,7 @@ ESSENTIAL = frozenset(
     "cutoff method pairs_file per_residue tolerance max_iterations restrain freeze "
     "pb mmpbsa idecomp alanine native moving_radius side_chains "
     "replicas time temperatures timestep trajectory_format exchange_every minimize "
-    "spacing padding nonlinear surface dielectric_surface for_surface field png charges "
+    "spacing padding nonlinear surface dielectric_surface for_surface field png scene charges "
     "add neutralize concentration map residue_values".split()
 )
 # Further ones of a command.

@@ -227,7 +227,7 @@ _SCRIPTS = {".pml": "pymol", ".cxc": "chimerax", ".vmd": "vmd"}  # of programs t
 def scripts_way(path: str | PathLike[str]) -> str:
     """Say how a program's script is written, as the end of a sentence about its suffix; "" for other suffixes."""
     program = _SCRIPTS.get(Path(path).suffix.lower())
-    return f"; potmap writes this script next to its map, with the scene {program}" if program else ""
+    return f"; potmap and pb write a scene for this program beside a map: `scene={program!r}`" if program else ""
 
 
 def map_suffix(path: str | PathLike[str]) -> str | None:

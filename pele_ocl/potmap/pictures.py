@@ -7,19 +7,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..common import arguments
-from ..common.errors import InputError, printable, shortened
+from ..common.errors import printable, shortened
 from ..common.inputfile import InputFile
-from ..common.writing import refuse_target
 from ..formats.maps.pictures import draw_slices, require_png
 from ..painting import (
     LEAST_END,
     MOST_END,
-    PROGRAMS,
     about_map,
     painted,
     quantity_of,
-    scene_path,
-    write_scene,
+    require_scenes,
+    write_scenes,
 )
 from .result import PotmapResult
 
@@ -41,8 +39,6 @@ class Pictures:
     is_end_given: bool = False
 
     def __post_init__(self) -> None:
-        for program in self.scenes:
-            arguments.choice("scene", program, tuple(PROGRAMS))
         if self.end is not None:
             arguments.number("color_max", self.end, "a positive number, 1e-9 to 1e12,", least=LEAST_END, most=MOST_END)
 
@@ -54,27 +50,22 @@ class Pictures:
         for picture in (self.slices, self.surface):
             if picture is not None:
                 require_png(picture)
-        if self.scenes and source is None:
-            raise InputError("`scene` shows the file of a structure; give its path in place of the atoms")
-        for program in self.scenes:
-            assert source is not None
-            script, _ = scene_path(program, source, outputs)
-            refuse_target(script, [source])
+        require_scenes(self.scenes, source, outputs)
 
-    def write(self, result: PotmapResult, outputs: Sequence[Path]) -> list[tuple[str, Path]]:
-        """Draw the map, and write the scenes next to its files. Returns each scene's program and script."""
+    def write(self, result: PotmapResult, outputs: Sequence[Path]) -> tuple[Path, ...]:
+        """Draw the map, and write the scenes next to its files. Returns the scenes' files."""
         source = result.source
         named = "" if source is None else f"{shortened(printable(source.path.name))}: "
         title, inputs = f"{named}{result.map.title}", [] if source is None else [source]
         if self.slices is not None:
             draw_slices(self.slices, replace(result.map, title=title), inputs)
         if self.surface is None and not self.scenes:
-            return []
+            return ()
         return self._show_surface(result, outputs, title, inputs)
 
     def _show_surface(
         self, result: PotmapResult, outputs: Sequence[Path], title: str, inputs: list[InputFile]
-    ) -> list[tuple[str, Path]]:
+    ) -> tuple[Path, ...]:
         atoms, map_ = result.atoms, result.map
         assert result.model is not None
         assert atoms is not None
@@ -84,12 +75,4 @@ class Pictures:
             end = shown.colouring.end
             if self.surface is not None:
                 shown.save_picture(self.surface, inputs)
-        written = []
-        for program in self.scenes:
-            assert result.source is not None
-            _, file = scene_path(program, result.source.path, outputs)
-            script = write_scene(
-                program, result.source.path, file, end, map_.full_unit, inputs, quantity=quantity_of(map_)
-            )
-            written.append((PROGRAMS[program].name, script))
-        return written
+        return write_scenes(self.scenes, result.source, atoms, outputs, end, map_.full_unit, quantity=quantity_of(map_))

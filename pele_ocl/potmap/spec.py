@@ -259,14 +259,14 @@ class MapSpec(StructureSpec):
         if tell is not None:
             tell(MapWork.of(atoms, n_models, n_frames, grid, self.options))
 
-    def write(self, found: PotmapResult | FramePotentials, progress: Progress | None = None) -> list[tuple[str, Path]]:
-        """Write the files and draw the pictures. Returns each scene's program and script."""
+    def write(self, found: PotmapResult | FramePotentials, progress: Progress | None = None) -> tuple[Path, ...]:
+        """Write the files and draw the pictures. Returns the files of scenes."""
         for output in self.outputs:
             if isinstance(found, FramePotentials):
                 found.save(output)
             else:
                 found.save(output, progress=progress)
-        return self.pictures.write(found, whole(self.outputs)) if isinstance(found, PotmapResult) else []
+        return self.pictures.write(found, whole(self.outputs)) if isinstance(found, PotmapResult) else ()
 
     def compute(self, item: StructurePath) -> dict[str, Any]:
         """Compute and write the map of a file, and give it in figures."""
