@@ -36,9 +36,8 @@ class Making:
     )  # fmt: skip
     charges: str = option(
         "Charges: Gasteiger's, MMFF94's, AM1-BCC, ABCG2, or those of the molecule's file.",
-        like=library,
-        choices=list(CHARGES),
-    )
+        like=library, choices=list(CHARGES),
+    )  # fmt: skip
     hydrogens: str = option(
         "Hydrogens: all given, or add those that valences lack; formal charges stay the file's.",
         like=library, choices=HYDROGENS,
