@@ -441,6 +441,28 @@ def test_waiting_ends_at_the_limit_of_time(folder):
 
 
 @needs_programs
+def test_charges_are_those_of_mmff94():
+    from rdkit.Chem.rdForceFieldHelpers import MMFFGetMoleculeProperties
+
+    ligand = Ligand.from_smiles("CC(=O)Nc1ccc(cc1)C([O-])=O")
+    atoms, gas = ligand.parametrize(), ligand.parametrize(charges="gas")
+    theirs = MMFFGetMoleculeProperties(ligand.molecule)
+    assert np.allclose(atoms.charges, [theirs.GetMMFFPartialCharge(k) for k in range(len(ligand))], atol=1e-12)
+    assert atoms.charges.sum() == pytest.approx(-1)
+    assert atoms.forcefield == "gaff2, charges of MMFF94"
+    i, j = atoms.bonded.one_four.atoms.T.reshape(2, -1)
+    scaled = atoms.one_four[0] * atoms.charges[i] * atoms.charges[j]
+    assert np.allclose(atoms.bonded.one_four.parameters[:, 0], scaled, atol=1e-12)
+    assert np.array_equal(atoms.lj_epsilon, gas.lj_epsilon)
+
+
+@needs_programs
+def test_a_molecule_without_charges_of_mmff94_is_refused():
+    with pytest.raises(ParameterError, match=r"MMFF94 has no charges for it; choose charges='gas' or 'bcc'"):
+        Ligand.from_smiles("O=[I](=O)c1ccccc1").parametrize()
+
+
+@needs_programs
 def test_charges_of_the_file(tmp_path):
     made = Ligand.from_smiles(ETHANOL)
     charges = made.parametrize().charges

@@ -70,7 +70,7 @@ def explore(
     preset: str | None = None,
     ligands: Ligands = (),
     ligand_forcefield: str = "gaff2",
-    ligand_charges: str = "gas",
+    ligand_charges: str = "mmff",
     ligand_hydrogens: Hydrogens = "given",
     ligand_ph: float | None = None,
     ligand_template: Iterable[str] | str = (),
