@@ -81,7 +81,7 @@ def make_callable(name: str) -> None:
 
 
 def takes(*groups: str) -> Callable[[T], T]:
-    """Say which groups of keywords a function takes as `**words`: keys of jobs.words."""
+    """Say the groups of keywords of `**words`: keys of jobs.words, or ".module:Class" for fields."""
 
     def mark(function: T) -> T:
         vars(function)["_groups"] = groups

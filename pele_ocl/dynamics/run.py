@@ -36,7 +36,7 @@ from .bias_words import BiasWords
 from .bodies import CONSTRAINTS
 from .files import TRAJECTORIES, TRAJECTORIES_OF
 from .result import Part, Simulated, SimulateResult
-from .settings import every_of, points_of, temperatures_of
+from .settings import FURTHER, every_of, points_of, temperatures_of
 from .simulation import Simulation
 from .spec import SimulateSpec
 
@@ -51,7 +51,7 @@ Watch = Callable[[Simulation], None]
 
 
 @checked
-@takes("object", "reading", "solvent")
+@takes("object", "reading", "solvent", ".settings:Settings")
 def simulate(
     what: Structure | Sequence[Structure],
     output: str | PathLike[str],
@@ -175,7 +175,9 @@ def simulate(
     whole_number("first_replica", first_replica)
     if replicas_per_device is not None:
         whole_number("replicas_per_device", replicas_per_device, least=1)
-    door = Door.of(simulate, words, model, device)
+    given: dict[str, Any] = {**words}
+    further = {name: given.pop(name) for name in FURTHER if name in given}
+    door = Door.of(simulate, given, model, device)
     require_near(cutoff)
     solvent = door.model
     if temperatures is not None:
@@ -204,7 +206,7 @@ def simulate(
         "remove_motion": None if is_removed else False,
         "first_replica": first_replica, "frozen": frozen, "terms": terms, "one_four": one_four, "cutoff": cutoff,
         "only_terms": terms_listed(only_terms),
-        "variant": variant, "precision": precision, "device": device, "model": solvent,
+        "variant": variant, "precision": precision, "device": device, "model": solvent, **further,
     }  # fmt: skip
     structures = tuple(of if isinstance(of, Atoms) else Path(file_path(of)) for of in listed)
     files = tuple(of for of in structures if isinstance(of, Path))

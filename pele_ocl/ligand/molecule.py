@@ -869,9 +869,8 @@ def _tidy(message: str) -> str:
 @contextmanager
 def _quiet_rdkit() -> Iterator[None]:
     """Keep RDKit from printing what it thinks of a molecule."""
-    from rdkit import rdBase
-
-    block = rdBase.BlockLogs()
+    base: Any = extra("rdkit.rdBase", _PURPOSE)
+    block = base.BlockLogs()
     try:
         yield
     finally:

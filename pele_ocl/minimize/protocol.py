@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from ..common.errors import InputError
 from ..energy import Energy
 from .bond_lengths import BondLengths
 from .constraints import BondConstraints, check_rigid
-from .options import Stopping, method_of, rounds_of, tolerance_of
+from .options import Stopping, method_of, rounds_of
 
 if TYPE_CHECKING:
     from .method import Method
@@ -33,36 +33,26 @@ class Protocol:
     """
 
     def __init__(
-        self, energy: Energy, *, method: str | type[Method] = "lbfgs", tolerance: float | str = 0.1,
-        max_gradient: float | None = None,
-        energy_tolerance: float | None = None, max_iterations: int = 10_000, max_seconds: float | None = None,
-        constraints: str | None = None, bond_repair: bool = True, rounds: int = 1,
+        self, energy: Energy, *, method: str | type[Method] = "lbfgs", constraints: str | None = None,
+        bond_repair: bool = True, rounds: int = 1, **bounds: Any,
     ) -> None:  # fmt: skip
-        """energy : the plan that computes energies and gradients; others as of Minimizer
+        """energy : the plan that computes energies and gradients; bounds : of Stopping; others as of Minimizer
 
         Raises InputError if no atom moves, and for bonds that cannot be held.
         """
         self.atoms = atoms = energy.atoms
         self.method, self.rounds = method_of(method, constraints), rounds_of(rounds)
-        self.stopping = Stopping(
-            tolerance_of(tolerance), max_gradient, energy_tolerance, max_iterations, max_seconds
-        )  # fmt: skip
+        self.stopping = Stopping.of(bounds)
         self.free = ~energy.frozen & ~atoms.is_site
         if not self.free.any():
             raise InputError(NONE_MOVES)
         self.constraints = None if constraints is None else BondConstraints.of(atoms, self.free, constraints)
-        if max_iterations:
+        if self.stopping.max_iterations:
             check_rigid(atoms, self.free, self.constraints)
         # Nothing is moved where there are to be no steps, or where no energy depends on bonds.
         has_bonds = "bond" in energy.names
-        keeps_bonds = not flag("bond_repair", bond_repair) or max_iterations == 0 or not has_bonds
+        keeps_bonds = not flag("bond_repair", bond_repair) or self.stopping.max_iterations == 0 or not has_bonds
         self._lengths = None if keeps_bonds else BondLengths.of(atoms)
-
-    @staticmethod
-    def check(method: str | type[Method], constraints: str | None, rounds: int) -> None:
-        """Raise InputError for a method, constraints and rounds that there are not, whatever the molecule is."""
-        method_of(method, constraints)
-        rounds_of(rounds)
 
     def starts(self, given: Floats, free: Sequence[NDArray[np.bool_]]) -> tuple[Floats, dict[int, InputError]]:
         """Find where structures given at positions (m, n, 3) A begin, and why some cannot, by their numbers from 0.
