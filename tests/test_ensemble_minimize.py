@@ -24,7 +24,7 @@ from pele_ocl.minimize import driver
 from pele_ocl.minimize.driver import Seats
 from pele_ocl.minimize.job import Recipe
 from pele_ocl.opencl import Queue
-from pele_ocl.opencl.launch import BoundLaunch
+from pele_ocl.opencl.binding import BoundLaunch
 
 LARGE = PEPTIDE[:57]
 MOLECULES = [LARGE, PEPTIDE[:30], LARGE, PEPTIDE[:41]]

@@ -30,7 +30,6 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     spec, energy = root / "pele_ocl" / "energy" / "spec.py", root / "pele_ocl" / "cli" / "energy.py"
     insert(spec, '            "energy": result.energy,\n', number)
     insert(spec, "    per_atom: bool = False\n", field)
-    insert(spec, "from dataclasses import dataclass, field\n", "from dataclasses import replace\n")
     insert(energy, "@strict_option\n", option)
     bound, packed, descent, setting, kept, noise, dynamics = blocks
     options, settings = root / "pele_ocl" / "minimize" / "options.py", root / "pele_ocl" / "dynamics" / "settings.py"

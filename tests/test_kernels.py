@@ -92,7 +92,7 @@ def test_what_compilers_warn_of(monkeypatch, code, warns):
 
 def test_group_size_is_what_device_and_kernel_allow(device, monkeypatch):
     queue = Queue(device, "float32")
-    asked = "solvent/ladder/pair.cl", "born_sums_pair", 1, None
+    asked = "solvent/pair.cl", "born_sums_pair", 1, None
     _, group = queue.group_kernel(*asked, GB_RADIUS_OBC=1)
     assert group <= device.largest_group
     monkeypatch.setattr(Queue, "_most_items", lambda self, kernel: 32)
@@ -149,10 +149,8 @@ def test_building_of_bound_launches_does_not_count_either(device):
 
 
 def test_a_missing_macro_is_a_sentence(device):
-    with pytest.raises(
-        KernelBuildError, match=r"cl/solvent/ladder/pair.cl does not compile on .*(?s:.*)GROUP: work-items in"
-    ):
-        get_kernel(device, "solvent/ladder/pair.cl", "born_sums_pair", "float32", GB_RADIUS_OBC=1)
+    with pytest.raises(KernelBuildError, match=r"cl/solvent/pair.cl does not compile on .*(?s:.*)GROUP: work-items in"):
+        get_kernel(device, "solvent/pair.cl", "born_sums_pair", "float32", GB_RADIUS_OBC=1)
 
 
 def probe_widths(device, precision):

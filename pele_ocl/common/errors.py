@@ -156,7 +156,7 @@ def described(value: object) -> str:
 
 _WAYS = {
     "MDAnalysis": "pele_ocl.from_mdanalysis makes Atoms of it", "parmed": "pele_ocl.from_parmed makes Atoms of it",
-    "openmm": "pele_ocl.from_openmm makes Atoms of a System, its Topology and positions",
+    "openmm": "pele_ocl.from_openmm makes Atoms of a Topology, a System and positions",
     "rdkit": "pele_ocl.Ligand makes a molecule of it, whose `parametrize` gives Atoms",
     "mdtraj": "save it to a file, which is then read",
 }  # fmt: skip

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ..energy.engine.rows import ResidentRows
     from ..ensemble import Ensemble
-    from ..opencl.signature import Arguments
+    from ..opencl.kernel import Arguments
 
 ITEMS = 64  # of a work-group
 

@@ -45,8 +45,8 @@ from .terms.term import TermContext
 
 if TYPE_CHECKING:
     from ..opencl.binding import Binder, Launch
+    from ..opencl.kernel import Arguments
     from ..opencl.queue import Queue
-    from ..opencl.signature import Arguments
     from .sgb import SurfaceRadii
 
 L = TypeVar("L", bound=EnergyLayout)

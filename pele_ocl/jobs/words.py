@@ -28,7 +28,7 @@ Paths: TypeAlias = Path_ | Sequence[Path_]
 class ReadingWords(TypedDict, total=False):
     """How files are read: fields of Reading."""
 
-    forcefield: ForceField | str | None
+    forcefield: ForceField | str | Sequence[str] | None
     select: str | None
     coordinates: Paths
     parameters: Paths

@@ -33,7 +33,7 @@ from .completion import ADDED, completed, graph_of, match, parents_of, parsed_sm
 from .mol2 import ATOM_NAME, PARTIAL_CHARGE, mol_of_mol2
 from .parametrisers import Parametriser, check_choice, parametriser_of
 from .protonation import at_ph
-from .settings import CHARGES, HYDROGENS, Hydrogens
+from .settings import CHARGES, HYDROGENS, REPLACED, Hydrogens
 
 if TYPE_CHECKING:
     from rdkit.Chem import Mol
@@ -252,8 +252,9 @@ class Ligand:
 
         forcefield : "gaff2" or "gaff", by AmberTools' antechamber, parmchk2 and tleap; one of OpenFF, "openff-2.2.1"
             say, by its toolkit; or a file with the molecule's parameters: .xml of OpenMM, .prmtop, a PELE template
-        charges : "gas", Gasteiger's; "bcc", AM1-BCC; "abcg2", ABCG2 (with gaff2 alone); "file", those of the molecule's
-            own file, mol2 or SDF (atom.dprop.PartialCharge). A file with parameters has its own
+        charges : "gas", Gasteiger's; "mmff", of MMFF94 by RDKit; "bcc", AM1-BCC; "abcg2", ABCG2 (with gaff2 alone);
+            "file", those of the molecule's own file, mol2 or SDF (atom.dprop.PartialCharge). A file with parameters has
+            its own
         limit : seconds after which it is given up, by default none; AM1-BCC of 70 atoms takes ten minutes
 
         Parameters are kept on disk by graph, force field, charges and the version of the programs, so a molecule is
@@ -267,13 +268,14 @@ class Ligand:
             arguments.number("limit", limit, "seconds", above=0)
         by = parametriser_of(forcefield)
         if by.KEEPS:
-            computed = "gas" if charges == "file" else charges
+            computed = "gas" if charges in REPLACED else charges
             atoms, topology = self._kept(by, forcefield, computed, limit)
         else:
             atoms, topology = by.atoms_of(self, forcefield), b""
         words, how = by.told(forcefield, charges, topology)
-        if charges == "file" and by.KEEPS:
-            atoms, how = _recharged(atoms, self._file_charges()), CHARGES["file"]
+        if charges in REPLACED and by.KEEPS:
+            own = self._file_charges() if charges == "file" else self._mmff_charges()
+            atoms, how = _recharged(atoms, own), CHARGES[charges]
         total = float(atoms.charges.sum())
         if abs(total - self.charge) > antechamber.LOST:
             raise ParameterError(
@@ -327,6 +329,14 @@ class Ligand:
                 f"{self.source}: the charges of its file add up to {found.sum():+.3f} e, not {self.charge:+d}"
             )
         return found + lost / len(found)
+
+    def _mmff_charges(self) -> Floats:
+        """Partial charges of MMFF94, which follow from the graph, (n,) e. Raises ParameterError where it has none."""
+        fields: Any = extra("rdkit.Chem.rdForceFieldHelpers", "charges of MMFF94")
+        properties = fields.MMFFGetMoleculeProperties(type(self.molecule)(self.molecule))
+        if properties is None:
+            raise ParameterError(f"{self.source}: MMFF94 has no charges for it; choose charges='gas' or 'bcc'")
+        return np.array([properties.GetMMFFPartialCharge(k) for k in range(len(self))])
 
     def _computed_molecule(self, charges: str) -> Mol:
         """Molecule in canonical order, for charges that depend on it with the conformer that follows from its graph."""
@@ -853,9 +863,8 @@ def _tidy(message: str) -> str:
 @contextmanager
 def _quiet_rdkit() -> Iterator[None]:
     """Keep RDKit from printing what it thinks of a molecule."""
-    from rdkit import rdBase
-
-    block = rdBase.BlockLogs()
+    base: Any = extra("rdkit.rdBase", _PURPOSE)
+    block = base.BlockLogs()
     try:
         yield
     finally:

@@ -9,7 +9,9 @@ ATOM_TYPES = ("gaff2", "gaff")
 HYDROGENS = ("given", "add")
 CHARGES = {
     "gas": "Gasteiger's charges",
+    "mmff": "charges of MMFF94",
     "bcc": "AM1-BCC charges",
     "abcg2": "ABCG2 charges",
     "file": "charges of the file",
 }
+REPLACED = ("mmff", "file")  # charges that take the place of a force field's, whose other parameters stay

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..opencl.memory import Buffer
     from ..opencl.queue import Queue
     from ..opencl.recording import BufferPiece
-    from ..opencl.timing import Event
+    from ..opencl.transfers import Event
 
 LOOK = 8  # iterations after which the host looks which structures are done, if others may follow
 # So many of them are started after the states are read, so that the device is busy until the host, which may be

@@ -16,8 +16,8 @@ from .task import PairListTask
 
 if TYPE_CHECKING:
     from ..opencl.binding import Array, Launch
+    from ..opencl.kernel import Arguments
     from ..opencl.queue import Queue
-    from ..opencl.signature import Arguments
 
 # Energies of a conformation that come to the host: those of all groups, or of as many parts of them.
 MOST_PARTS = 512

@@ -16,7 +16,7 @@ from .passes import AnyPasses
 from .records import check_float32_span
 
 if TYPE_CHECKING:
-    from ..opencl.timing import Event
+    from ..opencl.transfers import Event
 
 
 class ListPipeline(Pipeline):

@@ -78,12 +78,11 @@ class Role(IntEnum):
 
 
 class Scatter(IntEnum):
-    """Use of a pair's gradient: none; added up racing; added up atomically; stored by pair."""
+    """Use of a pair's gradient: added up racing; added up atomically; stored by pair."""
 
-    NONE = 0
-    NAIVE = 1
-    ATOMIC = 2
-    STORED = 3
+    NAIVE = 0
+    ATOMIC = 1
+    STORED = 2
 
 
 class PairSums(IntEnum):

@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from ..common.threads import in_parts
 from ..common.variant import Progress
-from ..opencl.threads import in_parts
 from .conformations import Encoding
 from .evaluator import Outputs
 
 if TYPE_CHECKING:
-    from ..opencl.binding import Array, Binder, Launch
-    from ..opencl.launch import BoundLaunch
+    from ..opencl.binding import Array, Binder, BoundLaunch, Launch
     from ..opencl.memory import Buffer
     from ..opencl.queue import Queue
-    from ..opencl.timing import Event
+    from ..opencl.transfers import Event
 
 # Bytes that one batch of conformations may take on a device, unless one alone takes more.
 BATCH_BYTES = 1 << 30

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from os import PathLike
@@ -132,7 +132,7 @@ class Reading:
     Notes about what was read are told once, and are in `Atoms.notes`.
     """
 
-    forcefield: ForceField | str | None = None
+    forcefield: ForceField | str | Sequence[str] | None = None
     select: str | None = None
     model: int | None = None
     coordinates: Files = ()

@@ -21,7 +21,7 @@ from .tree import Tree
 if TYPE_CHECKING:
     from ..opencl.device import Device
     from ..opencl.queue import Queue
-    from ..opencl.timing import Event
+    from ..opencl.transfers import Event
 
     Named = Device | int | str | None  # a device, or what stands for one
 

@@ -20,8 +20,7 @@ from .tasks import ONE_FOUR_TERMS, TABLES_OF_TERMS, Tasks
 
 if TYPE_CHECKING:
     from ...opencl.binding import Launch
-    from ...opencl.kernel import Kernel
-    from ...opencl.signature import Arguments
+    from ...opencl.kernel import Arguments, Kernel
 
 # Atoms and work-items of a group. Fewer atoms in a group mean more groups, and more terms that two of them compute.
 ATOMS_CPU, ITEMS_CPU = 128, 1

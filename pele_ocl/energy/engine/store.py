@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ...opencl.staging import borrowed
-from ...opencl.threads import by_rows
+from ...common.threads import by_rows
+from ...opencl.transfers import borrowed
 
 if TYPE_CHECKING:
-    from ...opencl.launch import BoundLaunch
+    from ...opencl.binding import BoundLaunch
     from ...opencl.memory import Buffer
     from ...opencl.queue import Queue
     from ...opencl.recording import Recorder

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Floats
-from ...opencl.threads import by_rows
+from ...common.threads import by_rows
 from ...plan.evaluator import Failures
 from ...plan.pipeline import Pipeline
 from .. import Energy, EnergyBatch
@@ -18,11 +18,10 @@ from ..passes import EnergyPasses
 from .scales import ScaledParameters
 
 if TYPE_CHECKING:
-    from ...opencl.binding import Launch
-    from ...opencl.launch import BoundLaunch
+    from ...opencl.binding import BoundLaunch, Launch
+    from ...opencl.kernel import Argument
     from ...opencl.queue import Queue
     from ...opencl.recording import ArgumentRow, BufferPiece, RecordedLaunch, Region
-    from ...opencl.signature import Argument
     from .store import Store
 
 Begins = Sequence["np.uint64 | NDArray[np.uint64]"]
@@ -152,7 +151,7 @@ class Tables:
         capacity: int,
     ) -> None:  # fmt: skip
         """launches, rows : of any molecule with the key; stores : where their arrays are; capacity : slots"""
-        from ...opencl.launch import BoundLaunch
+        from ...opencl.binding import BoundLaunch
 
         self._queue = queue
         self._firsts = np.cumsum([0, *(len(row.values) for row in rows)])
@@ -218,7 +217,7 @@ class Alone:
         self, queue: Queue, stores: Sequence[Store], launches: Sequence[RecordedLaunch], begins: Begins
     ) -> None:  # fmt: skip
         """begins : as of Tables.put, of one structure"""
-        from ...opencl.launch import BoundLaunch
+        from ...opencl.binding import BoundLaunch
 
         self._queue = queue
         self._parts: dict[int, Argument] = {}  # by piece
