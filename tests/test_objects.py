@@ -211,7 +211,7 @@ def test_what_is_no_molecule_is_refused_with_a_way_that_works(universe):
     app = pytest.importorskip("openmm.app")
     with pytest.raises(InputError, match=r"type PDBReader \(give its Universe\)"):
         pele_ocl.energy(universe.trajectory)
-    with pytest.raises(InputError, match=r"type Topology \(pele_ocl.from_openmm makes Atoms of a System"):
+    with pytest.raises(InputError, match=r"type Topology \(pele_ocl.from_openmm makes Atoms of a Topology"):
         pele_ocl.minimize(app.PDBFile(str(TRIALANINE)).topology)
     with pytest.raises(InputError, match="the AtomGroup has no atoms"):
         pele_ocl.energy(universe.select_atoms("resname XXX"))
