@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -61,9 +62,9 @@ class Settings:
         cls, *, temperature: float | str | Sequence[float | str], timestep: float | str, friction: float | None,
         seed: int, integrator: str, constraints: str | None, hydrogen_mass: float | None,
         exchange_every: int | str | None, anneal: ArrayLike | None, remove_motion: bool | None, first_replica: int,
-        exchange: str = "temperature", ladder_shape: Sequence[int] | None = None,
+        exchange: str = "temperature", ladder_shape: Sequence[int] | None = None, **further: Any,
     ) -> Settings:  # fmt: skip
-        """Check settings. anneal : (n, 2) ps and K. Raises InputError for what cannot be."""
+        """Check settings. anneal : (n, 2) ps and K; further : other fields. Raises InputError for what cannot be."""
         choice("integrator", integrator, tuple(INTEGRATORS))
         choice("exchange", exchange, EXCHANGES)
         if constraints is not None:
@@ -86,7 +87,7 @@ class Settings:
             _schedule(anneal, step, len(temperatures), integrator),
             None if remove_motion is None else flag("remove_motion", remove_motion),
             whole_number("first_replica", first_replica), exchange,
-            _shape(ladder_shape, len(temperatures), exchange),
+            _shape(ladder_shape, len(temperatures), exchange), **further,
         )  # fmt: skip
 
     @property
@@ -128,6 +129,10 @@ class Settings:
     def noise(self) -> float:
         """Share of a thermal velocity that takes its place."""
         return math.sqrt(-math.expm1(-2 * self.friction * self.dt))
+
+
+# Fields that are keywords by themselves.
+FURTHER = {of.name for of in fields(Settings)} - {"temperatures", *signature(Settings.checked).parameters}
 
 
 def every_of(name: str, value: object, timestep: float) -> int:
