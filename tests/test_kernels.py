@@ -233,13 +233,10 @@ def test_a_header_can_be_read_alone(header, monkeypatch):
     cl.Program(DEVICES[0].context, building.expanded_source("probe.cl", building.source_of)).compile(options)
 
 
-@pytest.mark.parametrize("folder", sorted({path.parent for path in shipped("cl").rglob("*.cl*")}), ids=lambda p: p.name)
-def test_readmes_name_every_file(folder):
-    home = next(path for path in (folder, *folder.parents) if (path / "README.md").exists())
-    text = (home / "README.md").read_text()
-    for path in folder.glob("*.cl*"):
-        assert f"`{path.relative_to(home)}`" in text, path
-    assert len(text.splitlines()) <= 20
+@pytest.mark.parametrize("page", sorted(shipped("cl").rglob("README.md")), ids=lambda page: page.parent.name)
+def test_readmes_are_short(page):
+    """They say in which order to read; docs/kernels.md lists every file."""
+    assert len(page.read_text().splitlines()) <= 20
 
 
 def test_the_readme_of_all_kernels_names_every_folder():

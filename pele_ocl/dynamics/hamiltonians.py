@@ -12,8 +12,8 @@ import numpy as np
 
 from ..atoms import Floats
 from ..common.errors import InputError
-from ..energy.engine.copies import WORD
 from ..energy.engine.rows import MOST_ROWS, Rows
+from ..energy.engine.store import WORD
 from ..units import BOLTZMANN_KCAL
 
 if TYPE_CHECKING:

@@ -24,6 +24,7 @@ from ..energy.options import require_near
 from ..energy.restraints import Held, Texts
 from ..energy.result import terms_listed
 from ..energy.terms import Term
+from ..formats.tables import folder_path
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.checks import Checks
 from ..jobs.journal import Journal
@@ -210,8 +211,9 @@ def simulate(
     }  # fmt: skip
     structures = tuple(of if isinstance(of, Atoms) else Path(file_path(of)) for of in listed)
     files = tuple(of for of in structures if isinstance(of, Path))
+    folder = folder_path(file_path(output, "output"), "the files of the run")
     spec = SimulateSpec(
-        paths=structures, output=str(file_path(output, "output")), n_steps=n_steps, replicas=replicas,
+        paths=structures, output=str(folder), n_steps=n_steps, replicas=replicas,
         together=replicas_per_device,
         every=every, reading=replace(door.reading, structures=files, solvent=solvent), options=options,
         held=held.each, trajectory=trajectory_format, by_temperature=trajectory_of == "temperature", minimized=minimize,

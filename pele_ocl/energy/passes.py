@@ -26,7 +26,7 @@ from ..common.variant import Machine
 from ..gb_models.solvent_model import SolventModel
 from ..opencl.interface import PAIR_MODEL
 from ..plan.conformations import Encoding
-from ..plan.outputs import Outputs
+from ..plan.evaluator import Outputs
 from ..solvent.tree_sums import TreeShape, TreeSums
 from ..tiles import Tiles
 from ..tiles.passes import TiledPasses

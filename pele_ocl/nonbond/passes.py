@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..opencl.interface import DESTINATION
-from ..plan.outputs import Outputs
+from ..plan.evaluator import Outputs
 from ..plan.passes import Passes
 from .task import PairListTask
 

@@ -24,6 +24,7 @@ from . import interface, notices
 from .cache import CachedProgram, Signatures
 from .device import Device, device_errors
 from .kernel import Kernel, Parameter, Program, Signature, types_of
+from .runtimes.linker import missing_parts
 
 # PyOpenCL's build sets and unsets environment variables, Python's filter of warnings is one for all threads. Finalizers
 # of a user's objects may run while a thread builds, so it may build within.
@@ -157,6 +158,7 @@ def _build(device: Device, file: str, source: str, options: list[str]) -> Progra
     options = _named_in(source, options)
     entry = CachedProgram.of(device, source, options)
     cached = entry.read()
+    _require_linker(device)
     try:
         with BUILDING, _compiling():
             if cached is not None:
@@ -178,6 +180,15 @@ def _build(device: Device, file: str, source: str, options: list[str]) -> Progra
         raise kind(f"cl/{file} does not compile on {device.name} with {' '.join(options)}: {error}") from error
     entry.write(program.handle, program.all_signatures)
     return program
+
+
+def _require_linker(device: Device) -> None:
+    """Raise KernelBuildError where PoCL 3.0 would abort the process, since the system lacks what it links with."""
+    if " PoCL 3.0" in str(device.handle.platform.version) and (missing := missing_parts()):
+        raise KernelBuildError(
+            f"{device} links kernels with the system's {' and '.join(missing)}, which this system does not have: "
+            "install gcc (apt-get install gcc, or dnf install gcc), or another runtime: pip install 'pele-ocl[intel]'"
+        )
 
 
 def is_about_the_group(error: cl.Error) -> bool:

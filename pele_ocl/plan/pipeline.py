@@ -18,9 +18,8 @@ from ..common.errors import InputError
 from ..common.threads import LEAST, by_rows, in_parts
 from ..common.variant import Progress
 from .conformations import TooWideError, check_span
-from .evaluator import Evaluator, Failures, untold
-from .outputs import Outputs, norm2
-from .passes import Passes
+from .evaluator import Evaluator, Failures, Outputs, untold
+from .passes import Passes, norm2
 
 if TYPE_CHECKING:
     from ..opencl.queue import Queue

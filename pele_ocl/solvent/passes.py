@@ -14,7 +14,7 @@ from ..common.threads import in_parts
 from ..common.variant import Progress
 from ..gb_models.solvent_model import SolventModel
 from ..plan.conformations import Encoding
-from ..plan.outputs import Outputs
+from ..plan.evaluator import Outputs
 from ..plan.passes import bound
 from ..tiles import Tiles
 from ..tiles.passes import TiledPasses

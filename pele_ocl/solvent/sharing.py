@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..common.errors import InputError
 from ..common.variant import Progress, Variant
-from ..plan.outputs import Outputs
+from ..plan.evaluator import Outputs
 from ..plan.passes import Passes
 from .passes import SolventPasses
 from .tree import Tree

@@ -15,10 +15,8 @@ from ...atoms import Floats
 from ...common.errors import DeviceMemoryError, InputError
 from ...opencl.interface import N_TERMS, ROW, ROW_BLOCK
 from ..result import PASS_TERMS
-from .copies import WORD, Copies
-from .launching import Alone, Tables
-from .store import Store
-from .system import System
+from .store import WORD, Copies, Store
+from .system import Alone, System, Tables
 
 if TYPE_CHECKING:
     from ...opencl.binding import BoundLaunch
