@@ -66,7 +66,7 @@ def test_a_run_that_ends_before_its_first_report_says_so(tmp_path):
     """In text, in JSON and in Python; a run with a report says nothing."""
     words = ("--minimize", 0, "--report-every", 20)
     told = run("simulate", HEXAPEPTIDE, "-o", tmp_path / "run", *words, "--steps", 10)
-    note = "the run has 10 steps and a report every 20: its trajectories have the beginning alone"
+    note = "the run has 10 steps and a report every 20, so that trajectories and tables hold the start alone"
     assert note in told.stderr
     assert "choose a smaller --report-every" in told.stderr
     result = pele_ocl.simulate(HEXAPEPTIDE, tmp_path / "python", steps=10, minimize=0, report_every=20)
