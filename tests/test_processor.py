@@ -1,4 +1,4 @@
-"""PoCL on processors that its compiler does not know."""
+"""PoCL on processors that its compiler does not know, and on systems without a linker."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import pytest
 from test_runtime_refusals import opencl_error
 
 from pele_ocl import KernelBuildError, list_devices
-from pele_ocl.opencl import Device, Queue
+from pele_ocl.opencl import Device, Queue, building
 from pele_ocl.opencl.runtimes import name_processors, processor
+from pele_ocl.opencl.runtimes.linker import missing_below
 from pele_ocl.opencl.runtimes.processor import HASWELL, KEPT_BYTES, known_name, rename, writable_parts
 
 TARGET, PROCESSOR, FIRST = 64, 96, 128  # where a memory has the names, and a device with pointers to them
@@ -103,4 +104,19 @@ def test_a_compiler_that_does_not_know_the_processor_says_what_helps(device, mon
 
     monkeypatch.setattr(cl.Program, "build", refuse)
     with pytest.raises(KernelBuildError, match=r"does not know this processor; install another runtime: pip install"):
+        Queue(Device(device.index, device.handle), "float32").kernel("nonbond/pair_index.cl", "permute_pairs")
+
+
+def test_a_system_without_a_linker_is_named_before_pocl_aborts(device, monkeypatch, tmp_path):
+    """PoCL 3.0 links kernels with `ld` and libgcc of the system; a slim container has neither."""
+    assert missing_below(tmp_path, str(tmp_path)) == ["ld", "libgcc"]
+    (tmp_path / "ld").touch(mode=0o755)
+    (tmp_path / "usr/lib/gcc/x86_64-linux-gnu/12").mkdir(parents=True)
+    assert missing_below(tmp_path, str(tmp_path)) == ["libgcc"]
+    (tmp_path / "usr/lib/gcc/x86_64-linux-gnu/12/libgcc.a").touch()
+    assert missing_below(tmp_path, str(tmp_path)) == []
+    if " PoCL 3.0" not in device.handle.platform.version:
+        pytest.skip("other runtimes bring a linker or need none")
+    monkeypatch.setattr(building, "missing_parts", lambda: ["ld", "libgcc"])
+    with pytest.raises(KernelBuildError, match=r"the system's ld and libgcc, .*: install gcc"):
         Queue(Device(device.index, device.handle), "float32").kernel("nonbond/pair_index.cl", "permute_pairs")

@@ -17,8 +17,7 @@ from ..common.hashing import sha256_of
 from ..common.variant import Machine, Progress
 from ..gb_models.solvent_model import SolventModel
 from ..plan.conformations import Encoding, check_span
-from ..plan.evaluator import Failures
-from ..plan.outputs import Outputs
+from ..plan.evaluator import Failures, Outputs
 from ..plan.pipeline import Pipeline
 from ..plan.plan import Plan
 from ..plan.selection import Automatic, check_plan_options

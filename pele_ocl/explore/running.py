@@ -127,10 +127,10 @@ class Call:
             raise KeywordError("`complexes` are of a control file; give one structure, or the control file")
         folder = self.output or Path(f"{self.control.name.split('.')[0]}_explore")
         preset = preset_of(self.preset or DEFAULT)
-        made = prepare_run(self.control, folder, preset, self.reading, self.seed, self.steps)
+        made = prepare_run(self.control, folder, preset, self.reading, self.seed, self.steps, self._explorers)
         files = replace(self.files, pele_data=(*self.files.pele_data, made.data))
         return replace(
-            self, control=made.control, output=folder, complexes=(made.structure,), files=files, preset=None,
+            self, control=made.control, output=folder, complexes=made.starts, files=files, preset=None,
             reading=Reading(),
         )  # fmt: skip
 

@@ -20,9 +20,8 @@ from ..energy.frozen import are_in_place
 from ..gb_models.solvent_model import SolventModel
 from .constraints import BondConstraints
 from .driver import Driver, most_bytes
-from .job import Recipe
+from .job import Protocol, Recipe
 from .options import check_options, require_bounds, tolerance_of
-from .protocol import Protocol
 from .result import MinimizeBatch, MinimizeResult
 
 if TYPE_CHECKING:

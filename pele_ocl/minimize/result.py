@@ -33,12 +33,12 @@ from ..jobs.journal import make_folder
 from ..jobs.outputs import NAME, OutputNames
 from ..jobs.records import Record
 from ..opencl.device import get_device
+from ..opencl.interface import Stop
 from ..report import Column, Report, Reported
 from ..results import Terms
 from .rounding import rounding_gradient
 
-# In the order of opencl.interface.Stop, from 1.
-REASONS = ("gradient", "largest", "energy", "iterations", "stuck", "time")
+REASONS = tuple(reason.name.lower() for reason in Stop if reason)
 CONVERGED = ("gradient", "largest", "energy")
 UNIT = "kcal/mol"
 _NUMBERS = {

@@ -150,7 +150,7 @@ class Reading:
     allow_scripts: bool = False
     ligands: tuple[LigandGiven, ...] = ()
     ligand_forcefield: str = "gaff2"
-    ligand_charges: str = "gas"
+    ligand_charges: str = "mmff"
     ligand_hydrogens: Hydrogens = "given"
     ligand_ph: float | None = None
     ligand_template: tuple[str, ...] | str = ()

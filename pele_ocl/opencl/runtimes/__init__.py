@@ -1,4 +1,4 @@
-"""OpenCL runtimes and what is peculiar to them: where they are found, what they write, what they compile for."""
+"""OpenCL runtimes and their peculiarities: where they are, what they write, compile for and need of the system."""
 
 from __future__ import annotations
 
