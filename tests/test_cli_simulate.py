@@ -466,6 +466,10 @@ def test_python_writes_what_the_command_writes(tmp_path):
     table = by_path.table()
     assert len(table) == 8
     assert table["potential_kcal_mol"].tolist() == [float(row["potential_kcal_mol"]) for row in rows_of(by_path.folder)]
+    assert table["frame"].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]  # as `frames` of other functions counts
+    head = str(table).splitlines()[1]
+    assert head.split("  ")[:3] == ["step", "time [ps]", "replica"]
+    assert len(str(table).splitlines()) == 2 + len(table)  # one table, whose rows say their replica
     assert "2 replicas, 0 stopped" in repr(by_path)
     by_path.save(tmp_path / "copy")
     assert contents(tmp_path / "copy") == contents(by_path.folder)
