@@ -195,6 +195,22 @@ def test_ligands_are_added_to_a_universe(universe):
     assert pele_ocl.solvent(universe, ligands=[ligand]).atoms.charges.shape == (44,)
 
 
+def test_one_ligand_alone_will_do_and_its_file_has_two_names(tmp_path):
+    pytest.importorskip("rdkit")
+    ion = pele_ocl.read(TRIALANINE)[22:].moved(pele_ocl.read(TRIALANINE).positions[22:] + 30.0)
+    for words in ({"ligands": ion}, {"ligands": [ion]}, {"ligand_file": ion}, {"ligand_files": (ion,)}):
+        assert len(pele_ocl.read(TRIALANINE, **words)) == 44
+        assert len(pele_ocl.solvent(TRIALANINE, energy=False, **words).atoms) == 44
+    with pytest.raises(InputError, match="`ligands` and `ligand_file` are one keyword; give one of them"):
+        pele_ocl.energy(TRIALANINE, ligands=ion, ligand_file=ion)
+    with pytest.raises(FormatError, match=r"gone.sdf: no such file"):
+        pele_ocl.energy(TRIALANINE, ligand_file="gone.sdf")
+    with pytest.raises(InputError, match="ligands are 3; files, Ligands, Mols of RDKit or Atoms are needed"):
+        pele_ocl.energy(TRIALANINE, ligands=3)
+    with pytest.raises(TypeError, match="ligand_file"):
+        pele_ocl.prepare(TRIALANINE, ligand_file="x.sdf")
+
+
 def test_frames_and_poses_of_objects(universe):
     energies = pele_ocl.energy(TRIALANINE, trajectory=universe.trajectory)
     assert energies.terms.total[0] == pytest.approx(pele_ocl.energy(TRIALANINE, gradient=False).total, abs=0.01)

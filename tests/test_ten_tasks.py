@@ -180,7 +180,7 @@ GUESSES = [
     ('energy("top.parm7", "first.rst7")', "coordinates='first.rst7'"),
     ('energy("complex.pdb").forces', "'gradient'"),
     ('energy("complex.pdb").potential_energy', "'total'"),
-    ('energy("complex.pdb").to_dataframe()', "'table'"),
+    ('energy("complex.pdb").to_pandas()', "'to_dataframe'"),
     ('energy("complex.pdb").to_dict()', "'to_json'"),
     ('Energy(pele_ocl.read("complex.pdb")).run()', "'evaluate'"),
     ('minimize("complex.pdb", maxIterations=10)', "'max_iterations'"),

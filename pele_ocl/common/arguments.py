@@ -235,10 +235,13 @@ def checked(function: F) -> F:
     names = code.co_varnames[: code.co_argcount]
     own = frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
     has_structure = "_structure" in vars(function)
+    has_ligands = "ligands" in own or "reading" in vars(function).get("_groups", ())
     most = math.inf if code.co_flags & CO_VARARGS else len(names)
 
     @wraps(function)
     def checking(*arguments: Any, **keywords: Any) -> Any:
+        if has_ligands and not _LIGAND_FILES.isdisjoint(keywords):
+            keywords = _with_ligands(keywords)
         if (
             not own.issuperset(keywords)
             or len(arguments) > most
@@ -270,6 +273,28 @@ def checked(function: F) -> F:
         return function(*arguments, **keywords)
 
     return cast(F, checking)
+
+
+_LIGAND_FILES = frozenset(("ligand_file", "ligand_files"))  # further names of `ligands`, as the command has it
+
+
+def _with_ligands(keywords: dict[str, Any]) -> dict[str, Any]:
+    """Give `ligands` its name. Raises KeywordError where it is given by two names."""
+    given = [name for name in ("ligands", *_LIGAND_FILES) if name in keywords]
+    if len(given) > 1:
+        raise KeywordError(f"`{given[0]}` and `{given[1]}` are one keyword; give one of them")
+    return {"ligands" if name in _LIGAND_FILES else name: value for name, value in keywords.items()}
+
+
+def listed_ligands(given: Any) -> tuple[Any, ...]:
+    """List ligands: one path, Ligand, Mol or molecule alone, or several. Raises InputError for anything else."""
+    if given is None:
+        return ()
+    if isinstance(given, str | PathLike) or is_object(given) or hasattr(given, "lj_sigma"):  # the last are Atoms
+        return (given,)
+    if not isinstance(given, Iterable) or isinstance(given, Mapping | np.ndarray):
+        raise InputError(f"ligands are {described(given)}; files, Ligands, Mols of RDKit or Atoms are needed")
+    return tuple(given)
 
 
 _SELECTIONS = frozenset("select freeze ligand receptor strip at at_atoms align alanine".split())

@@ -312,7 +312,7 @@ class _Work:
             self.warnings.append(
                 f"{_few(here)}: the built-in force field has no parameters of {kind} with these atoms, so "
                 "`energy` refuses it; give its parameters (of a small molecule its SMILES, `ligand_template`, or its "
-                "SDF file, `ligand_file`), leave it out or, within a chain, put a standard residue in its place with "
+                "SDF file, `ligands`), leave it out or, within a chain, put a standard residue in its place with "
                 "`replace`"
             )
         return Preparation(

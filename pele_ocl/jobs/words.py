@@ -18,7 +18,7 @@ from ..common.variant import Progress
 from ..forcefield import ForceField
 from ..gb_models.solvent_model import SolventModel
 from ..ligand import Hydrogens
-from ..reading import LigandGiven, Reading
+from ..reading import Ligands, Reading
 from .shards import Run, Shard
 
 Path_: TypeAlias = str | PathLike[str]
@@ -41,7 +41,7 @@ class ReadingWords(TypedDict, total=False):
     guess_radii: bool
     allow_missing_terminals: bool
     allow_scripts: bool
-    ligands: Sequence[LigandGiven]
+    ligands: Ligands
     ligand_forcefield: str
     ligand_charges: str
     ligand_hydrogens: Hydrogens

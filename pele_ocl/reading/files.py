@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..ligand import Hydrogens, Ligand, LigandTemplate
 
 LigandGiven: TypeAlias = "str | PathLike[str] | Ligand | Atoms"
-Ligands: TypeAlias = Iterable[LigandGiven]
+Ligands: TypeAlias = "LigandGiven | Iterable[LigandGiven]"
 # The file of the positions of a topology, or the positions themselves.
 Coordinates: TypeAlias = str | PathLike[str] | Floats | None
 _LIGAND = "gaff2", "mmff"  # force field and charges that ligands have by default
@@ -81,10 +81,10 @@ def read(
         those of the file if it has some. Else they are the force field's default, which a SolventModel replaces if its
         GB model was made with others (gbn: bondi, gbn2: mbondi3), or if its program has others (SolventModel.like)
 
-    ligands : molecules to add, behind the atoms of the file: Ligands, Mols of RDKit, Atoms, or files of small molecules
-        (.sdf, .mol2, .smi), each by its molecule that is a residue of the file, or its first. A molecule that residues
-        of the file are by their elements and bonds, and that the force field does not know, is not added: they have
-        its parameters, and keep their positions
+    ligands : molecules to add, behind the atoms of the file, one or several: Ligands, Mols of RDKit, Atoms, or files
+        of small molecules (.sdf, .mol2, .smi), each by its molecule that is a residue of the file, or its first. A
+        molecule that residues of the file are by their elements and bonds, and that the force field does not know, is
+        not added: they have its parameters, and keep their positions. `ligand_file` is the same keyword
     ligand_forcefield, ligand_charges : of ligands without parameters, as of `Ligand.parametrize`
     ligand_hydrogens, ligand_ph : "given", or "add" for files of molecules that lack some; or a pH at which they are
         protonated, as of `Ligand.read`
@@ -130,8 +130,7 @@ def read_chosen(
     ligand_template: Iterable[str] | str = (),
 ) -> tuple[Atoms, Taken | None]:
     """Read as `read` does, and tell which atoms were taken, None if all were. Ligands are taken whole."""
-    if isinstance(ligands, str | PathLike | Atoms) or not isinstance(ligands, Iterable):
-        raise InputError(f"ligands are {arguments.described(ligands)}; a list of them is needed")
+    ligands = arguments.listed_ligands(ligands)
     arguments.text("ligand_forcefield", ligand_forcefield)
     arguments.text("ligand_charges", ligand_charges)
     if (ligand_forcefield, ligand_charges) != _LIGAND:

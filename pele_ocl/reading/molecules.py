@@ -162,6 +162,7 @@ class Reading:
     def __post_init__(self) -> None:
         for name in ("coordinates", "parameters", "templates", "obc", "pele_data"):
             object.__setattr__(self, name, _paths(name, getattr(self, name)))
+        object.__setattr__(self, "ligands", arguments.listed_ligands(self.ligands))
         if self.select is not None:
             object.__setattr__(self, "select", selection_text("select", self.select))
         selection_of(self.select, self.without, self.only)  # refused before any file is read
