@@ -285,3 +285,46 @@ def test_selections_that_choose_nothing_say_so():
             pele_ocl.minimize(atoms, freeze=given)
         with pytest.raises(InputError, match=sentence):
             pele_ocl.read(TRIALANINE, select=given)
+
+
+@pytest.mark.parametrize("name", ["energy", "solvent", "nonbond", "minimize", "relax", "binding"])
+def test_a_missing_file_is_said_before_any_work(name, tmp_path, monkeypatch):
+    """Where failures are to raise; else it is a row among the others."""
+    monkeypatch.chdir(tmp_path)
+    Path("a.pdb").write_text(TRIALANINE.read_text())
+    more = {"nonbond": {"cutoff": 8.0}, "binding": {"ligand": "resid 3"}, "minimize": {"max_iterations": 1}}.get(
+        name, {}
+    )
+    function = getattr(pele_ocl, name)
+    output = {"minimize": "out", "relax": "out"}.get(name, "out.csv")
+    with pytest.raises(FormatError, match=r"gone.pdb: no such file, and 1 more"):
+        function(["a.pdb", "gone.pdb", "other.pdb"], output=output, errors="raise", **more)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.pdb"]
+    found = function(["a.pdb", "gone.pdb"], errors="record", **more)
+    failed = found.errors if hasattr(found, "errors") else {k: r.error for k, r in enumerate(found) if r.failed}
+    assert list(failed) == [1]
+    assert "gone.pdb: no such file" in failed[1]
+
+
+def test_errors_of_models_can_be_raised(tmp_path):
+    atoms = pele_ocl.read(TRIALANINE)
+    there = np.stack([atoms.positions, atoms.positions])
+    there[1, 1] = there[1, 0]
+    pele_ocl.write_conformations(tmp_path / "two.pdb", atoms, there)
+    assert list(pele_ocl.energy(tmp_path / "two.pdb", models="all").errors) == [1]
+    with pytest.raises(InputError, match="coincident|same place|overlap|apart"):
+        pele_ocl.energy(tmp_path / "two.pdb", models="all", errors="raise")
+
+
+def test_a_pattern_is_several_structures_everywhere(tmp_path):
+    for name in ("a.pdb", "b.pdb"):
+        (tmp_path / name).write_text(TRIALANINE.read_text())
+    (tmp_path / "c[1].pdb").write_text(TRIALANINE.read_text())
+    assert len(pele_ocl.energy(f"{tmp_path}/[ab].pdb")) == 2
+    assert len(pele_ocl.solvent([tmp_path / "*.pdb"])) == 3
+    assert len(pele_ocl.nonbond(f"{tmp_path}/?.pdb", cutoff=8.0)) == 2
+    assert len(pele_ocl.binding(str(tmp_path / "?.pdb"), "resid 3")) == 2
+    assert pele_ocl.energy(tmp_path / "c[1].pdb").total == pele_ocl.energy(TRIALANINE).total
+    assert pele_ocl.energy(tmp_path / "a*.pdb").total == pele_ocl.energy(TRIALANINE).total
+    with pytest.raises(FormatError, match=r"x\*.pdb: no such file"):
+        pele_ocl.energy(tmp_path / "x*.pdb")

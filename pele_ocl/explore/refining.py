@@ -24,7 +24,7 @@ from ..formats import Content, layout_of, read_conformations
 from ..formats.tables import folder_path
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.journal import Journal
-from ..jobs.outputs import expanded
+from ..jobs.outputs import expanded, require_inputs
 from ..jobs.provenance import Provenance
 from ..jobs.records import Record
 from ..jobs.running import collected, run_with
@@ -327,6 +327,8 @@ def refine(
     listed = [poses] if isinstance(poses, str | PathLike) else poses
     if isinstance(listed, list | tuple) and all(isinstance(path, str | PathLike) for path in listed):
         given = expanded([file_path(path) for path in listed])
+        if errors == "raise":
+            require_inputs(given)
     elif is_object(poses):
         given = ()  # whose atoms are known once the complex is read
     else:

@@ -12,7 +12,7 @@ from dataclasses import MISSING, fields
 from importlib import import_module
 from inspect import Parameter, Signature, signature
 from os import PathLike
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, Literal, TypeAlias, TypedDict
 
 from ..common.variant import Progress
 from ..forcefield import ForceField
@@ -99,6 +99,7 @@ class ProcessWords(TypedDict, total=False):
     shard: str | Shard | None
     call: Mapping[str, object] | None
     keep: bool
+    errors: Literal["raise", "record"]
 
 
 class RunWords(ProcessWords, total=False):

@@ -22,7 +22,7 @@ from ..energy.restraints import Held
 from ..formats import Content, layout_of, require_table_suffix
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.journal import Journal
-from ..jobs.outputs import OutputNames, expanded
+from ..jobs.outputs import OutputNames, expanded, require_inputs
 from ..jobs.records import Record
 from ..jobs.running import run_with
 from ..jobs.shards import HERE, Place, Shard
@@ -139,6 +139,8 @@ class Run:
         if not is_one and not isinstance(what, Sequence):
             raise InputError(f"what to minimize is {described(what)}; Atoms, a path or a list of these is needed")
         paths = expanded([file_path(each) for each in ((what,) if is_one else what)])
+        if self.errors == "raise":
+            require_inputs(paths)
         if self.are_many:
             if len(paths) > 1:
                 raise several_structures(paths)

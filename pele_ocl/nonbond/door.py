@@ -13,7 +13,7 @@ from ..atoms import Atoms, Floats
 from ..common.arguments import choice, file_path, is_among
 from ..common.errors import KeywordError
 from ..common.variant import Progress
-from ..doors import Door, Given, paths_of
+from ..doors import Door, Given, matched, paths_of
 from ..gb_models.solvent_model import SolventModel
 from ..pairs import AllPairs, PairList, Pairs, require_pairs, require_pairs_suffix, writing_pairs
 from ..plan.selection import having
@@ -39,6 +39,7 @@ def evaluated(
     if internal_dielectric == "vdgbnp" and "solute_dielectric" in words:
         raise KeywordError("`internal_dielectric='vdgbnp'` takes the place of `solute_dielectric`; leave one out")
     if not isinstance(atoms, Atoms):
+        atoms = matched(atoms)
         paths_of(atoms)  # which refuses what is neither
     named = is_among(pairs, ("all", "split"))
     if not (pairs is None or named or isinstance(pairs, str | PathLike)):

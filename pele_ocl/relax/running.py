@@ -15,7 +15,7 @@ from ..common.notes import note, one_line
 from ..formats import require_table_suffix
 from ..formats.conformation_files import CONFORMATION_FORMATS, written_suffixes
 from ..jobs.journal import Journal
-from ..jobs.outputs import expanded
+from ..jobs.outputs import expanded, require_inputs
 from ..jobs.provenance import Provenance
 from ..jobs.records import Record
 from ..jobs.running import run_with
@@ -49,6 +49,8 @@ def relaxed(
     paths: Sequence[Path | InputFile] = (
         [what] if isinstance(what, InputFile) else expanded([file_path(each) for each in ((what,) if is_one else what)])
     )
+    if errors == "raise" and not isinstance(what, InputFile):
+        require_inputs(map(Path, paths))
     targets = _targets(spec, list(map(Path, paths)), table)
     if resume and (targets is None or targets.journal is None):
         raise KeywordError("`resume` goes on with a run of several models; leave it out for one")
