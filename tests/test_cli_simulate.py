@@ -22,6 +22,7 @@ from test_cli import HEXAPEPTIDE, on_the_chosen_device, run
 import pele_ocl
 from pele_ocl.cli import simulate as command
 from pele_ocl.common.errors import INTERRUPTED
+from pele_ocl.dynamics.files import TRAJECTORIES
 
 __all__ = ["on_the_chosen_device"]
 
@@ -81,7 +82,7 @@ def test_a_run_that_ends_before_its_first_report_says_so(tmp_path):
 
 
 TIMES = [0, 0.04, 0.08, 0.12]  # ps
-FORMS = ("nc", "dcd", "xtc", "h5", "xyz")
+FORMS = ("nc", "dcd", "xtc", "h5", "xyz", "pdb", "cif")  # all of TRAJECTORIES
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +106,12 @@ def frames_written(written) -> np.ndarray:
 
 
 def assert_frames(found: np.ndarray, expected: np.ndarray, form: str) -> None:
-    np.testing.assert_allclose(found, expected, atol={"xtc": 0.006, "h5": 1e-5}.get(form, 2e-5))
+    atol = {"xtc": 0.006, "h5": 1e-5, "pdb": 6e-4, "cif": 6e-4}
+    np.testing.assert_allclose(found, expected, atol=atol.get(form, 2e-5))
+
+
+def test_all_trajectories_are_read_here():
+    assert {*FORMS, "none"} == set(TRAJECTORIES)
 
 
 @pytest.mark.parametrize("form", ["nc", "dcd", "xtc", "h5"])
@@ -116,17 +122,19 @@ def test_we_read_the_trajectories(written, frames_written, form):
 
 
 @pytest.mark.filterwarnings("ignore:DCDReader")
-@pytest.mark.parametrize("form", ["nc", "dcd", "xtc", "xyz"])
+@pytest.mark.filterwarnings("ignore::UserWarning:MDAnalysis", "ignore::DeprecationWarning")
+@pytest.mark.parametrize("form", ["nc", "dcd", "xtc", "xyz", "pdb", "cif"])
 def test_mdanalysis_reads_the_trajectories(written, frames_written, form):
     mda = pytest.importorskip("MDAnalysis")
     universe = mda.Universe(*map(str, written[form]))
-    assert_frames(np.array([frame.positions.copy() for frame in universe.trajectory]), frames_written, form)
-    if form != "xyz":
+    read = slice(1) if form == "cif" else slice(None)  # of mmCIF MDAnalysis reads the first model alone
+    assert_frames(np.array([frame.positions.copy() for frame in universe.trajectory]), frames_written[read], form)
+    if form in ("nc", "dcd", "xtc"):
         np.testing.assert_allclose([frame.time for frame in universe.trajectory], TIMES, atol=1e-5)
     assert universe.dimensions is None
 
 
-@pytest.mark.parametrize("form", ["nc", "dcd", "xtc", "h5"])
+@pytest.mark.parametrize("form", FORMS)
 def test_mdtraj_reads_the_trajectories(written, frames_written, form):
     mdtraj = pytest.importorskip("mdtraj")
     if form == "h5":

@@ -286,11 +286,16 @@ class SimulationFiles:
         """Exchanges between neighbouring temperatures."""
         if self._simulation.settings.exchange_every is None:
             return []
-        baths, (tried, accepted) = self._simulation.settings.temperatures, self._simulation.exchanges
+        settings, (tried, accepted) = self._simulation.settings, self._simulation.exchanges
+        baths = settings.temperatures
+        of_two = settings.ladder_shape is not None
         return [
-            {"temperatures": [baths[k], baths[k + 1]], "tried": int(tried[k]), "accepted": int(accepted[k])}
-            for k in range(len(baths) - 1)
-        ]
+            {
+                **({"rungs": [k, other]} if of_two else {}), "temperatures": [baths[k], baths[other]],
+                "tried": int(tried[place]), "accepted": int(accepted[place]),
+            }
+            for place, k, other in settings.next_rungs()
+        ]  # fmt: skip
 
     def begin(self) -> bool:
         """Make the folders, or go on with the run that is there; tell if there was one to go on with."""

@@ -238,7 +238,8 @@ class SimulateResult(Reported, Suggests):
             cold, warm = between["temperatures"]
             share = between["accepted"] / max(1, between["tried"])
             counts = f"{between['accepted']:,} of {between['tried']:,}, {share:.3f}"
-            lines.append(f"Exchanges     {cold:g} and {warm:g} K: {counts}")
+            rungs = "rungs {} and {}, ".format(*between["rungs"]) if "rungs" in between else ""
+            lines.append(f"Exchanges     {rungs}{cold:g} and {warm:g} K: {counts}")
         speed = self.ns_per_day
         if not speed["all"]:
             lines.append("Speed         no steps were left to make")
