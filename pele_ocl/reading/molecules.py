@@ -177,6 +177,11 @@ class Reading:
         found = self.one(source, number)
         return found.atoms, found.chosen
 
+    @property
+    def is_whole(self) -> bool:
+        """Tell if all atoms of a file's first model are read, and no others are added."""
+        return self._selection is None and self.model is None and not self.ligands
+
     def with_molecules(self, molecules: Iterable[Path], read: Callable[[Reading], T]) -> T:
         """Read a complex; residues that have no template may be the molecule of a file, such as one of poses.
 
