@@ -83,8 +83,9 @@ class Driver:
         least, device = max((of.size for of in recipes), default=0), self._queue.device
         most = max(least, most_bytes(device))
         if least > device.largest_buffer:
+            n_atoms = max(len(of.protocol.atoms) for of in recipes)
             raise DeviceMemoryError(
-                f"a structure takes {least / 2**30:.1f} GiB while it is minimized; {device} has buffers of "
+                f"minimizing {n_atoms:,} atoms takes {least / 2**30:.1f} GiB; {device} has buffers of "
                 f"{device.largest_buffer / 2**30:.1f} GiB at most"
             )
         if self.size < min(needed, most):
