@@ -291,9 +291,9 @@ def _signature(function: Any, groups: tuple[str, ...]) -> Any:
 
 
 def _settled(function: Any, what: Any, keywords: Any) -> Any:
-    from .doors import by_control_file
+    from .doors import by_given_files
 
-    return by_control_file(function, what, keywords)
+    return by_given_files(function, what, keywords)
 
 
 _find_public_names_by(__getattr__)

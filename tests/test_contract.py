@@ -391,13 +391,14 @@ def short_hydrogens(tmp_path_factory):
 
 
 def test_terms_beyond_reason_are_told_by_the_same_words(short_hydrogens, tmp_path):
-    words = "kcal/mol a residue, from hydrogens at 0.84 A: run pele-ocl minimize"
+    cause, advice = "kcal/mol a residue, from hydrogens at 0.84 A", ": run pele-ocl minimize"
     commands = [
-        ("energy", short_hydrogens),
-        ("binding", short_hydrogens, "--ligand", "resnum 1"),
-        ("minimize", short_hydrogens, "-o", tmp_path / "out.pdb"),
+        (("energy", short_hydrogens), advice),
+        (("binding", short_hydrogens, "--ligand", "resnum 1"), advice),
+        (("minimize", short_hydrogens, "-o", tmp_path / "out.pdb"), " where the minimization begins"),
     ]
-    for command in commands:
+    for command, end in commands:
+        words = f"{cause}{end}"
         found = run(*command, "--json")
         (text,) = {finding["text"] for finding in json.loads(found.stdout)["findings"]}
         assert text.startswith("bond energy of ")
@@ -577,6 +578,8 @@ def test_one_unreasonable_bond_among_many_is_told():
     assert "bond energy of 100" not in found[0].text
     assert found[0].text.startswith("bond energy of ")
     assert "run pele-ocl minimize" in found[0].text
+    (start,) = of_energy(atoms, {**energy, "bond": 100.0}, x, is_minimized=True)[:1]
+    assert start.text.endswith(" A where the minimization begins")
     assert set(found[0].atoms) <= set(range(len(atoms)))
     assert of_energy(atoms, {**energy, "bond": 100.0, "angle": 0.0, "lennard_jones": 0.0}) == []
 

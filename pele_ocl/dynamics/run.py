@@ -24,6 +24,7 @@ from ..energy.options import require_near
 from ..energy.restraints import Held, Texts
 from ..energy.result import terms_listed
 from ..energy.terms import Term
+from ..formats.tables import folder_path
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.checks import Checks
 from ..jobs.journal import Journal
@@ -68,6 +69,7 @@ def simulate(
     hydrogen_mass: float | None = None,
     exchange_every: int | str | None = None,
     exchange: Literal["temperature", "hamiltonian"] = "temperature",
+    ladder_shape: Sequence[int] | None = None,
     anneal: ArrayLike | None = None,
     minimize: int = 200,
     keep_center_motion: bool = False,
@@ -116,7 +118,7 @@ def simulate(
         which replicas take in turn; by default the `temperature` that is given for the solvent, else 300
     timestep : fs; friction : 1/ps, of the heat bath, by default 1. Amounts may also be texts with their unit, "1fs" and
         "310K", or Quantities of OpenMM
-    seed, integrator, constraints, hydrogen_mass, exchange_every, exchange, anneal : as of Simulation
+    seed, integrator, constraints, hydrogen_mass, exchange_every, exchange, ladder_shape, anneal : as of Simulation
     minimize : iterations of a minimization before the first step, 0 for none
     keep_center_motion : let the centre of mass move, which otherwise rests unless atoms are held
     report_every : steps, or time with its unit, "2ps", between frames and between rows of the tables
@@ -202,7 +204,8 @@ def simulate(
     options = {
         "temperature": temperatures, "timestep": timestep, "friction": friction, "seed": seed,
         "integrator": integrator, "constraints": constraints, "hydrogen_mass": hydrogen_mass,
-        "exchange_every": exchange_every, "exchange": exchange, "anneal": anneal,
+        "exchange_every": exchange_every, "exchange": exchange, "ladder_shape": ladder_shape,
+        "anneal": anneal,
         "remove_motion": None if is_removed else False,
         "first_replica": first_replica, "frozen": frozen, "terms": terms, "one_four": one_four, "cutoff": cutoff,
         "only_terms": terms_listed(only_terms),
@@ -210,8 +213,9 @@ def simulate(
     }  # fmt: skip
     structures = tuple(of if isinstance(of, Atoms) else Path(file_path(of)) for of in listed)
     files = tuple(of for of in structures if isinstance(of, Path))
+    folder = folder_path(file_path(output, "output"), "the files of the run")
     spec = SimulateSpec(
-        paths=structures, output=str(file_path(output, "output")), n_steps=n_steps, replicas=replicas,
+        paths=structures, output=str(folder), n_steps=n_steps, replicas=replicas,
         together=replicas_per_device,
         every=every, reading=replace(door.reading, structures=files, solvent=solvent), options=options,
         held=held.each, trajectory=trajectory_format, by_temperature=trajectory_of == "temperature", minimized=minimize,

@@ -70,7 +70,7 @@ def explore(
     preset: str | None = None,
     ligands: Ligands = (),
     ligand_forcefield: str = "gaff2",
-    ligand_charges: str = "gas",
+    ligand_charges: str = "mmff",
     ligand_hydrogens: Hydrogens = "given",
     ligand_ph: float | None = None,
     ligand_template: Iterable[str] | str = (),
@@ -80,8 +80,8 @@ def explore(
     Writes report_N and trajectory_N of each explorer N as PELE does. The walk is a search: its states are no Boltzmann
     sample, and give no free energies.
 
-    control : path of the control file, "pele.conf"; or a structure with `ligands`, for which a control file is written
-        to `output` with the structure and the parameters of the ligand
+    control : path of the control file, "pele.conf" (`pele_ocl.explore.write_example` writes one); or a structure with
+        `ligands`, for which a control file is written to `output` with the structure and the ligand's parameters
     output : folder of all files, in place of the paths in the control file; of a structure `complex.pdb` by default
         complex_explore
     explorers : all in one batch; by default one, under mpirun or srun one for each process but the first
@@ -100,7 +100,7 @@ def explore(
     progress : called with the share of all steps that is done; watch : an object with `tell` and `follow`, as of
         explore.running.Watch
     preset : of a structure, settings of pele_platform: "induced_fit_fast" (default), "induced_fit_long",
-        "induced_fit_exhaustive", "rescoring" or "out_in"
+        "induced_fit_exhaustive", "rescoring", "out_in", "in_out", "gpcr_orth" or "global"
     ligands : of a structure, the molecule that is explored, a residue of the structure or in its frame; further ones
         are cofactors. They, `ligand_forcefield` and the others are as of `read`
 

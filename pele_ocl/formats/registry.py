@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from ..atoms import Atoms, Floats, Structure
 from ..common.errors import FormatError
@@ -135,7 +135,10 @@ _OTHERS = {
     ".pdbx": "is mmCIF by its suffix; rename it to .cif, which is read",
     ".mmtf": "MMTF is not read; give the same entry as mmCIF (.cif)",
     ".coor": "coordinates of NAMD belong to a topology; name that (.psf, .prmtop) first, and these as its coordinates",
-    ".crd": "coordinates belong to a topology; name that (.psf, .prmtop) first, and these as its coordinates",
+    **dict.fromkeys(
+        (".crd", ".rst7", ".inpcrd", ".ncrst", ".restrt", ".rst"),
+        "coordinates belong to a topology; name that (.psf, .prmtop) first, and these as its coordinates",
+    ),
 }
 
 
@@ -203,19 +206,20 @@ def _begins_as_amber(path: str | PathLike[str]) -> bool:
         return False
 
 
-def open_plain(path: str | PathLike[str]) -> BinaryIO:
+def open_plain(path: str | PathLike[str]) -> BinaryIO | gzip.GzipFile | bz2.BZ2File:
     """Open the content of a file or an InputFile as a stream, unpacked from gzip or bzip2. Raises OSError."""
+    source: str | io.BytesIO
     if isinstance(path, InputFile):
-        magic, source = path.data[:3], cast("str", io.BytesIO(path.data))
+        magic, source = path.data[:3], io.BytesIO(path.data)
     else:
         source = str(path)
         with open_regular(source) as stream:
             magic = stream.read(3)
     if magic.startswith(GZIP_MAGIC):
-        return cast(BinaryIO, gzip.open(source))
+        return gzip.open(source)
     if magic == BZIP2_MAGIC:
-        return cast(BinaryIO, bz2.open(source))
-    return cast(BinaryIO, source) if isinstance(path, InputFile) else open(source, "rb")
+        return bz2.open(source)
+    return open(source, "rb") if isinstance(source, str) else source
 
 
 _SCRIPTS = {".pml": "pymol", ".cxc": "chimerax", ".vmd": "vmd"}  # of programs that show maps
@@ -224,7 +228,7 @@ _SCRIPTS = {".pml": "pymol", ".cxc": "chimerax", ".vmd": "vmd"}  # of programs t
 def scripts_way(path: str | PathLike[str]) -> str:
     """Say how a program's script is written, as the end of a sentence about its suffix; "" for other suffixes."""
     program = _SCRIPTS.get(Path(path).suffix.lower())
-    return f"; potmap writes this script next to its map, with the scene {program}" if program else ""
+    return f"; potmap and pb write a scene for this program beside a map: `scene={program!r}`" if program else ""
 
 
 def map_suffix(path: str | PathLike[str]) -> str | None:

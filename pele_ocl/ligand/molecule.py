@@ -247,12 +247,12 @@ class Ligand:
             residue_index=np.zeros(n, np.int32),
         )  # fmt: skip
 
-    def parametrize(self, forcefield: str = "gaff2", charges: str = "gas", *, limit: float | None = None) -> Atoms:
+    def parametrize(self, forcefield: str = "gaff2", charges: str = "mmff", *, limit: float | None = None) -> Atoms:
         """Give every atom parameters of a general force field, or of a file.
 
         forcefield : "gaff2" or "gaff", by AmberTools' antechamber, parmchk2 and tleap; one of OpenFF, "openff-2.2.1"
             say, by its toolkit; or a file with the molecule's parameters: .xml of OpenMM, .prmtop, a PELE template
-        charges : "gas", Gasteiger's; "mmff", of MMFF94 by RDKit; "bcc", AM1-BCC; "abcg2", ABCG2 (with gaff2 alone);
+        charges : "mmff", of MMFF94 by RDKit; "gas", Gasteiger's; "bcc", AM1-BCC; "abcg2", ABCG2 (with gaff2 alone);
             "file", those of the molecule's own file, mol2 or SDF (atom.dprop.PartialCharge). A file with parameters has
             its own
         limit : seconds after which it is given up, by default none; AM1-BCC of 70 atoms takes ten minutes
@@ -267,14 +267,14 @@ class Ligand:
         if limit is not None:
             arguments.number("limit", limit, "seconds", above=0)
         by = parametriser_of(forcefield)
+        own = self._own_charges(charges) if by.KEEPS else None
         if by.KEEPS:
             computed = "gas" if charges in REPLACED else charges
             atoms, topology = self._kept(by, forcefield, computed, limit)
         else:
             atoms, topology = by.atoms_of(self, forcefield), b""
         words, how = by.told(forcefield, charges, topology)
-        if charges in REPLACED and by.KEEPS:
-            own = self._file_charges() if charges == "file" else self._mmff_charges()
+        if own is not None:
             atoms, how = _recharged(atoms, own), CHARGES[charges]
         total = float(atoms.charges.sum())
         if abs(total - self.charge) > antechamber.LOST:
@@ -308,6 +308,12 @@ class Ligand:
                 found = _placed(topology, self.positions[order])[np.argsort(order)], topology
                 cache.keep(kept, topology)
         return found
+
+    def _own_charges(self, charges: str) -> Floats | None:
+        """Charges that take the place of the computed ones, (n,) e, or None."""
+        if charges not in REPLACED:
+            return None
+        return self._file_charges() if charges == "file" else self._mmff_charges()
 
     def _file_charges(self) -> Floats:
         """Partial charges that the molecule's file has, (n,) e. Raises InputError where it has none."""

@@ -8,8 +8,8 @@ ADDED_HYDROGENS = "ligand_hydrogens_added"  # code of the note about hydrogens t
 ATOM_TYPES = ("gaff2", "gaff")
 HYDROGENS = ("given", "add")
 CHARGES = {
-    "gas": "Gasteiger's charges",
     "mmff": "charges of MMFF94",
+    "gas": "Gasteiger's charges",
     "bcc": "AM1-BCC charges",
     "abcg2": "ABCG2 charges",
     "file": "charges of the file",

@@ -548,7 +548,10 @@ def facts_of_model(result: MinimizeResult, start: Atoms, strict: bool, target: P
     del values["name"]
     before = cast(Mapping[str, float | None], values["energy_before"])
     energies = {term: value for term, value in before.items() if value is not None}
-    found = [*of_structure(start, "noted", places_sites=True), *of_energy(start, energies, start.positions)]
+    found = [
+        *of_structure(start, "noted", places_sites=True),
+        *of_energy(start, energies, start.positions, is_minimized=True),
+    ]
     require(found, strict)
     findings = [finding.as_json() for finding in found]
     decimals = None if target is None else CONFORMATION_FORMATS[require_suffix(target)].decimals

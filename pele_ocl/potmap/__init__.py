@@ -271,8 +271,8 @@ def potmap(
         found = spec.found(read_file(source), tell=tell, progress=progress)
     else:
         found = spec.found(given_molecule(what, spec.reading), tell=tell, progress=progress)
-    spec.write(found)
-    return found
+    written = spec.write(found)
+    return replace(found, scenes=written) if written and isinstance(found, PotmapResult) else found
 
 
 def _opening(

@@ -7,26 +7,22 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..common import arguments
-from ..common.errors import InputError, printable, shortened
-from ..common.writing import refuse_target
+from ..common.errors import printable, shortened
 from ..formats.maps.pictures import draw_slices, require_png
 from ..painting import (
     LEAST_END,
     MOST_END,
-    PROGRAMS,
     about_map,
     painted,
     quantity_of,
-    scene_path,
-    write_scene,
+    require_scenes,
+    write_scenes,
 )
 from .result import PotmapResult
 
 
-def require_pictures(scenes: Sequence[str], color_max: float | None) -> None:
-    """Raise InputError for programs that are not known, and for an end of colours that cannot be."""
-    for program in scenes:
-        arguments.choice("scene", program, tuple(PROGRAMS))
+def require_end(color_max: float | None) -> None:
+    """Raise InputError for an end of colours that cannot be."""
     if color_max is not None:
         arguments.number("color_max", color_max, "a positive number, 1e-9 to 1e12,", least=LEAST_END, most=MOST_END)
 
@@ -38,23 +34,18 @@ def require_drawn(
     for picture in (png, surface_png):
         if picture is not None:
             require_png(picture)
-    if scenes and source is None:
-        raise InputError("`scene` shows the file of a structure; give its path in place of the atoms")
-    for program in scenes:
-        assert source is not None
-        script, _ = scene_path(program, source, outputs)
-        refuse_target(script, [source])
+    require_scenes(scenes, source, outputs)
 
 
 def draw(
     result: PotmapResult, png: Path | None, surface_png: Path | None, scenes: Sequence[str], end: float | None,
     outputs: Sequence[Path],
-) -> list[tuple[str, Path]]:  # fmt: skip
+) -> tuple[Path, ...]:  # fmt: skip
     """Draw slices of a map and the molecular surface, and write scenes next to its files.
 
     end : of the colours of surfaces, None to follow the values
 
-    Returns each scene's program and script.
+    Returns the scenes' files.
     """
     source, atoms, map_ = result.source, result.atoms, result.map
     named = "" if source is None else f"{shortened(printable(source.path.name))}: "
@@ -62,7 +53,7 @@ def draw(
     if png is not None:
         draw_slices(png, replace(map_, title=title), inputs)
     if surface_png is None and not scenes:
-        return []
+        return ()
     assert result.model is not None
     assert atoms is not None
     if surface_png is not None or end is None:
@@ -70,10 +61,4 @@ def draw(
         end = shown.colouring.end
         if surface_png is not None:
             shown.save_picture(surface_png, inputs)
-    written = []
-    for program in scenes:
-        assert source is not None
-        _, file = scene_path(program, source.path, outputs)
-        script = write_scene(program, source.path, file, end, map_.full_unit, inputs, quantity=quantity_of(map_))
-        written.append((PROGRAMS[program].name, script))
-    return written
+    return write_scenes(scenes, source, atoms, outputs, end, map_.full_unit, quantity=quantity_of(map_))

@@ -35,7 +35,7 @@ from .computing import estimate_seconds, memory_bytes, one_map, potmap_models
 from .methods import MAP_METHODS, SPLIT_METHODS
 from .options import MapOptions
 from .over import FramePotentials, potentials_over, potmap_over
-from .pictures import draw, require_drawn, require_pictures
+from .pictures import draw, require_drawn, require_end
 from .result import STATISTIC, PotmapResult, targets
 
 NAME = "{name}"  # in an output: the structure's name without its suffix
@@ -127,7 +127,7 @@ class MapSpec(StructureSpec):
     call: Call | None = None
 
     def __post_init__(self) -> None:
-        require_pictures(self.scenes, self.color_max)
+        require_end(self.color_max)
         if self.grid is not None:
             arguments.instance("grid", self.grid, Grid, "a Grid: Grid.around(atoms, padding=10, spacing=0.5)")
             if not (self.padding is self.origin is self.shape is None and self.spacing == MapSpec.spacing):
@@ -235,12 +235,12 @@ class MapSpec(StructureSpec):
         if tell is not None:
             tell(MapWork.of(atoms, n_models, n_frames, grid, self.options))
 
-    def write(self, found: PotmapResult | FramePotentials, progress: Progress | None = None) -> list[tuple[str, Path]]:
-        """Write the files and draw the pictures. Returns each scene's program and script."""
+    def write(self, found: PotmapResult | FramePotentials, progress: Progress | None = None) -> tuple[Path, ...]:
+        """Write the files and draw the pictures. Returns the files of scenes."""
         if isinstance(found, FramePotentials):
             for output in self.outputs:
                 found.save(output)
-            return []
+            return ()
         for output in self.outputs:
             found.save(output, progress=progress)
         end = self.color_max if self.color_unit in (None, found.unit) else None
