@@ -781,7 +781,8 @@ def test_bad_lines_of_smiles_are_named_by_their_line(tmp_path):
     ("name", "forcefield", "protein", "phosphorylated"),
     [
         ("TPO", None, "oldff/leaprc.ff99SB", "phosaa10"), ("Y1P", None, "oldff/leaprc.ff99SB", "phosaa10"),
-        ("SEP", "amber14", "leaprc.protein.ff14SB", "phosaa14SB"), ("Y1P", "ff14SB", "leaprc.protein.ff14SB", "phosaa14SB"),
+        ("SEP", "amber14", "leaprc.protein.ff14SB", "phosaa14SB"),
+        ("Y1P", "ff14SB", "leaprc.protein.ff14SB", "phosaa14SB"),
     ],
 )  # fmt: skip
 def test_phosphorylated_residues_have_amber_s_parameters(name, forcefield, protein, phosphorylated, tmp_path):
@@ -802,7 +803,8 @@ def test_phosphorylated_residues_have_amber_s_parameters(name, forcefield, prote
         Energy(each.moved(theirs.positions), model=vacuum, precision="float64").evaluate().energy
         for each in (ours, theirs)
     )
-    assert {term: one[term] for term in two} == pytest.approx(dict(two), abs=1e-4)
+    # tleap writes angles in eight digits, and impropers of alike neighbours may name these in another order.
+    assert {term: one[term] for term in two} == pytest.approx(dict(two), abs=1e-4 if forcefield is None else 5e-4)
     assert np.isfinite(Energy(ours).evaluate().total)
 
 
