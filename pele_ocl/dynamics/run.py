@@ -69,6 +69,7 @@ def simulate(
     hydrogen_mass: float | None = None,
     exchange_every: int | str | None = None,
     exchange: Literal["temperature", "hamiltonian"] = "temperature",
+    ladder_shape: Sequence[int] | None = None,
     anneal: ArrayLike | None = None,
     minimize: int = 200,
     keep_center_motion: bool = False,
@@ -117,7 +118,7 @@ def simulate(
         which replicas take in turn; by default the `temperature` that is given for the solvent, else 300
     timestep : fs; friction : 1/ps, of the heat bath, by default 1. Amounts may also be texts with their unit, "1fs" and
         "310K", or Quantities of OpenMM
-    seed, integrator, constraints, hydrogen_mass, exchange_every, exchange, anneal : as of Simulation
+    seed, integrator, constraints, hydrogen_mass, exchange_every, exchange, ladder_shape, anneal : as of Simulation
     minimize : iterations of a minimization before the first step, 0 for none
     keep_center_motion : let the centre of mass move, which otherwise rests unless atoms are held
     report_every : steps, or time with its unit, "2ps", between frames and between rows of the tables
@@ -203,7 +204,8 @@ def simulate(
     options = {
         "temperature": temperatures, "timestep": timestep, "friction": friction, "seed": seed,
         "integrator": integrator, "constraints": constraints, "hydrogen_mass": hydrogen_mass,
-        "exchange_every": exchange_every, "exchange": exchange, "anneal": anneal,
+        "exchange_every": exchange_every, "exchange": exchange, "ladder_shape": ladder_shape,
+        "anneal": anneal,
         "remove_motion": None if is_removed else False,
         "first_replica": first_replica, "frozen": frozen, "terms": terms, "one_four": one_four, "cutoff": cutoff,
         "only_terms": terms_listed(only_terms),
