@@ -67,7 +67,7 @@ def test_a_run_that_ends_before_its_first_report_says_so(tmp_path):
     """In text, in JSON and in Python; a run with a report says nothing."""
     words = ("--minimize", 0, "--report-every", 20)
     told = run("simulate", HEXAPEPTIDE, "-o", tmp_path / "run", *words, "--steps", 10)
-    note = "the run has 10 steps and a report every 20: its trajectories have the beginning alone"
+    note = "the run has 10 steps and a report every 20, so that trajectories and tables hold the start alone"
     assert note in told.stderr
     assert "choose a smaller --report-every" in told.stderr
     result = pele_ocl.simulate(HEXAPEPTIDE, tmp_path / "python", steps=10, minimize=0, report_every=20)
@@ -474,6 +474,10 @@ def test_python_writes_what_the_command_writes(tmp_path):
     table = by_path.table()
     assert len(table) == 8
     assert table["potential_kcal_mol"].tolist() == [float(row["potential_kcal_mol"]) for row in rows_of(by_path.folder)]
+    assert table["frame"].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]  # as `frames` of other functions counts
+    head = str(table).splitlines()[1]
+    assert head.split("  ")[:3] == ["step", "time [ps]", "replica"]
+    assert len(str(table).splitlines()) == 2 + len(table)  # one table, whose rows say their replica
     assert "2 replicas, 0 stopped" in repr(by_path)
     by_path.save(tmp_path / "copy")
     assert contents(tmp_path / "copy") == contents(by_path.folder)

@@ -17,6 +17,7 @@ from ..common.errors import FormatError, printable
 from ..common.notes import Note
 from ..common.textfiles import lines, quoted
 
+CONTROL = "pele.conf"  # the usual name of the file
 DATA_FOLDERS = ("Data", "DataLocal")
 FIRST_COMPLEX = "first_complex"  # code of the note that other complexes of the file were not taken
 _MOST = 1e6

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from ..atoms import Atoms, Floats, Structure
 from ..common.errors import FormatError
@@ -206,19 +206,20 @@ def _begins_as_amber(path: str | PathLike[str]) -> bool:
         return False
 
 
-def open_plain(path: str | PathLike[str]) -> BinaryIO:
+def open_plain(path: str | PathLike[str]) -> BinaryIO | gzip.GzipFile | bz2.BZ2File:
     """Open the content of a file or an InputFile as a stream, unpacked from gzip or bzip2. Raises OSError."""
+    source: str | io.BytesIO
     if isinstance(path, InputFile):
-        magic, source = path.data[:3], cast("str", io.BytesIO(path.data))
+        magic, source = path.data[:3], io.BytesIO(path.data)
     else:
         source = str(path)
         with open_regular(source) as stream:
             magic = stream.read(3)
     if magic.startswith(GZIP_MAGIC):
-        return cast(BinaryIO, gzip.open(source))
+        return gzip.open(source)
     if magic == BZIP2_MAGIC:
-        return cast(BinaryIO, bz2.open(source))
-    return cast(BinaryIO, source) if isinstance(path, InputFile) else open(source, "rb")
+        return bz2.open(source)
+    return open(source, "rb") if isinstance(source, str) else source
 
 
 _SCRIPTS = {".pml": "pymol", ".cxc": "chimerax", ".vmd": "vmd"}  # of programs that show maps

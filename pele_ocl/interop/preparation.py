@@ -90,10 +90,11 @@ class Preparation(Suggests):
 
     def __repr__(self) -> str:
         built = sum(map(len, self.atoms_added.values()))
+        removed = ", ".join(f"{n:,} {name}" for name, n in self.removed.items())
         warnings = f", {counted(len(self.warnings), 'warning')}" if self.warnings else ""
         return (
             f"Preparation({self.n_atoms:,} atoms at pH {self.ph:g}: {counted(built, 'heavy atom')} and "
-            f"{counted(self.hydrogens_added, 'hydrogen')} added{warnings})"
+            f"{counted(self.hydrogens_added, 'hydrogen')} added{f'; {removed} removed' if removed else ''}{warnings})"
         )
 
     def _repr_html_(self) -> str:

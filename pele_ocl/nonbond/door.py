@@ -52,7 +52,7 @@ def evaluated(
     )  # fmt: skip
     if isinstance(atoms, Atoms):
         door.require_atoms()
-        listed = cast(Pairs, pairs) if is_listed else spec.pairs_of(atoms)
+        listed = pairs if isinstance(pairs, PairList | AllPairs) else spec.pairs_of(atoms)
         plan = spec.plan(atoms, listed)
         if internal_dielectrics is not None:
             plan = having(Nonbond, variant)(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..common.arguments import checked, file_path, former_keywords, one_output
 from ..common.modules import make_callable
@@ -92,9 +92,10 @@ def relax(
         >>> result.is_clean
         True
     """
-    is_path = isinstance(protocol, str) and protocol not in PROTOCOLS and bool(set(protocol) & {".", "/"})
-    if is_path or isinstance(protocol, PathLike):
-        output, protocol = one_output(cast("str | PathLike[str]", protocol), output), "alphafold"
+    if isinstance(protocol, PathLike) or (
+        isinstance(protocol, str) and protocol not in PROTOCOLS and set(protocol) & {".", "/"}
+    ):
+        output, protocol = one_output(protocol, output), "alphafold"
     from .running import relaxed
     from .spec import RelaxSpec
 

@@ -49,9 +49,13 @@ def settings_of(cls: type[DataclassInstance]) -> Iterator[Field[Any]]:
 
 @dataclass
 class Unread:
-    """Names of settings that were passed over, in the order of the file."""
+    """What a file holds and nobody read.
+
+    names : of settings that were passed over, in the order of the file; words : `$WORDS` that have no value
+    """
 
     names: list[str] = field(default_factory=list)
+    words: tuple[str, ...] = ()
 
 
 class Block:
@@ -163,7 +167,9 @@ class Block:
     def fault(self, name: str, found: object, needed: str) -> FormatError:
         """Make the error about a value."""
         if isinstance(found, str) and _WORD.search(found):
-            needed = "a value in place of this word, by `set`,"
+            words = self._unread.words
+            which = "this word" if len(words) < 2 else f"each of the words {', '.join(words)}"
+            needed = f"a value in place of {which}, by `set`,"
         return FormatError(f"{self.file}: {self.place}.{name} is {quoted(found)}; {needed} is needed")
 
     def _value(self, name: str, default: Any, about: Mapping[str, Any]) -> Any:
@@ -197,6 +203,15 @@ class Block:
         if known and found.lower() not in known:
             raise self.fault(name, found, f"one of {', '.join(choices)}")
         return known.get(found.lower(), found)
+
+
+def words_in(value: object) -> Iterator[str]:
+    """Give each `$WORD` in the texts of what a file holds."""
+    if isinstance(value, str):
+        yield from _WORD.findall(value)
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from words_in(each)
 
 
 def _is_number(value: object) -> bool:
