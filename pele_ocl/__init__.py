@@ -62,16 +62,16 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .energy import energy as energy
     from .energy.over import energy_over as energy_over
     from .energy.spec import EnergySpec as EnergySpec
-    from .energy.terms import CenterRestraint as CenterRestraint
-    from .energy.terms import DistanceRestraint as DistanceRestraint
-    from .energy.terms import DistanceVariable as DistanceVariable
-    from .energy.terms import GridBias as GridBias
-    from .energy.terms import GyrationVariable as GyrationVariable
-    from .energy.terms import Metadynamics as Metadynamics
-    from .energy.terms import PositionalRestraint as PositionalRestraint
-    from .energy.terms import RMSDVariable as RMSDVariable
-    from .energy.terms import TorsionRestraint as TorsionRestraint
-    from .energy.terms import TorsionVariable as TorsionVariable
+    from .energy.terms.center import CenterRestraint as CenterRestraint
+    from .energy.terms.distance import DistanceRestraint as DistanceRestraint
+    from .energy.terms.grid_bias import GridBias as GridBias
+    from .energy.terms.grid_bias import Metadynamics as Metadynamics
+    from .energy.terms.restraint import PositionalRestraint as PositionalRestraint
+    from .energy.terms.torsion import TorsionRestraint as TorsionRestraint
+    from .energy.terms.variables import DistanceVariable as DistanceVariable
+    from .energy.terms.variables import GyrationVariable as GyrationVariable
+    from .energy.terms.variables import RMSDVariable as RMSDVariable
+    from .energy.terms.variables import TorsionVariable as TorsionVariable
     from .ensemble import Ensemble as Ensemble
     from .explore import Explorer as Explorer
     from .explore import ExploreResult as ExploreResult
@@ -187,10 +187,12 @@ _HOMES = {
     "dynamics.run": ("simulate",),
     "energy": ("Energy", "EnergyBatch", "EnergyResult"),
     "energy.over": ("energy_over",),
-    "energy.terms": (
-        "CenterRestraint", "DistanceRestraint", "DistanceVariable", "GridBias", "GyrationVariable", "Metadynamics",
-        "PositionalRestraint", "RMSDVariable", "TorsionRestraint", "TorsionVariable",
-    ),
+    "energy.terms.center": ("CenterRestraint",),
+    "energy.terms.distance": ("DistanceRestraint",),
+    "energy.terms.grid_bias": ("GridBias", "Metadynamics"),
+    "energy.terms.restraint": ("PositionalRestraint",),
+    "energy.terms.torsion": ("TorsionRestraint",),
+    "energy.terms.variables": ("DistanceVariable", "GyrationVariable", "RMSDVariable", "TorsionVariable"),
     "energy.spec": ("EnergySpec",),
     "nonbond.spec": ("NonbondSpec",),
     "solvent.spec": ("SolventSpec",),
@@ -289,9 +291,9 @@ def _signature(function: Any, groups: tuple[str, ...]) -> Any:
 
 
 def _settled(function: Any, what: Any, keywords: Any) -> Any:
-    from .doors import by_control_file
+    from .doors import by_given_files
 
-    return by_control_file(function, what, keywords)
+    return by_given_files(function, what, keywords)
 
 
 _find_public_names_by(__getattr__)

@@ -10,12 +10,13 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from .common.arguments import described, file_path, instance, several_structures
+from .common.arguments import described, file_path, instance, several_structures, word_of_file
 from .common.errors import InputError, KeywordError, UnexpectedKeywordError, refuse_for_atoms
 from .common.inputfile import read_file
 from .common.modules import with_words
 from .common.notes import heard_notes, note
 from .forcefield import read_control
+from .formats import is_topology
 from .gb_models import GB_MODELS
 from .gb_models.solvent_model import OF_SOLVENT, SolventModel, solvent_of
 from .jobs.shards import Run, Shard
@@ -74,7 +75,7 @@ class Door:
         reading = words.get("reading")
         for word in words:
             if word not in known and word not in further:
-                raise UnexpectedKeywordError(word, {*known, *signature(function).parameters}, function.__name__)
+                raise UnexpectedKeywordError(word, (*signature(function).parameters, *known), function.__name__)
         if reading is not None:
             instance("reading", reading, Reading, "a pele_ocl.jobs.Reading")
         number = None if isinstance(model, SolventModel | None) else model
@@ -214,7 +215,53 @@ def structure_of(control: ControlFile, instead: str) -> Path:
     return path
 
 
-def by_control_file(function: Callable[..., Any], what: Any, keywords: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+def by_given_files(function: Callable[..., Any], what: Any, keywords: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Settle what the files of a call are: a control file of PELE, and coordinates behind their topologies."""
+    what, words = _with_coordinates(function, what, dict(keywords))
+    return _by_control_file(function, what, words)
+
+
+def _with_coordinates(function: Callable[..., Any], what: Any, words: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Take files of coordinates out of several structures, and give them as `coordinates` of the topologies there.
+
+    So are structures without parameters right behind a topology, such as the .gro file of a .top. A topology and its
+    coordinates alone are one structure.
+
+    Raises KeywordError for coordinates without a topology, and for a trajectory behind one.
+    """
+    if (
+        not isinstance(what, list | tuple)
+        or not all(isinstance(path, str | PathLike) for path in what)
+        or words.get("coordinates", getattr(words.get("reading"), "coordinates", ()))
+        or "coordinates" not in signature(with_words(function)).parameters
+    ):
+        return what, words
+    left, coordinates, topology = list[PathGiven](), list[PathGiven](), ""
+    for path in what:
+        word = word_of_file(path)
+        if not Path(path).is_dir() and is_topology(path):
+            topology = str(path)
+            left.append(path)
+            continue
+        if word == "trajectory" and topology:
+            raise KeywordError(f"{path}: is a trajectory of {topology}; name it so: `trajectory={str(path)!r}`")
+        (coordinates if word == "coordinates" or topology else left).append(path)
+        topology = ""
+    if not coordinates:
+        return what, words
+    if not any(map(is_topology, left)):
+        raise KeywordError(f"{coordinates[0]}: has coordinates alone; give their topology before them")
+    if words.get("reading") is None:
+        words["coordinates"] = coordinates[0] if len(coordinates) == 1 else tuple(coordinates)
+    else:
+        structures = tuple(map(Path, left))
+        words["reading"] = replace(words["reading"], coordinates=tuple(coordinates), structures=structures)
+    return left[0] if len(left) == 1 else type(what)(left), words
+
+
+def _by_control_file(
+    function: Callable[..., Any], what: Any, keywords: Mapping[str, Any]
+) -> tuple[Any, dict[str, Any]]:  # fmt: skip
     """Add the settings of PELE's control file to a call: `pele_conf`, or what is given in place of a structure.
 
     Returns the structure, of the control file if none is given, and the keywords.

@@ -101,6 +101,9 @@ class Terms(ReadOnlyArrays):
         return np.array(self.values, dtype) if copy else np.asarray(self.values, dtype)
 
     def __repr__(self) -> str:
+        if self.names and self.values.ndim == 1:
+            energies = ", ".join(f"{name} {value:,.3f}" for name, value in zip(self.names, self.values, strict=True))
+            return f"Terms(total {self.total:,.3f} kcal/mol: {energies})"
         return f"{type(self).__name__}({', '.join(self.names)}; shape {self.values.shape[:-1]}, kcal/mol)"
 
     def require(self) -> None:

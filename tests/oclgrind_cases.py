@@ -65,7 +65,7 @@ from pele_ocl.ladder import NONBOND as NONBOND_VARIANTS
 from pele_ocl.ladder import POTMAP as POTMAP_VARIANTS
 from pele_ocl.ladder import SOLVENT as VARIANTS
 from pele_ocl.ladder.fft import FFT_VARIANTS, fft
-from pele_ocl.minimize import METHODS, Minimizer, driver, preconditioner, seats
+from pele_ocl.minimize import METHODS, Minimizer, driver, preconditioner
 from pele_ocl.minimize import method as methods_of
 from pele_ocl.nonbond import nonbond
 from pele_ocl.nonbond.index import prefix_sum
@@ -100,7 +100,7 @@ RESTRAINTS = [
 # because the simulator's time of a launch grows with the size of its buffers.
 MINIMIZING = {
     (driver, "LEAST_LOOK"): 2, (driver, "LOOK"): 2, (driver, "AHEAD"): 1, (driver, "MOST_BYTES"): 1 << 19,
-    (seats, "CAPACITY"): 8,
+    (driver, "CAPACITY"): 8,
 }  # fmt: skip
 # Small groups of kernels that are not what a case is about: the simulator's time is that of its work-items.
 ITERATING = methods_of.Shape(16, 16, 16, 4, 2)

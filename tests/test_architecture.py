@@ -277,6 +277,12 @@ def test_kernel_files_open_with_what_a_work_item_does():
     assert_none(where(path) for path, text in sources.items() if not first.search(text))
 
 
+def test_the_engine_has_no_kernel_in_a_folder_of_the_ladder():
+    texts = {path: path.read_text() for path in [*KERNELS, *HEADERS, *MODULES]}
+    own = [path for path in texts if "ladder" not in path.parts]
+    assert_none(f"{where(path)}: {name}" for path in own for name in re.findall(r"\w+/ladder/\w+\.clh?", texts[path]))
+
+
 # Lines of a rung with all that it includes, blank ones aside: a student reads them all.
 MOST_LINES = {"gather": 120, "sequential": 120, "constant": 120, "coarsened": 140, "coalesced": 140, "shared": 140}
 

@@ -19,7 +19,7 @@ from pele_ocl import Atoms, InputError, PositionalRestraint
 from pele_ocl.atoms import Angles, Bonded, HarmonicImpropers, OneFourPairs, Torsions
 from pele_ocl.common.variant import PRECISIONS
 from pele_ocl.energy import TERMS, VARIANTS, Energy, energy
-from pele_ocl.energy.bonded import kernels
+from pele_ocl.energy.bonded import kernels, tasks
 from pele_ocl.energy.bonded.tasks import stable_order
 from pele_ocl.energy.result import ALL_TERMS, PASS_TERMS
 from pele_ocl.opencl import Device
@@ -259,7 +259,7 @@ def test_kernels_have_room_for_a_further_bonded_term(device, monkeypatch):
     """Energies of atoms in a kernel's local memory are as many as there are terms: here one more, without tasks."""
     atoms = of_every_kind(150, seed=2)
     expected = Energy(atoms, **options(device, "float32")).evaluate()
-    monkeypatch.setitem(kernels.TABLES_OF_TERMS, "further", kernels.TermTables(("bonds",)))
+    monkeypatch.setitem(tasks.TABLES_OF_TERMS, "further", tasks.TermTables(("bonds",)))
     result = Energy(atoms, **options(device, "float32")).evaluate()
     assert result.energy["further"] == 0
     assert [result.energy[term] for term in ALL_TERMS] == pytest.approx([expected.energy[term] for term in ALL_TERMS])

@@ -237,7 +237,7 @@ ATOMS = [line for line in PDB.splitlines() if line.startswith("ATOM")]
         (PDB[: PDB.index(ATOMS[9]) + 35], r"in.pdb:14: the line ends before the coordinates do"),
         (
             PDB.replace(" PHE ", " ZZZ "),
-            r"no template for the residue ZZZ; if it is a small molecule, give that as a ligand file",
+            r"no template for the residue ZZZ; of a small molecule give the file with all hydrogens \(--ligand-file\)",
         ),
         ("\n".join(line for line in PDB.splitlines() if line[76:78].strip() != "H"), "hydrogen"),
         (PDB.replace(ATOMS[7] + "\n", ""), "the residue lacks O"),
@@ -363,6 +363,8 @@ def test_help_shows_the_options_that_people_need():
         assert short.rstrip().endswith(f"{more} more options: main {command} --help-all"), command
         assert {"--output", "--help", "--help-all"} <= set(re.findall(r"--[\w-]+", short)), command
     assert "--help-all" not in run("convert", "--help").stdout
+    assert "--example" in run("explore", "--help").stdout
+    assert {"-i", "-cp", "-y"} <= set(run("mmpbsa", "--help").stdout.split())
 
 
 def test_a_command_that_is_nearly_right_is_suggested():

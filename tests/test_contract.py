@@ -577,6 +577,8 @@ def test_one_unreasonable_bond_among_many_is_told():
     assert "bond energy of 100" not in found[0].text
     assert found[0].text.startswith("bond energy of ")
     assert "run pele-ocl minimize" in found[0].text
+    (start,) = of_energy(atoms, {**energy, "bond": 100.0}, x, is_minimized=True)[:1]
+    assert start.text.endswith(" A where the minimization begins")
     assert set(found[0].atoms) <= set(range(len(atoms)))
     assert of_energy(atoms, {**energy, "bond": 100.0, "angle": 0.0, "lennard_jones": 0.0}) == []
 

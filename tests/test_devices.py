@@ -17,7 +17,7 @@ import pyopencl as cl
 import pytest
 
 from pele_ocl import DeviceError, list_devices
-from pele_ocl.opencl import Device, Queue, get_cpu_device, get_device, handles
+from pele_ocl.opencl import Device, Queue, get_cpu_device, get_device
 from pele_ocl.opencl import device as devices
 from pele_ocl.opencl.device import install_hint
 from pele_ocl.opencl.runtimes import announced
@@ -61,10 +61,14 @@ def intel() -> FakeHandle:
     return FakeHandle("cpu", "CPU", "Intel(R) OpenCL", "OpenCL 3.1 LINUX")
 
 
+def rank(handle: FakeHandle) -> tuple:
+    return Device(0, handle).rank
+
+
 @pytest.fixture
 def some_devices(monkeypatch):
     some = [intel(), pocl("3.0-rc2"), FakeHandle(extensions="")]
-    found = tuple(Device(i, handle) for i, handle in enumerate(sorted(some, key=handles.rank)))
+    found = tuple(Device(i, handle) for i, handle in enumerate(sorted(some, key=rank)))
     monkeypatch.setattr(devices, "list_devices", lambda: found)
     monkeypatch.delenv("PELE_OCL_DEVICE", raising=False)
     return found
@@ -80,7 +84,7 @@ def test_order_is_gpu_then_fastest_cpu_runtime_then_simulators():
     small, large = FakeHandle("small"), FakeHandle("large", max_compute_units=132)
     integrated = FakeHandle("integrated", max_compute_units=512, host_unified_memory=1)
     some = [grind, pocl("3.0-rc2"), pocl("3.1+debian"), intel(), integrated, small, large]
-    order = sorted(some, key=handles.rank)
+    order = sorted(some, key=rank)
     assert [some.index(h) for h in order] == [6, 5, 4, 3, 2, 1, 0]
 
 
@@ -88,9 +92,9 @@ def test_versions_are_numbers():
     """PoCL 10 is newer than PoCL 7, although it comes first in the alphabet; more figures are no other version."""
     versions = ["10.0", "7.0", "6.0+debian", "3.1", "3.0-rc2"]
     some = [pocl(version) for version in versions]
-    assert sorted(reversed(some), key=handles.rank) == some
-    assert [handles.runtime_version(handle)[:2] for handle in some] == [(10, 0), (7, 0), (6, 0), (3, 1), (3, 0)]
-    assert handles.rank(pocl("7.0")) == handles.rank(pocl("7.0.0"))
+    assert sorted(reversed(some), key=rank) == some
+    assert [Device(0, handle).runtime_version[:2] for handle in some] == [(10, 0), (7, 0), (6, 0), (3, 1), (3, 0)]
+    assert rank(pocl("7.0")) == rank(pocl("7.0.0"))
     assert Device(0, pocl("10.0")).vector_width("float32") == 16
 
 
@@ -232,7 +236,7 @@ def test_a_device_that_reports_no_clock(kind, name):
     silent, known = (Device(0, FakeHandle("it", kind, name, max_clock_frequency=megahertz)) for megahertz in (0, 2500))
     assert known.clock == 2.5e9
     assert 1e9 < silent.clock < 5e9
-    assert handles.rank(silent.handle) > handles.rank(FakeHandle("large", "GPU", max_compute_units=132))
+    assert silent.rank > rank(FakeHandle("large", "GPU", max_compute_units=132))
 
 
 def test_a_map_chooses_its_method_without_a_clock(device, monkeypatch):
@@ -246,8 +250,8 @@ def test_a_map_chooses_its_method_without_a_clock(device, monkeypatch):
         def __getattr__(self, name):
             return getattr(device.handle, name)
 
-    asked = []
-    monkeypatch.setattr(Device, "clock", property(lambda self: asked.append(self) or handles.clock(Silent())))
+    asked, clock = [], Device.clock.fget
+    monkeypatch.setattr(Device, "clock", property(lambda self: asked.append(self) or clock(Device(0, Silent()))))
     atoms = read(shipped("data") / "structures" / "hexapeptide.pdb")
     found = potmap(atoms, Grid.around(atoms, 3, 2.1), method="auto", device=device)
     assert asked
@@ -290,7 +294,7 @@ def test_largest_group_is_a_power_of_two():
 def test_float_atomics_are_asked_for_by_precision(monkeypatch):
     """0b111 is load and store, addition, minimum and maximum in global memory; one precision may have less."""
     answers = {0x4231: 0b111, 0x4232: 0b101}
-    monkeypatch.setattr(handles, "capabilities", lambda handle, query: answers[query])
+    monkeypatch.setattr(devices, "capabilities", lambda handle, query: answers[query])
     device = Device(0, FakeHandle(platform_name="Intel(R) OpenCL", extensions="cl_khr_fp64 cl_ext_float_atomics"))
     assert device.has_float_atomics("float32")
     assert not device.has_float_atomics("float64")
@@ -303,7 +307,7 @@ def test_float_atomics_are_asked_for_by_precision(monkeypatch):
 @pytest.mark.parametrize(("capability", "float64"), [(5, False), (6, True), (9, True)])
 def test_float_atomics_of_nvidia_go_by_generation(capability, float64):
     device = Device(0, FakeHandle(compute_capability_major_nv=capability))
-    assert handles.generation(device.handle) == capability
+    assert device.generation == capability
     assert device.has_float_atomics("float32")
     assert device.has_float_atomics("float64") == float64
 
@@ -311,13 +315,13 @@ def test_float_atomics_of_nvidia_go_by_generation(capability, float64):
 def test_capabilities_are_the_runtimes_own(device):
     """A query that PyOpenCL knows, too, has the same answer; one that no runtime knows has none."""
     known = cl.device_info.DOUBLE_FP_CONFIG
-    assert handles.capabilities(device.handle, known) == device.handle.get_info(known)
-    assert handles.capabilities(device.handle, 0x7FFF) == 0
+    assert devices.capabilities(device.handle, known) == device.handle.get_info(known)
+    assert devices.capabilities(device.handle, 0x7FFF) == 0
 
 
 def test_no_capabilities_without_a_loader_to_ask(device, monkeypatch):
     monkeypatch.setattr(cl._cl, "__file__", "/nowhere/_cl.so")
-    assert handles.capabilities(device.handle, cl.device_info.DOUBLE_FP_CONFIG) == 0
+    assert devices.capabilities(device.handle, cl.device_info.DOUBLE_FP_CONFIG) == 0
 
 
 @pytest.mark.parametrize("kind", ["GPU", "CPU", "accelerator", "simulator"])

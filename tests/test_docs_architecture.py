@@ -94,7 +94,6 @@ HELD = {
     "pele_ocl/explore/spec.py": "STATE_SECONDS",
     "pele_ocl/energy/spec.py": "def text_of(",
     "pele_ocl/jobs/worker_start.py": "WORKER_ENVIRONMENT = {",
-    "pele_ocl/minimize/minimizer.py": "self._described",
     "pele_ocl/minimize/options.py": "MOST_STEP = ",
     "pele_ocl/nonbond/layout.py": "TILE = ",
     "pele_ocl/nonbond/variants.py": "VARIANTS",

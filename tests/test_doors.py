@@ -5,6 +5,8 @@ from __future__ import annotations
 import doctest
 import json
 import pickle
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -635,3 +637,57 @@ def test_delta_is_the_difference_by_term():
     found = pele_ocl.binding(PEPTIDE, LIGAND)
     assert found.delta["total"] == found.total
     assert found.delta == {name: of["mean"] for name, of in found.to_json()["delta"].items()}
+
+
+def test_energies_of_atoms_leave_the_energy_as_it_is(tmp_path):
+    """Whether a file with energies of atoms is written, or residues are shown, is no matter of the energy."""
+    plain = pele_ocl.energy(PEPTIDE)
+    atoms = pele_ocl.read(PEPTIDE)
+    written, shown = pele_ocl.energy(PEPTIDE, output=tmp_path / "one.json"), pele_ocl.energy(PEPTIDE, per_residue=True)
+    by_atoms = pele_ocl.energy(atoms, per_atom=True, model=plain.model)
+    for other in (written, shown, pele_ocl.energy(PEPTIDE, per_atom=True), by_atoms):
+        assert other.energy == plain.energy
+        np.testing.assert_array_equal(other.gradient, plain.gradient)
+        np.testing.assert_allclose(other.per_atom.total.sum(), plain.total, rtol=1e-5)
+    plain.save(tmp_path / "saved.json")
+    for name in ("one.json", "saved.json"):
+        assert json.loads((tmp_path / name).read_text())["energy_total"] == plain.total
+    batch = pele_ocl.energy(atoms, trajectory=[atoms.positions, atoms.positions * 1.001])
+    with_residues = pele_ocl.energy(PEPTIDE, trajectory=[atoms.positions, atoms.positions * 1.001], per_residue=True)
+    np.testing.assert_array_equal(batch.total, with_residues.total)
+
+
+METHANE = """methane
+
+ made here
+  5  4  0  0  0  0  0  0  0  0999 V2000
+    0.0000    0.0000    0.0000 C   0  0
+    0.6290    0.6290    0.6290 H   0  0
+   -0.6290   -0.6290    0.6290 H   0  0
+   -0.6290    0.6290   -0.6290 H   0  0
+    0.6290   -0.6290   -0.6290 H   0  0
+  1  2  1  0
+  1  3  1  0
+  1  4  1  0
+  1  5  1  0
+M  END
+$$$$
+"""
+
+
+def test_a_missing_library_is_named_with_what_installs_it(tmp_path):
+    (tmp_path / "x.sdf").write_text(METHANE)
+    code = "import sys; sys.modules['rdkit'] = None\nfrom pele_ocl.__main__ import run\nrun()\n"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "energy", str(PEPTIDE), "--ligand-file", str(tmp_path / "x.sdf")],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "needs RDKit, which is not installed: pip install 'pele-ocl[ligands]'" in done.stderr
+
+
+def test_a_list_of_force_field_files_is_taken():
+    by_list = pele_ocl.energy(PEPTIDE, forcefield=["amber14-all.xml", "implicit/obc2.xml"], gb="none")
+    assert by_list.total == pele_ocl.energy(PEPTIDE, forcefield="amber14-all.xml,implicit/obc2.xml", gb="none").total
+    with pytest.raises(pele_ocl.InputError, match="a list of texts is needed"):
+        pele_ocl.energy(PEPTIDE, forcefield=[1])

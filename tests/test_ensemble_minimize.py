@@ -21,10 +21,10 @@ from pele_ocl import (
 )
 from pele_ocl.ensemble import minimizing
 from pele_ocl.minimize import driver
+from pele_ocl.minimize.driver import Seats
 from pele_ocl.minimize.job import Recipe
-from pele_ocl.minimize.seats import Seats
 from pele_ocl.opencl import Queue
-from pele_ocl.opencl.launch import BoundLaunch
+from pele_ocl.opencl.binding import BoundLaunch
 
 LARGE = PEPTIDE[:57]
 MOLECULES = [LARGE, PEPTIDE[:30], LARGE, PEPTIDE[:41]]

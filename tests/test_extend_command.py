@@ -20,7 +20,7 @@ HEXAPEPTIDE, TRIALANINE = (ROOT / "data" / "structures" / f"{name}.pdb" for name
 def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a copy of the package with all that the page adds."""
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "extend" / "command.md").read_text(), re.DOTALL)
-    function, command, number, field, option = blocks
+    function, command, number, field, option, *blocks = blocks
     root = tmp_path_factory.mktemp("checkout")
     shutil.copytree(ROOT / "pele_ocl", root / "pele_ocl", ignore=shutil.ignore_patterns("__pycache__"))
     for folder in ("cl", "data"):
@@ -30,9 +30,31 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     spec, energy = root / "pele_ocl" / "energy" / "spec.py", root / "pele_ocl" / "cli" / "energy.py"
     insert(spec, '            "energy": result.energy,\n', number)
     insert(spec, "    per_atom: bool = False\n", field)
-    insert(spec, "from dataclasses import dataclass, field\n", "from dataclasses import replace\n")
     insert(energy, "@strict_option\n", option)
+    bound, packed, descent, setting, kept, noise, dynamics = blocks
+    options, settings = root / "pele_ocl" / "minimize" / "options.py", root / "pele_ocl" / "dynamics" / "settings.py"
+    insert(options, "    max_seconds: float | None = None\n", bound)
+    change(options, "            most_step=MOST_STEP,\n", packed)
+    insert(
+        root / "pele_ocl" / "cli" / "minimize.py",
+        'class Descent:\n    """How structures are minimized, and when that ends."""\n\n',
+        descent,
+    )
+    insert(settings, '    exchange: str = "temperature"\n', setting)
+    change(settings, "        return math.exp(-self.friction * self.dt)\n", kept)
+    change(settings, "        return math.sqrt(-math.expm1(-2 * self.friction * self.dt))\n", noise)
+    insert(
+        root / "pele_ocl" / "cli" / "simulate.py",
+        'class Dynamics:\n    """Options about replicas, their motion and what is written of them."""\n\n',
+        dynamics,
+    )
     return root
+
+
+def change(path: Path, before: str, after: str) -> None:
+    text = path.read_text()
+    assert before in text, path
+    path.write_text(text.replace(before, after, 1))
 
 
 def insert(path: Path, after: str, text: str) -> None:
@@ -79,3 +101,43 @@ def test_a_number_and_an_option(changed: Path) -> None:
     assert whole["net_charge"] == pytest.approx(0, abs=1e-6)
     told = json.loads(run(changed, "energy", TRIALANINE, "--gb", "none", "--charge-scale", 0.5, "--json"))
     assert told["energy"] == half["energy"]
+
+
+def test_an_option_of_minimize(changed: Path, tmp_path: Path) -> None:
+    words = HEXAPEPTIDE, "-o", tmp_path / "small.pdb", "--max-iterations", 20, "--no-bond-repair", "--json"
+    short, long = (json.loads(run(changed, "minimize", *words, "--max-step", step)) for step in (0.0001, 0.2))
+    assert short["rms_displacement"] <= 0.002 < long["rms_displacement"]
+    code = (
+        "import sys, pele_ocl\n"
+        "atoms = pele_ocl.read(sys.argv[1])\n"
+        "words = dict(max_iterations=20, bond_repair=False, max_step=0.0001)\n"
+        "print(pele_ocl.minimize(sys.argv[1], **words).rms_displacement)\n"
+        "print(pele_ocl.minimize_many([atoms], **words)[0].rms_displacement)\n"
+        "ensemble = pele_ocl.Ensemble(atoms, 1)\n"
+        "print(ensemble.minimize(**words).rms_displacement[0])\n"
+    )
+    for text in python(changed, code, HEXAPEPTIDE).split():
+        assert float(text) == pytest.approx(short["rms_displacement"], rel=1e-5)
+
+
+def test_an_option_of_simulate(changed: Path, tmp_path: Path) -> None:
+    """A bath of three times the friction is that of a friction three times as large."""
+    words = "--steps", 20, "--report-every", 20, "--seed", 3, "--json"
+    for name, more in (("factor", ("--bath-factor", 3, "--friction", 1)), ("friction", ("--friction", 3))):
+        run(changed, "simulate", TRIALANINE, "-o", tmp_path / name, *words, *more)
+    tables = [(tmp_path / name / "energies.csv").read_text().splitlines()[-1] for name in ("factor", "friction")]
+    assert tables[0] == tables[1]
+    code = (
+        "import sys, pele_ocl\n"
+        "print(pele_ocl.Simulation(pele_ocl.read(sys.argv[1]), bath_factor=3.0).settings.bath_factor)\n"
+    )
+    assert python(changed, code, TRIALANINE).strip() == "3.0"
+
+
+def python(root: Path, code: str, *words: object) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, words)], capture_output=True, text=True, cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout

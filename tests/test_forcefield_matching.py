@@ -240,22 +240,14 @@ def test_half_a_disulphide_is_noted(amber):
         (
             [("GLY", GLY), ("OH-", "O H")],
             "made.pdb:8 (A:OH-2:O): the force field has no template for the residue OH-; "
-            "if it is a small molecule, give that as a ligand file with all its hydrogens (`ligand_file=ligand.sdf`; "
-            ".mol2 and .smi, too; in Python ligands=[...], which also takes a Ligand of RDKit's Mol) or its SMILES "
-            "(`ligand_template`); or an OpenMM "
-            "force field that has it, with an XML file of your own behind a comma (`forcefield='amber14,oh-.xml'`); "
-            "or PELE's template (`templates=oh-z`) with its radii (`obc`, `guess_radii`); or, for solvent, potmap and "
-            "ions, a PQR file",
+            "of a small molecule give the file with all hydrogens (`ligands`) or the SMILES (`ligand_template`); "
+            "or a template, OpenMM's (`forcefield='amber14,oh-.xml'`) or PELE's (`templates=oh-z`)",
         ),
         (
             [("GLY", GLY), ("LIG", "C1 H1")],
             "made.pdb:8 (A:LIG2:C1): the force field has no template for the residue LIG; "
-            "if it is a small molecule, give that as a ligand file with all its hydrogens (`ligand_file=ligand.sdf`; "
-            ".mol2 and .smi, too; in Python ligands=[...], which also takes a Ligand of RDKit's Mol) or its SMILES "
-            "(`ligand_template`); or an OpenMM "
-            "force field that has it, with an XML file of your own behind a comma (`forcefield='amber14,lig.xml'`); "
-            "or PELE's template (`templates=ligz`) with its radii (`obc`, `guess_radii`); or, for solvent, potmap and "
-            "ions, a PQR file",
+            "of a small molecule give the file with all hydrogens (`ligands`) or the SMILES (`ligand_template`); "
+            "or a template, OpenMM's (`forcefield='amber14,lig.xml'`) or PELE's (`templates=ligz`)",
         ),
     ],
     ids=["no hydrogens", "a hydrogen", "a heavy atom", "too many", "oxygen", "4-point", "hydroxide", "unknown"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import shutil
 from pathlib import Path
 
 import h5py
@@ -16,6 +17,8 @@ from click.testing import CliRunner
 import pele_ocl
 from pele_ocl import FormatError, InputError
 from pele_ocl.cli import main
+from pele_ocl.common.errors import KeywordError
+from pele_ocl.common.installation import shipped
 
 POSITIONS = np.round(hexapeptide().positions, 3)
 FRAMES = POSITIONS + np.arange(3)[:, None, None]
@@ -220,6 +223,38 @@ def test_commands(topology, tmp_path):
     attributes = json.loads(table.read_text())
     assert attributes["coordinates"] == str(coordinates)
     assert len(attributes["coordinates_sha256"]) == 64
+
+
+def test_a_topology_takes_the_coordinates_behind_it(topology, tmp_path):
+    (restart_file := tmp_path / "x.rst7").write_text(restart(POSITIONS))
+    total = pele_ocl.energy(topology, coordinates=restart_file).total
+    words = (topology, restart_file, "--json")
+    assert json.loads(output_of("energy", *words))["energy"]["total"] == total
+    assert pele_ocl.energy([topology, restart_file]).total == total
+    pdb = shipped("data") / "structures" / "hexapeptide.pdb"  # of the same atoms
+    assert pele_ocl.energy([topology, pdb]).total == pele_ocl.energy(topology, coordinates=pdb).total
+    other = tmp_path / "other.parm7"
+    shutil.copy(topology, other)
+    for paths in ([topology, other, restart_file], [topology, restart_file, other, restart_file]):
+        assert pele_ocl.energy(paths).total.tolist() == [total, total]
+    minimum = tmp_path / "min.rst7"
+    found = pele_ocl.minimize([topology, restart_file], output=minimum, max_iterations=2)
+    assert [of["text"].partition(" A ")[2] for of in found.records[0]["findings"]] == ["where the minimization begins"]
+    found.save(again := tmp_path / "again.rst7")
+    assert again.read_text().splitlines()[1:] == minimum.read_text().splitlines()[1:]
+    assert pele_ocl.energy(topology, coordinates=minimum).total == pytest.approx(found.total, abs=1e-3)
+
+
+def test_coordinates_and_trajectories_in_the_place_of_a_structure_are_explained(topology, tmp_path):
+    (restart_file := tmp_path / "x.rst7").write_text(restart(POSITIONS))
+    with pytest.raises(KeywordError, match=r"run\.nc: is a trajectory of .*; name it so: `trajectory='run\.nc'`"):
+        pele_ocl.energy([topology, "run.nc"])
+    with pytest.raises(KeywordError, match=r"x\.rst7: has coordinates alone; give their topology before them"):
+        pele_ocl.energy([restart_file, "x.pdb"])
+    with pytest.raises(FormatError, match=r"x\.rst7: coordinates belong to a topology; name that"):
+        pele_ocl.energy(restart_file)
+    said = error_of("pb", topology, restart_file)
+    assert said.endswith(f"extra argument ({restart_file}); give it as --coordinates {restart_file}")
 
 
 def test_python_of_the_page_runs(topology, tmp_path, monkeypatch):

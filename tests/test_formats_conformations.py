@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import gemmi
 import netCDF4
 import numpy as np
 import pytest
+from openmm.app import AmberInpcrdFile
+from openmm.unit import angstrom
 
 import pele_ocl
 from pele_ocl import Atoms, FormatError, InputError, trajectory
@@ -22,8 +25,10 @@ from pele_ocl.formats import (
     read_structure,
     write_conformation,
 )
+from pele_ocl.formats.amber.writing import prmtop_text
 
 HEXAPEPTIDE = shipped("data") / "structures" / "hexapeptide.pdb"
+MANY = [suffix for suffix, form in CONFORMATION_FORMATS.items() if not form.holds_one]
 DIGITS = {".pdb": 5.1e-4, ".cif": 5.1e-5, ".h5": 4e-6, ".nc": 4e-6, ".dcd": 4e-6, ".xtc": 6e-3, ".xyz": 6e-6}
 
 
@@ -45,7 +50,7 @@ def written(path: Path, content: Content, frames, size=None, first=0):
         return file.size
 
 
-@pytest.mark.parametrize("suffix", CONFORMATION_FORMATS)
+@pytest.mark.parametrize("suffix", MANY)
 def test_frames_come_back_with_all_names(suffix, peptide, frames, tmp_path):
     path = tmp_path / f"out{suffix}"
     written(path, Content(peptide, 4), frames)
@@ -58,7 +63,7 @@ def test_frames_come_back_with_all_names(suffix, peptide, frames, tmp_path):
             assert (getattr(labels, name) == getattr(peptide.labels, name)).all()
 
 
-@pytest.mark.parametrize("suffix", CONFORMATION_FORMATS)
+@pytest.mark.parametrize("suffix", MANY)
 def test_a_file_that_was_cut_is_gone_on_with(suffix, peptide, frames, tmp_path):
     whole, broken = tmp_path / f"whole{suffix}", tmp_path / f"broken{suffix}"
     content = Content(peptide, 4)
@@ -72,7 +77,7 @@ def test_a_file_that_was_cut_is_gone_on_with(suffix, peptide, frames, tmp_path):
     assert broken.read_bytes() == whole.read_bytes()
 
 
-@pytest.mark.parametrize("suffix", CONFORMATION_FORMATS)
+@pytest.mark.parametrize("suffix", MANY)
 def test_a_conformation_that_failed_is_nan_or_left_out(suffix, peptide, frames, tmp_path):
     path = tmp_path / f"out{suffix}"
     written(path, Content(peptide, 3), [frames[0], None, frames[2]])
@@ -93,6 +98,22 @@ def test_netcdf_is_what_netcdf4_and_amber_read(peptide, frames, tmp_path):
         assert file.variables["coordinates"].units == "angstrom"
         assert b"".join(file.variables["spatial"][:]) == b"xyz"
         assert np.abs(file.variables["coordinates"][:] - frames).max() < 4e-6
+
+
+@pytest.mark.parametrize(("suffix", "digits"), [(".rst7", 5.1e-8), (".inpcrd", 5.1e-8), (".ncrst", 0)])
+def test_a_restart_of_amber_holds_one_structure(suffix, digits, peptide, tmp_path):
+    topology, path = tmp_path / "peptide.parm7", tmp_path / f"min{suffix}"
+    topology.write_text(prmtop_text(peptide))
+    peptide.save(path)
+    assert np.abs(pele_ocl.read(topology, coordinates=path).positions - peptide.positions).max() <= digits
+    numbers, found = pele_ocl.read_conformations(path, atoms=peptide)
+    assert (numbers, found.shape) == ([1], (1, 96, 3))
+    read = AmberInpcrdFile(str(path)).getPositions(asNumpy=True).value_in_unit(angstrom)
+    assert np.abs(read - peptide.positions).max() <= max(digits, 1e-12)
+    with pytest.raises(FormatError, match=r"a restart holds one structure; write 2 structures as \.nc"):
+        pele_ocl.write_conformations(tmp_path / f"two{suffix}", peptide, [peptide.positions] * 2)
+    with pytest.raises(FormatError, match="beyond 9,999 A") if digits else nullcontext():
+        pele_ocl.write_conformations(path, peptide, peptide.positions + 1e4)
 
 
 def test_gemmi_reads_the_mmcif(peptide, frames, tmp_path):
@@ -152,7 +173,7 @@ def test_of_alternate_locations_the_one_that_is_read_gives_the_b_factor(tmp_path
 
 
 def test_from_python(peptide, frames, tmp_path):
-    for suffix in CONFORMATION_FORMATS:
+    for suffix in MANY:
         pele_ocl.write_conformations(tmp_path / f"all{suffix}", peptide, frames)
         written(tmp_path / f"same{suffix}", Content(peptide, len(frames)), frames)
         assert (tmp_path / f"all{suffix}").read_bytes() == (tmp_path / f"same{suffix}").read_bytes()
@@ -166,7 +187,7 @@ def test_from_python(peptide, frames, tmp_path):
 
 
 def test_refusals(peptide, frames, tmp_path):
-    with pytest.raises(FormatError, match=r"structures are written as \.pdb, \.cif, \.h5, \.nc, \.dcd, \.xtc or \.xyz"):
+    with pytest.raises(FormatError, match=r"\.h5, \.nc, \.dcd, \.xtc, \.xyz, \.rst7, \.inpcrd or \.ncrst"):
         write_conformation(tmp_path / "out.gro", Content(peptide))
     with pytest.raises(FormatError, match="does not fit into a PDB file"):
         write_conformation(tmp_path / "out.pdb", Content(peptide.moved(peptide.positions + 1e4)))

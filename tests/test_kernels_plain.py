@@ -19,6 +19,7 @@ from pele_ocl.kernels.declarations import needed
 from pele_ocl.kernels.folding import folded
 from pele_ocl.kernels.listing import Build
 from pele_ocl.kernels.preprocessing import Preprocessor
+from pele_ocl.opencl import Device
 from pele_ocl.opencl.kernel import Program
 
 DEVICE = DEVICES[0]
@@ -132,8 +133,8 @@ def test_comments_stay_with_what_they_are_about():
 
 def test_nvidias_gpus_have_their_own_atomic_additions(monkeypatch):
     """Their compiler has no OpenCL C 3.0 for numbers that are no integers."""
-    monkeypatch.setattr("pele_ocl.opencl.handles.vendor", lambda handle: "NVIDIA")
-    monkeypatch.setattr("pele_ocl.opencl.handles.generation", lambda handle: 9)
+    monkeypatch.setattr(Device, "vendor", "NVIDIA")
+    monkeypatch.setattr(Device, "generation", 9)
     build = Build("potmap/ladder/scatter.cl", "float32", 1, {"NATIVE_ATOMICS": 1}, replace(DEVICE))
     source = (shipped("cl") / "common" / "atomics.clh").read_text()
     text = Preprocessor.with_values(build.macros).resolve(source)

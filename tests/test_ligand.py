@@ -464,7 +464,7 @@ def test_a_complex_is_read_again_with_its_ligand_file(kind, parametrized, tmp_pa
     if kind == "before the protein":
         whole = whole[np.r_[len(whole) - n : len(whole), : len(whole) - n]]
         write_conformations(path, whole)
-    with pytest.raises(ParameterError, match="no template for the residue LIG; if it is a small molecule, give that"):
+    with pytest.raises(ParameterError, match="no template for the residue LIG; of a small molecule give the file"):
         read(path)
     found = read(path, ligands=[parametrized])
     assert found.labels.names.tolist() == whole.labels.names.tolist()

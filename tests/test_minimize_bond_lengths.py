@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from test_minimize import PEPTIDE, VACUUM, shaken
 
 from pele_ocl import InputError, Minimizer, energy, minimize_many
-from pele_ocl.minimize import bond_lengths
-from pele_ocl.minimize.bond_lengths import BondLengths
+from pele_ocl.atoms import Bonds
+from pele_ocl.minimize import job
+from pele_ocl.minimize.job import with_bonds_restored
 
 ALL = np.ones(len(PEPTIDE), bool)
-LENGTHS = BondLengths.of(PEPTIDE)
+BONDS = PEPTIDE.bonded.bonds
 
 
 def excess(positions: np.ndarray) -> np.ndarray:
@@ -25,7 +24,7 @@ def excess(positions: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("noise", [0.2, 0.3, 0.5])
 def test_bonds_come_near_their_lengths(noise):
     start = shaken(noise)
-    found = LENGTHS.restored(start, ALL)
+    found = with_bonds_restored(BONDS, start, ALL)
     assert np.sqrt((excess(start) ** 2).mean()) > noise
     assert np.sqrt((excess(found) ** 2).mean()) < 0.15 * noise
     # Atoms go on average as far as their own noise has moved them along bonds, and the middle of all stays.
@@ -44,16 +43,16 @@ def test_others_stay_as_they_are():
     i, j = PEPTIDE.bonded.bonds.atoms[0]
     stretched[j] += 0.8 * (stretched[j] - stretched[i])  # one bond of 95
     starts = np.stack([PEPTIDE.positions, shaken(0.1), torn, nowhere, stretched])
-    assert np.abs(excess(stretched)).max() > bond_lengths.OFF
+    assert np.abs(excess(stretched)).max() > job.OFF
     for given in (*starts, np.zeros_like(torn)):
-        np.testing.assert_array_equal(LENGTHS.restored(given, ALL), given)
+        np.testing.assert_array_equal(with_bonds_restored(BONDS, given, ALL), given)
 
 
 def test_a_torn_bond_is_left_to_the_minimizer():
     start = shaken(0.3)
     start[40:] += [30.0, 0, 0]
-    found = LENGTHS.restored(start, ALL)
-    is_torn = np.abs(excess(start)) > bond_lengths.TORN
+    found = with_bonds_restored(BONDS, start, ALL)
+    is_torn = np.abs(excess(start)) > job.TORN
     assert is_torn.any()
     assert np.abs(excess(found)[is_torn]).min() > 25
     assert np.sqrt((excess(found)[~is_torn] ** 2).mean()) < 0.05
@@ -62,14 +61,15 @@ def test_a_torn_bond_is_left_to_the_minimizer():
 def test_frozen_atoms_stay():
     free, start = np.arange(len(PEPTIDE)) >= 30, shaken(0.3)
     given = start.copy()
-    found = LENGTHS.restored(start, free)
+    found = with_bonds_restored(BONDS, start, free)
     np.testing.assert_array_equal(start, given)
     np.testing.assert_array_equal(found[~free], start[~free])
     assert (found[free] != start[free]).any()
 
 
 def test_without_bonds():
-    assert BondLengths.of(replace(PEPTIDE, bonded=None)) is None
+    start = shaken(0.3)
+    np.testing.assert_array_equal(with_bonds_restored(Bonds(), start, ALL), start)
 
 
 def test_where_a_minimization_begins(device):
@@ -78,10 +78,10 @@ def test_where_a_minimization_begins(device):
     start = shaken(0.3)
     plan = Minimizer(PEPTIDE, **options)
     result = plan.minimize(start)
-    restored = LENGTHS.restored(start, ALL)
+    restored = with_bonds_restored(BONDS, start, ALL)
     there = plan.minimize(restored)
     off = np.abs(excess(start))
-    assert result.restored == ((off > bond_lengths.OFF) & (off < bond_lengths.TORN)).sum() > 0 == there.restored
+    assert result.restored == ((off > job.OFF) & (off < job.TORN)).sum() > 0 == there.restored
     assert result.energy_before.total == pytest.approx(energy(PEPTIDE.moved(start), model=VACUUM).total, rel=1e-5)
     assert result.energy_before.total > 2 * there.energy_before.total
     np.testing.assert_array_equal(result.positions, there.positions)

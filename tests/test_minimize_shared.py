@@ -23,8 +23,8 @@ from pele_ocl import (
 )
 from pele_ocl.atoms import Impropers
 from pele_ocl.common.errors import DeviceMemoryError
-from pele_ocl.energy.engine.store import FreeList
-from pele_ocl.minimize import driver, many, method, seats
+from pele_ocl.energy.engine.store import give_gap_back, take_gap
+from pele_ocl.minimize import driver, many, method
 from pele_ocl.minimize.job import Recipe
 from pele_ocl.opencl import Device
 
@@ -93,7 +93,7 @@ def test_newton_beside_a_larger_molecule(device, monkeypatch):
     """A launch has as many groups as its largest molecule; smaller ones have fewer chunks."""
     own = method.Shape.of
     monkeypatch.setattr(method.Shape, "of", lambda device, n: replace(own(device, n), chunk=32))
-    monkeypatch.setattr(seats.Seats, "is_at_work", property(lambda self: True))  # until the next one is ready
+    monkeypatch.setattr(driver.Seats, "is_at_work", property(lambda self: True))  # until the next one is ready
     molecules = [MOLECULES[0], MOLECULES[1]]
     options = {"method": "newton", "tolerance": 1.0, "max_iterations": 5, "device": device}
     assert_as_alone(minimize_many(molecules, **options), molecules, **options)
@@ -102,7 +102,7 @@ def test_newton_beside_a_larger_molecule(device, monkeypatch):
 @pytest.mark.parametrize("iterations", [0, 3])
 def test_none_is_lost_where_all_leave_at_once(device, sharing, monkeypatch, iterations):
     """Also where the device is done sooner than the host with a part of its work."""
-    monkeypatch.setattr(seats.Seats, "is_at_work", property(lambda self: False))
+    monkeypatch.setattr(driver.Seats, "is_at_work", property(lambda self: False))
     batch = minimize_many(MOLECULES, max_iterations=iterations, device=device)
     assert [result.iterations for result in batch] == [iterations] * 4
     relaxed = [result.atoms for result in minimize_many(MOLECULES, tolerance=1.0, device=device)]
@@ -139,7 +139,7 @@ def test_no_room_and_kernels_that_cannot_serve_rows(device, sharing, monkeypatch
         return refuse
 
     for owner, name, error in (
-        (seats, "Tables", DeviceMemoryError("no room for tables")),
+        (driver, "Tables", DeviceMemoryError("no room for tables")),
         (many, "suits", DeviceError("no names of arguments")),
         (many, "suits", KernelBuildError("no kernel of this form")),
         (many, "Driver", DeviceMemoryError("no room for the large buffer")),
@@ -198,17 +198,17 @@ def test_shaken_starts_are_as_alone(device, sharing, more):
         assert result.energy_before.total == pytest.approx(energy(atoms, device=device).total, rel=1e-5)
 
 
-def test_room():
-    room = FreeList(100)
-    assert [room.take(40), room.take(40), room.take(40)] == [0, 40, None]
-    room.give_back(0, 40)
-    assert room.take(50) is None
-    assert room.take(30) == 0
-    room.give_back(40, 40)
-    assert room.take(70) == 30
-    room.give_back(0, 30)
-    room.give_back(30, 70)
-    assert room.take(100) == 0
+def test_gaps_of_a_store():
+    gaps = [(0, 100)]
+    assert [take_gap(gaps, 40), take_gap(gaps, 40), take_gap(gaps, 40)] == [0, 40, None]
+    give_gap_back(gaps, 0, 40)
+    assert take_gap(gaps, 50) is None
+    assert take_gap(gaps, 30) == 0
+    give_gap_back(gaps, 40, 40)
+    assert take_gap(gaps, 70) == 30
+    give_gap_back(gaps, 0, 30)
+    give_gap_back(gaps, 30, 70)
+    assert take_gap(gaps, 100) == 0
 
 
 def test_packs_give_queues_and_memory_back(device: Device, sharing):

@@ -11,7 +11,9 @@ from binding_helpers import frames
 from click.testing import CliRunner, Result
 from mmpbsa_helpers import GB, call, parts, rows_of, write_files
 
+import pele_ocl
 from pele_ocl.cli import main
+from pele_ocl.common.errors import KeywordError
 
 
 @pytest.fixture(scope="module")
@@ -151,3 +153,14 @@ def test_a_ligand_larger_than_its_receptor_is_told(folder: Path) -> None:
     assert done.exit_code == 0
     assert "Note: the ligand has" in done.output
     assert "more than the" in done.output
+
+
+def test_files_and_keywords_in_the_place_of_others_are_explained() -> None:
+    with pytest.raises(TypeError, match="keyword argument 'complex'; did you mean 'complex_topology'"):
+        pele_ocl.mmpbsa(complex="com.prmtop")
+    with pytest.raises(KeywordError, match=r"'lig\.prmtop', a file; .*\"resname LIG\"; topologies of the parts are"):
+        pele_ocl.binding("com.prmtop", receptor=":1-9", ligand="lig.prmtop", trajectory="run.nc")
+    with pytest.raises(KeywordError, match=r"`receptor` is 'rec\.pdb', a file; choose its atoms of the complex"):
+        pele_ocl.binding("com.prmtop", receptor="rec.pdb", ligand=":LIG")
+    with pytest.raises(TypeError, match=r"takes 'ligand' there; name the file: trajectory='run\.nc'"):
+        pele_ocl.binding("com.prmtop", "run.nc", ":LIG")

@@ -32,6 +32,7 @@ from pele_ocl.explore.preparing import prepare_run
 from pele_ocl.explore.presets import PRESETS, control_of, preset_of
 from pele_ocl.explore.spec import Exploration
 from pele_ocl.forcefield import ForceField
+from pele_ocl.formats import read_structure
 from pele_ocl.formats.amber.writing import prmtop_text
 from pele_ocl.ligand import antechamber, cache, openff
 from pele_ocl.reading import Reading
@@ -441,6 +442,28 @@ def test_waiting_ends_at_the_limit_of_time(folder):
 
 
 @needs_programs
+def test_charges_are_those_of_mmff94():
+    from rdkit.Chem.rdForceFieldHelpers import MMFFGetMoleculeProperties
+
+    ligand = Ligand.from_smiles("CC(=O)Nc1ccc(cc1)C([O-])=O")
+    atoms, gas = ligand.parametrize(), ligand.parametrize(charges="gas")
+    theirs = MMFFGetMoleculeProperties(ligand.molecule)
+    assert np.allclose(atoms.charges, [theirs.GetMMFFPartialCharge(k) for k in range(len(ligand))], atol=1e-12)
+    assert atoms.charges.sum() == pytest.approx(-1)
+    assert atoms.forcefield == "gaff2, charges of MMFF94"
+    i, j = atoms.bonded.one_four.atoms.T.reshape(2, -1)
+    scaled = atoms.one_four[0] * atoms.charges[i] * atoms.charges[j]
+    assert np.allclose(atoms.bonded.one_four.parameters[:, 0], scaled, atol=1e-12)
+    assert np.array_equal(atoms.lj_epsilon, gas.lj_epsilon)
+
+
+@needs_programs
+def test_a_molecule_without_charges_of_mmff94_is_refused():
+    with pytest.raises(ParameterError, match=r"MMFF94 has no charges for it; choose charges='gas' or 'bcc'"):
+        Ligand.from_smiles("O=[I](=O)c1ccccc1").parametrize()
+
+
+@needs_programs
 def test_charges_of_the_file(tmp_path):
     made = Ligand.from_smiles(ETHANOL)
     charges = made.parametrize().charges
@@ -636,7 +659,7 @@ def test_structures_that_cannot_be_explored(tmp_path):
         ({}, "name the file of the molecule that is explored by `ligands`"),
         ({"ligands": [HEXAPEPTIDE]}, "a peptide is explored by a control file whose selectionToPerturb"),
         ({"ligands": ["none.sdf"]}, "none.sdf"),
-        ({"ligands": ["a.sdf"], "preset": "in_out"}, "induced_fit_fast"),
+        ({"ligands": ["a.sdf"], "preset": "site_finder"}, "induced_fit_fast"),
         ({"ligands": ["a.sdf"], "complexes": [structure]}, "`complexes` are of a control file"),
     ):
         with pytest.raises((InputError, FormatError), match=re.escape(sentence)):
@@ -657,14 +680,50 @@ def test_presets_are_control_files_that_are_done(name, tmp_path):
     assert simulation.notes == ()
     (task,) = simulation.tasks
     assert (task.anm is None) == (name == "rescoring")
-    of_76 = [2.5] * 8 if name == "rescoring" else [0.5] * 6
+    of_76 = {"rescoring": [2.5] * 8, "gpcr_orth": [5.0] * 14}.get(name, [0.5] * 6)
     assert [of.constant for of in task.constraints] == [5.0, *of_76, 5.0]
     assert len(task.changes) == len(PRESETS[name].changes)
 
 
+def test_an_exit_holds_the_centre_by_how_far_it_is(tmp_path):
+    labels = read(Path(HEXAPEPTIDE).with_name("ubiquitin.pdb")).labels
+    path = tmp_path / "pele.conf"
+    path.write_text(json.dumps(control_of(PRESETS["in_out"], "a.pdb", "L", np.zeros(3), labels, None)))
+    (task,) = read_simulation(path).tasks
+    *_, near, far = task.changes
+    assert near.then["parameters"] == {"com_constant": 0.25}
+    assert near.otherwise["parameters"] == {"com_constant": 1.0}
+    assert far.then["parameters"] == {"com_constant": 10.0}
+    assert "rand3" in {of.tag for of in task.metrics}
+
+
+@needs_programs
+def test_a_global_search_begins_at_places_around_the_receptor(tmp_path):
+    given = Reading(ligands=(str(EXAMPLE / "ligand.sdf"),))
+    out = [tmp_path / name for name in ("a", "b", "c")]
+    made = [
+        prepare_run(EXAMPLE / "complex.pdb", folder, preset_of("global"), given, seed, 1, 3)
+        for folder, seed in zip(out, (7, 7, 8), strict=True)
+    ]
+    first, again, other = ([path.read_text() for path in each.starts] for each in made)
+    assert first == again
+    assert len({*first, *other}) == 6
+    complexes = [read_structure(path) for path in made[0].starts]
+    is_ligand = complexes[0].labels.residue_names == "LIG"
+    receptor = complexes[0].positions[~is_ligand]
+    for each in complexes:
+        assert np.array_equal(each.positions[~is_ligand], receptor)
+        apart = np.linalg.norm(each.positions[is_ligand][:, None] - receptor, axis=2).min()
+        assert 3 - 2e-3 <= apart <= 5 + 2e-3
+    simulation = read_simulation(made[0].control)
+    assert [Path(of).name for (of,) in simulation.complexes] == [path.name for path in made[0].starts]
+
+
 def test_presets_are_those_of_the_page():
     page = (Path(__file__).parents[1] / "docs" / "explore.md").read_text()
-    rows = re.findall(r"^\| `(\w+)`[^|]*\|[^|]*\| (?:(\d+) x )?(\d+) \| (?:(\d+) Å|none) \| (?:(\d+) K)?", page, re.M)
+    rows = re.findall(
+        r"^\| `(\w+)`[^|]*\|[^|]*\| (?:(\d+) x )?(\d+) \| (?:(\d+) Å|none|all) \| (?:(\d+) K)?", page, re.M
+    )
     told = {
         name: (int(epochs or 1), int(steps), float(radius) if radius else None, float(kelvin) if kelvin else 1500.0)
         for name, epochs, steps, radius, kelvin in rows

@@ -482,7 +482,7 @@ def test_statistics_over_models(device, precision):
     expected = dict(
         zip(COMBINATIONS, (each.mean(axis=0), each.min(axis=0), each.max(axis=0), each.std(axis=0)), strict=True)
     )
-    assert (summed.n_models, summed.last.n_atoms) == (4, 40)
+    assert (summed.n_models, summed.n_atoms) == (4, 40)
     for name, values in expected.items():
         assert summed.maps[name].unit == "mV"
         assert summed.maps[name].values.dtype == precision

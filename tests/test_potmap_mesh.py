@@ -10,9 +10,9 @@ from maps_helpers import odd_grid_on, relative
 
 from pele_ocl import Atoms, Grid, InputError, potmap
 from pele_ocl.opencl import Queue, get_device
-from pele_ocl.opencl.staging import IN_TURN, read_without_padding
+from pele_ocl.opencl.transfers import IN_TURN, read_without_padding
 from pele_ocl.potential_model import PotentialModel
-from pele_ocl.potmap import MapOptions, MapProblem, MeshRoom
+from pele_ocl.potmap import MapOptions, MapProblem
 from pele_ocl.potmap.computing import memory_bytes
 from pele_ocl.potmap.error import measured
 from pele_ocl.potmap.mesh import levels, mesh_for, tighter
@@ -261,10 +261,10 @@ def test_a_coarser_mesh_is_taken_where_there_is_little_room(ubiquitin, odd_grid)
     parameters = mesh_for(problem)
     split = parameters.near
     length = int(MeshGeometry.of(problem.box, split.spacing, parameters.window.nodes).lengths.max())
-    assert mesh_for(replace(problem, room=MeshRoom(length=length))).near.cutoff == split.cutoff
-    assert mesh_for(replace(problem, room=MeshRoom(length=length - 1))).near.cutoff > split.cutoff
-    assert not levels(replace(problem, room=MeshRoom(nodes=100)))
-    assert tighter(replace(problem, room=MeshRoom(nodes=100))) is None
+    assert mesh_for(replace(problem, longest_line=length)).near.cutoff == split.cutoff
+    assert mesh_for(replace(problem, longest_line=length - 1)).near.cutoff > split.cutoff
+    assert not levels(replace(problem, most_nodes=100))
+    assert tighter(replace(problem, most_nodes=100)) is None
 
 
 def test_atoms_that_move_little_keep_their_room(ubiquitin, odd_grid):

@@ -11,7 +11,7 @@ from maps_helpers import relative
 from pele_ocl import Atoms, Grid, Potmap, potmap
 from pele_ocl.opencl import get_device
 from pele_ocl.potential_model import PotentialModel
-from pele_ocl.potmap import MapOptions, MapProblem, MeshRoom, planned
+from pele_ocl.potmap import MapOptions, MapProblem, planned
 from pele_ocl.potmap.computing import memory_bytes
 from pele_ocl.potmap.mesh import mesh_for
 from pele_ocl.potmap.mesh import parameters as mesh_parameters
@@ -150,10 +150,8 @@ def test_boxes_of_1000_angstrom_have_two_levels():
 
 def test_where_there_is_little_room_the_sheets_are_thin():
     problem = box_of(300.0, 300, 10)
-    thick, thin = (
-        SheetGeometry.of(replace(problem, room=MeshRoom(nodes=nodes)), 1.0, 8.0, 10) for nodes in (1 << 62, 1 << 23)
-    )
+    thick, thin = (SheetGeometry.of(replace(problem, most_nodes=nodes), 1.0, 8.0, 10) for nodes in (1 << 62, 1 << 23))
     assert thin.depth < thick.depth
     assert np.prod(thin.shape) <= 1 << 22
     assert thin.n_sheets * thin.depth >= 300
-    assert SheetGeometry.of(replace(problem, room=MeshRoom(nodes=1 << 20)), 1.0, 8.0, 10) is None
+    assert SheetGeometry.of(replace(problem, most_nodes=1 << 20), 1.0, 8.0, 10) is None

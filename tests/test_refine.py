@@ -10,11 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import DEVICES
+from rdkit import Chem
 from test_cli import error_of, on_the_chosen_device, run
 
 import pele_ocl
 from pele_ocl import Refiner, RefineSpec
 from pele_ocl.common.errors import FormatError, InputError
+from pele_ocl.explore.example import write_example
 from pele_ocl.explore.poses import CLASH, clashes_of, ranks_of
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
@@ -207,12 +209,8 @@ def test_the_command_and_its_files(complex_file, pose_file, tmp_path):
     assert first["rmsd_before"] == pytest.approx(0, abs=1e-3)
     assert pushed["before"]["clashes"] > 0 == pushed["after"]["clashes"]
     table = (out / "refine.csv").read_text().splitlines()
-    assert [line.split(",")[0] for line in table if not line.startswith("#")] == [
-        "pose",
-        "poses_1",
-        "poses_2",
-        "poses_3",
-    ]
+    by_rank = [pose["pose"] for pose in sorted(found["poses"], key=lambda pose: pose["rank"])]
+    assert [line.split(",")[0] for line in table if not line.startswith("#")] == ["pose", *by_rank]
     heads, *rows = [line.split(",") for line in table if not line.startswith("#")]
     counts = [row[heads.index(f"clashes_{when}")] for row in rows for when in ("before", "after")]
     assert all(count.isdecimal() for count in counts)  # whole, as side chains are
@@ -312,7 +310,7 @@ def test_frames_of_a_trajectory_are_poses(complex_file, atoms, poses, refiner, t
     frames[1][refiner.ligand] += 0.5
     for name in ("run.nc", "run.dcd"):
         pele_ocl.write_conformations(tmp_path / name, atoms, frames)
-        names, found = RefineSpec(complex_file, LIGAND, "", poses=(tmp_path / name,)).starts
+        names, found, _ = RefineSpec(complex_file, LIGAND, "", poses=(tmp_path / name,)).starts
         assert names == ["run_1", "run_2"]
         np.testing.assert_allclose(found.positions, frames, atol=1e-3)
     other = pele_ocl.read(STRUCTURES / "trialanine.pdb")
@@ -353,8 +351,8 @@ def test_a_file_that_cannot_be_read_is_a_row(complex_file, pose_file, tmp_path):
     bad = tmp_path / "bad.sdf"
     bad.write_text("nothing\n")
     spec = RefineSpec(complex_file, LIGAND, "out", (pose_file, bad))
-    names, starts = spec.starts
-    assert names == ["poses_1", "poses_2", "poses_3", "bad"]
+    names, starts, _ = spec.starts
+    assert names == ["poses_1", "poses_2", "poses_3", "nothing"]  # its title, which is all that was read
     assert list(starts.errors) == [3]
     (record,) = spec.records([3], lambda: None)
     assert record.failed
@@ -383,3 +381,63 @@ def test_tables_show_what_ranks_and_no_empty_column(complex_file, pose_file, tmp
     assert "error" not in found.table().columns
     with pytest.raises(AttributeError, match="has no attribute 'energies'"):
         _ = found.energies
+
+
+@pytest.mark.parametrize("suffix", [".sdf", ".mol2"])
+def test_poses_of_a_ligand_that_has_no_template_bring_its_parameters_and_names(suffix, tmp_path):
+    """Files of `explore --example`; their molecules come back as an SDF file, each in the order of its own atoms."""
+    example = write_example(tmp_path / "example").parent
+    molecule = Chem.MolFromMolFile(str(example / "ligand.sdf"), removeHs=False)
+    poses = tmp_path / f"poses{suffix}"
+    if suffix == ".sdf":
+        turned = Chem.RenumberAtoms(molecule, list(range(20))[::-1])
+        with Chem.SDWriter(str(poses)) as writer:
+            for title, each in (("lig A", molecule), ("lig A", turned), ("", molecule)):
+                each.SetProp("_Name", title)
+                writer.write(each)
+    else:
+        poses.write_text(mol2_of(molecule, "lig A"))
+    words = {"ligand": "resname LIG", "max_iterations": 2, "moving_radius": 1.0, "side_chains": 0.0}
+    found = pele_ocl.refine(example / "complex.pdb", poses, **words, output=tmp_path / "out")
+    assert found.names == ["lig_A", "lig_A_2", "poses_3"][: len(found)]
+    assert any(f"has the parameters of {poses}" in note for note in found.heard)
+    table = found.table()
+    assert table["rank"].tolist() == list(range(1, len(found) + 1))
+    assert table["score_after"].tolist() == sorted(found.score.tolist())
+    if suffix == ".sdf":
+        written = list(Chem.SDMolSupplier(str(tmp_path / "out" / "ligands.sdf"), removeHs=False))
+        assert [each.GetProp("_Name") for each in written] == table["pose"].tolist()
+        ligand = found.spec.refiner.ligand
+        for each in written:
+            k = found.names.index(each.GetProp("_Name"))
+            assert each.GetDoubleProp("score") == pytest.approx(found.score[k], abs=1e-4)
+            expected = sorted(found.positions[k][ligand].tolist())
+            assert np.allclose(sorted(each.GetConformer().GetPositions().tolist()), expected, atol=1e-3)
+            assert each.GetAtomWithIdx(0).GetSymbol() == ("H" if k == 1 else "C")
+    binding = pele_ocl.binding(example / "complex.pdb", ligand="resname LIG", poses=poses)
+    assert len(binding.energies) == len(found)
+
+
+def mol2_of(molecule: Chem.Mol, title: str) -> str:
+    """Write a molecule as mol2 with bond orders and the elements as types."""
+    rows = zip(molecule.GetAtoms(), molecule.GetConformer().GetPositions().tolist(), strict=True)
+    atoms = [
+        f"{k} {atom.GetSymbol()}{k} {x:.4f} {y:.4f} {z:.4f} {atom.GetSymbol()} 1 LIG 0.0"
+        for k, (atom, (x, y, z)) in enumerate(rows, 1)
+    ]
+    kinds = ["ar" if of.GetIsAromatic() else int(of.GetBondTypeAsDouble()) for of in molecule.GetBonds()]
+    bonds = [
+        f"{k + 1} {of.GetBeginAtomIdx() + 1} {of.GetEndAtomIdx() + 1} {kinds[k]}"
+        for k, of in enumerate(molecule.GetBonds())
+    ]
+    head = ["@<TRIPOS>MOLECULE", title, f"{len(atoms)} {len(bonds)}", "SMALL", "USER_CHARGES"]
+    return "\n".join([*head, "@<TRIPOS>ATOM", *atoms, "@<TRIPOS>BOND", *bonds, ""])
+
+
+def test_a_folder_with_the_name_of_a_file_is_refused(tmp_path):
+    for name in ("refined.sdf", "refined.pdb", "run.nc", "refine.csv"):
+        with pytest.raises(FormatError, match=f"{name}: a folder is needed, for the refined complexes"):
+            pele_ocl.refine("gone.pdb", ligand="chain B", output=tmp_path / name)
+    with pytest.raises(FormatError, match=r"the files of the run; name it without \.dcd"):
+        pele_ocl.simulate(STRUCTURES / "trialanine.pdb", tmp_path / "run.dcd", steps=1)
+    assert not list(tmp_path.iterdir())

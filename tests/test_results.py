@@ -71,6 +71,9 @@ def test_terms_by_name_and_index():
     assert set(NAMES) <= set(dir(terms))
     assert list(terms.columns()) == [*NAMES, "total"]
     assert repr(terms) == "Terms(coulomb, gb_pair, nonpolar; shape (5, 7), kcal/mol)"
+    assert repr(Terms(NAMES, np.array([1.0, -2000.5, 0.25]))) == (
+        "Terms(total -1,999.250 kcal/mol: coulomb 1.000, gb_pair -2,000.500, nonpolar 0.250)"
+    )
     with pytest.raises(AttributeError, match="no attribute 'columb'; its terms are coulomb, gb_pair, nonpolar"):
         _ = terms.columb
     with pytest.raises(IndexError):

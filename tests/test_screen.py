@@ -362,7 +362,7 @@ def test_parameters_that_are_there_need_no_programs(tmp_path, monkeypatch):
     monkeypatch.setenv("PELE_OCL_LIGANDS", str(tmp_path / "kept"))
     path, receptor = tmp_path / "molecule.sdf", read(HEXAPEPTIDE, radii="mbondi2")  # as topologies have them
     path.write_text(sdf_of(receptor, {"acetamide": "CC(N)=O"}))
-    first = screen(receptor, path, **FEW)
+    first = screen(receptor, path, ligand_charges="gas", **FEW)
     ligand = pele_ocl.Ligand.read(path).in_canonical_order()
     kept = cache.entry(ligand.smiles, "gaff2", "gas", antechamber.version())
     (tmp_path / "acetamide.prmtop").write_bytes(kept.read_bytes())

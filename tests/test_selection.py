@@ -121,6 +121,8 @@ def test_select_gives_atoms(atoms: Atoms, ubiquitin: Atoms) -> None:
         ("", "the selection is empty"),
         ("protein and nmae CA", "has 'nmae' at character 13; known words are all, protein, "),
         ("chainID B", "within, around, and, or, not; did you mean 'chain'?"),
+        ("LIG", "has 'LIG' at character 1; for residues of that name write 'resname LIG'"),
+        ("protein or ZN2", "for residues of that name write 'resname ZN2'"),
         ("resn LIG", "did you mean 'resname'?"),
         ("protein nucleic", "has 'nucleic' at character 9; 'and' or 'or' is needed before it"),
         ("(protein", "has '(' at character 1; the parenthesis is not closed"),

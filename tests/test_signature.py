@@ -10,13 +10,12 @@ import pytest
 from conftest import random_atoms, random_pairs
 
 from pele_ocl import Energy, Ensemble, InputError, KernelBuildError, Nonbond, PositionalRestraint, Solvent, minimize
-from pele_ocl.opencl import Device, Queue, building, cache  # fmt: skip
-from pele_ocl.opencl.building import get_kernel  # fmt: skip
-from pele_ocl.opencl.interface import PAIR_MODEL, REACHES  # fmt: skip
-from pele_ocl.opencl.kernel import Kernel  # fmt: skip
-from pele_ocl.opencl.launch import BoundLaunch  # fmt: skip
-from pele_ocl.opencl.recording import Recorder  # fmt: skip
-from pele_ocl.opencl.signature import Parameter, Signature  # fmt: skip
+from pele_ocl.opencl import Device, Queue, building, cache
+from pele_ocl.opencl.binding import BoundLaunch
+from pele_ocl.opencl.building import get_kernel
+from pele_ocl.opencl.interface import PAIR_MODEL, REACHES
+from pele_ocl.opencl.kernel import Kernel, Parameter, Signature
+from pele_ocl.opencl.recording import Recorder
 
 KERNEL = "energy/terms/restraint.cl", "restrain"
 MACROS = {"FIXED_BITS": 0, "GRADIENT": 1}

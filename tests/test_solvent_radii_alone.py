@@ -12,9 +12,9 @@ from conftest import random_atoms
 
 from pele_ocl import InputError, Solvent, SolventModel, energy_over, read, solvent
 from pele_ocl.cli import main
+from pele_ocl.common import threads
 from pele_ocl.common.installation import shipped
-from pele_ocl.opencl import threads
-from pele_ocl.plan.outputs import norm2
+from pele_ocl.plan.passes import norm2
 from pele_ocl.solvent.error import SAMPLE, SEED, sample_of
 from pele_ocl.trajectories import batches_over
 

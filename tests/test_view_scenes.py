@@ -11,8 +11,10 @@ import pytest
 from conftest import DEVICES
 from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
 
+import pele_ocl
 from pele_ocl import FormatError, read, read_map
-from pele_ocl.painting import PROGRAMS, scene_path, write_scene
+from pele_ocl.formats.amber.writing import prmtop_text
+from pele_ocl.painting import PROGRAMS, scene_files, write_scene
 
 __all__ = ["on_the_chosen_device"]
 
@@ -130,7 +132,7 @@ def test_the_commands_of_chimerax(folder):
 
 def test_the_map_that_a_program_reads_is_taken(tmp_path):
     maps = [tmp_path / name for name in ("a.h5", "a.mrc", "a.dx")]
-    paths = {program: scene_path(program, "in.pdb", maps) for program in PROGRAMS}
+    paths = {program: scene_files(program, "in.pdb", maps)[:2] for program in PROGRAMS}
     assert paths["pymol"] == (tmp_path / "a.pml", maps[2])
     assert paths["chimerax"] == (tmp_path / "a.cxc", maps[1])
     assert paths["vmd"] == (tmp_path / "a.vmd", maps[2])
@@ -140,17 +142,16 @@ def test_what_a_program_does_not_read(tmp_path):
     with pytest.raises(
         FormatError, match=r"a scene for VMD needs a map file that it reads: name one that ends in \.dx as `output`"
     ):
-        scene_path("vmd", "in.pdb", [tmp_path / "a.mrc"])
-    with pytest.raises(FormatError, match=r"in\.pdb\.gz: VMD does not read \.pdb\.gz files; it reads \.pdb"):
-        scene_path("vmd", "in.pdb.gz", [tmp_path / "a.dx"])
-    with pytest.raises(FormatError, match=r"in\.prmtop: PyMOL does not read \.prmtop files; it reads \.pdb"):
-        scene_path("pymol", "in.prmtop", [tmp_path / "a.dx"])
+        scene_files("vmd", "in.pdb", [tmp_path / "a.mrc"])
+    for program, name in (("vmd", "in.pdb.gz"), ("pymol", "in.pdb.bz2"), ("pymol", "in.prmtop"), ("vmd", "in.sdf")):
+        files = scene_files(program, name, [tmp_path / "a.dx"])
+        assert (files.structure, files.is_own) == (tmp_path / "a-atoms.pdb", True)
     (tmp_path / "a{b.pdb").write_bytes(HEXAPEPTIDE.read_bytes())
     words = ("-o", tmp_path / "a.dx", "--scene", "pymol")
     assert "a scene cannot name this file" in error_of("potmap", tmp_path / "a{b.pdb", *COARSE, *words)
     (tmp_path / "a{b.pdb").unlink()
     with pytest.raises(FormatError, match="a scene cannot name this file"):
-        scene_path("vmd", "in.pdb", [tmp_path / "a'\"b.dx"])
+        scene_files("vmd", "in.pdb", [tmp_path / "a'\"b.dx"])
     assert "a scene for PyMOL needs a map file" in error_of("potmap", HEXAPEPTIDE, *COARSE, "--scene", "pymol")
     assert not list(tmp_path.iterdir())
 
@@ -176,7 +177,7 @@ def test_names_that_a_program_might_obey_are_in_no_script(tmp_path, program, nam
     assert str(refused.value).replace("\n", "").isprintable()  # commands print it as one line
     if "/" not in name:
         with pytest.raises(FormatError, match="a scene cannot name this file"):
-            scene_path(program, tmp_path / "in.pdb", [tmp_path / f"{name}.dx"])
+            scene_files(program, tmp_path / "in.pdb", [tmp_path / f"{name}.dx"])
     assert not list(tmp_path.iterdir())
 
 
@@ -196,3 +197,31 @@ def test_a_scene_without_a_range_has_that_of_the_surface(tmp_path):
     run("potmap", HEXAPEPTIDE, *COARSE, "--unit", "V", "-o", tmp_path / "map.dx", "--scene", "chimerax")
     line = next(line for line in (tmp_path / "map.cxc").read_text().splitlines() if line.startswith("key "))
     assert re.fullmatch(r"key red:-(\S+) white:0 blue:\1", line)
+
+
+def test_atoms_that_no_program_reads_are_written_beside_the_map(tmp_path):
+    """Of a topology and its coordinates, and of Atoms; what was written is told."""
+    atoms = pele_ocl.read(HEXAPEPTIDE)
+    (topology := tmp_path / "in.prmtop").write_text(prmtop_text(atoms))
+    atoms.save(tmp_path / "in.rst7")
+    scenes = ("--scene", "pymol", "--scene", "chimerax", "-o", tmp_path / "map.mrc", "-o", tmp_path / "map.dx")
+    said = run("potmap", topology, tmp_path / "in.rst7", *COARSE, *scenes).stdout
+    script = (tmp_path / "map.pml").read_text()
+    assert "/cmd.load('map-atoms.pdb', 'molecule')" in script
+    assert 'open "map-atoms.pdb"' in (tmp_path / "map.cxc").read_text()
+    shown = pele_ocl.read(tmp_path / "map-atoms.pdb")
+    assert np.abs(shown.positions - atoms.positions).max() < 6e-4
+    for name in ("map-atoms.pdb", "map.pml", "map.cxc"):
+        assert f"Written       {tmp_path / name}" in said
+    found = pele_ocl.potmap(atoms, spacing=3, padding=3, output=tmp_path / "own.dx", scene="vmd")
+    assert found.scenes == (tmp_path / "own-atoms.pdb", tmp_path / "own.vmd")
+    assert all(path.is_file() for path in found.scenes)
+
+
+def test_pb_writes_a_scene_of_its_map(tmp_path):
+    words = ("--spacing", "2", "--padding", "4", "-o", tmp_path / "map.dx", "--scene", "pymol")
+    assert f"Written       {tmp_path / 'map.pml'}" in run("pb", HEXAPEPTIDE, *words).stdout
+    script = (tmp_path / "map.pml").read_text()
+    assert "# Poisson-Boltzmann potential of hexapeptide.pdb at its surface, -5 (red) to 5 (blue) kT/e" in script
+    with pytest.raises(FormatError, match="a scene for VMD needs a map file"):
+        pele_ocl.pb(HEXAPEPTIDE, scene="vmd")

@@ -20,8 +20,7 @@ import numpy as np
 from pele_ocl import Atoms, Energy, Minimizer, read
 from pele_ocl.atoms import Floats
 from pele_ocl.common.installation import shipped
-from pele_ocl.minimize.minimizer import seated
-from pele_ocl.minimize.seats import PlanSeats
+from pele_ocl.minimize.driver import places
 from pele_ocl.opencl import building
 from pele_ocl.opencl.device import Device, get_device
 from pele_ocl.opencl.interface import StepState, Stop
@@ -45,7 +44,7 @@ def curve_of(
     """
     default = get_device()
     device = Device(default.index, default.handle)  # without the kernels of other curves
-    shipped_source = building._source
+    shipped_source = building.source_of
 
     def source(file: str) -> str:
         text = shipped_source(file)
@@ -55,18 +54,22 @@ def curve_of(
         return text
 
     with ExitStack() as stack:
-        stack.enter_context(patch.object(building, "_source", source))
+        stack.enter_context(patch.object(building, "source_of", source))
         stack.enter_context(patch.object(Device, "has_float64", doubles))
         plan = Minimizer(atoms, tolerance=0.0, max_iterations=ITERATIONS, precision=precision, device=device)
-        pipeline = stack.enter_context(plan.energy._lent(1))
-        queue, steps = pipeline.passes.queue.anew(False), plan._iteration_of(pipeline.passes)
-        seats, found, state = PlanSeats(queue, pipeline, steps), [], np.zeros(len(StepState))
-        seats.enter(seated(plan, pipeline, start[None], [plan.free])[0])
+        prepared, found, state = plan._prepared(plan.energy, True), [], np.zeros(len(StepState))
+        recipe, driver = prepared.recipe, prepared.driver_for(1)
+        jobs, _ = recipe.jobs([0], start[None])
+        assert driver._bring(jobs)
+        seats = driver._seats_for(jobs[0])
+        driver._seat(seats, jobs)
+        pipeline, base = recipe.system.pipeline, recipe.piece("base")
         while state[StepState.STOPPED] == Stop.RUNNING:
             seats.iterate(EVERY)
             seats.start_look()
             state = seats.look()[0]
-            found.append((int(state[StepState.ITERATIONS]), pipeline.decode(seats.bases([0])[0][None])[0]))
+            there = driver._own_copies.gather(driver.scratch.buffer, places(jobs, base), base.size, base.dtype)
+            found.append((int(state[StepState.ITERATIONS]), pipeline.decode(there)[0]))
     return [(iterations, exact(positions)) for iterations, positions in found]
 
 

@@ -16,7 +16,8 @@ def close_pair(positions: Floats, distance: float) -> tuple[int, int] | None:
     """Two points closer than `distance`, or None. positions : (n, 3) A"""
     candidates = np.arange(len(positions))
     for line in LINES:
-        candidates = candidates[_neighboured(np.take(positions, candidates, axis=0) @ line, distance)]
+        along = np.einsum("ij,j->i", np.take(positions, candidates, axis=0), line)  # @ would wake threads that spin
+        candidates = candidates[_neighboured(along, distance)]
     if not len(candidates):
         return None
     # Two points that close share a cell of twice that edge in one of the eight grids half a cell apart.

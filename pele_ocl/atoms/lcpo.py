@@ -6,7 +6,8 @@ and hybridisation, as bonds tell. Fluorine and magnesium are not in the paper; t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,8 @@ from .radii import bonds_both_ways, elements_of
 
 if TYPE_CHECKING:
     from .atoms import Atoms
+
+_Found: TypeAlias = "tuple[Floats, list[tuple[int, str]]]"
 
 # Radius (A, without probe), P1, P2, P3 and P4 (1/A^2) by element, hybridisation and number of heavy neighbours.
 PARAMETERS = {
@@ -95,8 +98,20 @@ def lcpo_notes(atoms: Atoms, rule: str = "chemistry") -> tuple[str, ...]:
     )
 
 
-def _parameters(atoms: Atoms, rule: str) -> tuple[Floats, list[tuple[int, str]]]:
+# What was found for atoms, by rule: a plan checks a surface before it makes one.
+_FOUND: WeakKeyDictionary[Atoms, dict[str, _Found]] = WeakKeyDictionary()
+
+
+def _parameters(atoms: Atoms, rule: str) -> _Found:
     """Parameters (n, 5) of all atoms, and the atoms that the table lacks, with words for what they are."""
+    own = _FOUND.setdefault(atoms, {})
+    if rule not in own:
+        own[rule] = _find(atoms, rule)
+        own[rule][0].flags.writeable = False
+    return own[rule]
+
+
+def _find(atoms: Atoms, rule: str) -> _Found:
     if atoms.labels is None:
         raise InputError("LCPO surfaces follow from elements, which these atoms lack; choose the surface ace or none")
     elements, bonds, is_site = elements_of(atoms.labels), atoms.bond_pairs, atoms.is_site
@@ -107,32 +122,31 @@ def _parameters(atoms: Atoms, rule: str) -> tuple[Floats, list[tuple[int, str]]]
     n_bonds = np.bincount(ends[:, 0], minlength=len(atoms))
     n_heavy = np.bincount(ends[elements[ends[:, 1]] != "H", 0], minlength=len(atoms))
     has_area = (elements != "H") & ~is_site
-    if rule == "amber" and atoms.types is not None:
-        has_area &= n_bonds > 0
-        rows = zip(
-            elements.tolist(), np.char.upper(atoms.types).tolist(), n_bonds.tolist(), n_heavy.tolist(), strict=True
-        )
-        keys = [_key_of_cpptraj(*row) for row in rows]
+    counts = n_bonds.tolist(), n_heavy.tolist()
+    by_cpptraj = rule == "amber" and atoms.types is not None
+    keys: list[str]
+    if atoms.types is not None and (by_cpptraj or atoms.type_family == "amber"):
+        has_area &= (n_bonds > 0) | (not by_cpptraj)
+        rows = list(zip(elements.tolist(), atoms.types.tolist(), *counts, strict=True))
+        found = {row: _key_of_cpptraj(*row) if by_cpptraj else _key_by_type(*row) for row in set(rows)}
+        keys = [found[row] for row in rows]
     else:
-        if atoms.types is not None and atoms.type_family == "amber":
-            types = np.char.upper(atoms.types).tolist()  # sander's rules do not tell GAFF's o from O
-            shapes = [_shape_by_type(*each) for each in zip(elements.tolist(), types, n_bonds.tolist(), strict=True)]
-        else:
-            shapes = _shapes_by_bonds(elements, n_bonds, ends)
-        keys = [
-            f"{shape} {n}" if shape in COUNTED else shape for shape, n in zip(shapes, n_heavy.tolist(), strict=True)
-        ]
-    parameters, absent = np.zeros((len(atoms), 5)), []
-    for i in np.flatnonzero(has_area).tolist():
+        keys = [_key(*each) for each in zip(_shapes_by_bonds(elements, n_bonds, ends), counts[1], strict=True)]
+    kinds = {key: k for k, key in enumerate(dict.fromkeys(keys))}
+    kind = np.array([kinds[key] for key in keys])
+    parameters = np.array([PARAMETERS.get(key, (0.0,) * 5) for key in kinds])[kind]
+    parameters[~has_area] = 0
+    is_absent = np.array([key not in PARAMETERS for key in kinds])[kind] & has_area
+    absent = []
+    for i in np.flatnonzero(is_absent).tolist():
         key = keys[i]
-        if key not in PARAMETERS:
-            type_ = f"type {atoms.types[i]}, " if rule == "amber" and atoms.types is not None else ""
-            absent.append((i, f"{type_}{elements[i]}, {n_bonds[i]} bonds, {n_heavy[i]} of them to heavy atoms"))
-            shape = key[:-2]
-            if rule == "amber" and atoms.types is not None:
-                key = _UNUSUAL.get(shape[:1], _CARBON) if shape in COUNTED else _CARBON
-            else:
-                key = next((of for of in PARAMETERS if shape in COUNTED and of[:-2] == shape), _CARBON)
+        type_ = f"type {atoms.types[i]}, " if by_cpptraj and atoms.types is not None else ""
+        absent.append((i, f"{type_}{elements[i]}, {n_bonds[i]} bonds, {n_heavy[i]} of them to heavy atoms"))
+        shape = key[:-2]
+        if by_cpptraj:
+            key = _UNUSUAL.get(shape[:1], _CARBON) if shape in COUNTED else _CARBON
+        else:
+            key = next((of for of in PARAMETERS if shape in COUNTED and of[:-2] == shape), _CARBON)
         parameters[i] = PARAMETERS[key]
     return parameters, absent
 
@@ -142,8 +156,8 @@ _UNUSUAL = {"C": "C sp3 1", "N": "N sp3 1", "O": "O sp3 1", "P": "P 3"}
 
 
 def _key_of_cpptraj(element: str, amber_type: str, n_bonds: int, n_heavy: int) -> str:
-    """Return a key of PARAMETERS as cpptraj's `surf` finds it, by the type in capitals; another for what it lacks."""
-    two = amber_type[:2]
+    """Return a key of PARAMETERS as cpptraj's `surf` finds it; another for what it lacks."""
+    two = amber_type[:2].upper()
     if element == "C":
         return f"C sp3 {n_heavy}" if n_bonds == 4 else f"C sp2 {n_heavy}"
     if element == "O":
@@ -159,17 +173,23 @@ def _key_of_cpptraj(element: str, amber_type: str, n_bonds: int, n_heavy: int) -
     return "Mg" if two == "MG" else "F" if two[:1] == "F" else "unknown"
 
 
-def _shape_by_type(element: str, amber_type: str, n_bonds: int) -> str:
-    """Return the first part of a key of PARAMETERS by AMBER's rules."""
+def _key_by_type(element: str, amber_type: str, n_bonds: int, n_heavy: int) -> str:
+    """Return a key of PARAMETERS by sander's rules, which do not tell GAFF's o from O; another for what it lacks."""
+    name = amber_type.upper()
     if element == "C":
-        return "C sp3" if n_bonds == 4 else "C sp2"
+        return _key("C sp3" if n_bonds == 4 else "C sp2", n_heavy)
     if element == "O":
-        return {"O": "O sp2 1", "O2": "O carboxylate 1"}.get(amber_type, "O sp3")
+        return {"O": "O sp2 1", "O2": "O carboxylate 1"}.get(name) or _key("O sp3", n_heavy)
     if element == "N":
-        return "N sp3" if amber_type == "N3" else "N sp2"
+        return _key("N sp3" if name == "N3" else "N sp2", n_heavy)
     if element == "S":
-        return "S 1" if amber_type == "SH" else "S 2"
-    return element
+        return "S 1" if name == "SH" else "S 2"
+    return _key(element, n_heavy)
+
+
+def _key(shape: str, n_heavy: int) -> str:
+    """Return a key of PARAMETERS, whose shapes are counted by heavy neighbours but for some."""
+    return f"{shape} {n_heavy}" if shape in COUNTED else shape
 
 
 def _shapes_by_bonds(elements: NDArray[np.str_], n_bonds: NDArray[np.intp], ends: Ints) -> list[str]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..opencl.device import Device
-from ..opencl.kernel import Kernel
+from ..opencl.kernel import Arguments, Kernel
 from ..opencl.queue import Queue
-from ..opencl.signature import Arguments
 
 CHAINS = 8  # as in the kernel file
 LEAST_SECONDS = 0.005  # of a launch, from which its rate is told

@@ -16,6 +16,7 @@ from ..common.inputfile import NoFile, read_file
 from ..common.modules import lazy_names, make_callable, takes
 from ..common.notes import heard_notes
 from ..doors import Door, paths_of
+from ..formats import is_structure, is_topology
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.structures import structures_by
 from ..reading import Models, MoleculeRead, Reading
@@ -146,6 +147,8 @@ def binding(
     door = Door.of(binding, words, model, device)
     if pb and "gb" in door.given:
         raise KeywordError("`pb` takes the place of `gb`")
+    for name, given in (("ligand", ligand), ("receptor", receptor)):
+        _refuse_file(name, given)
     run, like = door.run, words.get("like")
     trajectory = _frames(door)
     first = SoluteFrame(trajectory, strip, like)
@@ -189,6 +192,15 @@ def binding(
     seconds = time.perf_counter() - start
     results = [replace(result, heard=tuple(heard), seconds=seconds) for result in results]
     return results[0] if len(results) == 1 else BindingResults(tuple(results), molecule, tuple(heard))
+
+
+def _refuse_file(name: str, given: object) -> None:
+    """Raise KeywordError for a file in the place of a part's selection; name : keyword of the part"""
+    if isinstance(given, str | PathLike) and is_structure(given):
+        ours = "; topologies of the parts are `pele_ocl.mmpbsa`'s" if is_topology(given) else ""
+        raise KeywordError(
+            f'`{name}` is {str(given)!r}, a file; choose its atoms of the complex, as in "resname LIG"{ours}'
+        )
 
 
 def _frames(door: Door) -> FrameOptions:

@@ -116,6 +116,10 @@ class PoseReader:
             raise FormatError(f"{path}: {first}{more}")
         return found
 
+    def order(self, molecule: Molecule) -> Indices:
+        """Find our atoms in a molecule, (n,): its atom for each of ours. Raises FormatError as `read` does."""
+        return self._check(molecule, self._matched(molecule.graph))
+
     def read_native(self, path: Path) -> Floats:
         """Read the first pose of a file as positions (n, 3) A to compare heavy atoms with; all hydrogens are NaN.
 

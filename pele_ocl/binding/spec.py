@@ -41,6 +41,7 @@ from .naming import OF_AMBER, Naming, interaction
 from .parts import Chosen, Parts, mask_of
 from .plan import Binding, grid_errors
 from .poisson_boltzmann import PBSolvent
+from .poses import holds_molecules
 from .result import BindingResult
 from .statistics import compare, entropy_of, read_binding_report
 
@@ -187,7 +188,8 @@ class BindingSpec(StructureSpec):
     def molecule(self, source: InputFile) -> MoleculeRead:
         """Read a complex. Raises InputError for a file without Lennard-Jones parameters."""
         require_lennard_jones(source)
-        return molecule_of(source, self.reading, self.models)
+        molecules = [] if self.poses is None or not holds_molecules(self.poses) else [self.poses]
+        return self.reading.with_molecules(molecules, lambda reading: molecule_of(source, reading, self.models))
 
     def evaluate(self, molecule: MoleculeRead, run: Run | None = None) -> list[BindingResult]:
         """Compute all that is asked for of each ligand, and tell notes and failures."""

@@ -18,7 +18,7 @@ from typing import Any
 from ..common.arguments import checked, choice, flag, text, whole_number
 from ..common.errors import DeviceError, InputError
 from ..opencl import Device, get_device
-from ..opencl.refusals import is_of_a_run
+from ..opencl.device import is_of_a_run
 from .compiling import compiled
 from .diagnosis import examined
 from .findings import CaseResult, CheckResult, Finding, merged

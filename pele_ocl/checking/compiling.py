@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ..common.errors import KernelBuildError
 from ..opencl import Device
 from ..opencl.building import get_program, is_header, named_source
-from ..opencl.signature import Parameter
+from ..opencl.kernel import Parameter
 from .findings import Finding
 from .quantities import Given, Quantity
 

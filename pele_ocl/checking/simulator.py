@@ -8,7 +8,7 @@ import re
 import shutil
 from collections.abc import Iterator, Sequence
 
-from ..opencl.rows import COMMENT
+from ..opencl.building import COMMENT
 from .findings import Finding
 
 INSTALL = "pip install 'pele-ocl[teach]', or apt install oclgrind"

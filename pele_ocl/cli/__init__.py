@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from ..common.errors import INTERRUPTED, KernelBuildError, PeleError, printable, shortened, worded
+from ..common.extras import LIBRARIES, missing
 from ..common.installation import installed_version
 from ..common.paths import why_unreadable
 from .command import DEBUG, spelling
@@ -118,6 +119,8 @@ def _sentence(error: Exception) -> str:
         return one_line(f"{error.filename or 'output'}: {why_unreadable(error)}")
     if isinstance(error, MemoryError):
         return "this machine has not enough memory for this molecule, or this map; a larger spacing needs less"
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] in LIBRARIES:
+        return str(missing(error.name or "", "this"))
     return one_line(f"unexpected {type(error).__name__}: {error}; run again with --debug and report it")
 
 

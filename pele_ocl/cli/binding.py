@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from ..pb_model import SURFACES as PB_SURFACES
 from .call import Call
 from .command import OUTPUT, EachOnce
 from .groups import keywords, option, options
-from .mmpbsa import mmpbsa
 from .options import (
     cluster_options,
     cutoff_option,
@@ -32,7 +32,6 @@ from .options import (
     variant_option,
     words_of,
 )
-from .rescore import rescore
 from .showing import computed, show
 
 _OF_PB = "With --pb: "
@@ -130,10 +129,11 @@ class Former(EachOnce):
     ) -> click.Context:
         within = click.Context(_FORMER, ignore_unknown_options=True, resilient_parsing=True)
         given, left, _ = _FORMER.make_parser(within).parse_args(list(args))
-        for name, command, head in (("pele", rescore, []), ("mmpbsa", mmpbsa, ["-i"])):
+        for name, own, head in (("pele", "rescore", []), ("mmpbsa", "mmpbsa", ["-i"])):
             if given.get(name):
                 if len(given[name]) > 1:
                     raise click.UsageError(f"--{name} is given twice; give it once")
+                command: click.Command = getattr(import_module(f"..{own}", __name__), own)
                 if parent is not None:
                     parent.invoked_subcommand = command.name  # by whose options errors are worded
                 return command.make_context(command.name, [*head, *given[name], *left], parent, **extra)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -98,12 +99,13 @@ ESSENTIAL = frozenset(
     "cutoff method pairs_file per_residue tolerance max_iterations restrain freeze "
     "pb mmpbsa idecomp alanine native moving_radius side_chains "
     "replicas time temperatures timestep trajectory_format exchange_every minimize "
-    "spacing padding nonlinear surface dielectric_surface for_surface field png charges "
+    "spacing padding nonlinear surface dielectric_surface for_surface field png scene charges "
     "add neutralize concentration map residue_values".split()
 )
 # Further ones of a command.
 _ESSENTIAL_OF = {
-    "explore": frozenset("explorers steps seed complexes templates obc".split()),
+    "explore": frozenset("explorers steps seed complexes templates obc example".split()),
+    "mmpbsa": frozenset("complex_topology receptor_topology ligand_topology solvated_complex overwrite".split()),
     "screen": frozenset("reference residues resume inside".split()),
 }
 # Names that other programs have for options, which a message suggests.
@@ -177,7 +179,7 @@ class EachOnce(click.Command):
             raise
 
     def _say_each(self, ctx: click.Context, given: Sequence[str], error: click.UsageError) -> None:
-        """Raise for a word too many behind an option that takes one value each time: it is given once for each."""
+        """Raise for a word too many: behind an option that takes one value each time, or a file that has an option."""
         if "unexpected extra argument" not in error.message:
             return
         several = [option for option in self.params if isinstance(option, click.Option) and option.multiple]
@@ -185,6 +187,14 @@ class EachOnce(click.Command):
         for word, _, after in zip(given, given[1:], given[2:], strict=False):
             if word in words and not after.startswith("-"):
                 raise click.UsageError(f"{error.message}; give {word} once for each value", ctx) from None
+        from ..common.arguments import word_of_file  # which brings NumPy
+
+        options = {option.name: option for option in self.params if isinstance(option, click.Option)}
+        for before, word in pairwise(given):
+            option = options.get(word_of_file(word) or "")
+            if option is not None and not before.startswith("-"):
+                name = max(option.opts, key=len)
+                raise click.UsageError(f"{error.message}; give it as {name} {word}", ctx) from None
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; keywords that do not go together are a mistake in its usage."""
@@ -212,7 +222,8 @@ class EachOnce(click.Command):
             records[_HEADING_OF.get(name, "Options") if is_many else "Options"].append(record)
         if is_many and not wants_all:
             names = ESSENTIAL | _ESSENTIAL_OF.get(self.name or "", frozenset())
-            essential = {record for name, record in shown if name in names}
+            needed = {_name_of(option) for option in self.params if option.required}
+            essential = {record for name, record in shown if name in names | needed}
             records = {"Options": [each for listed in records.values() for each in listed if each in essential]}
         for heading, listed in records.items():
             if listed:

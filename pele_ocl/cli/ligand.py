@@ -35,7 +35,9 @@ class Making:
         like=library, metavar="NAME",
     )  # fmt: skip
     charges: str = option(
-        "Charges: Gasteiger's, AM1-BCC, ABCG2, or those of the molecule's file.", like=library, choices=list(CHARGES)
+        "Charges: MMFF94's, Gasteiger's, AM1-BCC, ABCG2, or those of the molecule's file.",
+        like=library,
+        choices=list(CHARGES),
     )
     hydrogens: str = option(
         "Hydrogens: all given, or add those that valences lack; formal charges stay the file's.",

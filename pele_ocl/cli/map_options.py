@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import click
 
+from ..painting import PROGRAMS
 from ..units import POTENTIAL_UNITS
 from .command import OUTPUT
 from .groups import former
@@ -42,3 +43,9 @@ def color_option(default: str = "") -> Callable[[Command], Command]:
     """Add --color-max; default : what the help says of it."""
     text = f"End of the colours, which go from -C to C; by default {default}it follows the values."
     return click.option("--color-max", "color_max", type=float, metavar="C", help=text, **former("--range"))
+
+
+def scene_option(command: Command) -> Command:
+    """Add --scene of commands that write maps."""
+    text = "Write a script next to the map for a program that shows it on the surface. Can be given several times."
+    return click.option("--scene", type=click.Choice(list(PROGRAMS)), multiple=True, help=text)(command)

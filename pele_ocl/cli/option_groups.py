@@ -102,7 +102,7 @@ class StructureGroup:
         metavar="NAME",
     )
     ligand_charges: str = option(
-        "Charges of ligands without parameters: Gasteiger's, AM1-BCC, ABCG2, or those of their own files.",
+        "Charges of ligands without parameters: MMFF94's, Gasteiger's, AM1-BCC, ABCG2, or those of their own files.",
         like=Reading,
         choices=list(CHARGES),
     )

@@ -17,7 +17,7 @@ from ..report import text_table as table
 from .call import Call
 from .command import INPUT, OUTPUT, EachOnce
 from .groups import former
-from .map_options import spacing_options
+from .map_options import scene_option, spacing_options
 from .options import Command, ReadAtoms, device_option, report_options, strict_option, structure_options
 from .progress import ProgressLine
 from .showing import failing_as_record, say_result, written_lines
@@ -60,6 +60,7 @@ def _constant(
 @click.option(
     "--pqr", type=OUTPUT, metavar="FILE", help="Write the atoms with the charges and radii that count, as a .pqr file."
 )
+@scene_option
 @spacing_options(padding=10.0)
 @_constant("solute_dielectric", "Relative permittivity of the solute.")
 @_constant("solvent_dielectric", "Relative permittivity of the solution.")
@@ -128,7 +129,7 @@ def pb(
     if as_json:
         say_result(result.to_json())
     elif isinstance(result, PBResult):
-        say("\n".join([_as_text(result, verbose), *written_lines([output, options["pqr"]])]))
+        say("\n".join([_as_text(result, verbose), *written_lines([output, options["pqr"], *result.scenes])]))
 
 
 def _as_text(result: PBResult, verbose: bool) -> str:

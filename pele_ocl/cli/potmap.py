@@ -12,7 +12,6 @@ from ..formats.maps.facts import map_lines
 from ..jobs import Record
 from ..jobs.texts import choice_line, counted, duration, ending, headline, medium_lines
 from ..ladder import POTMAP as VARIANTS
-from ..painting import PROGRAMS
 from ..pb_model import PBModel
 from ..potmap import COMBINATIONS, MAP_METHODS, METHODS, FramePotentials, MapBatch, MapWork, PotmapResult
 from ..potmap import potmap as compute
@@ -23,7 +22,7 @@ from ..report import text_table as table
 from ..units import POTENTIAL_UNITS
 from .call import Call
 from .command import OUTPUT, EachOnce
-from .map_options import color_option, png_option, spacing_options, unit_option
+from .map_options import color_option, png_option, scene_option, spacing_options, unit_option
 from .options import (
     ReadAtoms,
     cluster_options,
@@ -114,10 +113,7 @@ _SHOWN = 20  # atoms in a table on screen
 )  # fmt: skip
 @png_option
 @click.option("--surface-png", type=OUTPUT, metavar="FILE", help="Draw the molecular surface, coloured by the map.")
-@click.option(
-    "--scene", type=click.Choice(list(PROGRAMS)), multiple=True,
-    help="Write a script next to the map for a program that shows it on the surface. Can be given several times.",
-)  # fmt: skip
+@scene_option
 @color_option()
 @structure_options
 @report_options
@@ -150,7 +146,8 @@ def potmap(
     if as_json:
         say_result(found.to_json())
     else:
-        written = written_lines([*options["output"], options["png"], options["surface_png"]])
+        scenes = found.scenes if isinstance(found, PotmapResult) else ()
+        written = written_lines([*options["output"], options["png"], options["surface_png"], *scenes])
         said = _of_atoms(found) if isinstance(found, FramePotentials) else _of_map(found, verbose)
         say("\n".join([said, *written]))
     if isinstance(found, FramePotentials):

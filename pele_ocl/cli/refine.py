@@ -168,4 +168,4 @@ def _text(value: float | None) -> str:
     """Write an energy, kcal/mol."""
     if value is None or abs(value) >= 1e6:
         return "-" if value is None else f"{value:.1e}"
-    return f"{value:,.{1 if abs(value) >= 1 else 3}f}"
+    return f"{value:,.2f}"

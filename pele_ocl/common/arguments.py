@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import wraps
 from inspect import CO_VARARGS, signature
+from itertools import islice
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
@@ -243,8 +244,8 @@ def checked(function: F) -> F:
             or not (arguments or names[:1] == () or names[0] in keywords)
         ):
             _require_words(checking, arguments, keywords)
-        if len(arguments) > 1 and names[1:2] == ("output",):
-            _refuse_input_by_place(checking, arguments[1])
+        if len(arguments) > 1:
+            _refuse_input_by_place(checking, names, arguments)
         if not _WORDS.isdisjoint(keywords):
             keywords = in_lower_case(keywords)
         for name, value in (*zip(names, arguments, strict=False), *keywords.items()):
@@ -252,7 +253,8 @@ def checked(function: F) -> F:
                 _KINDS[name](name, value)
         first = arguments[0] if arguments else keywords.get(names[0]) if names else None
         is_control = isinstance(first, str | PathLike) and str(first).endswith(".conf")
-        if (is_control or "pele_conf" in keywords) and "_groups" in vars(checking):
+        are_several = isinstance(first, list | tuple) and len(first) > 1
+        if (is_control or are_several or "pele_conf" in keywords) and "_groups" in vars(checking):
             first, keywords = settled(checking, first, keywords)
             arguments, keywords = (first, *arguments[1:]), {of: keywords[of] for of in keywords if of != names[0]}
         return function(*arguments, **keywords)
@@ -264,6 +266,13 @@ _WORD_OF_SUFFIX = {  # of a file that is given without its keyword; others are t
     **dict.fromkeys("rst7 crd inpcrd ncrst rst".split(), "coordinates"),
     **dict.fromkeys("nc dcd xtc trr mdcrd".split(), "trajectory"),
 }
+
+
+def word_of_file(path: object) -> str | None:
+    """Return the keyword that a file of coordinates or a trajectory is given by, as its suffix says; None of others."""
+    return _WORD_OF_SUFFIX.get(str(path).rpartition(".")[2].lower())
+
+
 _OF_FRONT_ENDS = ("call", "keep")  # keywords that signatures leave out
 _STRUCTURES = ("structure", "topology", "pdb", "path", "file", "filename", "molecule", "protein", "receptor", "top")
 
@@ -282,14 +291,13 @@ def _require_words(function: Callable[..., Any], arguments: tuple[Any, ...], key
             raise UnexpectedKeywordError(word, parameters, name)
     for word, value in zip(parameters, arguments, strict=False):
         if word in keywords:
-            meant = _WORD_OF_SUFFIX.get(str(value).rpartition(".")[2].lower())
+            meant = word_of_file(value)
             rest = f"name the one, as in {meant}={described(value)}" if meant in parameters else "give it once"
             raise TypeError(f"{name}() has {word!r} twice, {described(value)} and {described(keywords[word])}; {rest}")
     n = sum(of.kind is of.POSITIONAL_OR_KEYWORD for of in parameters.values())
     if len(arguments) > n:
         needed = [of.name for of in parameters.values() if of.kind is of.KEYWORD_ONLY and of.default is of.empty]
-        suffix = str(arguments[n]).rpartition(".")[2].lower()
-        word = next(iter([*(of for of in needed if of not in keywords), _WORD_OF_SUFFIX.get(suffix, "output")]))
+        word = next(iter([*(of for of in needed if of not in keywords), word_of_file(arguments[n]) or "output"]))
         is_text = isinstance(arguments[n], str | PathLike)
         by_name = f", as in {word}={described(arguments[n])}" if word in parameters and is_text else ""
         raise TypeError(f"{name}() takes {n} value{'' if n == 1 else 's'} without a name; name the others{by_name}")
@@ -301,25 +309,26 @@ def several_structures(paths: Iterable[object]) -> KeywordError:
     Some may be trajectories themselves: a shell puts files in place of a pattern.
     """
     for path in map(str, paths):
-        suffix = path.rpartition(".")[2]
-        if _WORD_OF_SUFFIX.get(suffix.lower()) == "trajectory":
+        if word_of_file(path) == "trajectory":
             return KeywordError(
                 f"{path} is a trajectory in the place of a structure; a pattern of several needs quotes, or the shell "
-                f"puts file names in its place: `trajectory='{Path(path).with_name(f'*.{suffix}')}'`"
+                f"puts file names in its place: `trajectory='{Path(path).with_name(f'*{Path(path).suffix}')}'`"
             )
     return KeywordError("a trajectory, or all models, are of one structure; give one file")
 
 
-def _refuse_input_by_place(function: Callable[..., Any], value: object) -> None:
-    """Raise TypeError for a file of coordinates or of a trajectory that is given in the place of the output."""
-    if not isinstance(value, str | PathLike):
-        return
-    word = _WORD_OF_SUFFIX.get(str(value).rpartition(".")[2].lower())
-    if word in signature(with_words(function)).parameters:
-        raise TypeError(
-            f"{function.__name__}() takes the output second; name the file, {word}={described(value)} to read it or "
-            f"output={described(value)} to write it"
-        )
+def _refuse_input_by_place(function: Callable[..., Any], names: Sequence[str], arguments: tuple[Any, ...]) -> None:
+    """Raise TypeError for a file of coordinates or of a trajectory in another keyword's place, behind the first."""
+    for name, value in islice(zip(names, arguments, strict=False), 1, None):
+        word = word_of_file(value) if isinstance(value, str | PathLike) else None
+        if word is None or word == name or word not in signature(with_words(function)).parameters:
+            continue
+        if name == "output":
+            raise TypeError(
+                f"{function.__name__}() takes the output second; name the file, {word}={described(value)} to read it "
+                f"or output={described(value)} to write it"
+            )
+        raise TypeError(f"{function.__name__}() takes {name!r} there; name the file: {word}={described(value)}")
 
 
 def former_keywords(**names: str) -> Callable[[F], F]:

@@ -50,15 +50,18 @@ _COUNTS = ("n_atoms", "natoms", "n_frames", "n_poses", "size", "count")  # of wh
 
 
 def meant(word: str, known: Iterable[str]) -> str:
-    """Suggest the known name that other programs call so, or that is nearest, as the end of a sentence; "" for none.
+    """Suggest the known name that other programs call so, that begins so, or that is nearest; "" for none.
 
     >>> meant("salt", ["ionic_strength", "select"])
     "; did you mean 'ionic_strength'?"
+    >>> meant("complex", ["complex_topology", "mutant_complex"])
+    "; did you mean 'complex_topology'?"
     """
     from difflib import get_close_matches  # `import pele_ocl` does without it
 
-    names = set(known)
+    names = dict.fromkeys(known)
     near = [of for of, words in _ELSEWHERE.items() if of in names and word.lower() in words.lower().split()]
+    near = near or [name for name in names if name.startswith(f"{word}_")]
     near = near or get_close_matches(word, sorted(names), 1, MOST_NEAR)
     return f"; did you mean {near[0]!r}?" if near else ""
 
@@ -156,7 +159,7 @@ def described(value: object) -> str:
 
 _WAYS = {
     "MDAnalysis": "pele_ocl.from_mdanalysis makes Atoms of it", "parmed": "pele_ocl.from_parmed makes Atoms of it",
-    "openmm": "pele_ocl.from_openmm makes Atoms of a System, its Topology and positions",
+    "openmm": "pele_ocl.from_openmm makes Atoms of a Topology, a System and positions",
     "rdkit": "pele_ocl.Ligand makes a molecule of it, whose `parametrize` gives Atoms",
     "mdtraj": "save it to a file, which is then read",
 }  # fmt: skip

@@ -8,7 +8,7 @@ from types import ModuleType
 from .errors import InputError
 
 # Module -> its library in sentences, and how to install that.
-_LIBRARIES = {
+LIBRARIES = {
     "openmm": ("OpenMM", "pip install 'pele-ocl[openmm]'"),
     "pdbfixer": ("PDBFixer", "pip install 'pele-ocl[openmm]'"),
     "MDAnalysis": ("MDAnalysis", "pip install 'pele-ocl[mdanalysis]'"),
@@ -19,7 +19,7 @@ _LIBRARIES = {
     "propka": ("PROPKA", "pip install 'pele-ocl[ph]'"),
     "matplotlib": ("matplotlib", "pip install 'pele-ocl[plot]'"),
     "plotly": ("plotly", "pip install 'pele-ocl[view]'"),
-    "rdkit": ("RDKit", "pip install 'pele-ocl[rdkit]'"),
+    "rdkit": ("RDKit", "pip install 'pele-ocl[ligands]'"),
     "torch": ("torch", "pip install 'pele-ocl[torch]'"),
     "jax": ("JAX", "pip install 'pele-ocl[jax]'"),
     "ase": ("ASE", "pip install 'pele-ocl[ase]'"),
@@ -42,7 +42,7 @@ def extra(name: str, purpose: str, otherwise: str = "") -> ModuleType:
 
 def missing(name: str, purpose: str, otherwise: str = "") -> InputError:
     """Return the error for a library that is not installed; parameters as in `extra`."""
-    library, install = _LIBRARIES[name.split(".")[0]]
+    library, install = LIBRARIES[name.split(".")[0]]
     return InputError(
         f"{purpose} needs {library}, which is not installed: {install}{f'; or {otherwise}' if otherwise else ''}"
     )

@@ -67,7 +67,7 @@ class CallableModule(ModuleType):
             return self._function(*arguments, **options)
         except UnexpectedKeywordError as error:
             name, own = self.__name__.rpartition(".")[2], self.__signature__.parameters
-            raise UnexpectedKeywordError(error.word, {*error.known, *own}, name) from None
+            raise UnexpectedKeywordError(error.word, (*own, *error.known), name) from None
 
 
 def make_callable(name: str) -> None:
@@ -81,7 +81,7 @@ def make_callable(name: str) -> None:
 
 
 def takes(*groups: str) -> Callable[[T], T]:
-    """Say which groups of keywords a function takes as `**words`: keys of jobs.words."""
+    """Say the groups of keywords of `**words`: keys of jobs.words, or ".module:Class" for fields."""
 
     def mark(function: T) -> T:
         vars(function)["_groups"] = groups
@@ -111,12 +111,15 @@ _settling: list[Callable[..., Any]] = []
 
 
 def settle_calls_by(settle: Callable[..., Any]) -> None:
-    """Register the function that adds the settings of a control file of PELE to a call, for `settled`."""
+    """Register the function that puts the files of a call into their places, for `settled`."""
     _settling[:] = [settle]
 
 
 def settled(function: Callable[..., Any], what: Any, keywords: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Add the settings of a control file to a call of a function; return the structure and the keywords."""
+    """Add the settings of a control file to a call of a function, and take coordinates for those of their topology.
+
+    Returns the structure, or several, and the keywords.
+    """
     (settle,) = _settling
     found: tuple[Any, dict[str, Any]] = settle(function, what, keywords)
     return found

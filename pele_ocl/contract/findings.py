@@ -65,13 +65,21 @@ def of_structure(atoms: Atoms, torn: Action = "refused", *, places_sites: bool =
     return [*_torn(atoms, torn), *_on_top(atoms), *_open_disulphides(atoms), *_displaced_sites(atoms, places_sites)]
 
 
-def of_energy(atoms: Atoms, energy: Mapping[str, float], positions: ArrayLike | None = None) -> list[Finding]:
+def of_energy(
+    atoms: Atoms, energy: Mapping[str, float], positions: ArrayLike | None = None, *, is_minimized: bool = False
+) -> list[Finding]:
     """Terms of an energy that are beyond reason, with where they come from.
 
     energy : kcal/mol by term; positions : (n, 3) A that it belongs to, None for the mean of many, which names no atoms
+    is_minimized : whether a minimization begins there, so that no sentence advises one
     """
     there = None if positions is None else np.asarray(positions, np.float64)
-    found = [_of_bonds(atoms, energy, there), _of_angles(atoms, energy), _of_lennard_jones(atoms, energy, there)]
+    advice = " where the minimization begins" if is_minimized else f": {_remedy(atoms)}"
+    found = [
+        _of_bonds(atoms, energy, there, advice),
+        _of_angles(atoms, energy, advice),
+        _of_lennard_jones(atoms, energy, there, advice),
+    ]
     return [finding for finding in found if finding is not None]
 
 
@@ -239,18 +247,18 @@ def _open_disulphides(atoms: Atoms) -> list[Finding]:
     return found
 
 
-def _of_bonds(atoms: Atoms, energy: Mapping[str, float], positions: Floats | None) -> Finding | None:
+def _of_bonds(atoms: Atoms, energy: Mapping[str, float], positions: Floats | None, advice: str) -> Finding | None:
     table = None if atoms.bonded is None else atoms.bonded.bonds
     if table is None or "bond" not in energy:
         return None
     is_beyond = _is_beyond(energy["bond"], MOST_A_BOND, len(table))
     if positions is None:
         none = np.empty((0, 2), np.int32)
-        return _beyond(atoms, "bond", energy["bond"], table, "", none) if is_beyond else None
+        return _beyond(atoms, "bond", energy["bond"], table, "", none, advice) if is_beyond else None
     lengths = _lengths(positions, table.atoms)
     energies = table.parameters[:, 0] * (lengths - table.parameters[:, 1]) ** 2
     if not is_beyond:
-        return _of_one_bond(atoms, table, lengths, energies)
+        return _of_one_bond(atoms, table, lengths, energies, advice)
     strained = np.flatnonzero(energies > _STRAINED)
     with_hydrogen = strained[_is_hydrogen(atoms)[table.atoms[strained]].any(axis=1)]
     if len(with_hydrogen) > 1 and energies[with_hydrogen].sum() > energies.sum() / 2:
@@ -261,10 +269,10 @@ def _of_bonds(atoms: Atoms, energy: Mapping[str, float], positions: Floats | Non
         own = table.atoms[[worst]]
         i, j = own[0].tolist()
         cause = f"{atoms.describe(i)} and {atoms.describe(j)} at {lengths[worst]:.2f} A"
-    return _beyond(atoms, "bond", energy["bond"], table, cause, own)
+    return _beyond(atoms, "bond", energy["bond"], table, cause, own, advice)
 
 
-def _of_one_bond(atoms: Atoms, table: TermTable, lengths: Floats, energies: Floats) -> Finding | None:
+def _of_one_bond(atoms: Atoms, table: TermTable, lengths: Floats, energies: Floats, advice: str) -> Finding | None:
     """Find a single bond of an unreasonable energy among others that are fine."""
     worst = int(energies.argmax()) if len(energies) else -1
     if worst < 0 or not energies[worst] > MOST_ONE_BOND:
@@ -273,17 +281,19 @@ def _of_one_bond(atoms: Atoms, table: TermTable, lengths: Floats, energies: Floa
     more = np.count_nonzero(energies > MOST_ONE_BOND) - 1
     others = f", and {more:,} more such bonds" if more else ""
     text = f"bond energy of {energies[worst]:,.0f} kcal/mol from {atoms.describe(i)} and {atoms.describe(j)} at"
-    return Finding("noted", f"{text} {lengths[worst]:.2f} A{others}: {_remedy(atoms)}", (i, j), "long_bond")
+    return Finding("noted", f"{text} {lengths[worst]:.2f} A{others}{advice}", (i, j), "long_bond")
 
 
-def _of_angles(atoms: Atoms, energy: Mapping[str, float]) -> Finding | None:
+def _of_angles(atoms: Atoms, energy: Mapping[str, float], advice: str) -> Finding | None:
     table = None if atoms.bonded is None else atoms.bonded.angles
     if table is None or not _is_beyond(energy.get("angle"), MOST_AN_ANGLE, len(table)):
         return None
-    return _beyond(atoms, "angle", energy["angle"], table, "", np.empty((0, 2), np.int32))
+    return _beyond(atoms, "angle", energy["angle"], table, "", np.empty((0, 2), np.int32), advice)
 
 
-def _of_lennard_jones(atoms: Atoms, energy: Mapping[str, float], positions: Floats | None) -> Finding | None:
+def _of_lennard_jones(
+    atoms: Atoms, energy: Mapping[str, float], positions: Floats | None, advice: str
+) -> Finding | None:
     value = energy.get("lennard_jones")
     if not _is_beyond(value, MOST_LJ_AN_ATOM, len(atoms)) or value is None:
         return None
@@ -292,11 +302,9 @@ def _of_lennard_jones(atoms: Atoms, energy: Mapping[str, float], positions: Floa
         i, j = pair
         apart = float(np.linalg.norm(positions[i] - positions[j]))
         text = f", from {atoms.describe(i)} and {atoms.describe(j)} {apart:.2f} A apart"
-        return Finding(
-            "noted", f"Lennard-Jones energy of {value:+,.0f} kcal/mol{text}: {_remedy(atoms)}", pair, "clashes"
-        )
+        return Finding("noted", f"Lennard-Jones energy of {value:+,.0f} kcal/mol{text}{advice}", pair, "clashes")
     return Finding(
-        "noted", f"Lennard-Jones energy of {value:+,.0f} kcal/mol, which clashes make: {_remedy(atoms)}", code="clashes"
+        "noted", f"Lennard-Jones energy of {value:+,.0f} kcal/mol, which clashes make{advice}", code="clashes"
     )
 
 
@@ -323,14 +331,14 @@ def _is_beyond(value: float | None, most: float, n: int) -> bool:
     return value is not None and n > 0 and value > most * n
 
 
-def _beyond(atoms: Atoms, term: str, value: float, table: TermTable, cause: str, own: Ints) -> Finding:
+def _beyond(atoms: Atoms, term: str, value: float, table: TermTable, cause: str, own: Ints, advice: str) -> Finding:
     """Write the sentence for a bonded term; own : (k, 2) atoms that it comes from"""
     n = 0 if atoms.labels is None else len(atoms.labels.residue_starts)
     unit, mean = ("residue", value / n) if n > 1 else (table.kind.removesuffix("s"), value / len(table))
     source = f", from {cause}" if cause else ""
     return Finding(
         "noted",
-        f"{term} energy of {mean:,.0f} kcal/mol a {unit}{source}: {_remedy(atoms)}",
+        f"{term} energy of {mean:,.0f} kcal/mol a {unit}{source}{advice}",
         tuple(np.unique(own).tolist()),
         "strained",
     )

@@ -44,7 +44,9 @@ COLUMNS = (
 _BEFORE_TERMS = COLUMNS.index("frame")
 _STEPS = 3  # place of the steps in what a checkpoint says of files
 TABLES = ("energies.csv", "energies.jsonl")
-TRAJECTORIES = (*(suffix[1:] for suffix in CONFORMATION_FORMATS), "none")  # how they may be written
+TRAJECTORIES = (  # how they may be written
+    *(suffix[1:] for suffix, form in CONFORMATION_FORMATS.items() if not form.holds_one), "none",
+)  # fmt: skip
 TRAJECTORIES_OF = ("replica", "temperature")
 _SHARE = 50  # a checkpoint is written when so many times as long has passed as writing one takes
 Row = dict[str, Any]

@@ -12,8 +12,8 @@ import numpy as np
 
 from ..atoms import Floats
 from ..common.errors import InputError
-from ..energy.engine.copies import WORD
 from ..energy.engine.rows import MOST_ROWS, Rows
+from ..energy.engine.store import WORD
 from ..units import BOLTZMANN_KCAL
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ..energy.engine.rows import ResidentRows
     from ..ensemble import Ensemble
-    from ..opencl.signature import Arguments
+    from ..opencl.kernel import Arguments
 
 ITEMS = 64  # of a work-group
 

@@ -19,9 +19,9 @@ from .settings import Settings
 
 if TYPE_CHECKING:
     from ..ensemble import DeviceArray, Ensemble
-    from ..opencl.launch import BoundLaunch
+    from ..opencl.binding import BoundLaunch
+    from ..opencl.kernel import Arguments
     from ..opencl.memory import Buffer
-    from ..opencl.signature import Arguments
 
 ITEMS = 64  # of a work-group
 SUMS = 5  # of cl/dynamics/sums.clh

@@ -24,6 +24,7 @@ from ..energy.options import require_near
 from ..energy.restraints import Held, Texts
 from ..energy.result import terms_listed
 from ..energy.terms import Term
+from ..formats.tables import folder_path
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.checks import Checks
 from ..jobs.journal import Journal
@@ -36,7 +37,7 @@ from .bias_words import BiasWords
 from .bodies import CONSTRAINTS
 from .files import TRAJECTORIES, TRAJECTORIES_OF
 from .result import Part, Simulated, SimulateResult
-from .settings import every_of, points_of, temperatures_of
+from .settings import FURTHER, every_of, points_of, temperatures_of
 from .simulation import Simulation
 from .spec import SimulateSpec
 
@@ -51,7 +52,7 @@ Watch = Callable[[Simulation], None]
 
 
 @checked
-@takes("object", "reading", "solvent")
+@takes("object", "reading", "solvent", ".settings:Settings")
 def simulate(
     what: Structure | Sequence[Structure],
     output: str | PathLike[str],
@@ -175,7 +176,9 @@ def simulate(
     whole_number("first_replica", first_replica)
     if replicas_per_device is not None:
         whole_number("replicas_per_device", replicas_per_device, least=1)
-    door = Door.of(simulate, words, model, device)
+    given: dict[str, Any] = {**words}
+    further = {name: given.pop(name) for name in FURTHER if name in given}
+    door = Door.of(simulate, given, model, device)
     require_near(cutoff)
     solvent = door.model
     if temperatures is not None:
@@ -204,12 +207,13 @@ def simulate(
         "remove_motion": None if is_removed else False,
         "first_replica": first_replica, "frozen": frozen, "terms": terms, "one_four": one_four, "cutoff": cutoff,
         "only_terms": terms_listed(only_terms),
-        "variant": variant, "precision": precision, "device": device, "model": solvent,
+        "variant": variant, "precision": precision, "device": device, "model": solvent, **further,
     }  # fmt: skip
     structures = tuple(of if isinstance(of, Atoms) else Path(file_path(of)) for of in listed)
     files = tuple(of for of in structures if isinstance(of, Path))
+    folder = folder_path(file_path(output, "output"), "the files of the run")
     spec = SimulateSpec(
-        paths=structures, output=str(file_path(output, "output")), n_steps=n_steps, replicas=replicas,
+        paths=structures, output=str(folder), n_steps=n_steps, replicas=replicas,
         together=replicas_per_device,
         every=every, reading=replace(door.reading, structures=files, solvent=solvent), options=options,
         held=held.each, trajectory=trajectory_format, by_temperature=trajectory_of == "temperature", minimized=minimize,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -59,9 +60,9 @@ class Settings:
         cls, *, temperature: float | str | Sequence[float | str], timestep: float | str, friction: float | None,
         seed: int, integrator: str, constraints: str | None, hydrogen_mass: float | None,
         exchange_every: int | str | None, anneal: ArrayLike | None, remove_motion: bool | None, first_replica: int,
-        exchange: str = "temperature",
+        exchange: str = "temperature", **further: Any,
     ) -> Settings:  # fmt: skip
-        """Check settings. anneal : (n, 2) ps and K. Raises InputError for what cannot be."""
+        """Check settings. anneal : (n, 2) ps and K; further : other fields. Raises InputError for what cannot be."""
         choice("integrator", integrator, tuple(INTEGRATORS))
         choice("exchange", exchange, EXCHANGES)
         if constraints is not None:
@@ -83,7 +84,7 @@ class Settings:
             in_unit("hydrogen_mass", hydrogen_mass, "Da"), exchange_every,
             _schedule(anneal, step, len(temperatures), integrator),
             None if remove_motion is None else flag("remove_motion", remove_motion),
-            whole_number("first_replica", first_replica), exchange,
+            whole_number("first_replica", first_replica), exchange, **further,
         )  # fmt: skip
 
     @property
@@ -105,6 +106,10 @@ class Settings:
     def noise(self) -> float:
         """Share of a thermal velocity that takes its place."""
         return math.sqrt(-math.expm1(-2 * self.friction * self.dt))
+
+
+# Fields that are keywords by themselves.
+FURTHER = {of.name for of in fields(Settings)} - {"temperatures", *signature(Settings.checked).parameters}
 
 
 def every_of(name: str, value: object, timestep: float) -> int:

@@ -34,7 +34,7 @@ from .hills import Hills, free_energy_of, variables_of
 from .integrators import INTEGRATORS
 from .motion import Motion
 from .result import Simulated, SimulateResult
-from .settings import MOST_STEPS, ROOM, Settings, every_of, rungs_of, solvent_in_bath, temperatures_of
+from .settings import FURTHER, MOST_STEPS, ROOM, Settings, every_of, rungs_of, solvent_in_bath, temperatures_of
 from .timesteps import step_note
 
 if TYPE_CHECKING:
@@ -116,6 +116,7 @@ class Simulation(Suggests, Settled):
         if not isinstance(molecules, Ensemble):
             options["model"] = solvent_in_bath(options.get("model"), temperature, anneal)
         given: dict[str, Any] = dict(
+            {name: options.pop(name) for name in FURTHER if name in options},
             temperature=ROOM if temperature is None else temperature, timestep=timestep, friction=friction, seed=seed,
             integrator=integrator,
             constraints=constraints, hydrogen_mass=hydrogen_mass, exchange_every=exchange_every, anneal=anneal,

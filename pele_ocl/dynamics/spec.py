@@ -40,11 +40,11 @@ from .files import (
     require_no_run,
     require_velocities,
 )
-from .settings import ROOM, rungs_of, solvent_in_bath, temperatures_of
+from .settings import FURTHER, ROOM, rungs_of, solvent_in_bath, temperatures_of
 from .simulation import Simulation
 
 _NOT_SETTINGS = ("output", "held", "watch", "resume", "shard")
-_OF_SIMULATION = frozenset(inspect.signature(Simulation).parameters)  # other options are the ensemble's
+_OF_SIMULATION = FURTHER | inspect.signature(Simulation).parameters.keys()  # other options are the ensemble's
 
 
 @dataclass(frozen=True, eq=False)

@@ -60,7 +60,7 @@ def energy(
     **words: Unpack[FileWords],
 ) -> Any: ...  # fmt: skip
 @checked
-@takes("object", "reading", "solvent", "trajectory", "run", "spec")
+@takes("object", "reading", "solvent", "trajectory", "run", ".spec:EnergySpec")
 def energy(
     atoms: Atoms | str | PathLike[str] | Sequence[str | PathLike[str]],
     output: str | PathLike[str] | None = None,
@@ -136,10 +136,10 @@ def energy(
     if isinstance(atoms, Atoms):
         refuse_for_atoms(output=output is not None, models=models != "one", per_residue=per_residue, strict=strict)
     if isinstance(atoms, Atoms) and not words and not isinstance(model, int):
-        from .plan import Energy
+        from .plan import Energy, EnergyAndAtoms
 
-        plan = Energy(
-            atoms, gradient=gradient, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, per_atom=per_atom,
+        plan = (EnergyAndAtoms if per_atom else Energy)(
+            atoms, gradient=gradient, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff,
             frozen=frozen, terms=terms, only_terms=_names(only_terms), precision=precision, variant=variant, born=born,
             accuracy=accuracy, device=device, model=model,
         )  # fmt: skip

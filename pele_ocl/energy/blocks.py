@@ -10,7 +10,7 @@ from .sums import SumsOfPairs
 
 if TYPE_CHECKING:
     from ..opencl.binding import Launch
-    from ..opencl.signature import Arguments
+    from ..opencl.kernel import Arguments
 
 
 class Blocks(SumsOfPairs[BlocksLayout]):

@@ -26,7 +26,7 @@ from ..common.variant import Machine
 from ..gb_models.solvent_model import SolventModel
 from ..opencl.interface import PAIR_MODEL
 from ..plan.conformations import Encoding
-from ..plan.outputs import Outputs
+from ..plan.evaluator import Outputs
 from ..solvent.tree_sums import TreeShape, TreeSums
 from ..tiles import Tiles
 from ..tiles.passes import TiledPasses
@@ -45,8 +45,8 @@ from .terms.term import TermContext
 
 if TYPE_CHECKING:
     from ..opencl.binding import Binder, Launch
+    from ..opencl.kernel import Arguments
     from ..opencl.queue import Queue
-    from ..opencl.signature import Arguments
     from .sgb import SurfaceRadii
 
 L = TypeVar("L", bound=EnergyLayout)

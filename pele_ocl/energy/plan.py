@@ -14,11 +14,10 @@ from ..atoms import Atoms, Floats
 from ..common.arguments import flag
 from ..common.errors import InputError
 from ..common.hashing import sha256_of
-from ..common.variant import Machine
+from ..common.variant import Machine, Progress
 from ..gb_models.solvent_model import SolventModel
 from ..plan.conformations import Encoding, check_span
-from ..plan.evaluator import Failures
-from ..plan.outputs import Outputs
+from ..plan.evaluator import Failures, Outputs
 from ..plan.pipeline import Pipeline
 from ..plan.plan import Plan
 from ..plan.selection import Automatic, check_plan_options
@@ -302,3 +301,43 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
             error=error,
             how=self._how,
         )
+
+
+class EnergyAndAtoms(Energy):
+    """Energies with the bits of a plan without `per_atom`, and with energies of single atoms.
+
+    These come from kernels of their own, which add in another order: their sum equals the energy to rounding alone.
+    """
+
+    def __init__(self, atoms: Atoms, *, gradient: bool = True, **options: Any) -> None:
+        self._of_atoms = Energy(atoms, **options, gradient=False, per_atom=True)
+        super().__init__(atoms, **options, gradient=gradient)
+
+    def _described(self) -> dict[str, Any]:
+        described = super()._described()
+        del described["per_atom"]
+        return described
+
+    @cached_property
+    def _how(self) -> Mapping[str, Any]:
+        return {**super()._how, "per_atom": True}
+
+    def evaluate(
+        self, positions: ArrayLike | None = None, *, profile: bool = False, progress: Progress | None = None
+    ) -> EnergyResult:
+        found = super().evaluate(positions, profile=profile, progress=progress)
+        of_atoms = self._of_atoms.evaluate(positions, profile=profile)
+        return replace(found, per_atom=of_atoms.per_atom, seconds=_sums(found.seconds, of_atoms.seconds))
+
+    def evaluate_batch(
+        self, conformations: ArrayLike, progress: Progress | None = None, *, profile: bool = False,
+        errors: Literal["raise", "record"] = "raise",
+    ) -> EnergyBatch:  # fmt: skip
+        found = super().evaluate_batch(conformations, progress, profile=profile, errors=errors)
+        of_atoms = self._of_atoms.evaluate_batch(conformations, profile=profile, errors=errors)
+        return replace(found, per_atom=of_atoms.per_atom, seconds=_sums(found.seconds, of_atoms.seconds))
+
+
+def _sums(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
+    """Add times by their names."""
+    return {name: one.get(name, 0.0) + other.get(name, 0.0) for name in {**one, **other}}

@@ -12,13 +12,14 @@ from ..common.errors import InputError
 from ..contract import HasFindings
 from ..gb_models.solvent_model import SolventModel, surface_area
 from ..results import TermBatch, TermResult
+from .bonded.tasks import TABLES_OF_TERMS
 
 if TYPE_CHECKING:
     from ..solvent.error import RadiusError
 
 PASS_TERMS = ("lennard_jones", "coulomb", "gb_pair", "gb_self", "nonpolar")  # those of the passes over pairs
 TERMS = ("lennard_jones", "lennard_jones_14", "coulomb", "coulomb_14", "gb_pair", "gb_self", "nonpolar")
-BONDED_TERMS = ("bond", "angle", "torsion", "improper", "urey_bradley", "cmap")
+BONDED_TERMS = tuple(TABLES_OF_TERMS)
 ALL_TERMS = (*BONDED_TERMS, *TERMS)  # in the order of results
 # Names of groups of terms.
 GROUPS = {"bonded": BONDED_TERMS, "nonbonded": TERMS[:4], "gb": ("gb_pair", "gb_self")}

@@ -10,7 +10,7 @@ from .sums import SumsOfPairs
 
 if TYPE_CHECKING:
     from ..opencl.binding import Launch
-    from ..opencl.signature import Arguments
+    from ..opencl.kernel import Arguments
 
 LOCAL_REALS = 16  # of local memory that an atom takes at most
 

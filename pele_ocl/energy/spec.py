@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -46,7 +46,7 @@ from ..jobs.texts import (
 )
 from ..results import TermBatch
 from .options import require_near
-from .plan import Energy
+from .plan import Energy, EnergyAndAtoms
 from .result import EnergyBatch, EnergyResult, terms_listed
 from .term_set import has_radii, summary
 from .variants import VARIANTS
@@ -102,9 +102,9 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
     def plan(self, atoms: Atoms, gradient: bool, per_atom: bool) -> Energy:
         """Plan the evaluation of atoms; a gradient holds Born radii that the model has no derivative of."""
         fixed_radii = self.fixed_radii or (gradient and self.model.gb_model.holds_radii)
-        plan = Energy(
+        plan = (EnergyAndAtoms if per_atom else Energy)(
             atoms, gradient=gradient, fixed_radii=fixed_radii, one_four=self.one_four, cutoff=self.cutoff,
-            per_atom=per_atom, precision=self.precision, variant=self.variant, born=self.born, accuracy=self.accuracy,
+            precision=self.precision, variant=self.variant, born=self.born, accuracy=self.accuracy,
             device=self.device, model=self.model, only_terms=None if self.terms is None else list(self.terms),
         )  # fmt: skip
         if self.terms is not None:
@@ -215,7 +215,7 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
             return columns, units, _attributes(found, batch, told, call)
         result = found.first
         if result.per_atom is None:
-            result = self.plan(molecule.atoms, self.gradient, True).evaluate(profile=True)
+            result = replace(result, per_atom=self.plan(molecule.atoms, False, True).evaluate().per_atom)
         columns = label_columns(result.atoms)
         columns |= {} if result.per_atom is None else result.per_atom.columns()
         if not result.model.gb_model.vacuum:
@@ -257,7 +257,8 @@ class EnergyOfPlan(EnergySpec):
     def plan(self, atoms: Atoms, gradient: bool, per_atom: bool) -> Energy:
         """Plan the evaluation of atoms; there are no energies of single atoms if some are frozen."""
         is_whole = self.options.get("frozen") is None
-        return Energy(atoms, **{**self.options, "gradient": gradient, "per_atom": per_atom and is_whole})
+        options = {name: of for name, of in self.options.items() if name != "per_atom"}
+        return (EnergyAndAtoms if per_atom and is_whole else Energy)(atoms, **{**options, "gradient": gradient})
 
 
 def _gradient_facts(result: EnergyResult) -> dict[str, Any] | None:

@@ -16,7 +16,7 @@ from .passes import EnergyPasses
 
 if TYPE_CHECKING:
     from ..opencl.binding import Array, Launch
-    from ..opencl.signature import Arguments
+    from ..opencl.kernel import Arguments
     from ..solvent.tree_sums import TreeSums
     from .sgb import SurfaceRadii
 

@@ -10,7 +10,7 @@ from .passes import EnergyPasses, L
 
 if TYPE_CHECKING:
     from ..opencl.binding import Launch
-    from ..opencl.signature import Arguments
+    from ..opencl.kernel import Arguments
 
 
 class SumsOfPairs(EnergyPasses[L]):

@@ -331,7 +331,8 @@ class Ensemble(Settled):
         chosen = [k for k in self.state.chosen(rows).tolist() if k not in self.state.failed]
         if not self.state.options["gradient"]:
             return self._minimized_by_another(chosen, options)
-        self._minimizer = self._minimizer or RowMinimizer()
+        if self._minimizer is None:
+            self._minimizer = RowMinimizer()
         return self._minimizer.minimize(self.state, chosen, options)
 
     def _minimized_by_another(self, rows: list[int], options: dict[str, Any]) -> MinimizeBatch:

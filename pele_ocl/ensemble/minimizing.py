@@ -13,9 +13,8 @@ import numpy as np
 from ..common.errors import DeviceMemoryError, InputError
 from ..energy.engine.system import System
 from ..minimize.driver import Driver, most_bytes
-from ..minimize.job import Job, Recipe
+from ..minimize.job import Job, Protocol, Recipe
 from ..minimize.options import check_options
-from ..minimize.protocol import Protocol
 from ..minimize.result import MinimizeBatch, MinimizeResult
 from .state import State
 
@@ -65,7 +64,8 @@ class RowMinimizer:
                 raise
             found |= {job.number: job.result for job in jobs}
             done = [job for job in jobs if not isinstance(job.result, str)]
-            put_back(state, [job for job in jobs if isinstance(job.result, str)])
+            if len(done) < len(jobs):
+                put_back(state, [job for job in jobs if isinstance(job.result, str)])
             if done:
                 state.minimized([job.number for job in done], [job.offset for job in done])
         if failed := [k for k in rows if isinstance(found[k], str)]:

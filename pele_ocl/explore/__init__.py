@@ -70,7 +70,7 @@ def explore(
     preset: str | None = None,
     ligands: Ligands = (),
     ligand_forcefield: str = "gaff2",
-    ligand_charges: str = "gas",
+    ligand_charges: str = "mmff",
     ligand_hydrogens: Hydrogens = "given",
     ligand_ph: float | None = None,
     ligand_template: Iterable[str] | str = (),
@@ -100,7 +100,7 @@ def explore(
     progress : called with the share of all steps that is done; watch : an object with `tell` and `follow`, as of
         explore.running.Watch
     preset : of a structure, settings of pele_platform: "induced_fit_fast" (default), "induced_fit_long",
-        "induced_fit_exhaustive", "rescoring" or "out_in"
+        "induced_fit_exhaustive", "rescoring", "out_in", "in_out", "gpcr_orth" or "global"
     ligands : of a structure, the molecule that is explored, a residue of the structure or in its frame; further ones
         are cofactors. They, `ligand_forcefield` and the others are as of `read`
 

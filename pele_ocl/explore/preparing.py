@@ -25,31 +25,38 @@ from ..ligand import LigandTemplate
 from ..parametrize.writing import pele_texts, write_structure
 from ..reading import Reading, ligand_templates
 from .presets import LEAST_NODES, PRESETS, Preset, alpha_carbons, control_of
+from .rigid import random_frames
 
 CONTROL = "pele.conf"
 _DATA = "DataLocal"
 _CHAINS = "LZ" + "".join(sorted(set(ascii_uppercase + digits) - set("LZ")))  # that a ligand may get, in this order
 _OF_POLYMERS = (".pdb", ".ent", ".cif", ".mmcif")
 _TOUCHING = 5.0  # A, PELE's proximityDistance, beyond which a ligand moves alone
+_LEAST = 3.0  # A between a ligand at a random place and the receptor
+_TRIES = 10_000  # random places for each explorer
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """Files that were written: the control file, the complex that it names, and the folder of parameters."""
+    """Files that were written: the control file, the complex, those to begin with, and the folder of parameters."""
 
     control: Path
     structure: Path
+    starts: tuple[Path, ...]
     data: Path
 
 
 def prepare_run(
-    structure: Path, folder: Path, preset: Preset, reading: Reading, seed: int | None, steps: int | None
-) -> Prepared:
+    structure: Path, folder: Path, preset: Preset, reading: Reading, seed: int | None, steps: int | None,
+    explorers: int = 1,
+) -> Prepared:  # fmt: skip
     """Write the files of a run.
 
     structure : PDB or mmCIF file of the receptor, with the ligand or without
     reading : says the molecules, the first of which is explored; others are part of the receptor
     seed, steps : None for a seed by the clock, and for the preset's steps
+    explorers : how many begin, each at a place of its own if the preset has random ones, which are those of seed 0 if
+        there is none
 
     The ligand gets a chain of its own. Water is left out, as the solvent is implicit.
 
@@ -71,12 +78,21 @@ def prepare_run(
     masses = atoms.masses[explored]
     center = masses @ atoms.positions[explored] / masses.sum()
     used = preset if steps is None else replace(preset, epochs=1, steps=steps)
-    control = control_of(used, named, str(labels.chains[explored[0]]), center, labels, seed)
-    found = Prepared(folder / CONTROL, folder / named, folder / _DATA)
+    placed = list[Floats]()
+    if preset.starts_anywhere:
+        center, radius = _sphere(atoms, explored)
+        used = replace(used, radius=radius)
+        placed = _placed(atoms, explored, center, radius, explorers, seed or 0)
+    names = [f"{Path(named).stem}_{k}.pdb" for k in range(1, len(placed) + 1)]
+    control = control_of(used, named, str(labels.chains[explored[0]]), center, labels, seed, names)
+    starts = tuple(folder / name for name in names or [named])
+    found = Prepared(folder / CONTROL, folder / named, starts, folder / _DATA)
     make_folder(folder)
     inputs = [structure, *(Path(each) for each in reading.ligands if isinstance(each, str | PathLike))]
     _write(found.control, json.dumps(control, indent=2) + "\n")
     write_structure(found.structure, whole, 0, inputs)
+    for path, positions in zip(starts, placed, strict=False):
+        write_structure(path, whole.moved(positions), 0, inputs)
     written = set[str]()
     for k, own in places:
         molecule = replace(molecules[k].atoms.moved(atoms.positions[own]), labels=labels_of(labels, own))
@@ -166,13 +182,50 @@ def _notes_of(structure: Path, atoms: Atoms, explored: Indices, copies: Sequence
             "explored, and the others are part of the receptor"
         )
     near = _nearest(atoms.positions[explored], atoms.positions[rest])
-    if near > _TOUCHING and preset is not PRESETS["out_in"]:
+    if near > _TOUCHING and not preset.starts_anywhere and preset is not PRESETS["out_in"]:
         note(
             f"Note: {structure}: the ligand is {near:.1f} A from the receptor, and moves little; dock it first, or "
             "choose `preset='out_in'`"
         )
     if preset.anm_frequency and len(alpha_carbons(labels)) < LEAST_NODES:
         note(f"Note: {structure}: fewer than {LEAST_NODES} alpha carbons, so the backbone has no moves of its own")
+
+
+def _sphere(atoms: Atoms, explored: Indices) -> tuple[Floats, float]:
+    """Center (3,) and radius of a box about a receptor with room for a ligand around it, A, as pele_platform has it."""
+    rest = np.delete(np.arange(len(atoms)), explored)
+    positions, masses = atoms.positions[rest], atoms.masses[rest]
+    center = masses @ positions / masses.sum()
+    return center, float(np.ceil(6.0 + np.linalg.norm((positions - center).max(axis=0))))
+
+
+def _placed(
+    atoms: Atoms, explored: Indices, center: Floats, radius: float, count: int, seed: int
+) -> list[Floats]:  # fmt: skip
+    """Positions (n, 3) A of complexes whose ligand is at random places of a sphere, turned at random, at the receptor.
+
+    Raises InputError where there is no such place.
+    """
+    rng = np.random.default_rng(seed)
+    rest = np.delete(np.arange(len(atoms)), explored)
+    receptor, ligand, masses = atoms.positions[rest], atoms.positions[explored], atoms.masses[explored]
+    ligand = ligand - masses @ ligand / masses.sum()
+    reach = np.linalg.norm(ligand, axis=1).max()
+    found = list[Floats]()
+    for _ in range(_TRIES * count):
+        direction, share = rng.normal(size=3), rng.uniform()
+        middle = center + direction / np.linalg.norm(direction) * radius * np.cbrt(share)
+        frame = random_frames(rng.integers(0, 1 << 32, size=4, dtype=np.uint32))
+        if not _LEAST < np.linalg.norm(receptor - middle, axis=1).min() < reach + _TOUCHING:
+            continue
+        there = ligand @ frame.T + middle
+        if _LEAST <= _nearest(there, receptor) <= _TOUCHING:
+            positions = atoms.positions.copy()
+            positions[explored] = there
+            found.append(positions)
+            if len(found) == count:
+                return found
+    raise InputError(f"{count:,} explorers find no places for the ligand around the receptor; give fewer `explorers`")
 
 
 def _nearest(these: Floats, others: Floats) -> float:

@@ -21,6 +21,8 @@ DEFAULT = "induced_fit_fast"
 LEAST_NODES = 12  # alpha carbons of a receptor that moves along elastic modes
 _ENDS_HELD = 5.0  # kcal/mol/A^2, of the first and last alpha carbon of a chain
 
+_HOLD = "perturbationCOMConstraintConstant"  # of the settings that change, the one that is not the perturbation's
+
 Changes = tuple[tuple[str, Mapping[str, float], Mapping[str, float]], ...]
 
 
@@ -32,7 +34,8 @@ class Preset:
     radius : of the box about the ligand's centre of mass, A; None for no box
     steric_trials : numberOfStericTrials; com_constant : perturbationCOMConstraintConstant
     held, every : force constant of alpha carbons between the ends of a chain, and residues between them
-    changes : parametersChanges of the perturbation: condition, settings if it is true, settings if not
+    changes : parametersChanges: condition, settings if it is true, settings if not
+    starts_anywhere : whether explorers begin at random places around the receptor, in a box about all of it
     temperature, anm_frequency, side_chain_frequency : as in the control file, K and steps
     """
 
@@ -47,6 +50,7 @@ class Preset:
     side_chain_frequency: int = 2
     held: float = 0.5
     every: int = 10
+    starts_anywhere: bool = False
 
 
 _INDUCED_FIT: Changes = (
@@ -73,6 +77,39 @@ _OUT_IN: Changes = (
         "sasaLig <= 0.35", {"rotationScalingFactor": 0.1, "translationRange": 0.75, "numberOfTrials": 20}, {},
     ),
 )  # fmt: skip
+_GLOBAL: Changes = (
+    ("rand >= .5", {"rotationScalingFactor": 0.1}, {"rotationScalingFactor": 0.25}),
+    (
+        "rand1 >= 0.5", {"translationRange": 2.0, "numberOfTrials": 10}, {"translationRange": 1.0, "numberOfTrials": 10}
+    ),
+    ("rand2 >= 0.5", {"steeringUpdateFrequency": 0}, {"steeringUpdateFrequency": 1}),
+    ("sasaLig >= 0.85", {"translationRange": 3.0, "numberOfTrials": 20}, {}),
+    (
+        "sasaLig <= 0.35",
+        {"rotationScalingFactor": 0.1, "translationRange": 0.75, "numberOfTrials": 40, "steeringUpdateFrequency": 0},
+        {},
+    ),
+)  # fmt: skip
+_GPCR_ORTH: Changes = (
+    ("rand >= .5", {"rotationScalingFactor": 0.1}, {"rotationScalingFactor": 0.2}),
+    ("rand1 >= 0.5", {"translationRange": 2.0}, {"translationRange": 1.0}),
+    (
+        "rand2 >= 0.66", {"steeringUpdateFrequency": 0, "numberOfTrials": 10},
+        {"steeringUpdateFrequency": 2, "numberOfTrials": 10},
+    ),
+    ("sasaLig >= 0.85", {"translationRange": 3.0, "steeringUpdateFrequency": 0, "numberOfTrials": 40}, {}),
+    ("sasaLig <= 0.35", {"rotationScalingFactor": 0.1, "translationRange": 1.0}, {}),
+)  # fmt: skip
+_IN_OUT: Changes = (
+    ("rand >= .5", {"rotationScalingFactor": 0.05}, {"rotationScalingFactor": 0.15}),
+    ("rand1 >= 0.40", {"translationRange": 2.0}, {"translationRange": 2.0}),
+    (
+        "rand3 >= 0.10", {"steeringUpdateFrequency": 1, "numberOfTrials": 10},
+        {"steeringUpdateFrequency": 0, "numberOfTrials": 25},
+    ),
+    ("sasaLig <= 0.15", {_HOLD: 0.25, "translationRange": 1.0}, {_HOLD: 1.0}),
+    ("sasaLig >= 0.75", {_HOLD: 10.0, "steeringUpdateFrequency": 1, "numberOfTrials": 4}, {}),
+)  # fmt: skip
 PRESETS = {
     "induced_fit_fast": Preset(25, 12, 6.0, 500, _INDUCED_FIT, com_constant=1.0),
     "induced_fit_long": Preset(10, 100, 6.0, 500, _INDUCED_FIT, com_constant=1.0),
@@ -81,6 +118,9 @@ PRESETS = {
         20, 12, None, 500, _RESCORING, temperature=1000.0, anm_frequency=0, side_chain_frequency=1, held=2.5, every=8
     ),
     "out_in": Preset(100, 8, 30.0, 250, _OUT_IN, com_constant=1.0, side_chain_frequency=1),
+    "in_out": Preset(1000, 2, 50.0, 500, _IN_OUT),
+    "gpcr_orth": Preset(50, 8, 15.0, 100, _GPCR_ORTH, held=5.0, every=5),
+    "global": Preset(100, 8, None, 200, _GLOBAL, starts_anywhere=True),
 }
 
 
@@ -91,11 +131,13 @@ def preset_of(name: str) -> Preset:
 
 
 def control_of(
-    preset: Preset, structure: str, chain: str, center: Floats, labels: Labels, seed: int | None
+    preset: Preset, structure: str, chain: str, center: Floats, labels: Labels, seed: int | None,
+    starts: Sequence[str] = (),
 ) -> dict[str, Any]:  # fmt: skip
     """Make the control file of a preset as JSON.
 
-    structure : path of the complex; chain : of the ligand; center : (3,) A of the box
+    structure : path of the complex, from which ligandRMSD is measured; chain : of the ligand
+    center : (3,) A of the box; starts : paths of complexes that explorers begin with, by default the complex
     labels : of the complex, whose alpha carbons are restrained
     seed : of all random numbers, None for one by the clock
 
@@ -104,6 +146,8 @@ def control_of(
     ligand = {"chains": {"names": [chain]}}
     nodes = alpha_carbons(labels)
     moves = {} if len(nodes) < LEAST_NODES or not preset.anm_frequency else {"ANM": _anm()}
+    tags = ["rand", "rand1", "rand2"]
+    tags += [tag for tag in ("rand3",) if any(condition.startswith(f"{tag} ") for condition, _, _ in preset.changes)]
     box = {"type": "sphericalBox", "radius": preset.radius, "fixedCenter": np.round(center, 3).tolist()}
     command = {
         "commandType": "peleSimulation",
@@ -145,12 +189,12 @@ def control_of(
                         "type": "rmsd", "tag": "ligandRMSD", "Native": {"path": structure}, "selection": ligand,
                         "includeHydrogens": False, "doSuperposition": False,
                     },
-                    *({"tag": tag, "type": "random"} for tag in ("rand", "rand1", "rand2")),
+                    *({"tag": tag, "type": "random"} for tag in tags),
                 ],
                 "parametersChanges": [
                     {
-                        "ifAnyIsTrue": [condition], "doThesechanges": {"Perturbation::parameters": dict(then)},
-                        "otherwise": {"Perturbation::parameters": dict(otherwise)} if otherwise else {},
+                        "ifAnyIsTrue": [condition], "doThesechanges": _by_blocks(then),
+                        "otherwise": _by_blocks(otherwise),
                     }
                     for condition, then, otherwise in preset.changes
                 ],
@@ -160,11 +204,19 @@ def control_of(
     return {
         "Initialization": {
             "allowMissingTerminals": True, "ForceField": "AMBER99sb",
-            "MultipleComplex": [{"files": [{"path": structure}]}],
+            "MultipleComplex": [{"files": [{"path": path}]} for path in starts or [structure]],
             "Solvent": {"ionicStrength": 0.15, "solventType": "OBC", "useDebyeLength": True},
         },
         "commands": [command],
     }  # fmt: skip
+
+
+def _by_blocks(settings: Mapping[str, float]) -> dict[str, dict[str, float]]:
+    """Sort settings that change by the block that they belong to."""
+    found: dict[str, dict[str, float]] = {}
+    for name, value in settings.items():
+        found.setdefault("Pele::parameters" if name == _HOLD else "Perturbation::parameters", {})[name] = value
+    return found
 
 
 def alpha_carbons(labels: Labels) -> list[int]:

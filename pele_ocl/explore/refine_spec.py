@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..atoms import Atoms, Floats
-from ..atoms.graphs import SymmetricRmsd
+from ..atoms.graphs import Graph, SymmetricRmsd
 from ..binding.poses import PoseReader, Poses, holds_molecules, read_complexes
 from ..common.errors import FormatError, InputError, PeleError
 from ..common.hashing import sha256_of
@@ -21,10 +21,13 @@ from ..common.inputfile import read_file
 from ..contract import of_energy
 from ..formats import read_conformations, structure_suffix
 from ..formats.conformation_files import Content, write_conformation
+from ..formats.molecules import Molecule
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.facts import composition_as_json, settings
 from ..jobs.journal import make_folder
+from ..jobs.outputs import UniqueNames
 from ..jobs.records import Record
+from ..ligand import Ligand, Maker, ligand_makers
 from ..minimize.spec import WRITTEN
 from ..reading import Reading
 from ..trajectories import trajectory
@@ -32,6 +35,15 @@ from ..trajectories.files import SUFFIXES
 from .poses import Refined
 from .refinement_spec import RefinementSpec
 from .refiner import Refiner
+
+
+class Starts(NamedTuple):
+    """Poses to refine: names, complexes, and molecules of their files, None of poses that are no molecules."""
+
+    names: list[str]
+    poses: Poses
+    molecules: list[Maker | None]
+
 
 REFINED = "refined poses"  # the kind of a journal
 TOGETHER = 32  # poses that share launches and are written together
@@ -72,7 +84,12 @@ class RefineSpec(RefinementSpec):
     @cached_property
     def given(self) -> Atoms:
         """Atoms of the complex. Raises InputError for a structure that is refused."""
-        atoms = self.path if isinstance(self.path, Atoms) else self.reading.chosen(read_file(self.path))[0]
+        if isinstance(self.path, Atoms):
+            atoms = self.path
+        else:
+            source = read_file(self.path)
+            molecules = () if isinstance(self.poses, np.ndarray) else filter(holds_molecules, self.poses)
+            atoms, _ = self.reading.with_molecules(molecules, lambda reading: reading.chosen(source))
         self.check(atoms)
         return atoms
 
@@ -82,19 +99,22 @@ class RefineSpec(RefinementSpec):
         return Refiner(self.given, self.ligand, **self.options)
 
     @cached_property
-    def starts(self) -> tuple[list[str], Poses]:
+    def starts(self) -> Starts:
         """Names and complexes (m, n, 3) A of all poses; a pose or file that cannot be taken has NaN and a reason.
+
+        Poses have the titles of their molecules as names, or else those of their files.
 
         Raises FormatError if none can be taken, InputError for two poses of one name.
         """
         atoms = self.refiner.atoms
         if isinstance(self.poses, np.ndarray):
             complexes = self.refiner.complexes(self.poses)
-            return [f"pose_{k}" for k in range(1, len(complexes) + 1)], Poses(complexes)
+            return Starts([f"pose_{k + 1}" for k in range(len(complexes))], Poses(complexes), [None] * len(complexes))
         if not self.poses:
             name = "complex" if isinstance(self.path, Atoms) else Path(self.path.name.removesuffix(".gz")).stem
-            return [name], Poses(atoms.positions[np.newaxis])
+            return Starts([name], Poses(atoms.positions[np.newaxis]), [None])
         names, found, errors, notes = list[str](), list[Floats](), dict[int, str](), list[str]()
+        molecules, unique = list[Maker | None](), UniqueNames()
         for path in self.poses:
             try:
                 own = self._complexes(path)
@@ -104,7 +124,13 @@ class RefineSpec(RefinementSpec):
             errors |= {
                 len(names) + k: why if why.startswith(str(path)) else f"{path}: {why}" for k, why in own.errors.items()
             }
-            names += [f"{stem}_{k}" for k in range(1, len(own) + 1)] if len(own) > 1 else [stem]
+            stems = [f"{stem}_{k}" for k in range(1, len(own) + 1)] if len(own) > 1 else [stem]
+            makers = _makers_of(path, len(own))
+            molecules += makers
+            names += [
+                unique.of(maker.title, name) if maker is not None and maker.title else name
+                for maker, name in zip(makers, stems, strict=True)
+            ]
             found.append(own.positions)
             notes += own.notes
         if len(errors) == len(names):
@@ -112,7 +138,7 @@ class RefineSpec(RefinementSpec):
             raise FormatError(f"{errors[0]}{more}")
         if twice := next((name for k, name in enumerate(names) if name in names[:k]), None):
             raise InputError(f"two poses have the name {twice}; give the files of poses different names")
-        return names, Poses(np.concatenate(found), errors, tuple(notes))
+        return Starts(names, Poses(np.concatenate(found), errors, tuple(notes)), molecules)
 
     @cached_property
     def reader(self) -> PoseReader:
@@ -162,6 +188,20 @@ class RefineSpec(RefinementSpec):
         """Take the atoms of the complex out of whole structures (m, n, 3) A."""
         chosen = found.positions[:, self.refiner.binding.parts.complex]
         return Poses(self.refiner.complexes(chosen), found.errors, found.notes)
+
+    def molecule(self, item: int, positions: Floats) -> Ligand | None:
+        """Give the molecule of a pose's file at its places in a complex (n, 3) A; None of a pose that is no molecule.
+
+        Raises PeleError for one that cannot be made.
+        """
+        maker = self.starts.molecules[item]
+        if maker is None:
+            return None
+        ligand = maker()
+        order = self.reader.order(Molecule(Graph.of(list(ligand.elements), ligand.bonds), ligand.positions))
+        placed = np.empty((len(ligand), 3))
+        placed[order] = positions[self.refiner.ligand]
+        return ligand.moved(placed)
 
     def items(self) -> list[int]:
         """Number all poses from 0. Raises FormatError also for a native pose that cannot be read."""
@@ -272,6 +312,16 @@ class RefineSpec(RefinementSpec):
             },
             "notes": [*self.refiner.notes, *self.starts[1].notes, *native_notes],
         }  # fmt: skip
+
+
+def _makers_of(path: Path, n: int) -> list[Maker | None]:
+    """Give the n molecules of a file of poses, to be made; None of a file of structures."""
+    if holds_molecules(path):
+        with suppress(PeleError):  # which the reader of the poses tells
+            makers: list[Maker | None] = [*ligand_makers(path)]
+            if len(makers) == n:
+                return makers
+    return [None] * n
 
 
 def finite(values: Mapping[str, float]) -> dict[str, float | int | None]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
 from ..common.arguments import callback, checked, choice, file_path, former_keywords, numbers
-from ..common.errors import FormatError, KeywordError, Suggests
+from ..common.errors import FormatError, KeywordError, PeleError, Suggests
 from ..common.modules import takes, with_words
 from ..common.notes import heard_notes, note
 from ..common.variant import Progress
@@ -28,6 +28,8 @@ from ..jobs.records import Record
 from ..jobs.running import collected, run_with
 from ..jobs.shards import Place
 from ..jobs.texts import counted, lines_of
+from ..ligand import Ligand
+from ..ligand.sdf_writing import save_sdf
 from ..minimize.result import UNIT, masked
 from ..minimize.running import described_by, note_unconverged
 from ..reading import Reading
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
     from ..jobs.words import MoleculeWords
     from ..opencl.device import Device
 
-JOURNAL, TABLE, PAGE = "refine.jsonl", "refine.csv", "index.html"
+JOURNAL, TABLE, PAGE, LIGANDS = "refine.jsonl", "refine.csv", "index.html", "ligands.sdf"
 Path_ = str | PathLike[str]
 
 
@@ -150,8 +152,8 @@ class RefineBatch(Reported, Suggests):
         return [{**record.to_dict(), "rank": rank} for record, rank in zip(self.records, ranks, strict=True)]
 
     def table(self) -> Report:
-        """Return a table with a row for each pose, or why there is none."""
-        rows = self.rows
+        """Return a table with a row for each pose, or why there is none, the best first."""
+        rows = sorted(self.rows, key=lambda row: row["rank"] or len(self) + 1)
         names = ("clashes", "closest", "total", "binding", "strain", "score")
         numbers = {
             f"{name}_{when}": [row.get(when, {}).get(name) for row in rows]
@@ -162,9 +164,10 @@ class RefineBatch(Reported, Suggests):
         numbers |= {name: [row.get(name) for row in rows] for name in others if any(name in row for row in rows)}
         energies = {name: UNIT for name in numbers if name.split("_")[0] in ("total", "binding", "strain", "score")}
         units = energies | {name: "angstrom" for name in ("moved", "rmsd_before", "rmsd_after")}
-        columns: dict[str, Any] = {"pose": np.array(self.names)}
+        files_alone = ("closest", "total", "iterations", "converged")
+        columns: dict[str, Any] = {"pose": np.array([row["structure"] for row in rows]), "rank": None}
         columns |= {
-            name: Column(masked(values), units.get(name, ""), ",.3f" if name in energies else ",.2f")
+            name: Column(masked(values), units.get(name, ""), ",.2f", shown=name.split("_")[0] not in files_alone)
             for name, values in numbers.items()
         }
         if self.errors:
@@ -182,13 +185,27 @@ class RefineBatch(Reported, Suggests):
         return self.spec.record_of_all(values, self.heard)
 
     def save(self, folder: str | PathLike[str]) -> None:
-        """Write each complex as PDB, a table and a page of all poses to a folder."""
+        """Write each complex as PDB, a table and a page of all poses to a folder; of molecules also `ligands.sdf`."""
         target = folder_path(folder)
         for k, record in enumerate(self.records):
             if not record.failed and self.spec.target(k) != target / f"{record.structure}.pdb":
                 self.spec.write(target / f"{record.structure}.pdb", self.positions[k])
         self.provenance.save(self.table(), target / TABLE)
+        self._write_ligands(target / LIGANDS)
         self._draw(target / PAGE)
+
+    def _write_ligands(self, path: Path) -> None:
+        """Write the refined ligands of poses that came as molecules of files, the best first."""
+        molecules, rows = list[tuple[Ligand, dict[str, Any]]](), self.rows
+        try:
+            for k in np.argsort(self.ranks, kind="stable").tolist():
+                ligand = self.spec.molecule(k, self.positions[k]) if self.ranks[k] else None
+                if ligand is not None:
+                    molecules.append((replace(ligand, name=self.names[k]), _properties_of(rows[k])))
+            if molecules:
+                save_sdf(path, molecules)
+        except PeleError as error:
+            note(f"Note: {path.name} was not written: {error}")
 
     def _draw(self, path: Path) -> None:
         """Write the page of the poses that are done."""
@@ -217,6 +234,12 @@ class RefineBatch(Reported, Suggests):
             about="Click a pose, or its row. Drag turns the molecule, the wheel scales it. The score is binding energy "
             "and strain of the minimized pose, and no free energy.",
         )  # fmt: skip
+
+
+def _properties_of(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Properties of a pose in an SDF file; row : its record with its rank"""
+    after = {name: row["after"][name] for name in ("score", "binding", "strain")}
+    return {"rank": row["rank"], **after, **{name: row[name] for name in ("moved", "rmsd_after") if name in row}}
 
 
 @former_keywords(near="moving_radius", hold="restraint", free="free_radius")
@@ -282,11 +305,9 @@ def refine(
     choice("errors", errors, ("raise", "record"))
     callback("progress", progress)
     solvent, reads = described_by(refine, words, model, reading, what)
-    folder = None if output is None else file_path(output, "output")
+    folder = None if output is None else folder_path(file_path(output, "output"), "the refined complexes")
     if folder is None and resume:
         raise KeywordError("`resume` needs the files of the earlier run; give `output`")
-    if folder is not None and folder.exists() and not folder.is_dir():
-        raise FormatError(f"{folder}: is no folder; name one for the refined complexes")
     if folder is not None and not resume and (folder / JOURNAL).exists():
         raise FormatError(
             f"{folder}: holds poses that were refined before; go on by `resume=True`, or name another folder"

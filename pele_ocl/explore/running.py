@@ -14,12 +14,13 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from ..common.arguments import callback, described, file_path, file_paths, instance, text, whole_number
-from ..common.errors import FormatError, InputError, KeywordError
+from ..common.errors import InputError, KeywordError
 from ..common.inputfile import read_file
 from ..common.notes import note
 from ..common.variant import Progress
 from ..forcefield.control import filled
 from ..formats import is_structure
+from ..formats.tables import folder_path
 from ..jobs.launchers import LAUNCHED, device_of_rank, launched, shard_of_process
 from ..jobs.shards import Place, Shard
 from ..jobs.sharing import shared
@@ -74,8 +75,6 @@ class Call:
     def result(self) -> ExploreResult:
         """Run, and write the pages."""
         n, part, device = self._explorers, self._part(), self.device
-        if self.output is not None and self.output.exists() and not self.output.is_dir():
-            raise FormatError(f"{self.output}: is no folder; name one for the reports")
         if is_structure(self.control):
             return self._of_structure().result()
         if self.preset is not None or self.reading.ligands or self.reading.ligand_template:
@@ -128,10 +127,10 @@ class Call:
             raise KeywordError("`complexes` are of a control file; give one structure, or the control file")
         folder = self.output or Path(f"{self.control.name.split('.')[0]}_explore")
         preset = preset_of(self.preset or DEFAULT)
-        made = prepare_run(self.control, folder, preset, self.reading, self.seed, self.steps)
+        made = prepare_run(self.control, folder, preset, self.reading, self.seed, self.steps, self._explorers)
         files = replace(self.files, pele_data=(*self.files.pele_data, made.data))
         return replace(
-            self, control=made.control, output=folder, complexes=(made.structure,), files=files, preset=None,
+            self, control=made.control, output=folder, complexes=made.starts, files=files, preset=None,
             reading=Reading(),
         )  # fmt: skip
 
@@ -296,7 +295,7 @@ def call_of(
         listed("templates", templates), listed("obc", obc), listed("pele_data", pele_data), guess_radii
     )
     texts = {str(word): str(of) for word, of in given.items()}
-    folder = None if output is None else file_path(output, "output")
+    folder = None if output is None else folder_path(file_path(output, "output"), "the reports")
     if preset is not None:
         preset_of(preset)
     if isinstance(ligand["ligands"], str | PathLike):

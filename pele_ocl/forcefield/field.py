@@ -83,7 +83,7 @@ class ForceField:
     @classmethod
     def load(
         cls,
-        name: str | None = None,
+        name: str | Sequence[str] | None = None,
         radii: str | None = None,
         templates: Iterable[str | PathLike[str]] = (),
         obc: Iterable[str | PathLike[str]] = (),
@@ -97,7 +97,8 @@ class ForceField:
         """Collect a force field from the built-in Amber99SB and a user's files; later files win over earlier ones.
 
         name : "amber99sb" or a folder of PELE's Templates ("OPLS2005", "AMBER99sb"); needed if there are several. With
-            the extra `openmm` also "amber14", "ff14SB", "charmm36", ..., or OpenMM's XML files with commas between them
+            the extra `openmm` also "amber14", "ff14SB", "charmm36", ..., or OpenMM's XML files, with commas between
+            them or in a list
         radii : built-in OBC radii, "openmm-obc" (of OpenMM's amber99_obc; "amber" is another name) or "pele" (Tinker's,
             as PELE has them). By default they are the former with the built-in templates, the latter with a whole force
             field of the user, unless the GB model of a calculation was made with others (SolventModel.choose_radii). A
@@ -121,9 +122,10 @@ class ForceField:
         ... ).gb_radii_set
         'mbondi3'
         """
-        for what, value in (("name", name), ("radii", radii)):
-            if value is not None:
-                arguments.text(what, value)
+        if name is not None and not isinstance(name, str):  # a list, as OpenMM's ForceField takes
+            name = ",".join(arguments.texts("forcefield", name))
+        if radii is not None:
+            arguments.text("radii", radii)
         if fallback is not None:
             guess_radii = renamed("ForceField.load(fallback=...)", "guess_radii=", fallback)
         arguments.flag("guess_radii", guess_radii)

@@ -195,21 +195,14 @@ def _explain(
 
 
 # What to give for a small molecule that a force field does not know.
-LIGAND_WAY = (
-    "if it is a small molecule, give that as a ligand file with all its hydrogens (`ligand_file=ligand.sdf`; .mol2 and "
-    ".smi, too; in Python ligands=[...], which also takes a Ligand of RDKit's Mol) or its SMILES (`ligand_template`)"
-)
+LIGAND_WAY = "of a small molecule give the file with all hydrogens (`ligands`) or the SMILES (`ligand_template`)"
 
 
 def _way(residue: _Residue) -> str:
     """Say what to give for a residue of an unknown name."""
-    xml = (
-        "an OpenMM force field that has it, with an XML file of your own behind a comma ("
-        f"`forcefield='amber14,{residue.name.lower()}.xml'`)"
-    )
-    pele = f"PELE's template (`templates={residue.name.lower()}z`) with its radii (`obc`, `guess_radii`)"
-    first = f"{LIGAND_WAY}; or {xml}" if len(residue.atoms) > 1 else f"give {xml}"
-    return f"{first}; or {pele}; or, for solvent, potmap and ions, a PQR file"
+    name = residue.name.lower()
+    template = f"OpenMM's (`forcefield='amber14,{name}.xml'`) or PELE's (`templates={name}z`)"
+    return f"{LIGAND_WAY}; or a template, {template}" if len(residue.atoms) > 1 else f"give a template, {template}"
 
 
 def without_hydrogens(source: str) -> str:

@@ -28,6 +28,7 @@ from ..common.arguments import checked, file_path, numbers
 from ..common.errors import FormatError, InputError
 from ..common.extras import extra
 from ..common.writing import appending, replacing
+from .amber.writing import rst7_text
 from .hdf5 import placed_dataset, text_array, text_type, write_attributes
 from .pdb_writing import atom_lines
 
@@ -57,7 +58,9 @@ class Content:
     def labels(self) -> Labels:
         """Names of the atoms. Raises FormatError if there are none."""
         if self.atoms.labels is None:
-            raise FormatError(f"{self.source}: its atoms have no names, which PDB and mmCIF files need; write .nc")
+            raise FormatError(
+                f"{self.source}: its atoms have no names, which PDB and mmCIF files need; write .nc or .rst7"
+            )
         return self.atoms.labels
 
     @property
@@ -73,12 +76,14 @@ class ConformationFormat(ABC):
     keeps_b_factors : whether occupancies and B-factors are written
     decimals : of positions in A; None of binary formats, which have the digits of their precision
     takes_velocities : whether the format can hold velocities
+    holds_one : whether a file holds one conformation and no more
     """
 
     has_gaps: bool = False
     keeps_b_factors: bool = False
     decimals: int | None = None
     takes_velocities: bool = False
+    holds_one: bool = False
     velocities_behind: int | None = None  # bytes from a conformation's end to its velocities; None: they are its end
 
     def __init__(self, content: Content) -> None:  # noqa: B027, as a format may need nothing
@@ -271,7 +276,7 @@ def _row(serial: int, texts: Sequence[object], place: int, b_factor: Sequence[fl
 
 
 _DIMENSION, _VARIABLE, _ATTRIBUTE = 10, 11, 12
-_CHAR, _FLOAT = 2, 5
+_CHAR, _FLOAT, _DOUBLE = 2, 5, 6
 _VELOCITY_UNIT = np.float32(20.455)  # A/ps of AMBER's unit of velocities, as its programs round it
 
 
@@ -315,7 +320,6 @@ class NetcdfFormat(ConformationFormat):
     def _made(self, begin: int) -> bytes:
         """Make the head; begin : bytes before the first frame, which are its own length"""
         dimensions = [("frame", 0), ("spatial", 3), ("atom", self._n_atoms)]
-        attributes = {"Conventions": "AMBER", "ConventionVersion": "1.0", "program": "pele-ocl", "programVersion": "1"}
         spatial_bytes = 4
         variables = [
             _variable("spatial", (1,), {}, _CHAR, spatial_bytes, begin - spatial_bytes),
@@ -330,14 +334,20 @@ class NetcdfFormat(ConformationFormat):
             own: dict[str, str | np.float32] = {"units": "angstrom/picosecond", "scale_factor": _VELOCITY_UNIT}
             place = begin + self._time_bytes + 12 * self._n_atoms
             variables.append(_variable("velocities", (0, 2, 1), own, _FLOAT, 12 * self._n_atoms, place))
-        return b"".join(
-            (
-                b"CDF\x02", _number(0),
-                _number(_DIMENSION), _number(len(dimensions)), *(_name(name) + _number(n) for name, n in dimensions),
-                _attributes(attributes),
-                _number(_VARIABLE), _number(len(variables)), *variables, b"xyz\0",
-            )
-        )  # fmt: skip
+        return _netcdf_head("AMBER", dimensions, variables) + b"xyz\0"
+
+
+def _netcdf_head(convention: str, dimensions: Sequence[tuple[str, int]], variables: Sequence[bytes]) -> bytes:
+    """Write what a NetCDF file of a convention of AMBER's says of its variables, before their values."""
+    attributes = {"Conventions": convention, "ConventionVersion": "1.0", "program": "pele-ocl", "programVersion": "1"}
+    return b"".join(
+        (
+            b"CDF\x02", _number(0),
+            _number(_DIMENSION), _number(len(dimensions)), *(_name(name) + _number(n) for name, n in dimensions),
+            _attributes(attributes),
+            _number(_VARIABLE), _number(len(variables)), *variables,
+        )
+    )  # fmt: skip
 
 
 def _number(value: int, n_bytes: int = 4) -> bytes:
@@ -550,6 +560,52 @@ class XyzFormat(ConformationFormat):
         return "".join([f"{len(self._elements)}\n{comment}\n", *lines]).encode()
 
 
+class RestartFormat(ConformationFormat):
+    """Restart of AMBER as text (rst7, inpcrd): positions without names, velocities and cell."""
+
+    decimals = 7
+    holds_one = True
+
+    def __init__(self, content: Content) -> None:
+        self._title = content.source
+
+    def head(self) -> bytes:
+        return b""
+
+    def conformation(self, number: int, positions: Floats | None) -> bytes:
+        assert positions is not None
+        return rst7_text(positions, self._title).encode("ascii", "replace")
+
+
+class NetcdfRestartFormat(ConformationFormat):
+    """Restart of AMBER as NetCDF (ncrst), by its convention AMBERRESTART: float64 positions in A, and the time 0 ps."""
+
+    holds_one = True
+
+    def __init__(self, content: Content) -> None:
+        self._n_atoms = len(content.atoms)
+        self._head = self._made(0)
+        self._head = self._made(len(self._head))
+
+    def head(self) -> bytes:
+        return self._head
+
+    def conformation(self, number: int, positions: Floats | None) -> bytes:
+        assert positions is not None
+        return positions.astype(">f8").tobytes()
+
+    def _made(self, begin: int) -> bytes:
+        """Make the head; begin : bytes before the positions, which are its own length"""
+        time, units = np.zeros(1, ">f8").tobytes(), {"units": "angstrom"}
+        size = 24 * self._n_atoms
+        variables = [
+            _variable("spatial", (0,), {}, _CHAR, 4, begin - len(time) - 4),
+            _variable("time", (), {"units": "picosecond"}, _DOUBLE, len(time), begin - len(time)),
+            _variable("coordinates", (1, 0), units, _DOUBLE, size, begin),
+        ]
+        return _netcdf_head("AMBERRESTART", [("spatial", 3), ("atom", self._n_atoms)], variables) + b"xyz\0" + time
+
+
 class MdtrajFormat(Hdf5Format):
     """HDF5 by MDTraj's convention (Pande, version 1.1): nm, ps, and the topology as JSON; frames to come are NaN."""
 
@@ -602,7 +658,8 @@ __all__ = [
 
 CONFORMATION_FORMATS: dict[str, type[ConformationFormat]] = {
     ".pdb": PdbFormat, ".cif": MmcifFormat, ".h5": Hdf5Format, ".nc": NetcdfFormat, ".dcd": DcdFormat,
-    ".xtc": XtcFormat, ".xyz": XyzFormat,
+    ".xtc": XtcFormat, ".xyz": XyzFormat, ".rst7": RestartFormat, ".inpcrd": RestartFormat,
+    ".ncrst": NetcdfRestartFormat,
 }  # fmt: skip
 
 
@@ -625,9 +682,12 @@ def layout_of(path: str | PathLike[str], content: Content) -> ConformationFormat
 
     Conformations at equal intervals of time in an HDF5 file are by MDTraj's convention.
 
-    Raises FormatError for a suffix that is not in CONFORMATION_FORMATS, and for names that the format cannot hold.
+    Raises FormatError for a suffix that is not in CONFORMATION_FORMATS, for names that the format cannot hold, and for
+    several conformations of one that holds one.
     """
     form = CONFORMATION_FORMATS[require_suffix(path)]
+    if form.holds_one and content.n != 1:
+        raise FormatError(f"{path}: a restart holds one structure; write {content.n:,} structures as .nc, a trajectory")
     return MdtrajFormat(content) if form is Hdf5Format and INTERVAL in content.attributes else form(content)
 
 
@@ -635,10 +695,11 @@ def layout_of(path: str | PathLike[str], content: Content) -> ConformationFormat
 def write_conformations(path: str | PathLike[str], atoms: Atoms, conformations: ArrayLike | None = None) -> None:
     """Write a molecule, by the suffix as PDB, mmCIF, HDF5, AMBER's NetCDF, DCD, GROMACS' XTC or extended XYZ.
 
+    One structure is also written as a restart of AMBER: .rst7 or .inpcrd as text, .ncrst as NetCDF.
     PDB files have three decimals, with which a minimum gets an rms gradient of about 0.6 kcal/mol/A; mmCIF files have
     six. `read_conformations` reads all of them.
 
-    atoms : with labels, but for NetCDF, DCD and XTC, which have no names
+    atoms : with labels, but for NetCDF, DCD, XTC and restarts, which have no names
     conformations : (n, 3) or (m, n, 3) A; by default the atoms' own positions
 
     Raises InputError for another shape. Raises FormatError for another suffix, for contents that the format cannot

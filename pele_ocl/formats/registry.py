@@ -135,7 +135,10 @@ _OTHERS = {
     ".pdbx": "is mmCIF by its suffix; rename it to .cif, which is read",
     ".mmtf": "MMTF is not read; give the same entry as mmCIF (.cif)",
     ".coor": "coordinates of NAMD belong to a topology; name that (.psf, .prmtop) first, and these as its coordinates",
-    ".crd": "coordinates belong to a topology; name that (.psf, .prmtop) first, and these as its coordinates",
+    **dict.fromkeys(
+        (".crd", ".rst7", ".inpcrd", ".ncrst", ".restrt", ".rst"),
+        "coordinates belong to a topology; name that (.psf, .prmtop) first, and these as its coordinates",
+    ),
 }
 
 
@@ -224,7 +227,7 @@ _SCRIPTS = {".pml": "pymol", ".cxc": "chimerax", ".vmd": "vmd"}  # of programs t
 def scripts_way(path: str | PathLike[str]) -> str:
     """Say how a program's script is written, as the end of a sentence about its suffix; "" for other suffixes."""
     program = _SCRIPTS.get(Path(path).suffix.lower())
-    return f"; potmap writes this script next to its map, with the scene {program}" if program else ""
+    return f"; potmap and pb write a scene for this program beside a map: `scene={program!r}`" if program else ""
 
 
 def map_suffix(path: str | PathLike[str]) -> str | None:

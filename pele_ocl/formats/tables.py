@@ -16,6 +16,7 @@ from ..common.errors import FormatError, printable
 from ..common.paths import file_path
 from ..common.writing import refuse_target, replacing
 from .hdf5 import encodable, flat, text_array, text_type, write_attributes, writing_hdf5
+from .registry import MAPS, STRUCTURES
 
 Columns = Mapping[str, NDArray[Any]]
 Units = Mapping[str, str]
@@ -71,11 +72,23 @@ def require_table_suffix(path: str | PathLike[str]) -> str:
     return suffix
 
 
-def folder_path(path: str | PathLike[str]) -> Path:
-    """Return the path of a folder for the files of a result; raise FormatError for the name of a table."""
+def folder_path(path: str | PathLike[str], of: str = "all files") -> Path:
+    """Return the path of a folder that files are written to; it need not be there yet. of : the files, for messages
+
+    Raises FormatError for what is a file, and for a new folder with the suffix of a file of molecules, maps or tables.
+    """
+    from .conformation_files import CONFORMATION_FORMATS
+
     target = file_path(path)
-    if target.suffix.lower() in TABLE_WRITERS:
-        raise FormatError(f"{path}: a folder is needed, for all files; `table().save` writes a table alone")
+    if target.is_dir():
+        return target
+    if target.exists():
+        raise FormatError(f"{path}: is no folder; name one for {of}")
+    suffix = target.suffix.lower()
+    if suffix in TABLE_WRITERS:
+        raise FormatError(f"{path}: a folder is needed, for {of}; `table().save` writes a table alone")
+    if suffix in {*STRUCTURES, *MAPS, *CONFORMATION_FORMATS}:
+        raise FormatError(f"{path}: a folder is needed, for {of}; name it without {target.suffix}")
     return target
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from ..forcefield import is_parameter_file
 from ..formats import StructureFormat, is_structure, structure_format
 from ..formats.conformation_files import require_suffix
 
+_LONGEST = 60  # letters of a name that is made of a title
 NAME = "{name}"  # in an output: the structure's name without its suffix
 
 
@@ -43,6 +45,27 @@ class OutputNames:
         target = Path(self.pattern.replace(NAME, stem) + suffix)
         require_suffix(target)
         return target
+
+
+class UniqueNames:
+    """Gives each of many things a name that is safe in a file system and a shell, and no other one's in any case."""
+
+    def __init__(self) -> None:
+        self._taken = set[str]()
+
+    def of(self, title: str, *otherwise: str) -> str:
+        """Make a name of the title, or of the first other text that has letters or digits, with a number if taken."""
+        base = next(filter(None, map(self._safe, (title, *otherwise))), "unnamed")
+        name, number = base, 1
+        while name.lower() in self._taken:
+            number += 1
+            name = f"{base}_{number}"
+        self._taken.add(name.lower())
+        return name
+
+    @staticmethod
+    def _safe(text: str) -> str:
+        return re.sub(r"[^A-Za-z0-9._-]+", "_", text).strip("._-")[:_LONGEST]
 
 
 def expanded(paths: Iterable[Path]) -> tuple[Path, ...]:

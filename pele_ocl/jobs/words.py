@@ -6,6 +6,7 @@ defaults of the keywords are those of the dataclasses that they fill: Reading, S
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
 from importlib import import_module
@@ -27,7 +28,7 @@ Paths: TypeAlias = Path_ | Sequence[Path_]
 class ReadingWords(TypedDict, total=False):
     """How files are read: fields of Reading."""
 
-    forcefield: ForceField | str | None
+    forcefield: ForceField | str | Sequence[str] | None
     select: str | None
     coordinates: Paths
     parameters: Paths
@@ -155,13 +156,13 @@ def _fields_of(cls: Any, words: Any, *more: tuple[str, Any]) -> Iterator[tuple[s
 
 
 def _pairs_of(group: str, function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
-    """Keywords of a group with their defaults; of "spec" the fields of the job in the function's room: its options."""
-    if group != "spec":
+    """Keywords of a group with their defaults; of ".module:Class" of the function's room, the fields that have any."""
+    if group in _GROUPS:
         yield from _GROUPS[group]()
         return
-    spec = getattr(import_module(f"{function.__module__}.spec"), f"{function.__name__.title()}Spec")
-    for of in fields(spec):
-        if of.metadata.get("is_keyword", True):
+    module, _, name = group.partition(":")
+    for of in fields(getattr(import_module(module, sys.modules[function.__module__].__package__), name)):
+        if of.metadata.get("is_keyword", True) and (of.default, of.default_factory) != (MISSING, MISSING):
             yield of.name, of.default_factory() if of.default_factory is not MISSING else of.default
 
 

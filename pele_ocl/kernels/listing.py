@@ -19,7 +19,7 @@ from ..energy import Energy
 from ..grid import Grid
 from ..ladder import FFT_VARIANTS, NONBOND, POTMAP, SOLVENT, NonbondLadder, SolventLadder
 from ..ladder.fft import fft
-from ..opencl import Device, handles
+from ..opencl import Device
 from ..opencl.building import source_of
 from ..pairs import pairs_within
 from ..potmap import potmap
@@ -73,7 +73,7 @@ class Build:
     def macros(self) -> dict[str, int]:
         """All macros, without what is written for one vendor's compiler; NVIDIA's has atomic additions in PTX only."""
         is_nvidia = self.device.vendor == "NVIDIA"
-        vendor = {"VENDOR_NVIDIA": handles.generation(self.device.handle)} if is_nvidia else {}
+        vendor = {"VENDOR_NVIDIA": self.device.generation} if is_nvidia else {}
         return {"REAL_BITS": int(self.precision[-2:]), "WIDTH": self.width, "PORTABLE": 1, **vendor, **self.defines}
 
 

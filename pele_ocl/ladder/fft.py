@@ -18,9 +18,9 @@ from ..potmap.mesh.transform import LineLayout, radices, roots
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
+    from ..opencl.kernel import Arguments
     from ..opencl.memory import Buffer
     from ..opencl.queue import Queue
-    from ..opencl.signature import Arguments
 
 PADDING = 16  # numbers behind each row: lines a power of two of bytes apart would share one place of a CPU's caches
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ..nonbond import VARIANTS, Nonbond
 from ..nonbond.index import Segments, segments_by_counting, split_keys
-from ..nonbond.pairs import GROUP, EnergiesAlone, PairPasses, PlainPasses, Scattered, cleared
+from ..nonbond.pairs import GROUP, EnergiesAlone, PairPasses, PlainPasses
 from ..nonbond.passes import ITEMS, AnyPasses
 from ..nonbond.task import PairListTask
 from ..opencl.interface import Role, Scatter
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from ..opencl.binding import Launch
     from ..opencl.memory import Buffer
     from ..opencl.queue import Queue
+
+
+WITH_GRADIENTS = ("nonbond/ladder/pairs.cl", "nonbond_pairs")  # file and name of the kernel
 
 
 class Sequential(PlainPasses[None]):
@@ -46,17 +49,36 @@ class Sequential(PlainPasses[None]):
         ]  # fmt: skip
 
 
+class Scattered(PairPasses[None]):
+    """Passes whose pairs write to the gradient of the atoms."""
+
+    pair_kernel = WITH_GRADIENTS
+
+    @classmethod
+    def prepare(cls, queue: Queue, task: PairListTask) -> None:
+        return None
+
+    @classmethod
+    def for_task(cls, task: PairListTask) -> type[AnyPasses]:
+        return cls if task.gradient else EnergiesAlone
+
+    def _clear(self) -> list[Launch]:
+        return [cleared(self)]
+
+    def _pairs(self) -> list[Launch]:
+        return [self._launch_pairs(self.task, gradient=self.buffers["results"])]
+
+
 class Naive(Scattered):
     """Work-items that share an atom race and lose updates: wrong by design."""
 
-    scatter = Scatter.NAIVE
+    pair_macros: ClassVar[dict[str, int]] = {"SCATTER": Scatter.NAIVE}
 
 
 class Atomic(Scattered):
     """Additions by compare-exchange."""
 
-    scatter = Scatter.ATOMIC
-    more_macros: ClassVar[dict[str, int]] = {"NATIVE_ATOMICS": 0}
+    pair_macros: ClassVar[dict[str, int]] = {"SCATTER": Scatter.ATOMIC, "NATIVE_ATOMICS": 0}
 
     @classmethod
     def prepare(cls, queue: Queue, task: PairListTask) -> None:
@@ -67,8 +89,7 @@ class Atomic(Scattered):
 class AtomicNative(Scattered):
     """Additions by the device's own instruction."""
 
-    scatter = Scatter.ATOMIC
-    more_macros: ClassVar[dict[str, int]] = {"NATIVE_ATOMICS": 1}
+    pair_macros: ClassVar[dict[str, int]] = {"SCATTER": Scatter.ATOMIC, "NATIVE_ATOMICS": 1}
 
     @classmethod
     def prepare(cls, queue: Queue, task: PairListTask) -> None:
@@ -91,7 +112,8 @@ class Segmented(PairPasses[Lists]):
     kernel : that adds up
     """
 
-    scatter = Scatter.STORED
+    pair_kernel = WITH_GRADIENTS
+    pair_macros: ClassVar[dict[str, int]] = {"SCATTER": Scatter.STORED}
     sorting: ClassVar[bool] = False
     kernel: ClassVar[str] = "segment_sums"
 
@@ -134,7 +156,7 @@ class Segmented(PairPasses[Lists]):
             "nonbond/ladder/segments.cl", self.kernel, (shape, 1), (group, 1), arguments, GROUP=self.adders,
             **self._adding,
         )  # fmt: skip
-        return [self._launch_pairs(self.index.task, stored), add]
+        return [self._launch_pairs(self.index.task, gradient=stored), add]
 
     def _adders(self) -> tuple[int, int]:
         """Work-items of the kernel that adds up, and how many in a group."""
@@ -158,6 +180,14 @@ class OffsetsGroup(Segmented):
 
     def _adders(self) -> tuple[int, int]:
         return self.task.n_atoms * self.adders, self.adders
+
+
+def cleared(passes: PlainPasses[Any]) -> Launch:
+    """Make the launch that fills the gradient with zeros."""
+    n = passes.first_energy
+    return passes.queue.bind(
+        "nonbond/ladder/clear.cl", "clear", (n, 1), (ITEMS, 1), dict(n=n, gradient=passes.buffers["results"])
+    )
 
 
 def _sorted_by_first(queue: Queue, task: PairListTask) -> tuple[PairListTask, Segments]:

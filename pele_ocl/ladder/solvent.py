@@ -14,11 +14,13 @@ import numpy as np
 
 from ..common.variant import Progress
 from ..solvent import VARIANTS, Solvent
-from ..solvent.pair import ITEMS, Molecule, PlainPasses, PlainRadii
-from ..solvent.passes import SolventPasses
+from ..solvent.pair import Molecule, PlainPasses, PlainRadii
+from ..solvent.passes import ITEMS, SolventPasses
 from .rung import Rung
 
 if TYPE_CHECKING:
+    from ..opencl.binding import BoundLaunch
+    from ..opencl.memory import Buffer
     from ..opencl.queue import Queue
 
 LAUNCH_PAIRS = 2e7  # of `sequential` in a launch, where progress is asked for
@@ -64,7 +66,7 @@ class Inner(PlainRadii):
             "solvent/ladder/inner.cl", "hct_row", (m.n, 1), (ITEMS, 1),
             dict(config=self.config, contributions=self.contributions, **m.terms), **m.macros,
         )  # fmt: skip
-        self.radii = m.radii_step(queue, self.sums)
+        self.radii = radii_step(queue, m, self.sums)
 
     def compute(self, queue: Queue, tell: Progress | None = None) -> None:
         n = self.molecule.n
@@ -79,6 +81,15 @@ class Inner(PlainRadii):
                 tell(i / n)
         queue.write(self.sums, integrals)
         queue.launch_bound([self.radii], 1)
+
+
+def radii_step(queue: Queue, molecule: Molecule, sums: Buffer, n_parts: int = 1) -> BoundLaunch:
+    """Make the launch from (n_parts, n) parts of the Born integrals to psi and Born radii."""
+    m = molecule
+    return queue.bind(
+        "solvent/ladder/radii.cl", "born_radii", (m.n, 1), (ITEMS, 1),
+        dict(n_parts=n_parts, sums=sums, rho=m.rho, **m.constants, **m.radii_arguments), **m.macros,
+    )  # fmt: skip
 
 
 class Outer(PlainRadii):

@@ -53,10 +53,8 @@ def template_of(text: str, source: InputFile | None = None) -> Mol:
 
 def parsed_smiles(text: str) -> Mol | None:
     """Read a SMILES; None where RDKit cannot."""
-    from rdkit import rdBase
-
     chem: Any = extra("rdkit.Chem", "a SMILES")
-    block = rdBase.BlockLogs()
+    block = extra("rdkit.rdBase", "a SMILES").BlockLogs()
     try:
         found: Mol | None = chem.MolFromSmiles(text)
     finally:

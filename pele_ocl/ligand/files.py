@@ -13,7 +13,7 @@ from .settings import Hydrogens
 
 
 def read_sdf(
-    file: InputFile, model: int | None = None, forcefield: str = "gaff2", charges: str = "gas",
+    file: InputFile, model: int | None = None, forcefield: str = "gaff2", charges: str = "mmff",
     hydrogens: Hydrogens = "given", ph: float | None = None,
 ) -> Atoms:  # fmt: skip
     """Read a molecule and give it parameters.

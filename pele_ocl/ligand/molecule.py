@@ -33,7 +33,7 @@ from .completion import ADDED, completed, graph_of, match, parents_of, parsed_sm
 from .mol2 import ATOM_NAME, PARTIAL_CHARGE, mol_of_mol2
 from .parametrisers import Parametriser, check_choice, parametriser_of
 from .protonation import at_ph
-from .settings import CHARGES, HYDROGENS, Hydrogens
+from .settings import CHARGES, HYDROGENS, REPLACED, Hydrogens
 
 if TYPE_CHECKING:
     from rdkit.Chem import Mol
@@ -247,13 +247,14 @@ class Ligand:
             residue_index=np.zeros(n, np.int32),
         )  # fmt: skip
 
-    def parametrize(self, forcefield: str = "gaff2", charges: str = "gas", *, limit: float | None = None) -> Atoms:
+    def parametrize(self, forcefield: str = "gaff2", charges: str = "mmff", *, limit: float | None = None) -> Atoms:
         """Give every atom parameters of a general force field, or of a file.
 
         forcefield : "gaff2" or "gaff", by AmberTools' antechamber, parmchk2 and tleap; one of OpenFF, "openff-2.2.1"
             say, by its toolkit; or a file with the molecule's parameters: .xml of OpenMM, .prmtop, a PELE template
-        charges : "gas", Gasteiger's; "bcc", AM1-BCC; "abcg2", ABCG2 (with gaff2 alone); "file", those of the molecule's
-            own file, mol2 or SDF (atom.dprop.PartialCharge). A file with parameters has its own
+        charges : "mmff", of MMFF94 by RDKit; "gas", Gasteiger's; "bcc", AM1-BCC; "abcg2", ABCG2 (with gaff2 alone);
+            "file", those of the molecule's own file, mol2 or SDF (atom.dprop.PartialCharge). A file with parameters has
+            its own
         limit : seconds after which it is given up, by default none; AM1-BCC of 70 atoms takes ten minutes
 
         Parameters are kept on disk by graph, force field, charges and the version of the programs, so a molecule is
@@ -266,14 +267,15 @@ class Ligand:
         if limit is not None:
             arguments.number("limit", limit, "seconds", above=0)
         by = parametriser_of(forcefield)
+        own = self._own_charges(charges) if by.KEEPS else None
         if by.KEEPS:
-            computed = "gas" if charges == "file" else charges
+            computed = "gas" if charges in REPLACED else charges
             atoms, topology = self._kept(by, forcefield, computed, limit)
         else:
             atoms, topology = by.atoms_of(self, forcefield), b""
         words, how = by.told(forcefield, charges, topology)
-        if charges == "file" and by.KEEPS:
-            atoms, how = _recharged(atoms, self._file_charges()), CHARGES["file"]
+        if own is not None:
+            atoms, how = _recharged(atoms, own), CHARGES[charges]
         total = float(atoms.charges.sum())
         if abs(total - self.charge) > antechamber.LOST:
             raise ParameterError(
@@ -307,6 +309,12 @@ class Ligand:
                 cache.keep(kept, topology)
         return found
 
+    def _own_charges(self, charges: str) -> Floats | None:
+        """Charges that take the place of the computed ones, (n,) e, or None."""
+        if charges not in REPLACED:
+            return None
+        return self._file_charges() if charges == "file" else self._mmff_charges()
+
     def _file_charges(self) -> Floats:
         """Partial charges that the molecule's file has, (n,) e. Raises InputError where it has none."""
         atoms = list(self.molecule.GetAtoms())
@@ -327,6 +335,14 @@ class Ligand:
                 f"{self.source}: the charges of its file add up to {found.sum():+.3f} e, not {self.charge:+d}"
             )
         return found + lost / len(found)
+
+    def _mmff_charges(self) -> Floats:
+        """Partial charges of MMFF94, which follow from the graph, (n,) e. Raises ParameterError where it has none."""
+        fields: Any = extra("rdkit.Chem.rdForceFieldHelpers", "charges of MMFF94")
+        properties = fields.MMFFGetMoleculeProperties(type(self.molecule)(self.molecule))
+        if properties is None:
+            raise ParameterError(f"{self.source}: MMFF94 has no charges for it; choose charges='gas' or 'bcc'")
+        return np.array([properties.GetMMFFPartialCharge(k) for k in range(len(self))])
 
     def _computed_molecule(self, charges: str) -> Mol:
         """Molecule in canonical order, for charges that depend on it with the conformer that follows from its graph."""
@@ -853,9 +869,8 @@ def _tidy(message: str) -> str:
 @contextmanager
 def _quiet_rdkit() -> Iterator[None]:
     """Keep RDKit from printing what it thinks of a molecule."""
-    from rdkit import rdBase
-
-    block = rdBase.BlockLogs()
+    base: Any = extra("rdkit.rdBase", _PURPOSE)
+    block = base.BlockLogs()
     try:
         yield
     finally:

@@ -13,6 +13,7 @@ from ..common.errors import InputError, ParameterError
 from ..common.extras import extra
 from ..forcefield.openmm.system import from_openmm
 from ..formats.amber.writing import prmtop_text
+from .settings import REPLACED
 
 if TYPE_CHECKING:
     from .parametrisers import Molecule
@@ -31,7 +32,7 @@ def knows(forcefield: str) -> bool:
 
 def check(forcefield: str, charges: str) -> None:
     """Raise InputError for other charges than the toolkit has."""
-    if charges not in CHARGES and charges != "file":
+    if charges not in CHARGES and charges not in REPLACED:
         raise InputError(f"{forcefield} has charges {' and '.join(CHARGES)} here, not {charges!r}")
 
 

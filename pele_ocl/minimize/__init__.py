@@ -22,7 +22,7 @@ from ..jobs.provenance import Provenance
 from ..jobs.shards import Place, Shard
 from .many import EachOptions, minimize_all
 from .minimizer import Minimizer, Watch
-from .options import METHODS, tolerance_of
+from .options import BOUNDS, METHODS, tolerance_of
 from .result import REASONS, MinimizeBatch, MinimizeResult
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def minimize(
 def minimize(what: Sequence[What], output: str | PathLike[str] | None = None, **options: Any) -> MinimizeBatch: ...
 @former_keywords(largest="max_gradient", energy_change="energy_tolerance", restore="bond_repair")
 @checked
-@takes("reading", "solvent")
+@takes("reading", "solvent", ".options:Stopping")
 def minimize(
     what: What | Sequence[What],
     output: str | PathLike[str] | None = None,
@@ -185,13 +185,14 @@ def minimize(
         for name, value in given.items():
             if value is not None:
                 raise KeywordError(f"`{name}` is about a trajectory; give one as `trajectory`")
+    bounds = {name: words.pop(name) for name in BOUNDS if name in words}
     solvent, reads = described_by(minimize, words, model, reading, what, first)
     options: dict[str, Any] = {
         "method": method, "tolerance": tolerance_of(tolerance), "max_gradient": max_gradient,
         "energy_tolerance": energy_tolerance, "max_iterations": max_iterations, "max_seconds": max_seconds,
         "bond_repair": bond_repair, "rounds": rounds, "fixed_radii": fixed_radii, "one_four": one_four,
         "cutoff": cutoff, "only_terms": terms_listed(only_terms), "constraints": constraints, "precision": precision,
-        "variant": variant, "device": device, "model": solvent,
+        "variant": variant, "device": device, "model": solvent, **bounds,
     }  # fmt: skip
     held = Held.of(restrain, distance, torsion, reference, freeze)
     if not isinstance(terms, list | tuple):

@@ -1,4 +1,4 @@
-"""Structures that are minimized, and how their molecule is prepared for that on a device."""
+"""Structures that are minimized: where they begin, how their molecule is prepared for a device, and where each is."""
 
 from __future__ import annotations
 
@@ -10,23 +10,121 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atoms import Floats
+from ..atoms import Atoms, Bonds, Floats
+from ..atoms.close_pairs import close_pair
+from ..common.arguments import flag
 from ..common.errors import InputError
-from ..energy.engine.launching import key_of
-from ..energy.engine.system import System
+from ..energy import Energy
+from ..energy.engine.system import System, key_of
 from ..opencl.interface import N_STATE, StepState, Stop
-from .options import Stopping
-from .protocol import Protocol
+from .constraints import BondConstraints, check_rigid
+from .options import Stopping, method_of, rounds_of
 from .result import REASONS, MinimizeResult
 
 if TYPE_CHECKING:
-    from ..energy import Energy, EnergyBatch
+    from ..energy import EnergyBatch
     from ..opencl.recording import ArgumentRow, BufferPiece, RecordedLaunch, Recorder
+    from .method import Method
 
 COUNTS = [StepState.ITERATIONS, StepState.EVALUATIONS]
 FREE = "free"  # names the atoms that move
 
+LEAST_APART = 1e-4  # A; the forces of closer atoms have no direction, and rounding would choose one
+NONE_MOVES = "all atoms are frozen; leave some free to move"
+
+# Bonds of structures that were shaken are brought towards their lengths before anything else moves.
+OFF = 0.5  # A from its length, that a bond of a force field never is
+TORN = 3.0  # A; such a bond has to be closed past other atoms, which the minimizer sees
+SHAKEN = 0.02  # of the bonds that are off and not torn: noise all over the structure, not a few bad places
+LEAST_LENGTH = 1e-6  # A; atoms at one place have no direction to go, and stay
+SWEEPS = 20
+SHARE = 0.25  # of the excess that each atom of a bond goes in a sweep; half of what one bond alone would want
+
 Own = Mapping[str, NDArray[Any]]  # values (m, size) of structures, by the names of buffers
+
+
+class Protocol:
+    """Method, bounds and rounds for one molecule, and what is held; it needs no device.
+
+    atoms : the molecule; free : (n,) True for atoms that move if a structure has no others
+    constraints : BondConstraints, None without
+    method, stopping, rounds : the method, the bounds and the rounds as they were chosen
+    """
+
+    def __init__(
+        self, energy: Energy, *, method: str | type[Method] = "lbfgs", constraints: str | None = None,
+        bond_repair: bool = True, rounds: int = 1, **bounds: Any,
+    ) -> None:  # fmt: skip
+        """energy : the plan that computes energies and gradients; bounds : of Stopping; others as of Minimizer
+
+        Raises InputError if no atom moves, and for bonds that cannot be held.
+        """
+        self.atoms = atoms = energy.atoms
+        self.method, self.rounds = method_of(method, constraints), rounds_of(rounds)
+        self.stopping = Stopping.of(bounds)
+        self.free = ~energy.frozen & ~atoms.is_site
+        if not self.free.any():
+            raise InputError(NONE_MOVES)
+        self.constraints = None if constraints is None else BondConstraints.of(atoms, self.free, constraints)
+        if self.stopping.max_iterations:
+            check_rigid(atoms, self.free, self.constraints)
+        # Nothing is moved where there are to be no steps, or where no energy depends on bonds.
+        has_bonds = "bond" in energy.names
+        keeps_bonds = not flag("bond_repair", bond_repair) or self.stopping.max_iterations == 0 or not has_bonds
+        self._bonds = None if keeps_bonds or atoms.bonded is None else atoms.bonded.bonds
+
+    def starts(self, given: Floats, free: Sequence[NDArray[np.bool_]]) -> tuple[Floats, dict[int, InputError]]:
+        """Find where structures given at positions (m, n, 3) A begin, and why some cannot, by their numbers from 0.
+
+        free : of each, (n,) atoms that move
+        """
+        starts, errors = np.array(given, np.float64), dict[int, InputError]()
+        for k, (positions, moves) in enumerate(zip(given, free, strict=True)):
+            try:
+                self._check_start(positions, moves)
+                starts[k] = self._placed(positions, moves)
+            except InputError as error:
+                errors[k] = error
+        return starts, errors
+
+    def _check_start(self, positions: Floats, free: NDArray[np.bool_]) -> None:
+        """Raise InputError for positions (n, 3) A that no molecule has, with two atoms at one place, or if none moves.
+
+        free : (n,) atoms that move
+        """
+        if not np.isfinite(positions).all() or close_pair(positions, LEAST_APART) is not None:
+            self.atoms.moved(positions).require_apart(LEAST_APART)
+        if not free.any():
+            raise InputError(NONE_MOVES)
+
+    def _placed(self, positions: Floats, free: NDArray[np.bool_]) -> Floats:
+        """Give positions (n, 3) A as they begin: bonds of shaken ones near their lengths, held ones at them.
+
+        free : (n,) atoms that move. Raises InputError if a bond is held between one that moves and one that does not.
+        """
+        restored = positions if self._bonds is None else with_bonds_restored(self._bonds, positions, free)
+        constraints, sites = self._constraints_of(free), self.atoms.virtual_sites
+        held = restored if constraints is None else constraints.placed(restored[np.newaxis])[0]
+        return held if sites is None else sites.placed(held, free)
+
+    def _constraints_of(self, free: NDArray[np.bool_]) -> BondConstraints | None:
+        """Give the constraints of a structure with atoms `free` (n,) that move; None without any.
+
+        Raises InputError as `_placed` does.
+        """
+        if self.constraints is None or np.array_equal(free, self.free):
+            return self.constraints
+        return self.constraints.within(self.atoms, free)
+
+    def n_restored(self, given: Floats) -> int:
+        """Count the bonds of a structure given at positions (n, 3) A that are restored before the first step."""
+        return 0 if self._bonds is None else n_restored(self._bonds, given)
+
+    def along(self, gradient: Floats, positions: Floats, free: NDArray[np.bool_]) -> Floats:
+        """Give the part of a gradient (n, 3) along which atoms `free` (n,) may move at positions (n, 3) A."""
+        found: Floats = np.where(free[:, None], gradient, 0.0)
+        constraints = self._constraints_of(free)
+        return found if constraints is None else constraints.tangent(positions[np.newaxis], found[np.newaxis])[0]
 
 
 class Recipe:
@@ -241,3 +339,43 @@ class Job:
         """Begin the next round where the last one ended."""
         self.round, self.evaluations, self.counted = self.round + 1, 0, self.state[COUNTS]
         self.left = self.left_of(0)
+
+
+def computable(conformations: Floats, atoms: Atoms) -> Floats:
+    """Conformations with the atoms' own positions in place of numbers that are not finite."""
+    return np.where(np.isfinite(conformations), conformations, atoms.positions)
+
+
+def with_bonds_restored(bonds: Bonds, positions: Floats, free: NDArray[np.bool_]) -> Floats:
+    """Bring bonds of a shaken structure at positions (n, 3) A near their lengths: docs/theory/minimize.md, section 4.
+
+    free : (n,) atoms that move
+    """
+    if not n_restored(bonds, positions):
+        return positions
+    found, shares = positions.copy(), np.where(free[bonds.atoms], SHARE, 0.0)  # of the excess that each atom goes
+    n, (i, j), (of_i, of_j) = len(found), bonds.atoms.T, shares.T
+    for _ in range(SWEEPS):  # in each, all bonds pull or push their atoms
+        vectors, lengths, excess = _excess(bonds, found)
+        pulls = np.where(np.abs(excess) < TORN, excess / np.maximum(lengths, LEAST_LENGTH), 0.0)
+        for axis in range(3):
+            along = pulls * vectors[:, axis]
+            found[:, axis] += np.bincount(i, of_i * along, n) - np.bincount(j, of_j * along, n)
+    return found
+
+
+def n_restored(bonds: Bonds, positions: Floats) -> int:
+    """Count bonds of positions (n, 3) A that are off; 0 if they are too few to be restored."""
+    if not np.isfinite(positions).all():  # of which the minimizer says that it cannot minimize them
+        return 0
+    excess = np.abs(_excess(bonds, positions)[2])
+    n_off = int(((excess > OFF) & (excess < TORN)).sum())
+    return n_off if n_off > SHAKEN * len(excess) else 0
+
+
+def _excess(bonds: Bonds, positions: Floats) -> tuple[Floats, Floats, Floats]:
+    """Vector from the first atom to the second of each bond at positions (n, 3) A, its length, and its excess."""
+    i, j = bonds.atoms.T
+    vectors = np.take(positions, j, axis=0) - np.take(positions, i, axis=0)
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    return vectors, lengths, lengths - bonds.parameters[:, 1]

@@ -20,7 +20,7 @@ from .preconditioner import BLOCK, Preconditioner, block_width
 if TYPE_CHECKING:
     from ..opencl.binding import Array, Binder, Launch
     from ..opencl.device import Device
-    from ..opencl.signature import Arguments
+    from ..opencl.kernel import Arguments
 
 MOST_CHUNKS = 32  # of atoms; each group of a step adds up the sums of all chunks
 MOST_SHARING = 8  # groups that share the preconditioner's blocks of a chunk on a GPU

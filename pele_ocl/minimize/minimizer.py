@@ -20,9 +20,8 @@ from ..energy.frozen import are_in_place
 from ..gb_models.solvent_model import SolventModel
 from .constraints import BondConstraints
 from .driver import Driver, most_bytes
-from .job import Recipe
-from .options import tolerance_of
-from .protocol import Protocol
+from .job import Protocol, Recipe
+from .options import check_options, require_bounds, tolerance_of
 from .result import MinimizeBatch, MinimizeResult
 
 if TYPE_CHECKING:
@@ -71,10 +70,17 @@ class Minimizer(Suggests):
         variant: str = "auto",
         device: Device | int | str | None = None,
         model: SolventModel | None = None,
+        **bounds: Any,
     ) -> None:
+        """bounds : further fields of `minimize.options.Stopping`"""
         atoms = SolventModel.or_default(model).choose_radii(atoms)
-        tolerance = tolerance_of(tolerance)
-        Protocol.check(method, constraints, rounds)
+        require_bounds(bounds, Minimizer)
+        bounds |= {
+            "tolerance": tolerance_of(tolerance), "max_gradient": max_gradient, "energy_tolerance": energy_tolerance,
+            "max_iterations": max_iterations, "max_seconds": max_seconds,
+        }  # fmt: skip
+        own = {"method": method, "constraints": constraints, "bond_repair": bond_repair, "rounds": rounds, **bounds}
+        check_options(own)
         self._make = partial(
             Energy, atoms, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, terms=terms,
             only_terms=only_terms, precision=precision, variant=variant, device=device, model=model,
@@ -83,19 +89,12 @@ class Minimizer(Suggests):
         )  # fmt: skip
         self.energy = self._make(frozen=frozen)
         self._described: dict[str, Any] = dict(
-            method=method, tolerance=tolerance, max_gradient=max_gradient, energy_tolerance=energy_tolerance,
-            max_iterations=max_iterations, max_seconds=max_seconds, terms=self.energy.further_terms,
-            frozen=self.energy.frozen if self.energy.frozen.any() else None, constraints=constraints,
-            bond_repair=bond_repair, rounds=rounds, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff,
-            only_terms=only_terms, precision=precision, variant=self.energy.variant, device=self.energy.device,
-            model=self.energy.model,
+            own, terms=self.energy.further_terms, frozen=self.energy.frozen if self.energy.frozen.any() else None,
+            fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, only_terms=only_terms, precision=precision,
+            variant=self.energy.variant, device=self.energy.device, model=self.energy.model,
         )  # fmt: skip
         self._whole: Energy | None = None  # the same, with all that frozen atoms give each other
-        self.protocol = Protocol(
-            self.energy, method=method, tolerance=tolerance, max_gradient=max_gradient,
-            energy_tolerance=energy_tolerance, max_iterations=max_iterations, max_seconds=max_seconds,
-            constraints=constraints, bond_repair=bond_repair, rounds=rounds,
-        )  # fmt: skip
+        self.protocol = Protocol(self.energy, **own)
         self._spare = deque[_Prepared]()  # for later calls
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:

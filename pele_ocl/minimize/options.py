@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from importlib import import_module
+from inspect import signature
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from ..atoms import Floats
 from ..common.arguments import flag, number, whole_number
-from ..common.errors import InputError
+from ..common.errors import InputError, UnexpectedKeywordError
 from ..common.textfiles import number as number_in
 from ..opencl.interface import STOPPING, StepState, Stop
 from ..units import KJ_PER_MOL_NM
@@ -56,6 +57,12 @@ class Stopping:
                 number(name, value, f"a positive number of {unit}", above=0)
         whole_number("max_iterations", self.max_iterations, most=1 << 24)
 
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Stopping:
+        """Take the bounds among options of a Minimizer; the tolerance may be a text with its unit."""
+        given = {name: options[name] for name in BOUNDS if name in options}
+        return cls(**{**given, "tolerance": tolerance_of(given.get("tolerance", cls.tolerance))})
+
     def judge(self, states: Floats) -> None:
         """Have structures that time ended be done by a bound that they are below. states : (m, N_STATE), changed"""
         columns = states.T
@@ -77,6 +84,9 @@ class Stopping:
             most_step=MOST_STEP,
             ramp2=RAMP**2,
         )
+
+
+BOUNDS = tuple(of.name for of in fields(Stopping))  # keywords of a minimization
 
 
 def _square(value: float) -> float:
@@ -109,17 +119,22 @@ def tolerance_of(tolerance: float | str) -> float:
 
 def check_options(options: Mapping[str, Any]) -> None:
     """Raise InputError for options of Minimizer that do not exist, or not so, whatever the molecule is."""
-    bounds = [field.name for field in fields(Stopping)]
-    known = ("method", *bounds, "constraints", "bond_repair", "rounds")
+    known = ("method", *BOUNDS, "constraints", "bond_repair", "rounds")
     if unknown := [name for name in options if name not in known]:
         raise InputError(f"there is no option {unknown[0]} of minimization; there are {', '.join(known)}")
     method_of(options.get("method", "lbfgs"), options.get("constraints"))
-    given = {name: options[name] for name in bounds if name in options}
-    Stopping(**{**given, "tolerance": tolerance_of(options.get("tolerance", Stopping.tolerance))})
+    Stopping.of(options)
     rounds_of(options.get("rounds", 1))
     flag("bond_repair", options.get("bond_repair", True))
     if options.get("constraints") is not None:
         constraints_named(options["constraints"], KINDS)
+
+
+def require_bounds(words: Mapping[str, Any], function: Callable[..., Any]) -> None:
+    """Raise TypeError for further keywords of a function that are no fields of Stopping."""
+    for word in words:
+        if word not in BOUNDS:
+            raise UnexpectedKeywordError(word, {*BOUNDS, *signature(function).parameters}, function.__name__)
 
 
 def rounds_of(rounds: int) -> int:

@@ -30,21 +30,6 @@ FIRST_STIFFNESS = 1e4  # kcal/mol/A^2
 LOCAL_BYTES = 10 << 10  # of local memory that building a block takes beside it
 MOST_LOCAL = 48 << 10  # of a group; more would keep others away
 MOST_BYTES = 1 << 30  # of the blocks of all structures that are minimized together
-# Evaluations of a structure after which its blocks are rebuilt, first and then again and again: its geometry is that
-# of its force field by and by, and torsions go on turning.
-FIRST_BUILDS = (0, 5, 10, 20)
-BUILD_EVERY = 40
-
-
-def is_due(evaluations: int) -> bool:
-    """Tell if the blocks of a structure that had so many evaluations are rebuilt."""
-    return evaluations in FIRST_BUILDS or (evaluations > 0 and evaluations % BUILD_EVERY == 0)
-
-
-def until_due(evaluations: int) -> int:
-    """Count the evaluations until it is the blocks' turn again."""
-    later = (first - evaluations for first in FIRST_BUILDS if first > evaluations)
-    return min(*later, BUILD_EVERY - evaluations % BUILD_EVERY, BUILD_EVERY)
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,12 +33,12 @@ from ..jobs.journal import make_folder
 from ..jobs.outputs import NAME, OutputNames
 from ..jobs.records import Record
 from ..opencl.device import get_device
+from ..opencl.interface import Stop
 from ..report import Column, Report, Reported
 from ..results import Terms
 from .rounding import rounding_gradient
 
-# In the order of opencl.interface.Stop, from 1.
-REASONS = ("gradient", "largest", "energy", "iterations", "stuck", "time")
+REASONS = tuple(reason.name.lower() for reason in Stop if reason)
 CONVERGED = ("gradient", "largest", "energy")
 UNIT = "kcal/mol"
 _NUMBERS = {
@@ -548,7 +548,10 @@ def facts_of_model(result: MinimizeResult, start: Atoms, strict: bool, target: P
     del values["name"]
     before = cast(Mapping[str, float | None], values["energy_before"])
     energies = {term: value for term, value in before.items() if value is not None}
-    found = [*of_structure(start, "noted", places_sites=True), *of_energy(start, energies, start.positions)]
+    found = [
+        *of_structure(start, "noted", places_sites=True),
+        *of_energy(start, energies, start.positions, is_minimized=True),
+    ]
     require(found, strict)
     findings = [finding.as_json() for finding in found]
     decimals = None if target is None else CONFORMATION_FORMATS[require_suffix(target)].decimals

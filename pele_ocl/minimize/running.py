@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
@@ -248,7 +248,7 @@ def note_unconverged(records: Sequence[Record], kind: str) -> None:
 
 def require_options(options: Mapping[str, Any]) -> None:
     """Raise InputError or DeviceError for options of the Minimizer with which no structure can be minimized."""
-    Stopping(**{of.name: options[of.name] for of in fields(Stopping) if of.name in options})
+    Stopping.of(options)
     method_of(options.get("method", "lbfgs"), options.get("constraints"))
     require_near(options.get("cutoff"))
     EnergyOptions(True, True, False, options.get("cutoff"), options.get("one_four", "scale"))

@@ -47,7 +47,7 @@ def nonbond(
     write_pairs: str | PathLike[str] | None = ..., **words: Unpack[EvaluationWords],
 ) -> Any: ...  # fmt: skip
 @checked
-@takes("object", "reading", "solvent", "trajectory", "run", "spec")
+@takes("object", "reading", "solvent", "trajectory", "run", ".spec:NonbondSpec")
 def nonbond(
     atoms: Atoms | str | PathLike[str] | Sequence[str | PathLike[str]],
     pairs: Pairs | str | PathLike[str] | None = None,

@@ -12,8 +12,7 @@ from ..atoms import Atoms, Floats
 from ..common.errors import InputError
 from ..common.variant import Progress
 from ..pairs import PairList
-from ..plan.evaluator import Evaluator, Failures
-from ..plan.outputs import Outputs
+from ..plan.evaluator import Evaluator, Failures, Outputs
 from ..plan.pipeline import Explain
 from .passes import AnyPasses
 from .pipeline import ListPipeline

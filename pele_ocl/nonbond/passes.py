@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..opencl.interface import DESTINATION
-from ..plan.outputs import Outputs
+from ..plan.evaluator import Outputs
 from ..plan.passes import Passes
 from .task import PairListTask
 
 if TYPE_CHECKING:
     from ..opencl.binding import Array, Launch
+    from ..opencl.kernel import Arguments
     from ..opencl.queue import Queue
-    from ..opencl.signature import Arguments
 
 # Energies of a conformation that come to the host: those of all groups, or of as many parts of them.
 MOST_PARTS = 512

@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
 from ..common.variant import Progress
-from ..plan.evaluator import Failures
-from ..plan.outputs import Outputs
+from ..plan.evaluator import Failures, Outputs
 from ..plan.pipeline import Chunk, Explain, Pipeline
 from .passes import AnyPasses
 from .records import check_float32_span
 
 if TYPE_CHECKING:
-    from ..opencl.timing import Event
+    from ..opencl.transfers import Event
 
 
 class ListPipeline(Pipeline):

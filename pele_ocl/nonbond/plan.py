@@ -20,8 +20,7 @@ from ..common.variant import Progress, Variant
 from ..gb_models.solvent_model import IN_VACUUM, SolventModel
 from ..pairs import AllPairs, PairList, Pairs, pairs_split, pairs_within
 from ..plan.conformations import TooWideError
-from ..plan.evaluator import Evaluator, Failures
-from ..plan.outputs import Outputs
+from ..plan.evaluator import Evaluator, Failures, Outputs
 from ..plan.plan import Plan
 from ..plan.selection import IN_LADDER, Automatic, check_plan_options
 from ..results import Terms

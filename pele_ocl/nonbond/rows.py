@@ -12,8 +12,8 @@ from .task import PairListTask
 
 if TYPE_CHECKING:
     from ..opencl.binding import Launch
+    from ..opencl.kernel import Arguments
     from ..opencl.queue import Queue
-    from ..opencl.signature import Arguments
 
 GROUP, LANES = 128, 32  # work-items of a group, and of them to an atom
 # Of fewer atoms than this, whose longest list of neighbours is what takes time, there are twice as many to each; CPUs

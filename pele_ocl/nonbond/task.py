@@ -12,9 +12,9 @@ from ..pairs import PairList
 from .records import MoleculeRecords
 
 if TYPE_CHECKING:
+    from ..opencl.kernel import Arguments
     from ..opencl.memory import Buffer
     from ..opencl.queue import Queue
-    from ..opencl.signature import Arguments
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class PairListTask:
 
     @property
     def own_arguments(self) -> Arguments:
-        """OWN_VALUES_ARGUMENTS of cl/nonbond/ladder/list.clh, none if all values are the atoms'."""
+        """Arguments `sigma2` and `charges` of kernels over pairs, none if all values are the atoms'."""
         return dict(zip(("sigma2", "charges"), self.own, strict=True)) if self.own else {}
 
     @property

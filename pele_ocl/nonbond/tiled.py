@@ -14,8 +14,8 @@ from .task import PairListTask
 
 if TYPE_CHECKING:
     from ..opencl.binding import Launch
+    from ..opencl.kernel import Arguments
     from ..opencl.queue import Queue
-    from ..opencl.signature import Arguments
 
 # Work-items a compute unit, by kind of device. On a CPU more would even out what else the machine does, but each has a
 # gradient; on a GPU they hide each other's waiting.

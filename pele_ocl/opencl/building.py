@@ -1,4 +1,8 @@
-"""Programs and their kernels, built for a device from the files of cl/."""
+"""Programs and their kernels, built for a device from the files of cl/.
+
+Kernels that serve rows of an ensemble are their files as they are, behind macros that list their parameters;
+cl/engine/arguments.clh has what the macros become.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +20,11 @@ import pyopencl as cl
 
 from ..common.errors import InputError, KernelBuildError
 from ..common.installation import shipped
-from . import handles, interface, notices
-from .cache import CachedProgram
-from .device import Device
-from .kernel import Kernel, Program
-from .refusals import device_errors
+from . import interface, notices
+from .cache import CachedProgram, Signatures
+from .device import Device, device_errors
+from .kernel import Kernel, Parameter, Program, Signature, types_of
 from .runtimes.linker import missing_parts
-from .signature import Parameter, Signature, types_of
 
 # PyOpenCL's build sets and unsets environment variables, Python's filter of warnings is one for all threads. Finalizers
 # of a user's objects may run while a thread builds, so it may build within.
@@ -37,6 +39,11 @@ GROUP_COMPLAINT = re.compile(
 
 
 HEADER = re.compile(r'^[ \t]*#include "([\w./]+)"', re.MULTILINE)
+HEADER_OF_ROWS = "engine/arguments.clh"
+_SERVES = re.compile(r"^(?!\s*(?://|#)).*\bSERVES_ROWS\((\w+)\)", re.MULTILINE)
+
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)  # of OpenCL C
+
 ARGUMENT_INFO = "-cl-kernel-arg-info"  # has compilers tell names and types of parameters
 
 
@@ -66,7 +73,8 @@ def get_kernel(
             types = types_of(precision, defines.get("FIXED_BITS", 0), defines.get("DOUBLES", 0))
             with device_errors(device):
                 signature = Signature(name, program.signature(name), types)
-                kernel = device.kernels.setdefault(key, Kernel(program.handle, name, device.handle, signature))
+                made = Kernel(program.handle, name, device.handle, device.vendor, signature)
+                kernel = device.kernels.setdefault(key, made)
     return kernel
 
 
@@ -96,8 +104,6 @@ def get_program(
 
 def _program_of_rows(device: Device, file: str, name: str, options: list[str]) -> Program:
     """Build a file whose kernels serve rows; signatures are those of the plain kernels."""
-    from .rows import served_kernels, source_of_rows
-
     source, seen = expanded_source(file, source_of), set[str]()
     declared = _declared(device, file, source, options)
     served = served_kernels(source, name, declared)
@@ -128,7 +134,7 @@ def _declared(device: Device, file: str, source: str, options: list[str]) -> Map
 
 
 def _options(device: Device, precision: str, width: int, portable: bool, defines: Mapping[str, int]) -> list[str]:
-    vendor, generation = f"VENDOR_{device.vendor}", handles.generation(device.handle)
+    vendor, generation = f"VENDOR_{device.vendor}", device.generation
     macros = {"REAL_BITS": int(precision[-2:]), "WIDTH": width, vendor: generation, **defines}
     if portable:
         macros["PORTABLE"] = 1
@@ -270,3 +276,57 @@ def expanded_source(file: str, read: Callable[[str], str], seen: set[str] | None
         else:
             lines.append("")
     return "\n".join(lines)
+
+
+def served_kernels(source: str, name: str, signatures: Signatures) -> dict[str, bool]:
+    """Name the kernels of a source that serve rows, and whether they say so: `name` may leave that out."""
+    return {name: False} | {kernel: True for kernel in _SERVES.findall(source) if kernel in signatures}
+
+
+def source_of_rows(
+    file: str, served: Mapping[str, bool], signatures: Signatures, expanded: Callable[[str], str]
+) -> str:  # fmt: skip
+    """Put macros before a kernel file, by which kernels of it serve rows.
+
+    served : as of served_kernels; signatures : parameters of its kernels
+    expanded : gives a file with its headers in place, each once
+    """
+    header, source = expanded(HEADER_OF_ROWS), expanded(file)
+    macros = list[str]()
+    for name, says_so in served.items():
+        names = ", ".join(of.name for of in signatures[name])
+        given = ", ".join(f"given{k}" for k in range(_n_given(source, name)))
+        function = f"ROW_FUNCTION({name}, PARAMETERS_OF_{name}, ({names}), ({given}))"
+        macros += [
+            _listed(name, signatures[name]),
+            f"#define {name}({given}) {f'ROW_KERNEL({name})' if says_so else function}",
+        ]
+    return "\n".join([*macros, header, source])
+
+
+def _n_given(source: str, kernel: str) -> int:
+    """Count what a kernel's declaration has between commas, as a macro of its name takes it.
+
+    NVIDIA's compiler refuses macros of any number of arguments.
+    """
+    text = COMMENT.sub(" ", source)
+    declared = re.search(rf"\bvoid\s+{kernel}\s*\(", text)
+    assert declared is not None, f"no kernel {kernel}"
+    depth, n = 1, 1
+    for character in text[declared.end() :]:
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        if not depth:
+            break
+        n += character == "," and depth == 1
+    return n
+
+
+def _listed(kernel: str, parameters: tuple[Parameter, ...]) -> str:
+    """List a kernel's parameters in a macro."""
+    each = (
+        f"ARRAY({'const ' * of.is_const}{of.type}, *{'restrict' * of.is_restrict}, {of.name})"
+        if of.is_array
+        else f"NUMBER({of.type}, {of.name})"
+        for of in parameters
+    )
+    return f"#define PARAMETERS_OF_{kernel}(NUMBER, ARRAY) {' '.join(each)}"

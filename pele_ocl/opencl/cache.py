@@ -24,7 +24,7 @@ import pyopencl as cl
 
 from ..common.errors import CacheWarning
 from .device import Device
-from .signature import Parameter
+from .kernel import Parameter
 
 Signatures = Mapping[str, tuple[Parameter, ...]]
 

@@ -1,8 +1,12 @@
-"""OpenCL devices: which there are, which to use, and the Device that owns context, queues and built kernels."""
+"""OpenCL devices: which there are, which to use, and the Device that owns context, queues and built kernels.
+
+What PyOpenCL does not tell of a device is here, and the sentences that errors of OpenCL become.
+"""
 
 from __future__ import annotations
 
 import atexit
+import ctypes
 import gc
 import os
 import platform
@@ -15,18 +19,31 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from types import TracebackType
 
 import numpy as np
 import pyopencl as cl
 from numpy.typing import NDArray
 
 from ..common.errors import DeviceError, DeviceMemoryError, DeviceWarning
-from . import handles
 from .kernel import Kernel, Program
 from .memory import Buffer, BufferBytes
 from .runtimes import find_platforms, name_processors
 
 DEVICE_VARIABLE = "PELE_OCL_DEVICE"
+
+# From a runtime's platform name to the macro VENDOR_<NAME> that kernels may look at.
+VENDORS = {"nvidia": "NVIDIA", "portable computing": "POCL", "intel": "INTEL", "amd": "AMD", "apple": "APPLE"}
+
+# Of the extension cl_ext_float_atomics, which PyOpenCL does not know: queries, and a bit of their answers.
+FLOAT_ATOMICS = {"float32": 0x4231, "float64": 0x4232}
+GLOBAL_ADDITION = 1 << 1
+
+# Clocks of devices that do not report their own.
+USUAL_MEGAHERTZ = {"GPU": 1500, "CPU": 3000}
+
+# The features of OpenCL C 3.0 that a fence over the whole device takes.
+FENCE_FEATURES = {"__opencl_c_atomic_order_acq_rel", "__opencl_c_atomic_scope_device"}
 
 # Runtimes by system and processor: PyOpenCL's wheel of PoCL is for one of them alone.
 _RUNTIMES = {
@@ -190,12 +207,43 @@ class Device:
 
     @property
     def kind(self) -> str:
-        return handles.kind(self.handle)
+        if "oclgrind" in self.handle.platform.name.lower():
+            return "simulator"
+        if self.handle.type & cl.device_type.GPU:
+            return "GPU"
+        return "CPU" if self.handle.type & cl.device_type.CPU else "accelerator"
 
     @property
     def vendor(self) -> str:
         """NVIDIA, POCL, INTEL, AMD, APPLE or OTHER: the vendor of the compiler that builds the kernels."""
-        return handles.vendor(self.handle)
+        name = self.handle.platform.name.lower()
+        return next((vendor for part, vendor in VENDORS.items() if part in name), "OTHER")
+
+    @property
+    def generation(self) -> int:
+        """Value of the macro VENDOR_<NAME>: the major compute capability of NVIDIA's GPUs, 1 for all others."""
+        return max(1, getattr(self.handle, "compute_capability_major_nv", 1)) if self.vendor == "NVIDIA" else 1
+
+    @property
+    def runtime_version(self) -> tuple[int, ...]:
+        """Numbers of PoCL's version; for another runtime, all numbers of its platform's version."""
+        version = str(self.handle.platform.version)
+        found = re.search(r"PoCL (\d+(?:\.\d+)*)", version)
+        return tuple(int(number) for number in re.findall(r"\d+", found[1] if found else version))
+
+    @property
+    def rank(self) -> tuple[int, int, tuple[int, ...]]:
+        """Sorting key, best first: GPUs with memory of their own, other GPUs, CPU runtimes by measured speed.
+
+        GPUs go by units and clock; of the CPU runtimes Intel's is the fastest, then newer PoCL, then older.
+        """
+        place = ["GPU", "CPU", "accelerator", "simulator"].index(self.kind)
+        if place == 0:
+            size = round(self.handle.max_compute_units * self.clock / 1e6)
+            return place, int(bool(self.handle.host_unified_memory)) * 2**40 - size, ()
+        intel_first = 0 if "intel" in self.handle.platform.name.lower() else 1
+        numbers = (*self.runtime_version, 0, 0, 0, 0)[:4]
+        return place, intel_first, tuple(-number for number in numbers)
 
     @property
     def has_float64(self) -> bool:
@@ -208,7 +256,7 @@ class Device:
         float32, float64 = self.handle.native_vector_width_float, self.handle.native_vector_width_double
         bits = 32 * float32 if precision == "float32" else 64 * float64
         # PoCL before 3.1 crashes while compiling 512-bit vectors.
-        limit = 256 if self.vendor == "POCL" and handles.runtime_version(self.handle) < (3, 1) else 512
+        limit = 256 if self.vendor == "POCL" and self.runtime_version < (3, 1) else 512
         return max(1, min(bits, limit) // (32 if precision == "float32" else 64))
 
     @property
@@ -218,8 +266,9 @@ class Device:
 
     @property
     def clock(self) -> float:
-        """Clocks a second, at most; above 0 on every runtime."""
-        return handles.clock(self.handle)
+        """Clocks a second, at most; a usual number if the runtime reports 0, which Intel's may."""
+        reported = int(self.handle.max_clock_frequency)
+        return 1e6 * (reported or USUAL_MEGAHERTZ["GPU" if self.kind == "GPU" else "CPU"])
 
     @property
     def largest_group(self) -> int:
@@ -229,12 +278,17 @@ class Device:
 
     def has_float_atomics(self, precision: str) -> bool:
         """Tell if kernels may add to reals of `precision` in global memory by one atomic instruction."""
-        return handles.has_float_atomics(self.handle, precision)
+        if self.vendor == "NVIDIA":  # PTX has it in 32 bits everywhere, in 64 from compute capability 6 on
+            return precision == "float32" or self.generation >= 6
+        listed = "cl_ext_float_atomics" in self.handle.extensions.split()
+        return listed and bool(capabilities(self.handle, FLOAT_ATOMICS[precision]) & GLOBAL_ADDITION)
 
     @cached_property
     def has_device_fence(self) -> bool:
         """Tell if a group may take over sums of others in its launch: by PTX, or by OpenCL C 3.0."""
-        return handles.has_device_fence(self.handle)
+        if self.vendor == "NVIDIA" or "OpenCL 3" not in self.handle.version:
+            return self.vendor == "NVIDIA"
+        return FENCE_FEATURES <= {feature.name for feature in self.handle.opencl_c_features}
 
     def require_float_atomics(self, precision: str) -> None:
         """Raise DeviceError where only compare-exchange is there to add atomically."""
@@ -293,6 +347,54 @@ class Device:
             )
 
 
+def capabilities(handle: cl.Device, query: int) -> int:
+    """Ask clGetDeviceInfo for a bit field; 0 if it refuses or cannot be reached.
+
+    PyOpenCL passes on the queries that it knows, so the loader it is linked with is asked directly.
+    """
+    bits = ctypes.c_uint64(0)
+    try:
+        ask = ctypes.CDLL(cl._cl.__file__).clGetDeviceInfo
+    except (OSError, AttributeError):
+        return 0
+    ask.argtypes = [ctypes.c_void_p, ctypes.c_uint, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p]
+    refused = ask(handle.int_ptr, query, ctypes.sizeof(bits), ctypes.byref(bits), None)
+    return 0 if refused else bits.value
+
+
+def refusal(device: Device, error: cl.Error) -> DeviceError:
+    """Say an error of OpenCL's as a sentence about the device."""
+    if isinstance(error, cl.MemoryError):
+        return DeviceMemoryError(f"{device} lacks free memory for this; choose another device")
+    return DeviceError(f"{device} refuses the work ({error}); choose another device or variant")
+
+
+class device_errors:  # noqa: N801  # used as a function; a generator would cost more than setting an argument
+    """Raise whatever OpenCL refuses within the block as DeviceError.
+
+    `try` and `refusal` do the same without calls of their own, for the shortest ways.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        if isinstance(error, cl.Error):
+            raise refusal(self._device, error) from error
+
+
+def is_of_a_run(error: DeviceError) -> bool:
+    """Tell if a device failed while it ran a kernel, and did not refuse to begin; NVIDIA's then lose their queue."""
+    reason = error.__cause__
+    if not isinstance(reason, cl.Error):
+        return False
+    return reason.routine in ("clFinish", "clWaitForEvents") or reason.code == cl.status_code.INVALID_COMMAND_QUEUE
+
+
 def _usable(runtime: cl.Platform) -> Iterator[cl.Device]:
     """List the devices of a platform that can compute. Warns if it, or one of them, answers with an error."""
     try:
@@ -338,7 +440,8 @@ def list_devices() -> tuple[Device, ...]:
     for each in find_platforms():
         found += _usable(each)
     name_processors(found)
-    return tuple(Device(index, handle) for index, handle in enumerate(sorted(found, key=handles.rank)))
+    ranked = sorted(found, key=lambda handle: Device(0, handle).rank)
+    return tuple(Device(index, handle) for index, handle in enumerate(ranked))
 
 
 _fixed: list[Device] = []

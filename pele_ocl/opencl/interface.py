@@ -11,6 +11,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from ..common.installation import shipped
+
 FOLDER = "shared/"
 
 
@@ -76,12 +78,11 @@ class Role(IntEnum):
 
 
 class Scatter(IntEnum):
-    """Use of a pair's gradient: none; added up racing; added up atomically; stored by pair."""
+    """Use of a pair's gradient: added up racing; added up atomically; stored by pair."""
 
-    NONE = 0
-    NAIVE = 1
-    ATOMIC = 2
-    STORED = 3
+    NAIVE = 0
+    ATOMIC = 1
+    STORED = 2
 
 
 class PairSums(IntEnum):
@@ -326,6 +327,14 @@ def _listed(enum: type[IntEnum]) -> str:
     return _defined({member.name: member.value for member in enum})
 
 
+def _radius_functions() -> str:
+    """Include the radius function that a macro asks for: of each file physics/radius_<name>.clh, GB_RADIUS_<NAME>."""
+    names = sorted(path.stem.removeprefix("radius_") for path in (shipped("cl") / "physics").glob("radius_*.clh"))
+    branches = [f'defined(GB_RADIUS_{name.upper()})\n#include "physics/radius_{name}.clh"' for name in names]
+    macros = ", ".join(f"GB_RADIUS_{name.upper()}" for name in names)
+    return "#if " + "\n#elif ".join(branches) + f'\n#else\n#error "{macros}: 1 for one of them"\n#endif'
+
+
 HEADERS = {header: struct.in_c() for header, struct in STRUCTS.items()} | {
     "side_chain_sizes": _defined({"SIDE_CHAIN_BLOCK": SIDE_CHAIN_BLOCK, "MOST_POLAR": MOST_POLAR}),
     "row_block": _defined({"ROW_BLOCK": ROW_BLOCK}),
@@ -344,5 +353,6 @@ HEADERS = {header: struct.in_c() for header, struct in STRUCTS.items()} | {
     "variables": "\n".join(f"#define VARIABLE_{of.name} {of.value}" for of in VariableKind)
     + "\n"
     + _defined({"VARIABLE_REALS": VARIABLE_REALS}),
+    "radius_functions": _radius_functions(),
     "one_four": f"#define ONE_FOUR {ONE_FOUR:#x}u",
 }

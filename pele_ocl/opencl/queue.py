@@ -7,25 +7,40 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import pyopencl as cl
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..common.variant import Progress
-from .binding import LONG_LAUNCH_PAIRS, whole_groups
+from .binding import LONG_LAUNCH_PAIRS, BoundLaunch, set_arguments, whole_groups
 from .building import get_kernel
-from .kernel import Kernel
-from .launch import BoundLaunch, set_arguments
+from .device import device_errors, refusal
+from .kernel import Arguments, Kernel
 from .memory import Buffer, CommandQueue
-from .refusals import device_errors, refusal
-from .signature import Arguments
-from .timing import Event, elapsed_seconds, seconds_of
-from .transfers import Transfers
+from .transfers import Event, Transfers
 
 # Launches with progress asked for, or longer than displays bear, are cut so that each takes about this long.
 SLAB_SECONDS = 0.5
 FIRST_SLAB_PAIRS = 2e7
+
+
+def seconds_of(event: Event) -> float:
+    """Seconds that a command ran. Its queue must take times."""
+    return float(event.profile.end - event.profile.start) * 1e-9
+
+
+def elapsed_seconds(events: Sequence[Event], firsts: set[int], part: slice) -> float:
+    """Seconds from the start of a part's first command to the end of its last, with all between.
+
+    firsts : indices of the events of kernels that ran for the first time; the time before them does not count, because
+        some runtimes build a kernel as late as that
+    """
+    first, last, _ = part.indices(len(events))
+    bounds = sorted({first, *(k for k in firsts if first < k < last), last})
+    stretches = [events[start:stop] for start, stop in pairwise(bounds)]
+    return float(sum(some[-1].profile.end - some[0].profile.start for some in stretches)) * 1e-9
 
 
 @dataclass(eq=False)

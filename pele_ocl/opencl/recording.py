@@ -15,8 +15,7 @@ from ..common.errors import InputError
 from .binding import Array, Binder, Launch
 from .building import get_kernel
 from .interface import ROW_BLOCK
-from .kernel import Kernel
-from .signature import Argument, Arguments
+from .kernel import Argument, Arguments, Kernel
 
 
 @dataclass(eq=False)

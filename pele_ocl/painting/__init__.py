@@ -18,7 +18,7 @@ from .colouring import LEAST_END, MOST_END, Colouring, by_map, by_residues
 from .page import framed, page_of, require_page, save_page
 from .picture import picture_of, save_picture
 from .residue_values import ResidueValues, read_residue_values
-from .scenes import PROGRAMS, scene_path, write_scene
+from .scenes import PROGRAMS, require_scenes, scene_files, write_scene, write_scenes
 from .surface import Surface, molecular_surface
 
 __all__ = [
@@ -40,9 +40,11 @@ __all__ = [
     "quantity_of",
     "read_residue_values",
     "require_page",
-    "scene_path",
+    "require_scenes",
+    "scene_files",
     "write_page",
     "write_scene",
+    "write_scenes",
 ]
 
 

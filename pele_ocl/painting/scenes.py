@@ -11,11 +11,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path, PurePath
+from typing import NamedTuple
 
+from ..atoms import Atoms
+from ..common.arguments import choice
 from ..common.errors import FormatError
-from ..common.writing import replacing
+from ..common.inputfile import InputFile
+from ..common.writing import refuse_target, replacing
 from ..formats import structure_suffix
-from ..formats.registry import map_suffix
+from ..formats.registry import COMPRESSED, map_suffix
 from .surface import PROBE
 
 _OTHER = re.compile(r"[^A-Za-z0-9_ .+/-]", re.ASCII)  # characters that no script holds; / is between folders
@@ -51,21 +55,32 @@ class Viewer:
     structures: tuple[str, ...]
     gzip: bool = True
 
+    def reads(self, structure: str | PathLike[str]) -> bool:
+        """Tell if the program reads a file of a molecule, by its suffix."""
+        packed = Path(structure).suffix.lower()
+        is_unpacked = packed not in COMPRESSED or (packed == ".gz" and self.gzip)
+        return is_unpacked and structure_suffix(structure) in self.structures
 
-def scene_path(program: str, structure: str | PathLike[str], maps: Sequence[Path]) -> tuple[Path, Path]:
+
+class SceneFiles(NamedTuple):
+    """Files of a scene: its script, the map beside it, and the structure. is_own : whether that is to be written"""
+
+    script: Path
+    map_: Path
+    structure: Path
+    is_own: bool
+
+
+def scene_files(program: str, structure: str | PathLike[str] | None, maps: Sequence[Path]) -> SceneFiles:
     """Choose the script of a program, and the map among `maps` that it shows: the script lies beside it.
 
-    program : a key of PROGRAMS; structure : the file of the molecule
+    A structure that the program does not read, such as a topology, becomes a PDB file beside the map.
 
-    Raises FormatError if the program reads none of the maps, or not the structure. Names that no script can hold are
-    refused, too.
+    program : a key of PROGRAMS; structure : the file of the molecule, None of atoms
+
+    Raises FormatError if the program reads none of the maps. Names that no script can hold are refused, too.
     """
     of = PROGRAMS[program]
-    suffix, path = structure_suffix(structure), Path(structure)
-    zipped = path.suffix.lower() == ".gz"
-    if suffix not in of.structures or (zipped and not of.gzip):
-        known = ", ".join(of.structures)
-        raise FormatError(f"{path}: {of.name} does not read {suffix}{'.gz' if zipped else ''} files; it reads {known}")
     fitting = [each for known in of.maps for each in maps if map_suffix(each) == known]
     if not fitting:
         raise FormatError(
@@ -73,9 +88,45 @@ def scene_path(program: str, structure: str | PathLike[str], maps: Sequence[Path
             "`output`"
         )
     map_ = fitting[0]
-    for each in (path, map_):
+    stem = map_.name[: -len(map_suffix(map_) or "")]
+    is_own = structure is None or not of.reads(structure)
+    shown = map_.with_name(f"{stem}-atoms.pdb") if structure is None or is_own else Path(structure)
+    for each in (shown, map_):
         _relative(each, map_.parent.resolve())
-    return map_.with_name(map_.name[: -len(map_suffix(map_) or "")] + of.suffix), map_
+    return SceneFiles(map_.with_name(stem + of.suffix), map_, shown, is_own)
+
+
+def require_scenes(programs: Sequence[str], structure: Path | None, maps: Sequence[Path]) -> tuple[Path, ...]:
+    """Name the files that `write_scenes` will write; raise for those that it cannot, before any work is done."""
+    written = dict[Path, None]()
+    for program in programs:
+        choice("scene", program, tuple(PROGRAMS))
+        files = scene_files(program, structure, maps)
+        written |= dict.fromkeys([files.structure, files.script] if files.is_own else [files.script])
+    for path in written:
+        refuse_target(path, [] if structure is None else [structure])
+    return tuple(written)
+
+
+def write_scenes(
+    programs: Sequence[str], structure: InputFile | None, atoms: Atoms, maps: Sequence[Path], end: float, unit: str,
+    quantity: str = "potential",
+) -> tuple[Path, ...]:  # fmt: skip
+    """Write the scripts of programs beside the map that each shows; give all files that were written.
+
+    structure : the file of the molecule, None of atoms; atoms : of which a PDB file is written where it is needed
+    end, unit, quantity : as of `write_scene`
+
+    Raises FormatError as `scene_files`, and where a file cannot be written.
+    """
+    inputs, written = [] if structure is None else [structure], dict[Path, None]()
+    for program in programs:
+        files = scene_files(program, None if structure is None else structure.path, maps)
+        if files.is_own and files.structure not in written:
+            atoms.save(files.structure)
+            written[files.structure] = None
+        written[write_scene(program, files.structure, files.map_, end, unit, inputs, quantity)] = None
+    return tuple(written)
 
 
 def write_scene(
@@ -87,9 +138,9 @@ def write_scene(
     end : of the colours, in the map's unit; inputs : files that are read, which the script must not be
     quantity : what the map's values are, such as "screened Coulomb potential"
 
-    Raises FormatError as `scene_path` does, and where the script cannot be written.
+    Raises FormatError as `scene_files` does, and where the script cannot be written.
     """
-    path, _ = scene_path(program, structure, [map_])
+    path = scene_files(program, structure, [map_]).script
     folder = path.parent.resolve()
     own, beside = (_relative(each, folder) for each in (structure, map_))
     unit, quantity = (_OTHER.sub("_", text) for text in (unit, quantity))

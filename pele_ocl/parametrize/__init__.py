@@ -34,7 +34,7 @@ Given: TypeAlias = "str | PathLike[str] | Ligand | Mol"
 def parametrize(
     what: Given | Sequence[Given],
     forcefield: str = "gaff2",
-    charges: str = "gas",
+    charges: str = "mmff",
     *,
     hydrogens: Hydrogens = "given",
     ph: float | None = None,

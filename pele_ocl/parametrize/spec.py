@@ -35,7 +35,7 @@ class ParametrizeSpec(Spec[MoleculeItem]):
 
     target: Target
     forcefield: str = "gaff2"
-    charges: str = "gas"
+    charges: str = "mmff"
     hydrogens: Hydrogens = "given"
     ph: float | None = None
     template: str | None = None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from numpy.typing import ArrayLike
 
@@ -25,6 +25,7 @@ from ..grid import Grid, Map
 from ..jobs.checks import Checks
 from ..jobs.given import given_molecule
 from ..jobs.provenance import Call, with_coordinates
+from ..painting import quantity_of, require_scenes, write_scenes
 from ..pb_model import (
     LIKE_APBS,
     PBIon,
@@ -65,6 +66,7 @@ __all__ = [
 
 
 Path_ = str | PathLike[str]
+_END = 5.0  # kT/e, of the colours of scenes
 _MODEL_FIELDS = {  # fields of PBModel by the keywords of `pb`
     "solute_dielectric": "solute_dielectric", "solvent_dielectric": "solvent_dielectric", "temperature": "temperature",
     "dielectric_surface": "surface", "probe": "probe", "density": "density", "window": "window", "charges": "charges",
@@ -90,7 +92,8 @@ def pb(
     solvent_dielectric: float | None = None, temperature: float | None = None, dielectric_surface: str | None = None,
     probe: float | None = None, density: float | None = None, window: float | None = None, charges: str | None = None,
     boundary: str | None = None, per_residue: bool = False, strict: bool = False, output: Path_ | None = None,
-    pqr: Path_ | None = None, reading: Reading | None = None, call: Call | None = None, show: PrintLine | None = None,
+    pqr: Path_ | None = None, scene: str | Sequence[str] = (), reading: Reading | None = None, call: Call | None = None,
+    show: PrintLine | None = None,
     **read: Any,
 ) -> PBResult | ApbsResult:  # fmt: skip
     """Solve the Poisson-Boltzmann equation of a molecule once.
@@ -115,6 +118,8 @@ def pb(
     strict : True to refuse what is noted about the structure otherwise
     output : map to write, kT/e: .dx, .mrc, .cube, .h5 and so on
     pqr : file of the atoms with the charges and radii that count
+    scene : programs, "pymol", "chimerax" or "vmd", for which a script next to `output` shows it on the surface, in
+        colours from -5 to 5 kT/e
     reading, read : how files are read: a jobs.Reading, or the keywords of one: `select`, `forcefield`,
         `coordinates`, `parameters`
     call : gives facts of the call for files, of a structure's path
@@ -142,6 +147,9 @@ def pb(
         require_map_suffix(arguments.file_path(output, "output"))
     if pqr is not None and arguments.file_path(pqr, "pqr").suffix.lower() != ".pqr":
         raise FormatError(f"{pqr}: `pqr` writes .pqr files; name it so")
+    programs = (scene,) if isinstance(scene, str) else arguments.texts("scene", scene)
+    path = None if isinstance(what, Atoms) else arguments.file_path(what)
+    scenes = require_scenes(programs, path, [] if output is None else [arguments.file_path(output)])
     constants = {of: keywords[name] for name, of in _MODEL_FIELDS.items() if keywords[name] is not None}
     if like is not None:
         arguments.choice("like", like, ("apbs",))
@@ -175,7 +183,7 @@ def pb(
     result = replace(
         result, alone=alone, source=molecule.source, findings=tuple(checks.findings),
         with_residues=arguments.flag("per_residue", per_residue), heard=tuple(heard),
-        call=with_coordinates(call, molecule.coordinates),
+        call=with_coordinates(call, molecule.coordinates), scenes=scenes,
     )  # fmt: skip
     if kept and own_grid:  # the energy is the same with and without a map, which is computed when it is asked for
         result.compute_map_by(partial(_wide_map, plan_of))
@@ -185,6 +193,11 @@ def pb(
         result.save(pqr)
     if output is not None:
         result.save(output, progress=progress)
+    if programs:
+        map_ = result.map
+        assert map_ is not None
+        maps = [arguments.file_path(cast(Path_, output))]
+        write_scenes(programs, molecule.source, result.atoms, maps, _END, map_.full_unit, quantity_of(map_))
     return result
 
 

@@ -14,7 +14,7 @@ from ..opencl.interface import COLOUR_GRID
 from .colours import Colours
 
 if TYPE_CHECKING:
-    from ..opencl.launch import BoundLaunch
+    from ..opencl.binding import BoundLaunch
     from ..opencl.memory import Buffer
     from ..opencl.queue import Queue
 

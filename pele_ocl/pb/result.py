@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -100,6 +101,7 @@ class PBResult:
     source : the file of the structure, None where atoms were given; findings : about the structure
     with_residues : whether `to_json` has the residues' shares
     heard : sentences that were noted while it was computed; call : gives facts of the call, for files
+    scenes : files of scenes that were written
 
     >>> result = pele_ocl.pb("data/structures/trialanine.pdb", spacing=1.5)
     >>> result.potentials.shape, result.solvation < 0
@@ -124,6 +126,7 @@ class PBResult:
     with_residues: bool = False
     heard: tuple[str, ...] = field(default=(), repr=False)
     call: Call | None = field(default=None, repr=False)
+    scenes: tuple[Path, ...] = ()
 
     def compute_map_by(self, compute: Callable[[], Map]) -> None:
         """Let the map be computed when it is first asked for."""

@@ -11,22 +11,25 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from ..common.threads import in_parts
 from ..common.variant import Progress
 from .conformations import Encoding
-from .outputs import Outputs, norm2
+from .evaluator import Outputs
 
 if TYPE_CHECKING:
-    from ..opencl.binding import Array, Binder, Launch
-    from ..opencl.launch import BoundLaunch
+    from ..opencl.binding import Array, Binder, BoundLaunch, Launch
     from ..opencl.memory import Buffer
     from ..opencl.queue import Queue
-    from ..opencl.timing import Event
+    from ..opencl.transfers import Event
 
 # Bytes that one batch of conformations may take on a device, unless one alone takes more.
 BATCH_BYTES = 1 << 30
 
 # Conformations in one launch, of which each is a layer of groups in the third dimension: CUDA's devices take so many.
 MOST_CONFORMATIONS = 65_535
+
+# Numbers that BLAS adds up in one thread: with more it starts its own, which wait for each other and spin meanwhile.
+_BLOCK = 8192
 
 
 class Passes(ABC):
@@ -122,3 +125,15 @@ class Passes(ABC):
 def bound(launches: Sequence[Launch]) -> Sequence[BoundLaunch]:
     """Give launches that a queue bound as what they are, so that it can launch them."""
     return cast("Sequence[BoundLaunch]", launches)
+
+
+def norm2(values: NDArray[Any]) -> float:
+    """Sum all squares, in a third of the time of a look at each number; not finite if one is not."""
+    if values.size <= _BLOCK:
+        return float(np.vdot(values, values))  # unlike `dot` it does not warn of overflows
+    return sum(in_parts(values.shape[-1], lambda columns: _norm2_of_blocks(values[..., columns].ravel())))
+
+
+def _norm2_of_blocks(flat: NDArray[Any]) -> float:
+    blocks = (flat[first : first + _BLOCK] for first in range(0, len(flat), _BLOCK))
+    return sum(float(np.vdot(block, block)) for block in blocks)

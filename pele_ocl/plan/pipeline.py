@@ -15,16 +15,15 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
 from ..common.errors import InputError
+from ..common.threads import LEAST, by_rows, in_parts
 from ..common.variant import Progress
-from ..opencl.threads import LEAST, by_rows, in_parts
 from .conformations import TooWideError, check_span
-from .evaluator import Evaluator, Failures, untold
-from .outputs import Outputs, norm2
-from .passes import Passes
+from .evaluator import Evaluator, Failures, Outputs, untold
+from .passes import Passes, norm2
 
 if TYPE_CHECKING:
     from ..opencl.queue import Queue
-    from ..opencl.timing import Event
+    from ..opencl.transfers import Event
 
 # Chunks under way at a time: one is encoded, one computed, one collected.
 UNDER_WAY = 3

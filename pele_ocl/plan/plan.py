@@ -20,8 +20,7 @@ from ..common.readonly import own_array
 from ..common.settled import Settled
 from ..common.variant import Progress, Variant
 from .conformations import as_conformations
-from .evaluator import Evaluator, Failures, untold
-from .outputs import Outputs
+from .evaluator import Evaluator, Failures, Outputs, untold
 from .selection import Automatic, select
 
 if TYPE_CHECKING:

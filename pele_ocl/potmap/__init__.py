@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from numpy.typing import ArrayLike
 
@@ -34,12 +34,11 @@ from .computing import Potmap, planned, require_cutoff_method
 from .methods import MAP_METHODS, METHODS, choose_variant
 from .options import MapOptions
 from .over import FramePotentials, potentials_over, potmap_over
-from .pictures import Pictures
 from .poisson_boltzmann import METHOD as PB_METHOD
 from .poisson_boltzmann import require_pb
-from .problem import MapProblem, MeshRoom
+from .problem import MapProblem
 from .result import COMBINATIONS, FrameMaps, PotmapResult
-from .spec import Frames, GridWords, MapBatch, MapSpec, MapWork, OpensFrames, Tell
+from .spec import MapBatch, MapSpec, MapWork, OpensFrames, Tell
 from .variants import VARIANTS
 
 if TYPE_CHECKING:
@@ -57,7 +56,6 @@ __all__ = [
     "MapProblem",
     "MapSpec",
     "MapWork",
-    "MeshRoom",
     "Potmap",
     "PotmapResult",
     "choose_variant",
@@ -199,9 +197,10 @@ def potmap(
         arguments.choice("combine", combine, COMBINATIONS)
     outputs = _files("output", output)
     programs = (scene,) if isinstance(scene, str) else arguments.texts("scene", scene)
-    end, unit_of_files = color_max, unit
+    end, unit_of_end, unit_of_files = color_max, None, unit
     if arguments.flag("for_surface", for_surface):
-        end = (PB_SURFACE_END if method == PB_METHOD else FOR_SURFACE_END) if end is None else end
+        if end is None:
+            end, unit_of_end = PB_SURFACE_END if method == PB_METHOD else FOR_SURFACE_END, SURFACE_UNIT
         unit = SURFACE_UNIT if unit is None else unit
         unit_of_files = unit
         dielectric = FOR_SURFACE["dielectric"] if dielectric is None and kappa is None and pb is None else dielectric
@@ -216,7 +215,6 @@ def potmap(
     require_cutoff_method(options)
     if method == PB_METHOD:
         require_pb(options)
-    pictures = Pictures(_file("png", png), _file("surface_png", surface_png), programs, end, color_max is not None)
     if isinstance(what, Atoms) and read:
         given_molecule(what, reading, read)  # which refuses it
     reads = reading_of(reading, read)
@@ -226,11 +224,7 @@ def potmap(
     if first is not None:  # whose first frame has the positions of a topology
         trajectory = first
         reads = replace(reads, trajectory=first, select=None if topology is not None else reads.select)
-    spec = MapSpec(
-        reads, models, GridWords(grid, spacing, padding, origin, shape), combine, options, outputs,
-        pictures, unit_of_files, call,
-    )  # fmt: skip
-    over = None
+    opens = None
     if trajectory is None or (isinstance(trajectory, list | tuple) and not trajectory):
         given = {"frames": frames, "topology": topology, "at_atoms": at_atoms}
         named = [name for name, value in given.items() if value is not None]
@@ -239,17 +233,24 @@ def potmap(
         if named:
             raise KeywordError(f"`{named[0]}` is about a trajectory; give one as `trajectory`")
     else:
-        over = _over(cast(Any, trajectory), frames, topology, image or "auto", align, at_atoms)
-        _check_over(spec, at_atoms is not None)
+        opens = _opening(trajectory, frames, topology, image or "auto")
+    spec = MapSpec(
+        reads, models, options, grid=grid, spacing=spacing, padding=padding, origin=origin, shape=shape, frames=opens,
+        combine=combine, align=align, at_atoms=at_atoms, outputs=outputs, png=_file("png", png),
+        surface_png=_file("surface_png", surface_png), scenes=programs, color_max=end, color_unit=unit_of_end,
+        file_unit=unit_of_files, call=call,
+    )  # fmt: skip
+    if opens is not None:
+        _check_over(spec)
     if options.field and models == "all":
         raise KeywordError('choose one of `field` and `models="all"`')
-    if combine is not None and models == "one" and over is None:
+    if combine is not None and models == "one" and opens is None:
         raise KeywordError('`combine` belongs to `models="all"` and to trajectories')
     if options.field and outputs and not any(each.suffix.lower() == ".h5" for each in outputs):
         raise KeywordError("the field needs a file that holds several maps: give `output` a name that ends in .h5")
     if not isinstance(what, Atoms) and paths_of(what) is None:
         paths = arguments.file_paths("structures", what)
-        if over is not None:
+        if opens is not None:
             raise arguments.several_structures(paths)
         part = Shard.of(shard) if isinstance(shard, str) else shard
         wanted = paths if part is None else part.part(paths, "structures")
@@ -261,7 +262,7 @@ def potmap(
                 "`device`"
             )
     source = None if isinstance(what, Atoms) else arguments.file_path(what, "the structure")
-    spec.require(source, over)
+    spec.require(source)
     if models == "all":
         if source is None:
             raise InputError('`models="all"` is about the models of a file; give its path in place of the atoms')
@@ -269,26 +270,25 @@ def potmap(
             raise KeywordError("choose one of `model` and `models`")
         found = spec.found(read_file(source), tell=tell, progress=progress)
     else:
-        found = spec.found(given_molecule(what, spec.reading), over, tell=tell, progress=progress)
-    spec.write(found)
-    return found
+        found = spec.found(given_molecule(what, spec.reading), tell=tell, progress=progress)
+    written = spec.write(found)
+    return replace(found, scenes=written) if written and isinstance(found, PotmapResult) else found
 
 
-def _over(
-    trajectory: Trajectory | Paths | OpensFrames, frames: FrameWords, topology: Path_ | None, image: Image,
-    align: Selection | bool, at_atoms: Selection | None,
-) -> Frames:  # fmt: skip
-    """Make the description of the frames; they are opened once the atoms are known."""
+def _opening(
+    trajectory: Trajectory | Paths | OpensFrames, frames: FrameWords, topology: Path_ | None, image: Image
+) -> Callable[[Given], Trajectory]:  # fmt: skip
+    """Make the function that opens the frames once the atoms are known."""
 
     def open_frames(given: Given) -> Trajectory:
         if isinstance(trajectory, OpensFrames):
             return trajectory.opened(given.atoms, given.chosen)
         return opened(given.atoms, trajectory, frames, given.chosen, topology, image)
 
-    return Frames(open_frames, align, at_atoms)
+    return open_frames
 
 
-def _check_over(spec: MapSpec, at_atoms: bool) -> None:
+def _check_over(spec: MapSpec) -> None:
     """Raise InputError for what cannot be combined with a trajectory."""
     if spec.models == "all":
         raise KeywordError('choose one of `models="all"` and `trajectory`')
@@ -296,16 +296,9 @@ def _check_over(spec: MapSpec, at_atoms: bool) -> None:
         raise KeywordError("choose one of `field` and `trajectory`")
     if spec.options.method == PB_METHOD:
         raise KeywordError('`method="pb"` makes maps of structures and models, not of frames; leave out `trajectory`')
-    if at_atoms:
-        pictures, place = spec.pictures, spec.place
-        given: dict[str, object] = {
-            "origin": place.origin,
-            "padding": place.padding,
-            "grid": place.grid,
-            "combine": spec.combine,
-        }
-        given |= {"png": pictures.slices, "surface_png": pictures.surface, "scene": pictures.scenes or None}
-        for name, value in given.items():
+    if spec.at_atoms is not None:
+        given = {name: getattr(spec, name) for name in ("origin", "padding", "grid", "combine", "png", "surface_png")}
+        for name, value in {**given, "scene": spec.scenes or None}.items():
             if value is not None:
                 raise KeywordError(f"`at_atoms` makes no map; leave out `{name}`")
 

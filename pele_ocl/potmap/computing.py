@@ -6,7 +6,7 @@ import math
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,16 +18,16 @@ from ..common import arguments
 from ..common.errors import InputError, KeywordError
 from ..common.settled import Settled
 from ..common.variant import PRECISIONS, Progress
-from ..grid import Grid, Map
+from ..grid import Grid
 from ..plan.selection import IN_LADDER, having
 from ..potential_model import PotentialModel
 from ..units import COULOMB_KCAL_A, debye_kappa, molar, potential_factor
 from .blocking import Blocking
 from .methods import COARSEST, MAP_METHODS, METHODS, SPLIT_METHODS, choose_variant, require_able
-from .options import MapOptions, medium_facts
+from .options import MapOptions
 from .plan import DEFAULT_ACCURACY, MapPlan, method_for
 from .poisson_boltzmann import METHOD, pb_map, pb_plan
-from .problem import MapProblem, MeshRoom, require_apart
+from .problem import MapProblem, require_apart
 from .result import COMBINATIONS, PotmapResult
 from .slabs import MOST_POINTS
 from .variants import VARIANTS, MapVariant, tuned_choice
@@ -106,24 +106,10 @@ class Potmap(Settled):
             problem = self._plan.problem.moved(atoms)
             if problem.box is not self._plan.problem.box:
                 require_able(self.method, problem)
-            computed = self._plan.compute_accurately(problem, progress)
-        return PotmapResult(
-            map=self._plan.map_of(computed.values[0]),
-            field=computed.values[1:] if options.field else None,
-            n_atoms=len(atoms),
-            device=self._plan.device,
-            variant=self.variant,
-            precision=options.precision,
-            seconds={"kernel": computed.seconds, "total": time.perf_counter() - start},
-            method=self.method,
-            error=computed.errors[0] if computed.errors else None,
-            field_error=computed.errors[1] if len(computed.errors) > 1 else None,
-            accuracy=computed.accuracy,
-            wanted=computed.wanted,
-            atoms=atoms,
-            model=problem.model,
-            settings=medium_facts(atoms, options),
-        )
+            values, seconds, errors = self._plan.compute_accurately(problem, progress)
+            map_, field = self._plan.map_of(values[0]), values[1:] if options.field else None
+            spent = {"kernel": seconds, "total": time.perf_counter() - start}
+            return self._plan.result(atoms, map_, spent, errors, field)
 
 
 def planned(atoms: Atoms, grid: Grid, options: MapOptions, plan: type[Potmap] | None = None) -> MapPlan:
@@ -148,8 +134,8 @@ def planned(atoms: Atoms, grid: Grid, options: MapOptions, plan: type[Potmap] | 
     )
     factor = COULOMB_KCAL_A * potential_factor(options.unit, options.temperature)
     devices = _devices(options.device, variants.get(options.variant), precision)
-    room, accuracy = MeshRoom.of(devices, precision), options.accuracy or DEFAULT_ACCURACY
-    problem = MapProblem.of(atoms, grid, model, factor, options.field, precision, accuracy, room)
+    accuracy = options.accuracy or DEFAULT_ACCURACY
+    problem = MapProblem.of(atoms, grid, model, factor, options.field, precision, accuracy).on(devices)
     method, variant = options.method, options.variant
     if method == "auto":
         method = method_for(problem, devices)
@@ -162,9 +148,7 @@ def planned(atoms: Atoms, grid: Grid, options: MapOptions, plan: type[Potmap] | 
         _require_field(method, variant, variants)
     title = f"{model.name} of {len(atoms):,} atoms"
     unit_charge = factor / options.permittivity
-    return MapPlan(
-        problem, method, variant, variants[variant], devices, options.unit, options.temperature, title, unit_charge
-    )
+    return MapPlan(problem, options, method, variant, variants[variant], devices, title, unit_charge)
 
 
 def require_cutoff_method(options: MapOptions) -> None:
@@ -294,31 +278,17 @@ def middle_part(grid: Grid, points: float) -> Grid:
     return Grid(grid.position(first), grid.spacing, (nx, rows, slices))
 
 
-@dataclass(frozen=True, eq=False)
-class ModelMaps:
-    """Result of `potmap_models`.
-
-    maps : each of COMBINATIONS -> Map; stdev belongs to the models themselves, with their number below the sum
-    last : PotmapResult of the last model, with the largest measured error of all
-    n_models : how many there were
-    seconds : "kernel" and "total" of all models
-    """
-
-    maps: dict[str, Map]
-    last: PotmapResult
-    n_models: int
-    seconds: dict[str, float]
-
-
 def potmap_models(
     models: Iterable[Atoms], grid: Grid, *, failed: dict[int, str] | None = None, **options: Any
-) -> ModelMaps:
+) -> PotmapResult:
     """Compute maps of all models on one grid in one pass, and keep no more than the sums.
 
     models : Atoms of each model; options as in `potmap`, but `field`
     failed : takes why models have no map, by their place from 0, and others count; by default the first is an error
 
-    Raises InputError if there is no model, or the field is asked for, and as `potmap` does.
+    Returns the result of the last model with the mean as its map, all COMBINATIONS in `maps`, the seconds of all models
+    and the largest measured error. stdev belongs to the models themselves, with their number below the sum. Raises
+    InputError if there is no model, or the field is asked for, and as `potmap` does.
     """
     if options.get("field"):
         raise InputError("the field of many models is not summed up; ask for it model by model")
@@ -355,4 +325,4 @@ def potmap_models(
         name: replace(own, values=values.astype(own.values.dtype), title=f"{name} of {n} models: {own.title}")
         for name, values in found
     }
-    return ModelMaps(maps, replace(result, error=worst), n, seconds)
+    return replace(result, map=maps["avg"], maps=maps, n_models=n, seconds=seconds, error=worst)

@@ -16,10 +16,10 @@ from ..atoms import Atoms, Floats
 from ..common import arguments
 from ..common.errors import InputError
 from ..grid import Grid
-from .computing import ModelMaps, planned
+from .computing import planned
 from .error import SEED, MapError, exact_values, measured, sampled_points, sum_of_squares
 from .methods import MAP_METHODS, SPLIT_METHODS, require_able
-from .options import MapOptions, medium_facts
+from .options import MapOptions
 from .plan import DeviceMap
 from .problem import MapProblem, require_apart
 from .result import COMBINATIONS, PotmapResult
@@ -27,8 +27,8 @@ from .slabs import MapSlab, first_evals
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
+    from ..opencl.kernel import Arguments
     from ..opencl.queue import Queue
-    from ..opencl.signature import Arguments
 
 
 AHEAD = 2  # frames that are launched before the first of them is waited for
@@ -99,7 +99,7 @@ class FrameSlab:
 
     def _wait(self) -> None:
         """Wait for the first frame under way, and take the time of its kernels."""
-        from ..opencl.timing import seconds_of
+        from ..opencl.queue import seconds_of
 
         queue = self._under_way.popleft()
         if queue.events:
@@ -181,7 +181,7 @@ class MapFrames:
         self._plan = plan
         if split is None or not split.lacks(wide):
             plan.problem = wide
-        self._grid, self._options, self._atoms, self._wanted = grid, options, atoms, plan.wanted
+        self._grid, self._options, self._atoms = grid, options, atoms
         self.n_frames = 0
         self._slabs: list[FrameSlab] = []
         self._statistics: list[SlabStatistics] = []
@@ -219,8 +219,8 @@ class MapFrames:
             if len(self._samples) > AHEAD:  # its frame was waited for
                 self._compare(self._samples.popleft())
 
-    def result(self) -> ModelMaps:
-        """Return the maps of all frames so far. Raises InputError if there is none."""
+    def result(self) -> PotmapResult:
+        """Return the mean of all frames so far, with all statistics in `maps`. Raises InputError if there is none."""
         if not self.n_frames:
             raise InputError("there is no frame to make a map of")
         for slab in self._slabs:
@@ -231,14 +231,7 @@ class MapFrames:
         error = self._error(values["avg"], values["stdev"])
         maps = {name: self._plan.map_of(values[name], f"{name} of {self.n_frames:,} frames: ") for name in COMBINATIONS}
         seconds = {"kernel": max(slab.seconds for slab in self._slabs), "total": time.perf_counter() - self._start}
-        plan = self._plan
-        result = PotmapResult(
-            maps["avg"], None, len(self._atoms), plan.device, plan.name, plan.problem.precision, seconds,
-            plan.method, error, accuracy=plan.problem.accuracy if plan.method in SPLIT_METHODS else 0.0,
-            wanted=self._wanted if plan.method in SPLIT_METHODS else 0.0, atoms=self._atoms, model=plan.problem.model,
-            settings=medium_facts(self._atoms, self._options),
-        )  # fmt: skip
-        return ModelMaps(maps, result, self.n_frames, seconds)
+        return self._plan.result(self._atoms, maps["avg"], seconds, [error], maps=maps, n_models=self.n_frames)
 
     def _begin(self, problem: MapProblem) -> MapProblem:
         """Make the devices ready, with a mesh or lattices as fine as the first map needs."""

@@ -99,7 +99,7 @@ def potmap_over(
     rmsd = None if superpose is None else np.array(distances)
     of = found.maps
     return FrameMaps(
-        of["avg"], of["stdev"], of["min"], of["max"], np.array(numbers, np.int64), rmsd, errors, found.last,
+        of["avg"], of["stdev"], of["min"], of["max"], np.array(numbers, np.int64), rmsd, errors, found,
         time.perf_counter() - start, over.notes,
     )  # fmt: skip
 

@@ -3,93 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from ..common import arguments
-from ..common.errors import InputError, printable, shortened
-from ..common.inputfile import InputFile
-from ..common.writing import refuse_target
+from ..common.errors import printable, shortened
 from ..formats.maps.pictures import draw_slices, require_png
 from ..painting import (
     LEAST_END,
     MOST_END,
-    PROGRAMS,
     about_map,
     painted,
     quantity_of,
-    scene_path,
-    write_scene,
+    require_scenes,
+    write_scenes,
 )
 from .result import PotmapResult
 
-ON_SURFACES = "kT/e"  # unit of the ends of colours that surface pictures have by default
+
+def require_end(color_max: float | None) -> None:
+    """Raise InputError for an end of colours that cannot be."""
+    if color_max is not None:
+        arguments.number("color_max", color_max, "a positive number, 1e-9 to 1e12,", least=LEAST_END, most=MOST_END)
 
 
-@dataclass(frozen=True)
-class Pictures:
-    """Pictures to draw.
+def require_drawn(
+    png: Path | None, surface_png: Path | None, scenes: Sequence[str], source: Path | None, outputs: Sequence[Path]
+) -> None:  # fmt: skip
+    """Raise for pictures that cannot be written, before any work is done; source : path of the structure."""
+    for picture in (png, surface_png):
+        if picture is not None:
+            require_png(picture)
+    require_scenes(scenes, source, outputs)
 
-    slices, surface : files, None for none; scenes : programs to write scripts for, keys of PROGRAMS
-    end : of the colours, None to follow the values; is_end_given : False for the default of surface pictures, in kT/e
+
+def draw(
+    result: PotmapResult, png: Path | None, surface_png: Path | None, scenes: Sequence[str], end: float | None,
+    outputs: Sequence[Path],
+) -> tuple[Path, ...]:  # fmt: skip
+    """Draw slices of a map and the molecular surface, and write scenes next to its files.
+
+    end : of the colours of surfaces, None to follow the values
+
+    Returns the scenes' files.
     """
-
-    slices: Path | None = None
-    surface: Path | None = None
-    scenes: tuple[str, ...] = ()
-    end: float | None = None
-    is_end_given: bool = False
-
-    def __post_init__(self) -> None:
-        for program in self.scenes:
-            arguments.choice("scene", program, tuple(PROGRAMS))
-        if self.end is not None:
-            arguments.number("color_max", self.end, "a positive number, 1e-9 to 1e12,", least=LEAST_END, most=MOST_END)
-
-    def __bool__(self) -> bool:
-        return self.slices is not None or self.surface is not None
-
-    def require(self, source: Path | None, outputs: Sequence[Path]) -> None:
-        """Raise for pictures that cannot be written, before any work is done; source : path of the structure."""
-        for picture in (self.slices, self.surface):
-            if picture is not None:
-                require_png(picture)
-        if self.scenes and source is None:
-            raise InputError("`scene` shows the file of a structure; give its path in place of the atoms")
-        for program in self.scenes:
-            assert source is not None
-            script, _ = scene_path(program, source, outputs)
-            refuse_target(script, [source])
-
-    def write(self, result: PotmapResult, outputs: Sequence[Path]) -> list[tuple[str, Path]]:
-        """Draw the map, and write the scenes next to its files. Returns each scene's program and script."""
-        source = result.source
-        named = "" if source is None else f"{shortened(printable(source.path.name))}: "
-        title, inputs = f"{named}{result.map.title}", [] if source is None else [source]
-        if self.slices is not None:
-            draw_slices(self.slices, replace(result.map, title=title), inputs)
-        if self.surface is None and not self.scenes:
-            return []
-        return self._show_surface(result, outputs, title, inputs)
-
-    def _show_surface(
-        self, result: PotmapResult, outputs: Sequence[Path], title: str, inputs: list[InputFile]
-    ) -> list[tuple[str, Path]]:
-        atoms, map_ = result.atoms, result.map
-        assert result.model is not None
-        assert atoms is not None
-        end = self.end if self.is_end_given or map_.unit == ON_SURFACES else None
-        if self.surface is not None or end is None:
-            shown = painted(atoms, map_, end=end, title=title, about=about_map(result.model, map_, atoms))
-            end = shown.colouring.end
-            if self.surface is not None:
-                shown.save_picture(self.surface, inputs)
-        written = []
-        for program in self.scenes:
-            assert result.source is not None
-            _, file = scene_path(program, result.source.path, outputs)
-            script = write_scene(
-                program, result.source.path, file, end, map_.full_unit, inputs, quantity=quantity_of(map_)
-            )
-            written.append((PROGRAMS[program].name, script))
-        return written
+    source, atoms, map_ = result.source, result.atoms, result.map
+    named = "" if source is None else f"{shortened(printable(source.path.name))}: "
+    title, inputs = f"{named}{map_.title}", [] if source is None else [source]
+    if png is not None:
+        draw_slices(png, replace(map_, title=title), inputs)
+    if surface_png is None and not scenes:
+        return ()
+    assert result.model is not None
+    assert atoms is not None
+    if surface_png is not None or end is None:
+        shown = painted(atoms, map_, end=end, title=title, about=about_map(result.model, map_, atoms))
+        end = shown.colouring.end
+        if surface_png is not None:
+            shown.save_picture(surface_png, inputs)
+    return write_scenes(scenes, source, atoms, outputs, end, map_.full_unit, quantity=quantity_of(map_))

@@ -5,21 +5,24 @@ If the measured error is too large, further tries follow.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..atoms import Atoms
 from ..common.variant import Progress
 from ..grid import Map
 from .corrections import correct
 from .error import MapError, Sample
 from .mesh import mesh_evaluations, table_waves
 from .methods import MAP_METHODS, SPLIT_METHODS, finer_accuracy
+from .options import MapOptions, medium_facts
 from .problem import MapProblem
+from .result import PotmapResult
 from .slabs import (
     LAUNCH_SECONDS,
     MapSlab,
@@ -41,26 +44,6 @@ DEFAULT_ACCURACY = 1e-4
 # Seconds of the host beside the kernels (measured): of a map by the mesh, and of a wave number of its table.
 MESH_SECONDS, WAVE_SECONDS = 0.02, 45e-9
 FINER_TRIES = 2  # of a map that no atom stands in
-
-
-@dataclass(frozen=True, eq=False)
-class MapValues:
-    """Values (components, nz, ny, nx) of a map, and how it was found.
-
-    seconds : of the kernels on the device that was busy longest
-    squares : sums of the squared potentials and, if it is computed, of the squared field, of a variant that
-        approximates; else None
-    errors : of the potential and of the field, as far as it is computed; none of direct sums
-    accuracy : of the mesh or the lattices that were taken in the end, 0 without them
-    wanted : the accuracy that was asked for; 0 where none can be
-    """
-
-    values: NDArray[np.floating]
-    seconds: float
-    squares: tuple[float, ...] | None = None
-    errors: tuple[MapError, ...] = ()
-    accuracy: float = 0.0
-    wanted: float = 0.0
 
 
 class DeviceMap:
@@ -147,26 +130,25 @@ class DeviceMap:
 class MapPlan:
     """A map of one molecule on one grid: by which method, on which devices, and what is ready on them.
 
-    problem : at the positions of the last map; method : key of MAP_METHODS
-    name : of the variant, never "auto", which is `variant`; devices : that share the work; temperature : K
-    factor : the potential of a unit charge 1 A away, in `unit`, without salt
+    problem : at the positions of the last map; options : as they were given; method : key of MAP_METHODS
+    name : of the variant, never "auto", which is `variant`; devices : that share the work
+    title : of maps; factor : the potential of a unit charge 1 A away, in the options' unit, without salt
     wanted : accuracy by norm of the first problem, for methods that have one
     """
 
     problem: MapProblem
+    options: MapOptions
     method: str
     name: str
     variant: MapVariant
     devices: list[Device]
-    unit: str
-    temperature: float
     title: str
     factor: float
     wanted: float = field(init=False)
     _parts: dict[int, DeviceMap] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        self.wanted = self.problem.accuracy
+        self.wanted = self.problem.accuracy if self.method in SPLIT_METHODS else 0.0
 
     @property
     def device(self) -> str:
@@ -175,8 +157,35 @@ class MapPlan:
 
     def map_of(self, values: NDArray[np.floating], what: str = "") -> Map:
         """Values (nz, ny, nx) as a Map; what : put before the title"""
-        kelvin = self.temperature if self.unit == "kT/e" else None
-        return Map.owning(self.problem.grid, values, self.unit, what + self.title, kelvin)
+        unit = self.options.unit
+        kelvin = self.options.temperature if unit == "kT/e" else None
+        return Map.owning(self.problem.grid, values, unit, what + self.title, kelvin)
+
+    def result(
+        self, atoms: Atoms, map_: Map, seconds: Mapping[str, float], errors: Sequence[MapError | None] = (),
+        field: NDArray[np.floating] | None = None, **more: Any,
+    ) -> PotmapResult:  # fmt: skip
+        """Make the result of a map. errors : of the potential and of the field; more : further fields of it"""
+        potential_error, field_error = (*errors, None, None)[:2]
+        approximates = bool(errors) and self.method in SPLIT_METHODS
+        return PotmapResult(
+            map=map_,
+            field=field,
+            n_atoms=len(atoms),
+            device=self.device,
+            variant=self.name,
+            precision=self.problem.precision,
+            seconds=seconds,
+            method=self.method,
+            error=potential_error,
+            field_error=field_error,
+            accuracy=self.problem.accuracy if approximates else 0.0,
+            wanted=self.wanted if approximates else 0.0,
+            atoms=atoms,
+            model=self.problem.model,
+            settings=medium_facts(atoms, self.options),
+            **more,
+        )
 
     def part(self, number: int) -> DeviceMap:
         """Kernels, tables and memory on one of the devices, made at the first use."""
@@ -192,8 +201,8 @@ class MapPlan:
     def compute(
         self, problem: MapProblem | None = None, progress: Progress | None = None,
         meanwhile: Callable[[], None] | None = None,
-    ) -> MapValues:  # fmt: skip
-        """Compute the map.
+    ) -> RemainingSlabs:  # fmt: skip
+        """Compute the map, which is in `values` of what is returned.
 
         problem : of the same atoms at other positions; progress : called with the share done, 0 to 1
         meanwhile : done by the host while a device computes, if the variant approximates
@@ -202,18 +211,20 @@ class MapPlan:
         approximates = self.variant.approximates
         work = RemainingSlabs(self.problem, progress, len(self.devices), meanwhile if approximates else None)
         if self.problem.n_atoms == 0:
-            return MapValues(np.zeros_like(work.values), 0.0)
-        seconds = self._shared(work)
-        if not approximates:
-            return MapValues(work.values, seconds)
-        squares = work.squares.sum(axis=1)
-        parts = (squares[:1], squares[1:])[: 2 if self.problem.field else 1]
-        return MapValues(work.values, seconds, tuple(float(part.sum()) for part in parts))
+            work.values[:] = 0
+        else:
+            work.seconds = self._shared(work)
+        return work
 
-    def compute_accurately(self, problem: MapProblem | None = None, progress: Progress | None = None) -> MapValues:
+    def compute_accurately(
+        self, problem: MapProblem | None = None, progress: Progress | None = None
+    ) -> tuple[NDArray[np.floating], float, tuple[MapError, ...]]:
         """Compute a map; a mesh or lattices that miss their accuracy are followed by the next finer ones.
 
         problem : of the same atoms at other positions. The plan keeps what was taken in the end.
+
+        Returns the values (components, nz, ny, nx), the seconds of the kernels on the device that was busy longest, and
+        the errors of the potential and of the field, as far as it is computed; none of direct sums.
         """
         seconds = 0.0
         self.problem = problem or self.problem
@@ -224,18 +235,16 @@ class MapPlan:
             sample = sample or Sample(self.problem, self.devices[0])
 
         while True:
-            summed = self.compute(progress=progress, meanwhile=begin_sample)
-            seconds += summed.seconds
-            if summed.squares is None:
-                return MapValues(summed.values, seconds)
+            work = self.compute(progress=progress, meanwhile=begin_sample)
+            seconds += work.seconds
+            if not self.variant.approximates or not self.problem.n_atoms:
+                return work.values, seconds, ()
             assert sample is not None
-            errors = sample.errors(summed.values, summed.squares)
-            if self.method not in SPLIT_METHODS:
-                return MapValues(summed.values, seconds, summed.squares, errors)
+            errors = sample.errors(work.values, work.sums_of_squares)
             missed = any(error.norm > self.wanted for error in errors)
             finer = finer_accuracy(self.method, self.problem) if missed else None
             if finer is None:
-                return MapValues(summed.values, seconds, summed.squares, errors, self.problem.accuracy, self.wanted)
+                return work.values, seconds, errors
             self.refine(finer)
 
     def _shared(self, work: RemainingSlabs) -> float:

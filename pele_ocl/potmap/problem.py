@@ -28,37 +28,6 @@ LARGEST_REALS, ALL_REALS = 5, 9  # for each node, of the largest buffer and of a
 CPU_NODES, GPU_NODES = 1 << 21, 1 << 25
 
 
-@dataclass(frozen=True)
-class MeshRoom:
-    """Largest mesh that each of the devices can take.
-
-    length : of a transform, at most; nodes : in all, without padding
-    one_level : nodes with padding up to which meshes of two levels are not considered
-    """
-
-    length: int = 1 << 30
-    nodes: int = 1 << 62
-    one_level: int = CPU_NODES
-
-    @classmethod
-    def of(cls, devices: Sequence[Device], precision: str) -> MeshRoom:
-        """Take half of a device's memory, as the map needs some, too.
-
-        Lines lie in local memory, a power of two of room.
-        """
-        size = np.dtype(precision).itemsize
-        numbers = min(int(device.handle.local_mem_size) for device in devices) // (LINE_REALS * size)
-        nodes = [
-            min(device.largest_buffer // (LARGEST_REALS * size), device.memory // (2 * ALL_REALS * size))
-            for device in devices
-        ]
-        one_level = GPU_NODES if any(device.kind == "GPU" for device in devices) else CPU_NODES
-        return cls(1 << (numbers.bit_length() - 1), min(nodes), one_level)
-
-
-ANY_ROOM = MeshRoom()  # of no device in particular
-
-
 APART = 1e-4  # A, as two atoms must be
 # In float32, of the grid's size: coordinates that differ by less may be rounded to the same.
 APART_FLOAT32 = 5e-7
@@ -107,7 +76,9 @@ class MapProblem:
         charge are left out of positions and both
     corner : (3,) the first point, A; box : (3,) the lowest and the highest coordinates of all atoms and points, A, and
         of atoms moved by `margin`
-    accuracy : by norm, of methods that have one; room : of the devices for a mesh
+    accuracy : by norm, of methods that have one
+    longest_line, most_nodes : of the meshes that all devices have room for, without padding
+    most_one_level : nodes with padding up to which meshes of two levels are not considered
     near : coefficients of the near part within the model's cutoff, if no other part is wanted; `outer` and `inner` of
         the kernels' Law
     margin : A, by which atoms may move in further frames before a mesh has no room for them
@@ -124,15 +95,17 @@ class MapProblem:
     box: tuple[Floats, Floats]
     accuracy: float = 0.0
     near: tuple[Floats, Floats] | None = None
-    room: MeshRoom = ANY_ROOM
+    longest_line: int = 1 << 30
+    most_nodes: int = 1 << 62
+    most_one_level: int = CPU_NODES
     margin: float = 0.0
 
     @classmethod
     def of(
         cls, atoms: Atoms, grid: Grid, model: PotentialModel, factor: float, field: bool, precision: str,
-        accuracy: float = 0.0, room: MeshRoom = ANY_ROOM,
+        accuracy: float = 0.0,
     ) -> MapProblem:  # fmt: skip
-        """Make the problem for some atoms and a grid.
+        """Make the problem for some atoms and a grid, of no device in particular.
 
         factor : potential of a unit charge at 1 A in the map's unit, the dielectric left out
         """
@@ -141,7 +114,23 @@ class MapProblem:
         charges = factor / model.dielectric * atoms.charges[charged]
         rounded = rounded_charges(charges) if precision == "float32" else charges
         box = _box_around(positions, corner, corner + (np.array(grid.shape) - 1) * grid.spacing)
-        return cls(grid, corner, positions, charges, rounded, model, field, precision, box, accuracy, room=room)
+        return cls(grid, corner, positions, charges, rounded, model, field, precision, box, accuracy)
+
+    def on(self, devices: Sequence[Device]) -> MapProblem:
+        """Return the problem with meshes that each of the devices has room for.
+
+        They take half of a device's memory, as the map needs some, too. Lines lie in local memory, a power of two of
+        room.
+        """
+        size = np.dtype(self.precision).itemsize
+        numbers = min(int(device.handle.local_mem_size) for device in devices) // (LINE_REALS * size)
+        nodes = min(
+            min(device.largest_buffer // (LARGEST_REALS * size), device.memory // (2 * ALL_REALS * size))
+            for device in devices
+        )
+        one_level = GPU_NODES if any(device.kind == "GPU" for device in devices) else CPU_NODES
+        longest = 1 << (numbers.bit_length() - 1)
+        return replace(self, longest_line=longest, most_nodes=nodes, most_one_level=one_level)
 
     def moved(self, atoms: Atoms) -> MapProblem:
         """Move the atoms to other positions. The box stays one object if it has room for them."""

@@ -57,6 +57,7 @@ class PotmapResult(Suggests):
     frames : FrameMaps of a trajectory, else None; n_models : models that count, 1 of one structure
     file_unit : unit of files, None for their formats' own: hartree/e of cube files, else the map's
     heard : sentences that were noted while it was computed; call : gives facts of the call, for files
+    scenes : files of scenes that were written
 
     >>> result = pele_ocl.potmap("data/structures/trialanine.pdb", spacing=2.0, padding=3.0)
     >>> result.map.unit, result.map.grid.shape
@@ -88,6 +89,7 @@ class PotmapResult(Suggests):
     file_unit: str | None = None
     heard: tuple[str, ...] = ()
     call: Call | None = None
+    scenes: tuple[Path, ...] = ()
 
     def __repr__(self) -> str:
         return f"PotmapResult({self.n_atoms:,} atoms, {self.map!r}, {self.variant})"

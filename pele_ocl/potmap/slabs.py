@@ -85,7 +85,7 @@ class MapSlab:
 
     def download(self, queue: Queue, values: NDArray[np.floating]) -> None:
         """Fill values (components, slices, ny, nx), which lack the padding, in C order each."""
-        from ..opencl.staging import read_without_padding
+        from ..opencl.transfers import read_without_padding
 
         nx, ny, _ = self.shape
         for component, part in enumerate(values):
@@ -149,6 +149,7 @@ def evaluations_per_second(device: Device) -> float:
 class RemainingSlabs:
     """Slices of a problem that are still to be done, and the map they are written to; shared by the threads.
 
+    values : (components, nz, ny, nx); seconds : of the kernels on the device that was busy longest, in the end
     squares : (components, nz) sums of the squares of each slice, of variants that approximate
     meanwhile : what is wanted besides, which the first worker does whose device computes
 
@@ -163,7 +164,7 @@ class RemainingSlabs:
         self.problem, self.progress, self._meanwhile = problem, progress, meanwhile
         self.values = np.empty((problem.components, *problem.grid.shape[::-1]), problem.precision)
         self.squares = np.zeros((problem.components, problem.grid.shape[2]))
-        self.stopped = False
+        self.stopped, self.seconds = False, 0.0
         self._making: list[Future[None]] = []
         self._lock = threading.Lock()
         self._done = 0.0
@@ -190,7 +191,7 @@ class RemainingSlabs:
 
     def start(self) -> None:
         """Make the memory of the values, while others are at work."""
-        from ..opencl.staging import start_making
+        from ..opencl.transfers import start_making
 
         self._making = start_making(self.values)
 
@@ -199,6 +200,13 @@ class RemainingSlabs:
         for part in self._making:
             part.result()
         return self.values[:, first:last]
+
+    @property
+    def sums_of_squares(self) -> tuple[float, ...]:
+        """Sum of the squared potentials and, if it is computed, that of the squared field."""
+        squares = self.squares.sum(axis=1)
+        parts = (squares[:1], squares[1:]) if self.problem.field else (squares,)
+        return tuple(float(part.sum()) for part in parts)
 
     def do_meanwhile(self, launch: Queue) -> None:
         """Do what is wanted besides while a device computes; the first worker that comes does it."""

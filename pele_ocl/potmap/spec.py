@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -35,50 +35,12 @@ from .computing import estimate_seconds, memory_bytes, one_map, potmap_models
 from .methods import MAP_METHODS, SPLIT_METHODS
 from .options import MapOptions
 from .over import FramePotentials, potentials_over, potmap_over
-from .pictures import Pictures
+from .pictures import draw, require_drawn, require_end
 from .result import STATISTIC, PotmapResult, targets
 
 NAME = "{name}"  # in an output: the structure's name without its suffix
 DEFAULT_PADDING = 10.0  # A
 Target = TypeVar("Target", Path, Path | None)
-
-
-@dataclass(frozen=True)
-class GridWords:
-    """Grid of a map: itself, or how it is made.
-
-    spacing : A; padding : A around all atoms, 10 by default; origin, shape : of the first point, A, and points along
-    x, y, z, in place of the padding
-    """
-
-    grid: Grid | None = None
-    spacing: float = 0.5
-    padding: float | None = None
-    origin: ArrayLike | None = None
-    shape: ArrayLike | None = None
-
-    def __post_init__(self) -> None:
-        if self.grid is not None:
-            arguments.instance("grid", self.grid, Grid, "a Grid: Grid.around(atoms, padding=10, spacing=0.5)")
-            if not (self.padding is self.origin is self.shape is None and self.spacing == GridWords.spacing):
-                raise KeywordError("choose one of `grid` and the words that make one, `spacing` and `padding`")
-        if (self.origin is None) != (self.shape is None) or (self.origin is not None and self.padding is not None):
-            raise KeywordError("a grid is made by `padding`, or by `origin` and `shape` together")
-
-    @property
-    def stays(self) -> bool:
-        """True if the grid does not follow from the atoms."""
-        return self.grid is not None or self.origin is not None
-
-    def around(self, models: Sequence[Atoms]) -> Grid:
-        """Make the grid, around all models."""
-        if self.grid is not None:
-            return self.grid
-        if self.origin is not None and self.shape is not None:
-            return Grid(self.origin, self.spacing, self.shape)
-        positions = np.concatenate([atoms.positions for atoms in models])
-        together = Atoms(positions=positions, charges=np.zeros(len(positions)))
-        return Grid.around(together, DEFAULT_PADDING if self.padding is None else self.padding, self.spacing)
 
 
 @dataclass(frozen=True)
@@ -127,126 +89,140 @@ class OpensFrames(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Frames:
-    """A trajectory that a map is made over.
-
-    opened : gives the frames of atoms, some of a file's
-    align : atoms by which frames are superposed, True for those of `potmap_over`, False for none
-    at_atoms : atoms whose values are wanted in place of a map, or None
-    """
-
-    opened: Callable[[Given], Trajectory]
-    align: Selection | bool
-    at_atoms: Selection | None
-
-
-@dataclass(frozen=True, eq=False)
 class MapSpec(StructureSpec):
     """Maps of structures, and their files.
 
-    reading : of the structures; models : "one" or "all"; place : the grid; combine : statistic of models and frames
-    outputs, pictures : files, with {name} in them if there are several structures
+    reading : of the structures; models : "one" or "all"; options : of each map
+    grid : of maps, or None and how it is made: spacing, A; padding, A around all atoms, 10 by default; in its place
+        origin and shape, of the first point, A, and points along x, y, z
+    frames : gives the trajectory of a molecule, None without one; combine : statistic of models and frames
+    align : atoms by which frames are superposed, True for those of `potmap_over`, False for none
+    at_atoms : atoms whose values in frames are wanted in place of a map, or None
+    outputs : files; png, surface_png : pictures, of slices and of the molecular surface; {name} in them if there are
+        several structures; scenes : programs to write scripts for
+    color_max : end of the colours of surfaces, None to follow the values; color_unit : of the maps that it is for,
+        None for all
     file_unit : unit of files, None for their formats' own; call : facts of the call, which files have
     """
 
     reading: Reading
     models: str
-    place: GridWords
-    combine: str | None
     options: MapOptions
-    outputs: tuple[Path, ...]
-    pictures: Pictures
+    grid: Grid | None = None
+    spacing: float = 0.5
+    padding: float | None = None
+    origin: ArrayLike | None = None
+    shape: ArrayLike | None = None
+    frames: Callable[[Given], Trajectory] | None = None
+    combine: str | None = None
+    align: Selection | bool = False
+    at_atoms: Selection | None = None
+    outputs: tuple[Path, ...] = ()
+    png: Path | None = None
+    surface_png: Path | None = None
+    scenes: tuple[str, ...] = ()
+    color_max: float | None = None
+    color_unit: str | None = None
     file_unit: str | None = None
     call: Call | None = None
 
+    def __post_init__(self) -> None:
+        require_end(self.color_max)
+        if self.grid is not None:
+            arguments.instance("grid", self.grid, Grid, "a Grid: Grid.around(atoms, padding=10, spacing=0.5)")
+            if not (self.padding is self.origin is self.shape is None and self.spacing == MapSpec.spacing):
+                raise KeywordError("choose one of `grid` and the words that make one, `spacing` and `padding`")
+        if (self.origin is None) != (self.shape is None) or (self.origin is not None and self.padding is not None):
+            raise KeywordError("a grid is made by `padding`, or by `origin` and `shape` together")
+
+    def grid_around(self, models: Sequence[Atoms]) -> Grid:
+        """Give the grid; it is made around all models if nothing says where it lies."""
+        if self.grid is not None:
+            return self.grid
+        if self.origin is not None and self.shape is not None:
+            return Grid(self.origin, self.spacing, self.shape)
+        positions = np.concatenate([atoms.positions for atoms in models])
+        together = Atoms(positions=positions, charges=np.zeros(len(positions)))
+        return Grid.around(together, DEFAULT_PADDING if self.padding is None else self.padding, self.spacing)
+
     def of(self, path: Path) -> MapSpec:
         """Put the names of one structure's files in."""
-        pictures = replace(
-            self.pictures, slices=_named(self.pictures.slices, path), surface=_named(self.pictures.surface, path)
-        )
-        return replace(self, outputs=tuple(_named(each, path) for each in self.outputs), pictures=pictures)
+        outputs = tuple(_named(each, path) for each in self.outputs)
+        return replace(self, outputs=outputs, png=_named(self.png, path), surface_png=_named(self.surface_png, path))
 
-    def require(self, source: Path | None, over: Frames | None = None) -> None:
+    def require(self, source: Path | None) -> None:
         """Raise for files that cannot be written, before any work is done; source : path of the structure"""
-        if over is not None and over.at_atoms is not None:
+        if self.at_atoms is not None:
             for output in self.outputs:
                 require_table_suffix(output)
             return
         for output in self.outputs:
             require_map_suffix(output)
             if STATISTIC in output.name:
-                if self.models != "all" and over is None:
+                if self.models != "all" and self.frames is None:
                     raise KeywordError(f'{output}: {STATISTIC} belongs to `models="all"` and to trajectories')
                 for target in targets(output).values():
                     refuse_target(target, [] if source is None else [source])
-        self.pictures.require(source, whole(self.outputs))
+        require_drawn(self.png, self.surface_png, self.scenes, source, whole(self.outputs))
 
     def found(
-        self, given: Given | InputFile, over: Frames | None = None, *, tell: Tell | None = None,
-        progress: Progress | None = None,
-    ) -> PotmapResult | FramePotentials:  # fmt: skip
+        self, given: Given | InputFile, *, tell: Tell | None = None, progress: Progress | None = None
+    ) -> PotmapResult | FramePotentials:
         """Compute the map of a molecule, of one model or of all, or over frames."""
         found: PotmapResult | FramePotentials
         with heard_notes() as heard:
-            if over is not None:
-                assert isinstance(given, Given)
-                frames = self._over(given, over, tell, progress)
-                call = with_coordinates(self.call, given.coordinates)
-                found = replace(frames, source=given.source, call=call)
-            elif self.models == "all":
+            if self.models == "all":
                 assert isinstance(given, InputFile)
-                models = Models.of(given, self.reading)
-                found = self._named(self._of_models(models, tell, progress), Given(models.first, given))
+                found, given = self._of_models(given, tell, progress)
             else:
-                one = given if isinstance(given, Given) else given_molecule(given, self.reading)
-                found = self._named(self._of_one(one, tell, progress), one)
+                given = given if isinstance(given, Given) else given_molecule(given, self.reading)
+                found = (self._of_one if self.frames is None else self._over)(given, tell, progress)
+            found = replace(found, source=given.source, call=with_coordinates(self.call, given.coordinates))
         return replace(found, heard=tuple(heard))
-
-    def _named(self, found: PotmapResult, given: Given) -> PotmapResult:
-        """Put the names of the files into a result."""
-        return replace(found, source=given.source, call=with_coordinates(self.call, given.coordinates))
 
     def _of_one(self, given: Given, tell: Tell | None, progress: Progress | None) -> PotmapResult:
         self._note(given.source, [given.atoms])
-        grid = self.place.around([given.atoms])
+        grid = self.grid_around([given.atoms])
         self._announce(given.atoms, 1, 0, grid, tell)
         return replace(one_map(given.atoms, grid, progress=progress, **vars(self.options)), file_unit=self.file_unit)
 
-    def _of_models(self, models: Models, tell: Tell | None, progress: Progress | None) -> PotmapResult:
-        every = list(models.atoms.values())
-        self._note(models.source, every)
-        grid = self.place.around(every)
+    def _of_models(self, source: InputFile, tell: Tell | None, progress: Progress | None) -> tuple[PotmapResult, Given]:
+        """Return the maps of all models of a file, and the first model that can be read."""
+        models = read_models(source, self.reading)
+        places = [number for number, model in models.items() if isinstance(model, Atoms)]
+        every = [model for model in models.values() if isinstance(model, Atoms)]
+        self._note(source, every)
+        grid = self.grid_around(every)
         self._announce(every[0], len(every), 0, grid, tell)
         failed = dict[int, str]()
         found = potmap_models(every, grid, failed=failed, progress=progress, **vars(self.options))
-        numbers = list(models.atoms)
-        errors = sorted({**models.failed, **{numbers[place]: reason for place, reason in failed.items()}}.items())
-        return replace(
-            found.last, atoms=every[0], map=found.maps[self.combine or "avg"], maps=found.maps, seconds=found.seconds,
-            n_models=found.n_models, numbers=models.numbers, errors=dict(errors), file_unit=self.file_unit,
-            settings=found.last.settings,
+        errors = {number: reason for number, reason in models.items() if isinstance(reason, str)}
+        errors |= {places[place]: reason for place, reason in failed.items()}
+        result = replace(
+            found, atoms=every[0], map=found.maps[self.combine or "avg"], numbers=list(models),
+            errors=dict(sorted(errors.items())), file_unit=self.file_unit,
         )  # fmt: skip
+        return result, Given(every[0], source)
 
-    def _over(
-        self, given: Given, over: Frames, tell: Tell | None, progress: Progress | None
-    ) -> PotmapResult | FramePotentials:
-        frames = over.opened(given)
+    def _over(self, given: Given, tell: Tell | None, progress: Progress | None) -> PotmapResult | FramePotentials:
+        assert self.frames is not None
+        frames = self.frames(given)
         for sentence in frames.notes:
             note(f"Note: {sentence}")
         atoms = replace(given.atoms, notes=(*given.atoms.notes, *frames.notes))
         options = vars(self.options)
-        if over.at_atoms is not None:
+        if self.at_atoms is not None:
             if tell is not None:
                 tell(MapWork(len(atoms), (0, 0, 0), 1, len(frames), None, 0, 0))
-            return potentials_over(atoms, frames, over.at_atoms, progress=progress, **options)
-        stays = self.place.stays or over.align is not False
-        grid = self.place.around([atoms if stays else corners(frames, atoms)])
+            return potentials_over(atoms, frames, self.at_atoms, progress=progress, **options)
+        stays = self.grid is not None or self.origin is not None or self.align is not False
+        grid = self.grid_around([atoms if stays else corners(frames, atoms)])
         self._announce(atoms, 1, len(frames), grid, tell)
-        found = potmap_over(atoms, frames, grid, align=over.align, progress=progress, **options)
+        found = potmap_over(atoms, frames, grid, align=self.align, progress=progress, **options)
         seconds = {**found.result.seconds, "frames": found.seconds}
         return replace(
-            found.result, atoms=atoms, map=found.maps[self.combine or "avg"], maps=found.maps, seconds=seconds,
-            n_models=len(found), frames=found, errors=found.errors, file_unit=self.file_unit,
+            found.result, atoms=atoms, map=found.maps[self.combine or "avg"], seconds=seconds, frames=found,
+            errors=found.errors, file_unit=self.file_unit,
         )  # fmt: skip
 
     def _note(self, source: InputFile | None, models: Sequence[Atoms]) -> None:
@@ -259,14 +235,16 @@ class MapSpec(StructureSpec):
         if tell is not None:
             tell(MapWork.of(atoms, n_models, n_frames, grid, self.options))
 
-    def write(self, found: PotmapResult | FramePotentials, progress: Progress | None = None) -> list[tuple[str, Path]]:
-        """Write the files and draw the pictures. Returns each scene's program and script."""
-        for output in self.outputs:
-            if isinstance(found, FramePotentials):
+    def write(self, found: PotmapResult | FramePotentials, progress: Progress | None = None) -> tuple[Path, ...]:
+        """Write the files and draw the pictures. Returns the files of scenes."""
+        if isinstance(found, FramePotentials):
+            for output in self.outputs:
                 found.save(output)
-            else:
-                found.save(output, progress=progress)
-        return self.pictures.write(found, whole(self.outputs)) if isinstance(found, PotmapResult) else []
+            return ()
+        for output in self.outputs:
+            found.save(output, progress=progress)
+        end = self.color_max if self.color_unit in (None, found.unit) else None
+        return draw(found, self.png, self.surface_png, self.scenes, end, whole(self.outputs))
 
     def compute(self, item: StructurePath) -> dict[str, Any]:
         """Compute and write the map of a file, and give it in figures."""
@@ -280,7 +258,7 @@ class MapSpec(StructureSpec):
 
     def several(self, paths: Sequence[str | PathLike[str]], place: Place) -> MapBatch:
         """Compute and write the maps of structures, in this process or by workers; one that fails is a record, too."""
-        files = (*self.outputs, self.pictures.slices, self.pictures.surface)
+        files = (*self.outputs, self.png, self.surface_png)
         _require_names([Path(path) for path in paths], [path for path in files if path is not None])
         wanted = [each if isinstance(each, InputFile) else Path(each) for each in paths]
         return MapBatch(tuple(run_with(self, wanted, Journal(None, {}), False, place)))
@@ -329,36 +307,18 @@ class MapBatch(Reported):
         self.table().save(path)
 
 
-@dataclass(frozen=True, eq=False)
-class Models:
-    """All models of a file.
-
-    source : the file
-    numbers : of all; atoms : of each that can be read, by number; failed : why others cannot
-    """
-
-    source: InputFile
-    numbers: Sequence[int]
-    atoms: Mapping[int, Atoms]
-    failed: Mapping[int, str]
-
-    @property
-    def first(self) -> Atoms:
-        """Atoms of the first model that can be read."""
-        return next(iter(self.atoms.values()))
-
-    @classmethod
-    def of(cls, source: InputFile, reading: Reading) -> Models:
-        """Read all models. Raises the first one's error if none can be read."""
-        numbers, atoms, errors = model_numbers(source), dict[int, Atoms](), dict[int, PeleError]()
-        for number in numbers:
-            try:
-                atoms[number] = reading.chosen(source, number)[0]
-            except (FormatError, InputError, ParameterError) as error:
-                errors[number] = error
-        if not atoms:
-            raise next(iter(errors.values()))
-        return cls(source, numbers, atoms, {number: str(error) for number, error in errors.items()})
+def read_models(source: InputFile, reading: Reading) -> dict[int, Atoms | str]:
+    """Read all models of a file, by number, or why one cannot be read. Raises the first one's error if none can."""
+    models, errors = dict[int, Atoms | str](), list[PeleError]()
+    for number in model_numbers(source):
+        try:
+            models[number] = reading.chosen(source, number)[0]
+        except (FormatError, InputError, ParameterError) as error:
+            models[number] = str(error)
+            errors.append(error)
+    if len(errors) == len(models):
+        raise errors[0]
+    return models
 
 
 def corners(frames: Trajectory, atoms: Atoms) -> Atoms:

@@ -61,7 +61,7 @@ def cutoff(queue: Queue, problem: MapProblem, kept: NearTables | None = None) ->
     blocking = _blocking(queue, problem)
     rounded = int(problem.precision == "float32")
     kernel = queue.kernel(
-        "potmap/ladder/cutoff.cl", "potmap_cutoff", blocking.width, **problem.switches, RESTS=rounded,
+        "potmap/cutoff.cl", "potmap_cutoff", blocking.width, **problem.switches, RESTS=rounded,
         **blocking.defines,
     )  # fmt: skip
     tables = kept if kept is not None and kept.grid.serves(problem) else NearTables(queue, problem, blocking.pad)
@@ -145,15 +145,15 @@ VARIANTS: dict[str, MapVariant] = {
         choices=Blocking.choices, has_field=True,
     ),
     "cutoff": MapVariant(
-        "potmap/ladder/cutoff.cl", "potmap_cutoff", "atoms in bins, only near ones", cutoff,
+        "potmap/cutoff.cl", "potmap_cutoff", "atoms in bins, only near ones", cutoff,
         approximates=True, method="cutoff", has_field=True,
     ),
     "msm": MapVariant(
-        "potmap/ladder/msm_lattice.cl", "msm_lattice", "near atoms as `cutoff` does, the others by sums on lattices",
+        "potmap/msm/lattice.cl", "msm_lattice", "near atoms as `cutoff` does, the others by sums on lattices",
         msm, approximates=True, method="msm", has_field=True,
     ),
     "mesh": MapVariant(
-        "potmap/ladder/cutoff.cl", "potmap_cutoff", "near atoms as `cutoff` does, the others by way of a mesh", mesh,
+        "potmap/cutoff.cl", "potmap_cutoff", "near atoms as `cutoff` does, the others by way of a mesh", mesh,
         approximates=True, method="mesh", has_field=True,
     ),
 }  # fmt: skip

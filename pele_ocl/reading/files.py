@@ -31,7 +31,7 @@ LigandGiven: TypeAlias = "str | PathLike[str] | Ligand | Atoms"
 Ligands: TypeAlias = Iterable[LigandGiven]
 # The file of the positions of a topology, or the positions themselves.
 Coordinates: TypeAlias = str | PathLike[str] | Floats | None
-_LIGAND = "gaff2", "gas"  # force field and charges that ligands have by default
+_LIGAND = "gaff2", "mmff"  # force field and charges that ligands have by default
 FILE = "file"  # GB radii of the structure's own
 _NO_RADII = "{}: no file brings GB radii; give an OBC table with `obc`, or name a set"
 
@@ -54,7 +54,7 @@ def read(
     radii: str | None = None,
     ligands: Ligands = (),
     ligand_forcefield: str = "gaff2",
-    ligand_charges: str = "gas",
+    ligand_charges: str = "mmff",
     ligand_hydrogens: Hydrogens = "given",
     ligand_ph: float | None = None,
     ligand_template: Iterable[str] | str = (),
@@ -121,7 +121,7 @@ def read_chosen(
     radii: str | None = None,
     ligands: Ligands = (),
     ligand_forcefield: str = "gaff2",
-    ligand_charges: str = "gas",
+    ligand_charges: str = "mmff",
     ligand_hydrogens: Hydrogens = "given",
     ligand_ph: float | None = None,
     ligand_template: Iterable[str] | str = (),

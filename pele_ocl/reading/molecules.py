@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from ..atoms.lcpo import lcpo_notes
 from ..atoms.radii import goes_by_names
 from ..atoms.selection import Composition
 from ..common import arguments
-from ..common.errors import InputError, KeywordError
+from ..common.errors import InputError, KeywordError, ParameterError, PeleError
 from ..common.inputfile import InputFile, read_file
 from ..common.notes import Note, note
 from ..formats import (
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from ..forcefield import ForceField
     from ..ligand import Hydrogens, LigandTemplate
 
+T = TypeVar("T")
 Chosen: TypeAlias = "tuple[Atoms, Taken | None]"
 Models = Literal["one", "all"]
 Files: TypeAlias = str | PathLike[str] | tuple[str | PathLike[str], ...] | list[str | PathLike[str]] | None
@@ -132,7 +134,7 @@ class Reading:
     Notes about what was read are told once, and are in `Atoms.notes`.
     """
 
-    forcefield: ForceField | str | None = None
+    forcefield: ForceField | str | Sequence[str] | None = None
     select: str | None = None
     model: int | None = None
     coordinates: Files = ()
@@ -148,7 +150,7 @@ class Reading:
     allow_scripts: bool = False
     ligands: tuple[LigandGiven, ...] = ()
     ligand_forcefield: str = "gaff2"
-    ligand_charges: str = "gas"
+    ligand_charges: str = "mmff"
     ligand_hydrogens: Hydrogens = "given"
     ligand_ph: float | None = None
     ligand_template: tuple[str, ...] | str = ()
@@ -174,6 +176,21 @@ class Reading:
         """Read the chosen atoms of a file, and tell which of the file they are, None if all were taken."""
         found = self.one(source, number)
         return found.atoms, found.chosen
+
+    def with_molecules(self, molecules: Iterable[Path], read: Callable[[Reading], T]) -> T:
+        """Read a complex; residues that have no template may be the molecule of a file, such as one of poses.
+
+        They then have the parameters of the first that fits, and keep their positions, as a note tells.
+
+        molecules : files; read : reads the complex by a Reading
+        """
+        try:
+            return read(self)
+        except ParameterError:
+            for path in () if self.ligands or self.ligand_template else molecules:
+                with suppress(PeleError):  # of another molecule, or one that cannot have parameters
+                    return read(replace(self, ligands=(path,)))
+            raise
 
     def one(self, source: InputFile, number: int | None = None, /) -> MoleculeRead:
         """Read the chosen atoms of a model of a file.

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..common.arguments import checked, file_path
-from ..common.errors import FormatError, KeywordError
+from ..common.errors import KeywordError
 from ..common.inputfile import read_file
 from ..common.modules import make_callable, takes
 from ..common.notes import heard_notes, note
@@ -16,6 +15,7 @@ from ..doors import Door, with_settings
 from ..explore.reports import read_report
 from ..forcefield import read_control
 from ..formats import require_table_suffix
+from ..formats.tables import folder_path
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.facts import settings
 from ..jobs.provenance import origin_of
@@ -87,8 +87,8 @@ def rescore(
     run = find_run(file_path(folder, "folder"), control)
     if plot is not None:
         require_picture(plot)
-    if reports is not None and Path(reports).exists() and not Path(reports).is_dir():
-        raise FormatError(f"{reports}: is no folder; name one for the reports")
+    if reports is not None:
+        folder_path(reports, "the reports")
     with heard_notes() as heard:
         settled = with_settings(replace(read_control(run.control), data=run.data), words, model)
         door = Door.of(rescore, settled, model, device)

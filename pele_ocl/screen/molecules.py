@@ -20,6 +20,7 @@ from ..common.hashing import sha256_of
 from ..common.inputfile import read_file
 from ..formats import brings_parameters, is_structure
 from ..formats.structures import is_topology
+from ..jobs.outputs import UniqueNames
 from ..ligand import Ligand, ligand_makers, ligand_of_mol
 from ..ligand.molecule import MOLECULES
 from ..reading import Reading, read
@@ -27,7 +28,6 @@ from ..reading import Reading, read
 Given: TypeAlias = "Path | Ligand | Atoms | Unread"
 _POSITIONS = (".rst7", ".inpcrd", ".ncrst", ".restrt", ".pdb")  # beside a topology, with its name
 _PACKED = (".gz", ".bz2")
-_LONGEST = 60  # letters of a name of files
 
 
 @dataclass(frozen=True)
@@ -98,8 +98,11 @@ def entries_of(given: Sequence[Given], reading: Reading | None = None) -> list[E
 
     Raises FormatError for a file or folder that is not there or holds no molecule.
     """
-    names = _Names()
-    found = [names.entry(title, otherwise, of) for title, otherwise, of in _molecules(given, reading or Reading())]
+    names = UniqueNames()
+    found = [
+        Entry(names.of(title, otherwise, "ligand"), title, of)
+        for title, otherwise, of in _molecules(given, reading or Reading())
+    ]
     if not found:
         raise FormatError("there is no molecule to screen")
     return found
@@ -220,26 +223,6 @@ def _formula(elements: Sequence[str]) -> str:
     first = [name for name in ("C", "H") if "C" in counts and name in counts]
     order = [*first, *sorted(counts.keys() - set(first))]
     return "".join(f"{name}{counts[name] if counts[name] > 1 else ''}" for name in order)
-
-
-class _Names:
-    """Gives each molecule a name that is safe in a file system and a shell, and no other one's in any case."""
-
-    def __init__(self) -> None:
-        self._taken = set[str]()
-
-    def entry(self, title: str, otherwise: str, of: Ligand | Atoms | PeleError) -> Entry:
-        base = self._safe(title) or self._safe(otherwise) or "ligand"
-        name, number = base, 1
-        while name.lower() in self._taken:
-            number += 1
-            name = f"{base}_{number}"
-        self._taken.add(name.lower())
-        return Entry(name, title, of)
-
-    @staticmethod
-    def _safe(text: str) -> str:
-        return re.sub(r"[^A-Za-z0-9._-]+", "_", text).strip("._-")[:_LONGEST]
 
 
 def best_of(titles: Sequence[str], scores: Sequence[float]) -> dict[str, int]:

@@ -24,6 +24,7 @@ from ..jobs.provenance import Provenance
 from ..jobs.records import Record
 from ..jobs.texts import counted, duration, headline, lines_of
 from ..ligand import Ligand
+from ..ligand.sdf_writing import save_sdf
 from ..minimize.result import UNIT, masked
 from ..report import Column, Report, Reported
 from ..view.poses import scene_of
@@ -31,7 +32,6 @@ from .correlations import LEAST, Correlation, as_json, correlations
 from .molecules import Entry, best_of
 from .page import save_page
 from .reference import Reference
-from .sdf import save_sdf
 from .spec import LIGAND, ScreenSpec
 
 TABLE, PAGE, LIGANDS, RESIDUES = "screen.csv", "index.html", "ligands.sdf", "residues.csv"

@@ -18,6 +18,7 @@ from ..common.errors import FormatError, InputError, KeywordError
 from ..common.modules import takes, with_words
 from ..common.notes import heard_notes, note
 from ..common.variant import Progress
+from ..formats.tables import folder_path
 from ..gb_models.solvent_model import OF_SOLVENT, SolventModel, solvent_of
 from ..jobs.journal import Journal, merged
 from ..jobs.outputs import expanded
@@ -145,7 +146,7 @@ def screen(
             if isinstance(each, Unread):
                 raise InputError(each.why)
         reads = replace(reads, ligands=(*reads.ligands, *(of for of in added if not isinstance(of, Unread))))
-    folder = None if output is None else file_path(output, "output")
+    folder = None if output is None else folder_path(file_path(output, "output"), "the results")
     part = Shard.of(shard) if isinstance(shard, str) else shard
     _check_folder(folder, resume, part)
     place = Place(workers, scheduler, None if device is None else str(device))
@@ -213,8 +214,6 @@ def _check_folder(folder: Path | None, resume: bool, part: Shard | None) -> None
         if resume:
             raise KeywordError("`resume` needs the files of the earlier run; give `output`")
         return
-    if folder.exists() and not folder.is_dir():
-        raise FormatError(f"{folder}: is no folder; name one for the results")
     journal = folder / JOURNAL if part is None else part.path(folder / JOURNAL)
     if not resume and journal.exists():
         raise FormatError(

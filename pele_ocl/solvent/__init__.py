@@ -51,7 +51,7 @@ def solvent(
     models: Literal["one", "all"] = ..., per_residue: bool = ..., strict: bool = ..., **words: Unpack[FileWords],
 ) -> Any: ...  # fmt: skip
 @checked
-@takes("object", "reading", "solvent", "trajectory", "run", "spec")
+@takes("object", "reading", "solvent", "trajectory", "run", ".spec:SolventSpec")
 def solvent(
     atoms: Atoms | str | PathLike[str] | Sequence[str | PathLike[str]],
     output: str | PathLike[str] | None = None,

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
+from ..common.threads import in_parts
 from ..gb_models import Spheres
 from ..gb_models.solvent_model import SolventModel
-from ..opencl.threads import in_parts
 from ..tiles.necks import NeckTables
 from ..tiles.series import series_macros
 from ..tiles.tables import packed_reaches

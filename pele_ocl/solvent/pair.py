@@ -24,14 +24,12 @@ from .layout import SolventLayout
 from .passes import SolventPasses
 
 if TYPE_CHECKING:
-    from ..opencl.binding import Launch
-    from ..opencl.launch import BoundLaunch
+    from ..opencl.binding import BoundLaunch, Launch
+    from ..opencl.kernel import Arguments
     from ..opencl.memory import Buffer
     from ..opencl.queue import Queue
-    from ..opencl.signature import Arguments
-    from ..opencl.timing import Event
+    from ..opencl.transfers import Event
 
-ITEMS = 64  # of a group where the group does not matter
 GROUP = 256  # work-items of `pair` for an atom, as in the thesis
 
 
@@ -42,7 +40,7 @@ class Molecule:
     atoms4 : (n, 4) x, y, z from the molecule's middle, scaled radius, A; also on the host, where positions change
     rho, radii : (n,) offset and intrinsic radius, A
     psi, born : (n,) to be filled: argument of the radius function, Born radius, A
-    terms : TERM_ARGUMENTS of cl/solvent/ladder/term.clh
+    terms : TERM_ARGUMENTS of cl/solvent/term.clh
     constants : RADIUS_CONSTANTS of cl/physics/gb_radius.clh
     macros : build definitions of kernels that compute Born integrals or radii
     """
@@ -93,14 +91,6 @@ class Molecule:
         self.host_atoms[:, :3] = positions - middle  # which saves float32 digits
         queue.write(self.atoms, self.host_atoms.astype(queue.dtype))
 
-    def radii_step(self, queue: Queue, sums: Buffer, n_parts: int = 1) -> BoundLaunch:
-        """Make the launch from (n_parts, n) parts of the Born integrals to psi and Born radii."""
-        return queue.bind(
-            "solvent/ladder/radii.cl", "born_radii", (self.n, 1), (ITEMS, 1),
-            dict(n_parts=n_parts, sums=sums, rho=self.rho, **self.constants, **self.radii_arguments),
-            **self.macros,
-        )  # fmt: skip
-
     @property
     def radii_arguments(self) -> Arguments:
         """Arguments of every kernel that fills Born radii."""
@@ -128,7 +118,7 @@ class Pair(PlainRadii):
 
     def __init__(self, queue: Queue, molecule: Molecule) -> None:
         super().__init__(queue, molecule)
-        m, file, kernel = molecule, "solvent/ladder/pair.cl", "born_sums_pair"
+        m, file, kernel = molecule, "solvent/pair.cl", "born_sums_pair"
         _, group = queue.group_kernel(file, kernel, local_reals=1, most=queue.device.ladder_group or GROUP, **m.macros)
         self.launches = [
             queue.bind(

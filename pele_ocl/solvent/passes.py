@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms
+from ..common.threads import in_parts
 from ..common.variant import Progress
 from ..gb_models.solvent_model import SolventModel
-from ..opencl.threads import in_parts
 from ..plan.conformations import Encoding
-from ..plan.outputs import Outputs
+from ..plan.evaluator import Outputs
 from ..plan.passes import bound
 from ..tiles import Tiles
 from ..tiles.passes import TiledPasses
@@ -25,8 +25,8 @@ from .result import TERMS
 
 if TYPE_CHECKING:
     from ..opencl.binding import Launch
+    from ..opencl.kernel import Arguments
     from ..opencl.queue import Queue
-    from ..opencl.signature import Arguments
 
 ITEMS = 64  # of a work-group where tiles do not matter
 MOST_JOINED = 128  # tiles of all conformations up to which all passes are one launch

@@ -15,8 +15,7 @@ from ..common.variant import Variant
 from ..gb_models.solvent_model import SolventModel
 from ..opencl.interface import LEAF
 from ..plan.conformations import Encoding, check_span
-from ..plan.evaluator import Failures
-from ..plan.outputs import Outputs
+from ..plan.evaluator import Failures, Outputs
 from ..plan.pipeline import Pipeline
 from ..plan.plan import Plan
 from ..plan.selection import IN_LADDER, Automatic, check_plan_options

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..common.errors import InputError
 from ..common.variant import Progress, Variant
-from ..plan.outputs import Outputs
+from ..plan.evaluator import Outputs
 from ..plan.passes import Passes
 from .passes import SolventPasses
 from .tree import Tree
@@ -21,7 +21,7 @@ from .tree import Tree
 if TYPE_CHECKING:
     from ..opencl.device import Device
     from ..opencl.queue import Queue
-    from ..opencl.timing import Event
+    from ..opencl.transfers import Event
 
     Named = Device | int | str | None  # a device, or what stands for one
 

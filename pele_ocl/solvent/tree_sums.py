@@ -17,7 +17,7 @@ from .accuracy import far_radii, tolerance
 
 if TYPE_CHECKING:
     from ..opencl.binding import Array, Launch
-    from ..opencl.signature import Arguments
+    from ..opencl.kernel import Arguments
 
 SMALL_BOX = 64  # slots; in groups the moments of larger boxes are a work-group's work
 BOX_GROUP = 128  # work-items of it

@@ -30,7 +30,7 @@ def _tree_choices(machine: Machine, n_atoms: int) -> Sequence[Settings]:
 
 VARIANTS: dict[str, Variant[Callable[..., SolventPasses]]] = {
     "pair": Variant(
-        "solvent/ladder/pair.cl", "born_sums_pair", "a work-group for each atom, tree sum in local memory",
+        "solvent/pair.cl", "born_sums_pair", "a work-group for each atom, tree sum in local memory",
         partial(PlainPasses, Pair), choices=by_rule_up_to(MOST_TRIED),
     ),
     "tiled": Variant(

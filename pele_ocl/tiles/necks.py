@@ -13,7 +13,7 @@ from ..gb_models import Necks
 
 if TYPE_CHECKING:
     from ..opencl.binding import Array, Binder
-    from ..opencl.signature import Arguments
+    from ..opencl.kernel import Arguments
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from .tiles import Tiles
 
 if TYPE_CHECKING:
     from ..opencl.binding import Binder, Launch
-    from ..opencl.signature import Arguments
+    from ..opencl.kernel import Arguments
 
 
 class TiledPasses(Passes):

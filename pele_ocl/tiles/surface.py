@@ -11,7 +11,7 @@ from ..atoms import Atoms
 from ..atoms.lcpo import lcpo_parameters
 from ..common.errors import InputError
 from ..gb_models.solvent_model import SolventModel
-from ..plan.outputs import Outputs
+from ..plan.evaluator import Outputs
 from .tiles import Tiles
 
 if TYPE_CHECKING:

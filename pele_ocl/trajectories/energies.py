@@ -28,9 +28,17 @@ from .fingerprints import settings_of_frames
 from .frames import FrameWords
 from .reading import Paths, Trajectory, opened
 from .recording import Settings, joined, numbers_of, recorder_for
-from .recording.recorder import AREA_UNIT
 from .selection import Selection
-from .streaming import N_PAIRS, SURFACE_AREA, Evaluate, FrameResults, PieceResults, ResultsOver, results_over
+from .streaming import (
+    FURTHER_COLUMNS,
+    N_PAIRS,
+    SURFACE_AREA,
+    Evaluate,
+    FrameResults,
+    PieceResults,
+    ResultsOver,
+    results_over,
+)
 from .tally import Tally
 
 FrameBatch: TypeAlias = TermBatch[Any]
@@ -105,8 +113,9 @@ class FrameEnergies(Suggests):
         """Return a row for each frame: its energies, and why it failed."""
         columns: dict[str, Column | ArrayLike] = {"frame": self.frames}
         columns |= {name: Column(values, "kcal/mol") for name, values in self.terms.columns().items()}
-        columns |= {} if self.surface_area is None else {SURFACE_AREA: Column(self.surface_area, AREA_UNIT, ",.1f")}
-        columns |= {} if self.n_pairs is None else {N_PAIRS: self.n_pairs}
+        for name, of in FURTHER_COLUMNS.items():
+            if (values := getattr(self, name)) is not None:
+                columns[name] = Column(values, of.unit, of.form)
         columns["error"] = np.array([self.errors.get(int(k), "") for k in self.frames], str)
         return Report(f"Energy of {len(self):,} frames", columns, {} if self.made is None else self.made.facts)
 
@@ -183,7 +192,7 @@ def energies_of_parts(
     """Join the results of neighbouring frames."""
     results = joined([part.results for part in parts])
     numbers = np.concatenate([numbers_of(part.frames) for part in parts])
-    no_terms = ("total", SURFACE_AREA, N_PAIRS)
+    no_terms = ("total", *FURTHER_COLUMNS)
     terms = Terms.of({name: values for name, values in results.columns.items() if name not in no_terms})
     errors = {int(numbers[k]): text for k, text in sorted(results.errors.items())}
     area = results.columns.get(SURFACE_AREA)

@@ -18,18 +18,36 @@ from .files import Positions
 from .reading import Piece, Trajectory
 
 T = TypeVar("T")
-SURFACE_AREA = "surface_area"  # the column beside the energies, A^2
-N_PAIRS = "n_pairs"  # likewise, of frames with a pair list each
+SURFACE_AREA = "surface_area"
+N_PAIRS = "n_pairs"  # of frames with a pair list each
 
 _MOST_CHUNKS = 32  # of a piece, so that what a piece costs by itself does not count
 _PIECE_SECONDS = 1.0  # after which results are recorded
+
+
+@dataclass(frozen=True)
+class FurtherColumn:
+    """A column of frames that is no energy.
+
+    unit : of its numbers, "" for a count; form : of a number for people; title : of its statistics
+    """
+
+    unit: str = ""
+    form: str = ","
+    title: str = ""
+
+
+FURTHER_COLUMNS = {
+    SURFACE_AREA: FurtherColumn("angstrom^2", ",.1f", "Surface area of frames (LCPO), A^2"),
+    N_PAIRS: FurtherColumn(),
+}
 
 
 @dataclass(frozen=True, eq=False)
 class FrameResults:
     """Results of neighbouring frames.
 
-    columns : name -> (m,) numbers, the terms in kcal/mol, their total and the surface area; NaN where a frame failed
+    columns : name -> (m,) numbers, the terms in kcal/mol, their total and FURTHER_COLUMNS; NaN where a frame failed
     errors : why frames failed, by their place among these, from 0
     residues : name of a term -> (m, n_residues) kcal/mol; empty where they were not asked for
     n_imaged : how many frames were imaged before

@@ -16,7 +16,7 @@ from ..jobs.records import entries
 from ..jobs.texts import counted, duration, residue_table
 from ..report import text_table
 from .statistics import Statistics
-from .streaming import SURFACE_AREA, FrameResults, PieceResults
+from .streaming import FURTHER_COLUMNS, FrameResults, PieceResults
 
 NAMED = 3  # failures that are told one by one
 
@@ -136,12 +136,12 @@ class Tally:
         lines += [finding.text for finding in self.imaged()]
         if columns:
             heads = ("", "mean", "sd", "min", "max")
-            area = columns.pop(SURFACE_AREA, None)
+            further = {name: columns.pop(name) for name in FURTHER_COLUMNS if name in columns}
             rows = [(name.replace("_", " "), *(f"{v:,.3f}" for v in of.values())) for name, of in columns.items()]
             lines += ["", "Energy of frames, kcal/mol", text_table(heads, rows, "<>>>>")]
-            if area is not None:
-                lines += ["", "Surface area of frames (LCPO), A^2: mean {mean:,.1f}, sd {sd:,.1f}, ".format(**area)]
-                lines[-1] += "{min:,.1f} to {max:,.1f}".format(**area)
+            for name, values in further.items():
+                mean, sd, least, most = (f"{value:{FURTHER_COLUMNS[name].form}}" for value in values.values())
+                lines += ["", f"{FURTHER_COLUMNS[name].title}: mean {mean}, sd {sd}, {least} to {most}"]
         lines += self._residues.lines()
         earlier = f", {self.n_earlier:,} were there" if self.n_earlier else ""
         return [*lines, "", f"{how}: {self._rate():,.0f} frames/s, in all {duration(total)}{earlier}"]
@@ -161,8 +161,7 @@ def _entries(part: PieceResults[FrameResults]) -> list[Entry]:
     results = part.results
     energies = {name: values.tolist() for name, values in results.columns.items() if values.dtype.kind == "f"}
     others = {name: values.tolist() for name, values in results.columns.items() if name not in energies}  # n_pairs
-    if SURFACE_AREA in energies:
-        others[SURFACE_AREA] = energies.pop(SURFACE_AREA)
+    others |= {name: energies.pop(name) for name in FURTHER_COLUMNS if name in energies}
     found: list[Entry] = []
     for k, frame in enumerate(part.frames):
         energy, more = ({name: values[k] for name, values in of.items()} for of in (energies, others))

@@ -1,24 +1,29 @@
 """Free energy of phi and psi of alanine dipeptide in GBn2 by several methods, each from two starts, beside each other.
 
-python tests/benchmarks/dipeptide_surfaces.py [--device D] [--replicas 8192] [--seconds 220]
-    [--methods plain,temperature,rest2,umbrella,metadynamics] [--gb gbn2] [--json FILE] [--figure STEM]
-python tests/benchmarks/dipeptide_surfaces.py --again FILE [--figure STEM]
+python tests/benchmarks/dipeptide_surfaces.py run FILE [--device D] [--replicas 8192] [--seconds 440] [--seed 1]
+    [--methods plain,temperature,rest2,umbrella,metadynamics] [--gb gbn2]
+python tests/benchmarks/dipeptide_surfaces.py show FILE ... [--bins 24] [--figure STEM]
 
 Amber99SB, 300 K, steps of 4 fs with hydrogens of 3 Da, bonds to hydrogen held, friction 1/ps. Half of the replicas of a
 method begin at the minimum with phi < 0, half at the one with phi > 0, and each half makes a surface of its own. The
 seconds are shared by the methods, and a part of each is not counted:
 
-temperature, rest2: ladders of 300 to 700 K; MBAR puts all rungs together.
-umbrella: windows 30 degrees apart on both torsions, stiff enough that none has two wells; MBAR puts them together.
-metadynamics: all replicas of a half are walkers of one bias. After it has filled, samples have the weights
+temperature: ladders of 300 to 696 K, exchanges every 0.1 ps; MBAR puts all rungs together.
+rest2: ladders of 300 to 1000 K, exchanges every 0.2 ps; MBAR likewise.
+umbrella: windows 24 degrees apart on both torsions, stiff enough that none has two wells; MBAR puts them together.
+metadynamics: the replicas of a half are walkers of 8 biases. After these have filled, samples have the weights
     exp((V - c)/kT) of the bias V and its offset c at their time (Tiwary and Parrinello 2015).
-plain: dynamics alone, one surface of all. Replicas pass between phi < 0 and phi > 0 in nanoseconds, so that shares of
-    the two come from the rates of passages, whose error is printed, and within each from samples.
+plain: dynamics alone, one surface of all; an eighth of the replicas begins at phi > 0. They pass between phi < 0 and
+    phi > 0 in nanoseconds, so that shares of the two come from the rates of passages, and within each from samples.
 
-Bins of 20 degrees. Prints for each pair of surfaces the greatest and the root mean square difference over bins that are
-below 5 kcal/mol in both, less the mean difference, what its statistical error would be, and how many bins differ by
-more than 0.15 kcal/mol; then the seconds and microseconds of each. Errors are from 8 groups of replicas. `--again`
-prints and draws what a file has.
+FILE, .npz, has weights in bins of 5 degrees, of 8 groups of replicas and 4 parts of the time, written after each
+method. Groups are independent: each has its own MBAR, its own bias, its own rates. A surface is the mean of its groups,
+those of all files together (make them with different seeds), and the error of a bin is that of this mean.
+
+`show` prints the shares of phi > 0 by parts of the time, which agree where the start is forgotten. Then for each pair
+of surfaces the greatest and the root mean square difference over bins that are below 5 kcal/mol in both, less the mean
+difference; the same two as normal errors alone would make them (of the greatest its median and what it exceeds in one
+of 20 cases); how many bins differ by more than 0.15 kcal/mol, and how many by more than that and two standard errors.
 """
 
 from __future__ import annotations
@@ -27,9 +32,11 @@ import argparse
 import json
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -38,59 +45,80 @@ from harness.drift_chart import THEMES
 
 import pele_ocl
 
-EDGES = np.linspace(-np.pi, np.pi, 19)
+FINE = 72  # bins around a torsion, of files
+EDGES = np.linspace(-np.pi, np.pi, FINE + 1)
 VARIABLES = [pele_ocl.TorsionVariable(of) for of in TORSIONS]
 SEEN = pele_ocl.GridBias(VARIABLES, np.zeros((4, 4, 4)), name="seen")  # no energy: it shows phi and psi
 TEMPERATURE, TIMESTEP = 300.0, 4.0  # K, fs
 KT = pele_ocl.units.BOLTZMANN_KCAL * TEMPERATURE
 MOST, CLOSE = 5.0, 0.15  # kcal/mol: of surfaces compared, and of their differences
-EVERY = 100  # steps between samples
-GROUPS = 8  # of replicas, for errors
+OFTEN, SELDOM = 50, 100  # steps between samples
+GROUPS, PARTS = 8, 4  # of replicas, for errors; of the time
 HALVES = ("left", "right")
 HOT = (300.0, 355.0, 420.0, 497.0, 588.0, 696.0)  # K
-SOLUTE = (300.0, 398.0, 528.0, 700.0)
-STIFF = 10.0  # kcal/mol/rad^2 of k (s - s0)^2: weaker windows have two wells at the barriers of phi
+SOLUTE = (300.0, 405.0, 548.0, 740.0, 1000.0)
+STIFF, APART = 10.0, 24  # kcal/mol/rad^2 of k (s - s0)^2: weaker windows have two wells at barriers; degrees
 FACTOR, PACE, WIDTH = 10.0, 250, 0.35  # of metadynamics
-SUBSET = 200_000  # samples that free energies of states are solved from
-SHARES = {"plain": 0.22, "temperature": 0.26, "rest2": 0.26, "umbrella": 0.1, "metadynamics": 0.16}
+SUBSET = 60_000  # samples that free energies of states are solved from, of a group
+CHUNK = 50_000  # samples weighed at a time
+DRAWS = 1000  # of normal errors
+# Replicas of each, as parts of those asked for: fewer take shorter steps, and forget their start in less time.
+SIZES = {"plain": 1.0, "temperature": 0.5, "rest2": 0.375, "umbrella": 0.33, "metadynamics": 0.375}
+SHARES = {"plain": 0.2, "temperature": 0.28, "rest2": 0.3, "umbrella": 0.1, "metadynamics": 0.12}
 Look = Callable[[pele_ocl.Simulation], None]
-Sums = np.ndarray  # (GROUPS, 18, 18) weights in bins
+Sums = np.ndarray  # (PARTS, GROUPS, FINE, FINE) weights in bins
 
 
 def weights_in_bins(values: np.ndarray, weights: np.ndarray) -> Sums:
-    """Sum weights (n_times, n_rows) in bins, for groups of successive rows. values : (n_times, n_rows, 2)"""
-    groups = np.array_split(np.arange(values.shape[1]), GROUPS)
-    places = np.clip(np.digitize(values, EDGES) - 1, 0, len(EDGES) - 2)
-    n = len(EDGES) - 1
-    flat = places[..., 0] * n + places[..., 1]
-    return np.stack(
-        [np.bincount(flat[:, of].ravel(), weights[:, of].ravel(), minlength=n * n).reshape(n, n) for of in groups]
-    )
+    """Sum weights (n_times, n_rows) in bins, for parts of the time and groups of successive rows.
+
+    values : (n_times, n_rows, 2)
+    """
+    places = np.clip(np.digitize(values, EDGES) - 1, 0, FINE - 1)
+    flat = places[..., 0] * FINE + places[..., 1]
+    found = np.zeros((PARTS, GROUPS, FINE * FINE))
+    for part, times in enumerate(np.array_split(np.arange(len(values)), PARTS)):
+        for group, rows in enumerate(np.array_split(np.arange(values.shape[1]), GROUPS)):
+            of = np.ix_(times, rows)
+            found[part, group] = np.bincount(flat[of].ravel(), weights[of].ravel(), minlength=FINE * FINE)
+    found /= np.maximum(found.sum(axis=(0, 2), keepdims=True), 1e-300)  # each group is a surface by itself
+    return found.reshape(PARTS, GROUPS, FINE, FINE)
 
 
-def mixed(u: np.ndarray, states: np.ndarray) -> np.ndarray:
-    """Logarithms of weights (n_samples,) of samples of several states at energy 0, by MBAR from a part of them.
+def mixed(energies: Callable[[slice], np.ndarray], states: np.ndarray, n_states: int) -> np.ndarray:
+    """Weights (n_samples,) of samples of several states in the target, by MBAR, up to a factor.
 
-    u : (n_states, n_samples) reduced energies; states : (n_samples,)
+    energies : of samples (those of a slice), reduced, (n_states + 1, n): in all states, then in the target
+    states : (n_samples,)
     """
     part = slice(None, None, max(1, len(states) // SUBSET))
-    f = pele_ocl.MBAR(np.asarray(u[:, part], np.float64), states[part]).f_k
-    n = np.bincount(states, minlength=len(u))
-    away = (np.log(n) + f)[:, None] - u
-    most = away.max(axis=0)
-    found: np.ndarray = -most - np.log(np.exp(away - most).sum(axis=0))
-    return found
+    f = pele_ocl.MBAR(np.asarray(energies(part)[:-1], np.float64), states[part]).f_k
+    n = np.bincount(states, minlength=n_states)
+    logs = []
+    for first in range(0, len(states), CHUNK):
+        u = energies(slice(first, first + CHUNK))
+        away = (np.log(n) + f)[:, None] - u[:-1]
+        most = away.max(axis=0)
+        logs.append(-u[-1] - most - np.log(np.exp(away - most).sum(axis=0)))
+    log = np.concatenate(logs)
+    return np.asarray(np.exp(log - log.max()))
 
 
-def sampled(simulation: pele_ocl.Simulation, seconds: float, look: Look, discarded: float) -> float:
+def by_groups(n_rows: int, weigh: Callable[[slice], np.ndarray]) -> np.ndarray:
+    """Weights (n_times, n_rows), each group of rows weighed by itself."""
+    ends = [0, *np.cumsum([len(of) for of in np.array_split(np.arange(n_rows), GROUPS)]).tolist()]
+    return np.concatenate([weigh(slice(*of)) for of in pairwise(ends)], axis=1)
+
+
+def sampled(simulation: pele_ocl.Simulation, seconds: float, look: Look, discarded: float, every: int) -> float:
     """Run for so many seconds, the first part of them without samples. Returns picoseconds that were sampled."""
     simulation.run(10)  # kernels are compiled
     begin = time.perf_counter()
     while time.perf_counter() < begin + discarded * seconds:
-        simulation.run(EVERY)
+        simulation.run(every)
     steps = simulation.steps
-    while time.perf_counter() < begin + seconds or simulation.steps < steps + 20 * EVERY:
-        simulation.run(EVERY)
+    while time.perf_counter() < begin + seconds or simulation.steps < steps + 20 * every:
+        simulation.run(every)
         look(simulation)
     if simulation.errors:
         raise SystemExit(f"{len(simulation.errors)} replicas stopped: {next(iter(simulation.errors.values()))}")
@@ -100,16 +128,22 @@ def sampled(simulation: pele_ocl.Simulation, seconds: float, look: Look, discard
 class Run:
     """What a method makes: by half, a function that gives the sums of its bins, and how much was sampled."""
 
-    def __init__(self, sums: dict[str, Callable[[], Sums]], picoseconds: float, replicas: int, note: str = "") -> None:
-        self.sums, self.microseconds, self.note = sums, picoseconds * replicas / 1e6, note
+    def __init__(
+        self, sums: dict[str, Callable[[], Sums]], simulation: pele_ocl.Simulation, ps: float, note: str = ""
+    ) -> None:
+        self.sums, self.microseconds = sums, ps * len(simulation) / 1e6
+        self.note = f"{len(simulation):,} replicas, {ps:.0f} of {simulation.time:.0f} ps; {note}"
 
 
-def begun(simulation: pele_ocl.Simulation, right: pele_ocl.Atoms) -> pele_ocl.Simulation:
-    """Let the second half of the rows begin at phi > 0."""
-    n = len(simulation)
-    simulation.positions[n // 2 :] = np.broadcast_to(right.positions, (n - n // 2, len(right), 3))
+def begun(simulation: pele_ocl.Simulation, right: pele_ocl.Atoms, rows: np.ndarray) -> pele_ocl.Simulation:
+    """Let some rows begin at phi > 0."""
+    simulation.positions[rows] = np.broadcast_to(right.positions, (len(rows), len(right), 3))
     simulation.draw_velocities()
     return simulation
+
+
+def second_half(n: int) -> np.ndarray:
+    return np.arange(n // 2, n)
 
 
 def in_halves(n: int) -> dict[str, slice]:
@@ -117,7 +151,8 @@ def in_halves(n: int) -> dict[str, slice]:
 
 
 def plain(starts: list[pele_ocl.Atoms], n: int, seconds: float, options: dict[str, Any]) -> Run:
-    simulation = begun(pele_ocl.Simulation(starts[0], n, terms=[SEEN], **options), starts[1])
+    simulation = pele_ocl.Simulation(starts[0], n, terms=[SEEN], **options)
+    begun(simulation, starts[1], np.arange(n - 1, -1, -8)[::-1])
     values: list[np.ndarray] = []
     is_right: list[np.ndarray] = []
     found: list[Passages] = []
@@ -130,25 +165,35 @@ def plain(starts: list[pele_ocl.Atoms], n: int, seconds: float, options: dict[st
         found[0].add(phi)
         is_right.append(found[0].is_right.copy())
 
-    picoseconds = sampled(simulation, seconds, look, 0.2)
-    counts, dwelt = found[0].counts.sum(axis=1), found[0].dwelt.sum(axis=1)
-    k_in, k_out = np.maximum(counts, 0.5) / dwelt
-    share = k_in / (k_in + k_out)
-    error = share * (1 - share) * np.sqrt((1 / np.maximum(counts, 0.5)).sum())
-    note = f"{counts[0]:.0f} passages to phi > 0 and {counts[1]:.0f} back: share of phi > 0 {share:.4f} +- {error:.4f}"
+    picoseconds = sampled(simulation, seconds, look, 0.2, OFTEN)
+    counts, dwelt = found[0].counts, found[0].dwelt
+    share, (k_in, k_out) = share_of_right(counts, dwelt)
+    error = share * (1 - share) * np.sqrt((1 / np.maximum((k_in, k_out), 1)).sum())
+    note = f"{k_in:.0f} passages to phi > 0 and {k_out:.0f} back: share of phi > 0 {share:.4f} +- {error:.4f}"
 
     def sums() -> Sums:
         right = np.array(is_right)
-        weights = np.where(right, share / dwelt[1], (1 - share) / dwelt[0])
-        order = np.arange(n).reshape(2, -1).T.ravel()  # groups have both starts
-        return weights_in_bins(np.array(values)[:, order], weights[:, order])
 
-    return Run({"": sums}, picoseconds, n, note)
+        def weigh(of: slice) -> np.ndarray:
+            share, _ = share_of_right(counts[:, of], dwelt[:, of])
+            left_time, right_time = np.maximum(dwelt[:, of].sum(axis=1), 1)
+            return np.where(right[:, of], share / right_time, (1 - share) / left_time)
+
+        return weights_in_bins(np.array(values), by_groups(n, weigh))
+
+    return Run({"": sums}, simulation, picoseconds, note)
+
+
+def share_of_right(counts: np.ndarray, dwelt: np.ndarray) -> tuple[float, np.ndarray]:
+    """Share of phi > 0 by the rates of passages, and the passages each way. counts, dwelt : of Passages"""
+    of = counts.sum(axis=1)
+    k_in, k_out = of / np.maximum(dwelt.sum(axis=1), 1)
+    return float(k_in / max(k_in + k_out, 1e-300)), of
 
 
 def of_ladders(simulation: pele_ocl.Simulation, betas: np.ndarray | None, seconds: float) -> Run:
     """Sample ladders and put rungs together. betas : mol/kcal of rungs, or None for rungs of other Hamiltonians"""
-    n = len(simulation)
+    n, n_rungs = len(simulation), int(simulation.rungs.max()) + 1
     values, energies, rungs = [], [], []  # type: ignore[var-annotated]
 
     def look(of: pele_ocl.Simulation) -> None:
@@ -156,95 +201,116 @@ def of_ladders(simulation: pele_ocl.Simulation, betas: np.ndarray | None, second
         rungs.append(of.rungs.astype(np.int8))
         energies.append((of.potential_energies if betas is not None else of.u_kn(by_rung=True)).astype(np.float32))
 
-    picoseconds = sampled(simulation, seconds, look, 0.4)
+    picoseconds = sampled(simulation, seconds, look, 0.4, OFTEN if betas is not None else SELDOM)
     tried, accepted = simulation.exchanges
     share = ", ".join(f"{of:.2f}" for of in accepted / tried)
 
     def of_half(half: slice) -> Sums:
-        states = np.array(rungs)[:, half].astype(np.int64)
-        if betas is not None:
-            u = betas[:, None] * np.array(energies)[:, half].ravel()
-        else:
-            u = np.array(energies)[:, :, half].swapaxes(0, 1).reshape(simulation.rungs.max() + 1, -1)
-        log = mixed(u, states.ravel()) - u[0]
-        return weights_in_bins(np.array(values)[:, half], np.exp(log - log.max()).reshape(states.shape))
+        all_rungs, all_energies = np.array(rungs)[:, half], np.array(energies)[..., half]
+
+        def weigh(of: slice) -> np.ndarray:
+            states = all_rungs[:, of].astype(np.int64)
+            if betas is not None:
+                flat = all_energies[:, of].ravel().astype(np.float64)
+                weights = mixed(lambda k: np.append(betas, betas[0])[:, None] * flat[k], states.ravel(), n_rungs)
+            else:
+                u = all_energies[..., of].swapaxes(0, 1).reshape(n_rungs, -1)
+                weights = mixed(lambda k: np.concatenate([u[:, k], u[:1, k]]), states.ravel(), n_rungs)
+            return weights.reshape(states.shape)
+
+        return weights_in_bins(np.array(values)[:, half], by_groups(n // 2, weigh))
 
     sums = {name: lambda half=half: of_half(half) for name, half in in_halves(n).items()}
-    return Run(sums, picoseconds, n, f"exchanges accepted {share}")
+    return Run(sums, simulation, picoseconds, f"exchanges accepted {share}")
+
+
+def ladders_of(n: int, n_rungs: int) -> int:
+    """Ladders of about n replicas, as many in all groups of both halves."""
+    return max(1, n // n_rungs // (2 * GROUPS)) * 2 * GROUPS
 
 
 def temperature(starts: list[pele_ocl.Atoms], n: int, seconds: float, options: dict[str, Any]) -> Run:
-    n = max(2 * GROUPS, n // len(HOT) // 2 * 2) * len(HOT)
-    given = {**options, "temperature": list(HOT), "exchange_every": EVERY}
-    simulation = begun(pele_ocl.Simulation(starts[0], n, terms=[SEEN], **given), starts[1])
+    n = ladders_of(n, len(HOT)) * len(HOT)
+    given = {**options, "temperature": list(HOT), "exchange_every": 25}
+    simulation = begun(pele_ocl.Simulation(starts[0], n, terms=[SEEN], **given), starts[1], second_half(n))
     return of_ladders(simulation, 1 / (pele_ocl.units.BOLTZMANN_KCAL * np.array(HOT)), seconds)
 
 
 def rest2(starts: list[pele_ocl.Atoms], n: int, seconds: float, options: dict[str, Any]) -> Run:
     given = {name: value for name, value in options.items() if name != "temperature"}
-    ladders = max(2 * GROUPS, n // len(SOLUTE) // 2 * 2)
     simulation = pele_ocl.rest2(
-        starts[0], list(SOLUTE), ladders=ladders, exchange_every=EVERY, terms=[SEEN], **given
-    )  # fmt: skip
-    return of_ladders(begun(simulation, starts[1]), None, seconds)
+        starts[0], list(SOLUTE), ladders=ladders_of(n, len(SOLUTE)), exchange_every=50, terms=[SEEN], **given
+    )
+    return of_ladders(begun(simulation, starts[1], second_half(len(simulation))), None, seconds)
 
 
 def umbrella(starts: list[pele_ocl.Atoms], n: int, seconds: float, options: dict[str, Any]) -> Run:
-    places = np.radians(np.arange(-180, 180, 30))
+    places = np.radians(np.arange(-180, 180, APART))
     windows = np.stack(np.meshgrid(places, places), axis=-1).reshape(-1, 2)
-    copies = min(2 * GROUPS, max(2, n // len(windows) // 2 * 2))  # each has a grid, of which the host makes one by one
-    centers = np.repeat(windows, copies, axis=0)  # replicas of a window follow each other, by turns of both starts
-    positions = np.stack([starts[k % 2].positions for k in range(len(centers))])
-    given: dict[str, Any] = dict(minimize=50, positions=positions, **options)
-    one = pele_ocl.umbrella(starts[0], VARIABLES, centers, STIFF, steps=EVERY, **given)  # kernels, and the speed
-    begin = time.perf_counter()
-    one.simulation.run(3 * EVERY)
-    steps = max(10 * EVERY, int(seconds / (time.perf_counter() - begin) * 3 * EVERY))
+    copies = max(1, n // len(windows) // 2)  # of each start
+    centers = np.tile(windows, (2 * copies, 1))
+    positions = np.repeat([of.positions for of in starts], copies * len(windows), axis=0)
     run = pele_ocl.umbrella(
-        starts[0], VARIABLES, centers, STIFF, steps=3 * steps // 4 // EVERY * EVERY,
-        sample_every=max(EVERY, steps // 400), equilibrate=steps // 4, **given,
-    )  # fmt: skip
+        starts[0], VARIABLES, centers, STIFF, steps=SELDOM, minimize=50, positions=positions, **options
+    )
+    values: list[np.ndarray] = []
 
-    def of_half(first: int) -> Sums:
-        values = run.variables[:, first::2].astype(np.float32)
-        states = np.tile(np.repeat(np.arange(len(windows)), copies // 2), len(values))
-        samples = values.reshape(-1, 2)
-        away = np.remainder(samples[None] - windows[:, None] + np.pi, 2 * np.pi) - np.pi
-        u = (STIFF / KT * (away**2).sum(axis=-1)).astype(np.float32)
-        log = mixed(u, states)
-        order = np.arange(len(windows) * copies // 2).reshape(len(windows), -1).T.ravel()  # groups have all windows
-        return weights_in_bins(values[:, order], np.exp(log - log.max()).reshape(values.shape[:2])[:, order])
+    def look(of: pele_ocl.Simulation) -> None:
+        values.append(of.variables("umbrella").astype(np.float32))
 
-    sums = {name: lambda first=first: of_half(first) for first, name in enumerate(HALVES)}
-    return Run(sums, steps * 0.75 * TIMESTEP / 1e3, len(centers), f"{len(windows)} windows")
+    picoseconds = sampled(run.simulation, seconds, look, 0.25, SELDOM)
+    order = np.argsort(np.tile(np.arange(copies) * GROUPS // copies, (len(windows), 1)).T.ravel(), kind="stable")
+
+    def of_half(half: slice) -> Sums:
+        of_rows = np.array(values)[:, half][:, order]
+        of_states = np.tile(np.arange(len(windows)), copies)[order]
+
+        def weigh(of: slice) -> np.ndarray:
+            samples = of_rows[:, of].reshape(-1, 2)
+            there, states = np.unique(np.tile(of_states[of], len(of_rows)), return_inverse=True)
+
+            def energies(part: slice) -> np.ndarray:
+                away = np.remainder(samples[None, part] - windows[there, None] + np.pi, 2 * np.pi) - np.pi
+                u = STIFF / KT * (away.astype(np.float32) ** 2).sum(axis=-1)
+                return np.concatenate([u, np.zeros((1, u.shape[1]), np.float32)])
+
+            return mixed(energies, states, len(there)).reshape(len(of_rows), -1)
+
+        return weights_in_bins(of_rows, by_groups(of_rows.shape[1], weigh))
+
+    n_rows = len(centers)
+    sums = {name: lambda half=half: of_half(half) for name, half in in_halves(n_rows).items()}
+    return Run(sums, run.simulation, picoseconds, f"{len(windows)} windows")
 
 
 def metadynamics(starts: list[pele_ocl.Atoms], n: int, seconds: float, options: dict[str, Any]) -> Run:
-    half = n // 2
-    bias = pele_ocl.Metadynamics(VARIABLES, [WIDTH] * 2, 2.0 / half, PACE, bias_factor=FACTOR, shared=True)
+    walkers = max(1, n // (2 * GROUPS))
+    bias = pele_ocl.Metadynamics(VARIABLES, [WIDTH] * 2, 2.0 / walkers, PACE, bias_factor=FACTOR, shared=True)
+    molecules = [of.moved(of.positions) for of in starts for _ in range(GROUPS)]  # each has a bias of its own
     rows = pele_ocl.Ensemble(
-        starts, [half, half], terms=[bias], device=options["device"], model=options["model"]
+        molecules, [walkers] * len(molecules), terms=[bias], device=options["device"], model=options["model"]
     )  # fmt: skip
     given = {name: value for name, value in options.items() if name not in ("device", "model")}
     simulation = pele_ocl.Simulation(rows, **given)
-    values, weights = [], []  # type: ignore[var-annotated]
+    values, weights, offsets = [], [], np.zeros(len(molecules))  # type: ignore[var-annotated]
 
     def look(of: pele_ocl.Simulation) -> None:
+        if len(values) % 10 == 0:
+            for k in range(len(molecules)):
+                grid = np.asarray(rows.values("metadynamics", "grid")[k * walkers], np.float64)[..., 0] / KT
+                most = grid.max()
+                above = np.log(np.exp(FACTOR / (FACTOR - 1) * (grid - most)).sum()) + most
+                offsets[k] = above - np.log(np.exp((grid - most) / (FACTOR - 1)).sum())
         values.append(of.variables("metadynamics").astype(np.float32))
         energies = of.bias_energies("metadynamics") / KT
-        for first in (0, half):  # less the offset of the bias of each half
-            grid = np.asarray(rows.values("metadynamics", "grid")[first], np.float64)[..., 0] / KT
-            most = grid.max()
-            offset = np.log(np.exp(FACTOR / (FACTOR - 1) * (grid - most)).sum()) + most
-            energies[first : first + half] -= offset - np.log(np.exp((grid - most) / (FACTOR - 1)).sum())
-        weights.append(np.exp(energies))
+        weights.append(np.exp(energies - np.repeat(offsets, walkers)))
 
-    picoseconds = sampled(simulation, seconds, look, 0.4)
+    picoseconds = sampled(simulation, seconds, look, 0.4, SELDOM)
     sums = {
         name: lambda of=of: weights_in_bins(np.array(values)[:, of], np.array(weights)[:, of])
-        for name, of in in_halves(n).items()
+        for name, of in in_halves(len(rows)).items()
     }
-    return Run(sums, picoseconds, n, f"{half:,} walkers of each bias")
+    return Run(sums, simulation, picoseconds, f"{walkers:,} walkers of each bias")
 
 
 METHODS: dict[str, Callable[..., Run]] = {
@@ -252,19 +318,25 @@ METHODS: dict[str, Callable[..., Run]] = {
 }  # fmt: skip
 
 
-def surface(sums: Sums) -> tuple[np.ndarray, np.ndarray]:
-    """Free energy of bins and its standard error from groups, (18, 18) kcal/mol each."""
-    whole = sums.sum(axis=0)
+def coarse(sums: Sums, bins: int) -> np.ndarray:
+    """Shares of groups in fewer bins, (PARTS, n_groups, bins, bins)."""
+    n = FINE // bins
+    return np.asarray(sums.reshape(*sums.shape[:2], bins, n, bins, n).sum(axis=(3, 5)))
+
+
+def surface(sums: Sums, bins: int) -> tuple[np.ndarray, np.ndarray]:
+    """Free energy of bins and its standard error from groups, (bins, bins) kcal/mol each."""
+    groups = coarse(sums, bins).sum(axis=0)
+    mean = groups.mean(axis=0)
     with np.errstate(all="ignore"):
-        energy = -KT * np.log(whole / whole.max())
-        shares = sums / sums.sum(axis=(1, 2), keepdims=True)
-        error = KT * shares.std(axis=0, ddof=1) / np.sqrt(len(sums)) / shares.mean(axis=0)
+        energy = -KT * np.log(mean / mean.max())
+        error = KT * groups.std(axis=0, ddof=1) / np.sqrt(len(groups)) / mean
     return energy, error
 
 
 def compared(found: dict[str, tuple[np.ndarray, np.ndarray]]) -> list[dict[str, Any]]:
     """Compare all pairs of surfaces."""
-    rows, names = [], list(found)
+    rows, names, rng = [], list(found), np.random.default_rng(0)
     for k, one in enumerate(names):
         for other in names[k + 1 :]:
             low = (found[one][0] < MOST) & (found[other][0] < MOST)
@@ -274,45 +346,54 @@ def compared(found: dict[str, tuple[np.ndarray, np.ndarray]]) -> list[dict[str, 
             away = found[one][0][low] - found[other][0][low]
             away = away - away.mean()
             error = np.hypot(found[one][1][low], found[other][1][low])
+            drawn = rng.normal(size=(DRAWS, len(error))) * error
+            greatest = np.abs(drawn - drawn.mean(axis=1, keepdims=True)).max(axis=1)
             rows.append(
-                {"surfaces": [one, other], "greatest": np.abs(away).max(), "rms": np.sqrt((away**2).mean()),
-                 "expected_rms": np.sqrt((error**2).mean()), "bins": int(low.sum()),
-                 "apart": int((np.abs(away) > CLOSE).sum())}
+                {"surfaces": [one, other], "greatest": np.abs(away).max(), "rms": rms(away), "expected_rms": rms(error),
+                 "expected": np.quantile(greatest, (0.5, 0.95)).tolist(), "bins": int(low.sum()),
+                 "apart": int((np.abs(away) > CLOSE).sum()), "surely": int((np.abs(away) - 2 * error > CLOSE).sum())}
             )  # fmt: skip
     return rows
 
 
-def show(found: dict[str, Any], figure: str | None) -> None:
+def show(sums: dict[str, Sums], methods: list[str], bins: int, figure: str | None) -> None:
     """Print what there is, and draw it."""
-    surfaces = {
-        name: (np.array(of["energies"], float), np.array(of["errors"], float)) for name, of in found["surfaces"].items()
-    }
-    phi_right = (EDGES[:-1] >= -1e-9) & (EDGES[:-1] < np.radians(130))
+    for line in methods:
+        print(line)
+    surfaces = {name: surface(of, bins) for name, of in sums.items()}
+    right = (EDGES[:-1] >= -1e-9) & (EDGES[:-1] < np.radians(139))
+    print(f"bins of {360 // bins} degrees; share of phi of 0 to 140, and in {PARTS} parts of the time")
     for name, (energy, error) in surfaces.items():
-        weight = np.exp(-energy / KT)
-        share = weight[phi_right].sum() / weight.sum()
+        groups = sums[name][:, :, right].sum(axis=(2, 3)) / sums[name].sum(axis=(2, 3)).clip(1e-300)
+        whole = sums[name][:, :, right].sum(axis=(0, 2, 3))
         low = energy < MOST
-        print(f"{name:20} share of phi of 0 to 140 {share:.4f}; error of bins rms {rms(error[low]):.3f}, most "
-              f"{error[low].max():.3f} kcal/mol")  # fmt: skip
-    print(f"{'difference, kcal/mol':44} greatest     rms  expected  bins  above {CLOSE}")
+        parts = " ".join(f"{of:.4f}" for of in groups.mean(axis=1))
+        print(f"{name:20} {whole.mean():.4f} +- {whole.std(ddof=1) / np.sqrt(len(whole)):.4f}; {parts}; {len(whole)} "
+              f"groups; error of bins rms {rms(error[low]):.3f}, most {error[low].max():.3f} kcal/mol")  # fmt: skip
+    print(f"{'difference, kcal/mol':40} greatest  expected  1 of 20     rms  expected  bins  above {CLOSE}  surely")
     rows = compared(surfaces)
     for of in rows:
         one, other = of["surfaces"]
-        print(f"{one:20} {other:23} {of['greatest']:8.3f} {of['rms']:7.3f} {of['expected_rms']:9.3f} {of['bins']:5d} "
-              f"{of['apart']:6d}")  # fmt: skip
+        print(f"{one:20} {other:19} {of['greatest']:8.3f} {of['expected'][0]:9.3f} {of['expected'][1]:8.3f} "
+              f"{of['rms']:7.3f} {of['expected_rms']:9.3f} {of['bins']:5d} {of['apart']:11d} "
+              f"{of['surely']:7d}")  # fmt: skip
     print(f"greatest of all pairs {max(of['greatest'] for of in rows):.3f}" if rows else "one surface alone")
     if figure:
         for theme, (background, text, *_) in THEMES.items():
-            draw(surfaces, Path(f"{figure}-{theme}.png"), background, text)
+            draw(surfaces, bins, Path(f"{figure}-{theme}.png"), background, text)
 
 
 def rms(values: np.ndarray) -> float:
     return float(np.sqrt((values**2).mean()))
 
 
-def draw(surfaces: dict[str, tuple[np.ndarray, np.ndarray]], path: Path, background: str, text: str) -> None:
+def draw(
+    surfaces: dict[str, tuple[np.ndarray, np.ndarray]], bins: int, path: Path, background: str, text: str
+) -> None:  # fmt: skip
     """Draw a map for each surface."""
     from matplotlib.figure import Figure
+
+    edges = np.linspace(-180, 180, bins + 1)
 
     n = len(surfaces)
     columns = min(n, 5)
@@ -322,9 +403,9 @@ def draw(surfaces: dict[str, tuple[np.ndarray, np.ndarray]], path: Path, backgro
     for axes in panels[n:]:
         axes.set_visible(False)
     for axes, (name, (energy, _)) in zip(panels, surfaces.items(), strict=False):
-        drawn = axes.pcolormesh(*[np.degrees(EDGES)] * 2, np.where(energy < 8, energy, np.nan).T, cmap="viridis_r",
+        drawn = axes.pcolormesh(*[edges] * 2, np.where(energy < 8, energy, np.nan).T, cmap="viridis_r",
                                 vmin=0, vmax=8)  # fmt: skip
-        axes.contour(*[np.degrees(EDGES[1:] + EDGES[:-1]) / 2] * 2, np.minimum(energy, 9).T, [MOST], colors=text,
+        axes.contour(*[(edges[1:] + edges[:-1]) / 2] * 2, np.minimum(energy, 9).T, [MOST], colors=text,
                      linewidths=0.8)  # fmt: skip
         axes.set_title(name, loc="left", color=text, fontsize=9)
         axes.set(facecolor=background, aspect="equal", xticks=range(-180, 181, 90), yticks=range(-180, 181, 90))
@@ -339,19 +420,36 @@ def draw(surfaces: dict[str, tuple[np.ndarray, np.ndarray]], path: Path, backgro
     figure.savefig(path, facecolor=background)
 
 
+def read(paths: list[Path]) -> tuple[dict[str, Sums], list[str]]:
+    """Read surfaces, with the groups of all files, and what was said of the methods."""
+    sums: dict[str, list[Sums]] = {}
+    said = []
+    for path in paths:
+        with np.load(path) as file:
+            for name in file.files:
+                if name == "methods":
+                    said += [f"{path.stem}: {line}" for line in json.loads(str(file[name]))]
+                else:
+                    sums.setdefault(name, []).append(file[name].astype(np.float64))
+    order = {f"{method} {half}".strip(): None for method in METHODS for half in (*HALVES, "")}
+    return {name: np.concatenate(sums[name], axis=1) for name in order if name in sums}, said
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("run", "show"))
+    parser.add_argument("paths", type=Path, nargs="+")
     parser.add_argument("--device")
     parser.add_argument("--replicas", type=int, default=8192)
-    parser.add_argument("--seconds", type=float, default=220)
+    parser.add_argument("--seconds", type=float, default=440)
+    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--methods", default=",".join(METHODS))
     parser.add_argument("--gb", default="gbn2")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--bins", type=int, default=24)
     parser.add_argument("--figure")
-    parser.add_argument("--again", type=Path)
     given = parser.parse_args()
-    if given.again:
-        show(json.loads(given.again.read_text()), given.figure)
+    if given.what == "show":
+        show(*read(given.paths), given.bins, given.figure)
         return
     with TemporaryDirectory() as folder:
         path = Path(folder) / "dipeptide.pdb"
@@ -359,28 +457,34 @@ def main() -> None:
         starts = in_each_basin(pele_ocl.read(path), given.device)
     options: dict[str, Any] = dict(
         temperature=TEMPERATURE, timestep=TIMESTEP, hydrogen_mass=3.0, constraints="hbonds", device=given.device,
-        model=pele_ocl.SolventModel(gb=given.gb), seed=1, remove_motion=True,
+        model=pele_ocl.SolventModel(gb=given.gb), seed=given.seed, remove_motion=True,
     )  # fmt: skip
-    waiting: dict[str, Future[Sums]] = {}
-    found: dict[str, Any] = {"replicas": given.replicas, "methods": {}, "surfaces": {}}
-    with ThreadPoolExecutor(3) as pool:  # surfaces are made while the device goes on
-        for method in given.methods.split(","):
+    sums: dict[str, Sums] = {}
+    said: list[str] = []
+    lock, waiting = Lock(), []
+
+    def keep(name: str, make: Callable[[], Sums]) -> None:
+        made = make().astype(np.float32)
+        with lock:
+            sums[name] = made
+            np.savez_compressed(given.paths[0], methods=np.array(json.dumps(said)), **sums)
+
+    methods = given.methods.split(",")
+    whole = sum(SHARES[method] for method in methods)
+    with ThreadPoolExecutor(6) as pool:  # surfaces are made while the device goes on
+        for method in methods:
             begin = time.perf_counter()
-            run = METHODS[method](starts, given.replicas, given.seconds * SHARES[method], options)
-            seconds = time.perf_counter() - begin
-            print(f"{method:13} {seconds:6.1f} s, {run.microseconds:8.3f} us sampled; {run.note}", flush=True)
-            found["methods"][method] = {"seconds": seconds, "microseconds": run.microseconds, "note": run.note}
-            waiting |= {f"{method} {half}".strip(): pool.submit(sums) for half, sums in run.sums.items()}
-        begin = time.perf_counter()
-        for name, future in waiting.items():
-            energy, error = surface(future.result())
-            found["surfaces"][name] = {"energies": energy.tolist(), "errors": error.tolist()}
-    print(f"surfaces      {time.perf_counter() - begin:6.1f} s more")
-    if given.json:
-        given.json.write_text(json.dumps({**found, "pairs": compared({
-            name: (np.array(of["energies"]), np.array(of["errors"])) for name, of in found["surfaces"].items()
-        })}, indent=1))  # fmt: skip
-    show(found, given.figure)
+            n, seconds = round(given.replicas * SIZES[method]), given.seconds * SHARES[method] / whole
+            run = METHODS[method](starts, n, seconds, options)
+            said.append(
+                f"{method:13} {time.perf_counter() - begin:6.1f} s, {run.microseconds:8.3f} us sampled; {run.note}"
+            )
+            print(said[-1], flush=True)
+            for half, of in run.sums.items():
+                waiting.append(pool.submit(keep, f"{method} {half}".strip(), of))
+    for kept in waiting:
+        kept.result()  # raises what it raised
+    show(*read(given.paths), given.bins, given.figure)
 
 
 if __name__ == "__main__":

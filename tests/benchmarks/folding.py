@@ -1,19 +1,24 @@
 """CLN025, a hairpin of ten residues (YYDPETGTWY), folded from an extended chain by solute tempering.
 
 python tests/benchmarks/folding.py prepare FOLDER
-python tests/benchmarks/folding.py run FOLDER [--device D] [--seeds 10] [--ladders 8] [--seconds 200] [--witness 60]
-    [--json FILE] [--figure STEM] [--pdb FILE]
-python tests/benchmarks/folding.py again FILE [--figure STEM]
+python tests/benchmarks/folding.py run FOLDER [--device D] [--seeds 10] [--ladders 8] [--seconds 200] [--json FILE]
+    [--pdb FILE]
+python tests/benchmarks/folding.py witness FOLDER [--device D] [--replicas 256] [--seconds 200] [--seed 1]
+    [--json FILE] [--pdb FILE]
+python tests/benchmarks/folding.py again FILE ... [--figure STEM]
 
 ff14SBonlysc with GBn2 and mbondi3 radii, for which Nguyen, Maier, Huang, Perrone and Simmerling published folding of
 this peptide (J. Am. Chem. Soc. 2014, 136, 13959). `prepare` makes it with tleap of AmberTools: extended.prmtop and
 .rst7, and native.rst7 with the heavy atoms of 5AWL where the folder has 5awl.pdb.
 
-Each seed has its ladders of 8 rungs, 300 to 600 K, REST2 on all atoms, in steps of 4 fs with hydrogens of 3 Da,
-friction 1/ps, exchanges every 1 ps; random numbers of ladders are independent. A seed has folded when a replica at its
-lowest rung has an RMSD of CA below 2 A from 5AWL. `--witness` seconds of plain dynamics at 300 K follow, half of 256
-replicas from the extended chain, half from the native structure. Prints for each seed the device's seconds and the
-simulated time until it folds, and the share of folded replicas at the lowest rung in the last quarter.
+Each seed of `run` has its ladders of 8 rungs, 300 to 600 K, REST2 on all atoms, in steps of 4 fs with hydrogens of
+3 Da, friction 1/ps, exchanges every 1 ps; random numbers of ladders are independent. A seed has folded when a replica
+at its lowest rung has an RMSD of CA below 2 A from 5AWL. Prints for each seed the device's seconds and the simulated
+time until it folds, and the share of folded replicas at the lowest rung in the last quarter.
+
+`witness` is plain dynamics at 300 K, half of the replicas from the extended chain, half from the native structure; once
+a minute it prints the shares that are folded and writes the file. Runs of different seeds are put together by `again`,
+which counts passages too: a chain that comes below 2 A has folded, until it is above 4 A.
 """
 
 from __future__ import annotations
@@ -40,7 +45,8 @@ NATIVE = np.array(  # CA of 5AWL, A (Honda et al. 2008)
 RUNGS = np.geomspace(300.0, 600.0, 8)
 FOLDED = 2.0  # A
 TIMESTEP, EXCHANGE, EVERY = 4.0, 250, 2500  # fs, steps, steps between looks
-WITNESSES = 256
+UNFOLDED = 4.0  # A
+REPORT = 60.0  # s between reports of `witness`
 LEAP = """source leaprc.protein.ff14SBonlysc
 set default PBRadii mbondi3
 x = sequence {{ {sequence} }}
@@ -105,26 +111,92 @@ def ladders(atoms: pele_ocl.Atoms, given: argparse.Namespace, options: dict[str,
     }  # fmt: skip
 
 
-def witness(starts: list[pele_ocl.Atoms], given: argparse.Namespace, options: dict[str, Any]) -> dict[str, Any]:
-    """Run plain dynamics at the lowest temperature from each start. Returns RMSDs by time and start."""
-    each = WITNESSES // len(starts)
-    simulation = pele_ocl.Simulation(starts[0], WITNESSES, temperature=float(RUNGS[0]), **options)
+def witness(starts: list[pele_ocl.Atoms], given: argparse.Namespace, options: dict[str, Any]) -> None:
+    """Run plain dynamics at the lowest temperature from each start, and write RMSDs by time and start."""
+    each = given.replicas // len(starts)
+    simulation = pele_ocl.Simulation(starts[0], each * len(starts), temperature=float(RUNGS[0]), **options)
     for k, start in enumerate(starts):
         simulation.positions[k * each : (k + 1) * each] = np.broadcast_to(start.positions, (each, len(start), 3))
     simulation.draw_velocities()
     ca = pele_ocl.selection(starts[0], "name CA")
     simulation.run(EXCHANGE)
-    begin, found, times = time.perf_counter(), [], []
-    while time.perf_counter() - begin < given.witness or not found:
+    begin, found, times, best, told = time.perf_counter(), [], [], np.inf, 0.0
+    while (now := time.perf_counter() - begin) < given.seconds or not found:
         simulation.run(EVERY)
-        found.append(distances(np.asarray(simulation.positions[:])[:, ca]).reshape(len(starts), each))
+        positions = np.asarray(simulation.positions[:])
+        found.append(distances(positions[:, ca]).reshape(len(starts), each))
         times.append(simulation.time / 1e3)
-    return {"ns": times, "rmsd": np.array(found).tolist(), "starts": ["extended", "native"][: len(starts)]}
+        if found[-1][0].min() < best and given.pdb:
+            best = found[-1][0].min()
+            starts[0].moved(positions[found[-1][0].argmin()]).save(given.pdb)
+        if now > told + REPORT:
+            told = now
+            tell_witness(keep_witness(found, times, given.json))
+    if simulation.errors:
+        print(f"{len(simulation.errors)} replicas stopped: {next(iter(simulation.errors.values()))}")
+    tell_witness(keep_witness(found, times, given.json))
+
+
+def keep_witness(rmsd: list[np.ndarray], times: list[float], path: Path | None) -> dict[str, Any]:
+    """Put what there is in the form of a file, and write it."""
+    found = {"ns": times, "rmsd": np.round(rmsd, 2).tolist(), "starts": ["extended", "native"][: rmsd[0].shape[0]]}
+    if path:
+        path.write_text(json.dumps({"witness": found}))
+    return found
+
+
+def tell_witness(found: dict[str, Any]) -> None:
+    """Print the shares that are folded in each tenth of the time, and the passages."""
+    rmsd, ns = np.array(found["rmsd"]), found["ns"]
+    n = rmsd.shape[1] * rmsd.shape[2]
+    print(f"plain, {n:,} replicas of {ns[-1]:.2f} ns, {n * ns[-1] / 1e3:.3f} us; share below {FOLDED:g} A by tenths")
+    n_folds, n_unfolds, spent = 0, 0, np.zeros(2)  # time unfolded, folded
+    for k, start in enumerate(found["starts"]):
+        shares = [(of[:, k] < FOLDED).mean() for of in np.array_split(rmsd, min(10, len(rmsd)))]
+        print(f"    from the {start} structure {' '.join(f'{of:.3f}' for of in shares)}; median of the last tenth "
+              f"{np.median(rmsd[-max(1, len(rmsd) // 10) :, k]):.2f} A", flush=True)  # fmt: skip
+        is_folded = rmsd[0, k] < FOLDED
+        for now in rmsd[:, k]:
+            folds, unfolds = ~is_folded & (now < FOLDED), is_folded & (now > UNFOLDED)
+            spent += [(~is_folded).sum(), is_folded.sum()]
+            n_folds, n_unfolds = n_folds + int(folds.sum()), n_unfolds + int(unfolds.sum())
+            is_folded = (is_folded | folds) & ~unfolds
+    spent *= ns[-1] / len(rmsd) / 1e3  # us
+    if n_folds and n_unfolds:
+        rates = np.array([n_folds, n_unfolds]) / spent
+        share, error = rates[0] / rates.sum(), np.sqrt(1 / n_folds + 1 / n_unfolds)
+        print(f"    folded {n_folds} times in {spent[0]:.2f} us, unfolded {n_unfolds} times in {spent[1]:.2f} us: "
+              f"share folded {share:.3f} +- {share * (1 - share) * error:.3f}", flush=True)  # fmt: skip
+
+
+def together(paths: list[Path]) -> dict[str, Any]:
+    """Read files; replicas of witnesses are put together for the time that all have."""
+    found: dict[str, Any] = {}
+    witnesses = []
+    for path in paths:
+        of = json.loads(path.read_text())
+        witnesses += [of["witness"]] if "witness" in of else []
+        found |= {name: value for name, value in of.items() if name != "witness"}
+    if witnesses:
+        n = min(len(of["ns"]) for of in witnesses)
+        rmsd = np.concatenate([np.array(of["rmsd"])[:n] for of in witnesses], axis=2)
+        found["witness"] = {"ns": witnesses[0]["ns"][:n], "rmsd": rmsd, "starts": witnesses[0]["starts"]}
+    return found
 
 
 def show(found: dict[str, Any], figure: str | None) -> None:
     """Print what was found, and draw it."""
-    of = found["ladders"]
+    plain = found.get("witness")
+    if "ladders" in found:
+        tell_ladders(found["ladders"])
+    if plain:
+        tell_witness(plain)
+    if figure:
+        for theme, (background, text, grid, *_) in THEMES.items():
+            draw(found.get("ladders"), plain, Path(f"{figure}-{theme}.png"), background, text, grid)
+
+
+def tell_ladders(of: dict[str, Any]) -> None:
     rmsd, ns = np.array(of["rmsd"]), of["ns"]
     print(
         f"{of['rows']:,} replicas, {ns[-1]:.2f} ns each, {of['rows'] * ns[-1] / 1e3:.3f} us in all, in "
@@ -136,31 +208,30 @@ def show(found: dict[str, Any], figure: str | None) -> None:
         print(f"{k:4d} {rmsd[:, k].min():14.2f} {first:>40} {of['folded_share'][k]:30.2f}")
     n = int(np.isfinite(np.array(of["first_seconds"], float)).sum())
     print(f"{n} of {rmsd.shape[1]} seeds came below {FOLDED:g} A at the lowest rung")
-    if plain := found.get("witness"):
-        values = np.array(plain["rmsd"])
-        late = values[-max(1, len(values) // 4) :]
-        for k, start in enumerate(plain["starts"]):
-            print(
-                f"plain, {values.shape[2]} replicas of {plain['ns'][-1]:.2f} ns from the {start} structure: share "
-                f"below {FOLDED:g} A in the last quarter {(late[:, k] < FOLDED).mean():.3f}, median RMSD "
-                f"{np.median(late[:, k]):.2f} A"
-            )
-    if figure:
-        for theme, (background, text, grid, *_) in THEMES.items():
-            draw(rmsd, ns, Path(f"{figure}-{theme}.png"), background, text, grid)
 
 
-def draw(rmsd: np.ndarray, ns: list[float], path: Path, background: str, text: str, grid: str) -> None:
-    """Draw the least RMSD at the lowest rung of each seed, and the share of replicas that are folded."""
+def draw(
+    ladders: dict[str, Any] | None, plain: dict[str, Any] | None, path: Path, background: str, text: str, grid: str
+) -> None:  # fmt: skip
+    """Draw the least RMSD at the lowest rung of each seed, and the share of folded replicas, plain ones too."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9.0, 3.4), dpi=110, facecolor=background, layout="constrained")
     left, right = figure.subplots(1, 2)
-    left.plot(ns, rmsd.min(axis=2), linewidth=0.8)
+    if ladders:
+        rmsd, ns = np.array(ladders["rmsd"]), ladders["ns"]
+        left.plot(ns, rmsd.min(axis=2), linewidth=0.8)
+        right.plot(ns, (rmsd < FOLDED).mean(axis=(1, 2)), color=text, label="REST2, at 300 K")
+    if plain:
+        values = np.array(plain["rmsd"])
+        for k, start in enumerate(plain["starts"]):
+            right.plot(plain["ns"], (values[:, k] < FOLDED).mean(axis=1), linewidth=1.2,
+                       label=f"plain, from the {start} structure")  # fmt: skip
     left.axhline(FOLDED, color=text, linewidth=0.8, linestyle="--")
     left.set_ylabel("least CA RMSD of a seed, Å", color=text)
-    right.plot(ns, (rmsd < FOLDED).mean(axis=(1, 2)), color=text)
-    right.set_ylabel("share below 2 Å at 300 K", color=text)
+    right.set_ylabel("share below 2 Å", color=text)
+    right.set_ylim(0, 1)
+    right.legend(fontsize=8, labelcolor=text, facecolor=background, framealpha=0.6)
     for axes in (left, right):
         axes.set(facecolor=background)
         axes.set_xlabel("time of a replica, ns", color=text)
@@ -173,35 +244,37 @@ def draw(rmsd: np.ndarray, ns: list[float], path: Path, background: str, text: s
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("prepare", "run", "again"))
-    parser.add_argument("path", type=Path)
+    parser.add_argument("what", choices=("prepare", "run", "witness", "again"))
+    parser.add_argument("paths", type=Path, nargs="+")
     parser.add_argument("--device", default=os.environ.get("PELE_OCL_DEVICE") or None)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--ladders", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=200)
-    parser.add_argument("--witness", type=float, default=60)
+    parser.add_argument("--replicas", type=int, default=256)
+    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--figure")
     parser.add_argument("--pdb", type=Path)
     given = parser.parse_args()
+    folder = given.paths[0]
     if given.what == "prepare":
-        prepare(given.path)
+        prepare(folder)
         return
     if given.what == "again":
-        show(json.loads(given.path.read_text()), given.figure)
+        show(together(given.paths), given.figure)
         return
     model = pele_ocl.SolventModel(gb="gbn2")
-    extended = pele_ocl.read(given.path / "extended.prmtop", coordinates=given.path / "extended.rst7")
-    starts = [extended]
-    if (given.path / "native.rst7").exists():
-        starts.append(pele_ocl.read(given.path / "extended.prmtop", coordinates=given.path / "native.rst7"))
+    starts = [pele_ocl.read(folder / "extended.prmtop", coordinates=folder / "extended.rst7")]
+    if (folder / "native.rst7").exists():
+        starts.append(pele_ocl.read(folder / "extended.prmtop", coordinates=folder / "native.rst7"))
     starts = [pele_ocl.minimize(of, max_iterations=300, model=model, device=given.device).atoms for of in starts]
     options: dict[str, Any] = dict(
-        timestep=TIMESTEP, hydrogen_mass=3.0, constraints="hbonds", device=given.device, model=model, seed=1
+        timestep=TIMESTEP, hydrogen_mass=3.0, constraints="hbonds", device=given.device, model=model, seed=given.seed
     )
+    if given.what == "witness":
+        witness(starts, given, options)
+        return
     found: dict[str, Any] = {"ladders": ladders(starts[0], given, options)}
-    if given.witness:
-        found["witness"] = witness(starts, given, options)
     if given.json:
         given.json.write_text(json.dumps(found))
     show(found, given.figure)

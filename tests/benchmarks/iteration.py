@@ -18,7 +18,7 @@ from timing_tables.minimize import minimizer_of, starts_of
 from pele_ocl.bench.systems import SYSTEMS
 from pele_ocl.common.installation import shipped
 from pele_ocl.opencl import Queue
-from pele_ocl.opencl.timing import seconds_of
+from pele_ocl.opencl.queue import seconds_of
 from pele_ocl.reading import read
 
 ROUNDS = 3

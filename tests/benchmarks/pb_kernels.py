@@ -18,8 +18,7 @@ from timing_tables.pb import grid_for
 from pele_ocl import PBIon, PBModel, PoissonBoltzmann
 from pele_ocl.bench.systems import load
 from pele_ocl.opencl.device import Device, get_device
-from pele_ocl.opencl.queue import Queue
-from pele_ocl.opencl.timing import seconds_of
+from pele_ocl.opencl.queue import Queue, seconds_of
 from pele_ocl.pb import centre_of, grid_at
 from pele_ocl.pb.colours import Colours
 from pele_ocl.pb.launching import Launching

@@ -20,7 +20,7 @@ from timing_tables.minimize import minimizer_of, starts_of
 
 from pele_ocl.bench.systems import SYSTEMS
 from pele_ocl.common.installation import shipped
-from pele_ocl.minimize import lbfgs, method, preconditioner
+from pele_ocl.minimize import driver, lbfgs, method, preconditioner
 from pele_ocl.reading import read
 
 NEVER = 1 << 30
@@ -40,7 +40,7 @@ def blocks_of(n_atoms: int) -> Change:
 
 def built(first: tuple[int, ...], every: int) -> Change:
     """Built after these evaluations, and again after each so many."""
-    return lambda stack: stack.enter_context(patch.multiple(preconditioner, FIRST_BUILDS=first, BUILD_EVERY=every))
+    return lambda stack: stack.enter_context(patch.multiple(driver, FIRST_BUILDS=first, BUILD_EVERY=every))
 
 
 def stiffness(rest: float) -> Change:

@@ -1,7 +1,9 @@
 """What minimizing rows takes: classes and files that a call enters, commands of the device, and memory that it keeps.
 
-python tests/benchmarks/rows_minimized.py [--device D] [--rows 32] minimizes the hexapeptide alone, as one of eight rows
-and as eight rows, each warm, and then rows of ubiquitin. Commands are launches, copies and fills that the host starts.
+python tests/benchmarks/rows_minimized.py [--device D] [--rows 32] [--list] minimizes the hexapeptide alone, as one of
+eight rows and as eight rows, each warm, and then rows of ubiquitin. Counted are classes whose methods run, files of the
+package, and calls of its functions, of `minimize` by itself: positions are written before. Commands are launches,
+copies and fills that the host starts. --list names the classes and files of a row.
 """
 
 from __future__ import annotations
@@ -28,13 +30,15 @@ STRUCTURES = shipped("data") / "structures"
 COMMANDS = ("enqueue_nd_range_kernel", "enqueue_copy", "enqueue_fill_buffer")
 
 
-def entered(call: Callable[[], object]) -> tuple[int, int]:
-    """Count the classes and files of the package that a call enters."""
-    classes, files = set[type](), set[str]()
+def entered(call: Callable[[], object]) -> tuple[set[type], set[str], int]:
+    """Find the classes and files of the package that a call enters, and count the calls of functions there."""
+    classes, files, n_calls = set[type](), set[str](), 0
 
     def seen(frame: FrameType, event: str, _: Any) -> None:
+        nonlocal n_calls
         code = frame.f_code
         if event == "call" and code.co_filename.startswith(ROOT):
+            n_calls += 1
             files.add(code.co_filename)
             if code.co_varnames[:1] == ("self",):
                 classes.add(type(frame.f_locals["self"]))
@@ -44,7 +48,7 @@ def entered(call: Callable[[], object]) -> tuple[int, int]:
         call()
     finally:
         sys.setprofile(None)
-    return len(classes), len(files)
+    return classes, files, n_calls
 
 
 def commands(call: Callable[[], object]) -> Counter[str]:
@@ -69,6 +73,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device")
     parser.add_argument("--rows", default=32, type=int)
+    parser.add_argument("--list", action="store_true")
     options = parser.parse_args()
     device = get_device(options.device)
     atoms = pele_ocl.read(STRUCTURES / "hexapeptide.pdb")
@@ -76,17 +81,27 @@ def main() -> None:
     alone = pele_ocl.Minimizer(atoms, tolerance=0.5, device=device)
     rows = pele_ocl.Ensemble(atoms, 8, device=device)
 
-    def of_rows(chosen: Any) -> object:
+    def prepared() -> None:
         rows.positions[:] = starts
-        return rows.minimize(chosen, tolerance=0.5)
 
-    calls = {"alone": lambda: alone.minimize(starts[0]), "a row": lambda: of_rows([0]), "8 rows": lambda: of_rows(None)}
+    calls: dict[str, Callable[[], object]] = {
+        "alone": lambda: alone.minimize(starts[0]),
+        "a row": lambda: rows.minimize([0], tolerance=0.5),
+        "8 rows": lambda: rows.minimize(tolerance=0.5),
+    }
     for name, call in calls.items():
         for _ in range(3):
+            prepared()
             call()
-        (classes, files), counts = entered(call), commands(call)
+        prepared()
+        classes, files, n_calls = entered(call)
+        prepared()
+        counts = commands(call)
         numbers = ", ".join(f"{counts[command]} {command}" for command in COMMANDS)
-        print(f"{name}: {classes} classes, {files} files; {numbers}", flush=True)
+        print(f"{name}: {len(classes)} classes, {len(files)} files, {n_calls} calls; {numbers}", flush=True)
+        if options.list and name == "a row":
+            print("  " + " ".join(sorted(each.__name__ for each in classes)))
+            print("  " + " ".join(sorted(file.removeprefix(f"{ROOT}/") for file in files)))
     ubiquitin = pele_ocl.read(STRUCTURES / "ubiquitin.pdb")
     gc.collect()
     held = [device.held_bytes]

@@ -43,7 +43,7 @@ def _source(folder: Path, target: str, name: str) -> Path:
     raise SystemExit(f"{folder}: has no {name} of {target}")
 
 
-def prepare(folder: Path, source: Path, targets: list[str], forcefield: str) -> None:
+def prepare(folder: Path, source: Path, targets: list[str], forcefield: str, charges: str) -> None:
     """Write receptor.pkl.gz, ligands.pkl.gz and values.json of each target."""
     from pele_ocl.screen.reference import Reference
 
@@ -61,7 +61,7 @@ def prepare(folder: Path, source: Path, targets: list[str], forcefield: str) -> 
         made = []
         for ligand in ligands:
             try:
-                made.append((ligand.name, ligand.parametrize()))
+                made.append((ligand.name, ligand.parametrize(charges=charges)))
             except pele_ocl.PeleError as error:
                 failed[len(failed)] = f"{ligand.name}: {error}"
         with gzip.open(own / "ligands.pkl.gz", "wb") as stream:
@@ -245,9 +245,9 @@ def _n_torsions(atoms: Any) -> int:
     return count
 
 
-def vina(folder: Path, targets: list[str], python: str) -> None:
+def vina(folder: Path, targets: list[str], python: str, target_json: Path | None) -> None:
     """Rank by Vina's score of the given poses, each moved to its nearest minimum in the rigid receptor."""
-    row = {}
+    row, written = {}, {}
     for target in targets:
         receptor, _, ligands, values = _read(folder, target)
         there = np.concatenate([atoms.positions for atoms in ligands])
@@ -265,7 +265,9 @@ def vina(folder: Path, targets: list[str], python: str) -> None:
         if done.returncode:
             raise SystemExit(f"{target}: {done.stderr[-500:]}")
         scores = np.array(json.loads(done.stdout.splitlines()[-1]))
-        row[target] = _rho(scores, values)
+        row[target], written[target] = _rho(scores, values), scores.tolist()
+        if target_json is not None:
+            target_json.write_text(json.dumps(written))
         print(f"{target}: Vina {scores.min():.1f} to {scores.max():.1f} kcal/mol, Spearman {row[target]['value']:.2f} "
               f"+- {row[target]['error']:.2f}", flush=True)  # fmt: skip
     print(f"mean {np.mean([of['value'] for of in row.values()]):.3f}")
@@ -281,6 +283,7 @@ def main() -> None:
         if name == "prepare":
             command.add_argument("source", type=Path)
             command.add_argument("--forcefield", default="amber14")
+            command.add_argument("--charges", default="mmff", help="of ligands")
         command.add_argument("targets", nargs="+")
         if name == "run":
             command.add_argument("--models", default="obc2,gbn2", help="of further scores, or none")
@@ -290,18 +293,19 @@ def main() -> None:
             command.add_argument("--json", type=Path)
         if name == "vina":
             command.add_argument("--python", required=True)
+            command.add_argument("--json", type=Path)
         if name == "speed":
             command.add_argument("-n", type=int, default=512)
             command.add_argument("--profile", action="store_true")
     given = parser.parse_args()
     if given.what == "prepare":
-        prepare(given.folder, given.source, given.targets, given.forcefield)
+        prepare(given.folder, given.source, given.targets, given.forcefield, given.charges)
     elif given.what == "run":
         numbers = [[float(of) for of in text.split(",")] for text in (given.inside, given.radii)]
         models = [] if given.models == "none" else given.models.split(",")
         run(given.folder, given.targets, models, *numbers, given.pb, given.json)
     elif given.what == "vina":
-        vina(given.folder, given.targets, given.python)
+        vina(given.folder, given.targets, given.python, given.json)
     else:
         for target in given.targets:
             speed(given.folder, target, given.n, given.profile)

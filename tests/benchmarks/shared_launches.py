@@ -27,7 +27,7 @@ from pele_ocl.minimize.driver import LOOK, Driver, most_bytes
 from pele_ocl.minimize.job import Recipe
 from pele_ocl.minimize.lbfgs import Lbfgs
 from pele_ocl.opencl import Queue, get_device
-from pele_ocl.opencl.launch import BoundLaunch
+from pele_ocl.opencl.binding import BoundLaunch
 from pele_ocl.units import KJ_PER_MOL_NM
 
 REPEATS = 6

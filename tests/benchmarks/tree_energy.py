@@ -17,7 +17,7 @@ import numpy as np
 
 from pele_ocl import Atoms, Energy
 from pele_ocl.energy import EnergyResult
-from pele_ocl.opencl.timing import seconds_of
+from pele_ocl.opencl.queue import seconds_of
 from pele_ocl.plan.pipeline import Pipeline
 
 DATA = Path(__file__).parents[2] / "tests" / "data"

@@ -5,7 +5,7 @@
 //   ATOMIC   the same six updates, each atomic (common/atomics.clh)
 //   STORE    the pair's gradient kept by pair; another kernel adds up (nonbond/ladder/segments.cl)
 #include "common/real.clh"
-#include "nonbond/ladder/list.clh"
+#include "nonbond/list.clh"
 #include "common/exact.clh"
 #include "shared/scatter"
 
@@ -13,7 +13,7 @@
 #error "GROUP: work-items in a work-group, a power of two"
 #endif
 #ifndef SCATTER
-#error "SCATTER: 0 energy alone, 1 racing updates, 2 atomic updates, 3 gradients stored by pair"
+#error "SCATTER: 0 racing updates, 1 atomic updates, 2 gradients stored by pair"
 #endif
 #if SCATTER == ATOMIC
 #include "common/atomics.clh"

@@ -1,7 +1,7 @@
 // One loop over the pair list in one work-item, as it stands in PELE: the baseline of every speed-up. Energies are summed in
 // float64 where the device has it, so that the digits of millions of pairs are kept.
 #include "common/real.clh"
-#include "nonbond/ladder/list.clh"
+#include "nonbond/list.clh"
 
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable

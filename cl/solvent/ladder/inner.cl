@@ -1,7 +1,7 @@
 // Inner loop on the device: the host walks i and launches this kernel n times; a work-item computes one pair (i, j).
 // The host reads the contributions of row i back and sums them, skipping j = i.
 #include "common/real.clh"
-#include "solvent/ladder/term.clh"
+#include "solvent/term.clh"
 
 kernel void hct_row(
     global const int *restrict config,    // n_atoms, i

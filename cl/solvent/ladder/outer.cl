@@ -1,7 +1,7 @@
 // Outer loop on the device: a work-item owns atom i, loops over all j and takes the radius function itself.
 #include "common/real.clh"
 #include "physics/gb_radius.clh"
-#include "solvent/ladder/term.clh"
+#include "solvent/term.clh"
 
 kernel void born_radii_outer(
     const int n_atoms,

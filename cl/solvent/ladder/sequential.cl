@@ -1,7 +1,7 @@
 // Double loop over atoms as it is in PELE, compiled, run by one work-item: the baseline of every speed-up.
 #include "common/real.clh"
 #include "physics/gb_radius.clh"
-#include "solvent/ladder/term.clh"
+#include "solvent/term.clh"
 
 kernel void born_radii_sequential(
     const int n_atoms,

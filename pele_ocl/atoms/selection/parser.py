@@ -35,6 +35,7 @@ _RELATIONS = ("byres", "within", "around")
 _ELSEWHERE = {"chainid": "chain", "resi": "resid", "resseq": "resid", "residue": "resid", "resn": "resname",
               "segi": "segid", "elem": "element", "solvent": "water", "hydrogens": "hydrogen"}  # fmt: skip
 KNOWN = (*ALONE, *NAMED, *NUMBERED, *_RELATIONS, *_OPERATORS)
+_RESIDUE_NAME = re.compile(r"(?=.*[A-Z])[A-Z0-9]{1,4}[+-]?")  # as files of structures write them
 _DEEPEST = 100  # levels of parentheses
 
 _CALLED = {"resname": "no residue is called"}
@@ -287,8 +288,10 @@ def whole_residues(atoms: SelectableAtoms, chosen: Bools) -> Bools:
 
 
 def _known(word: str) -> str:
-    """List the words that there are, with the one that was meant."""
+    """Say what was meant by a word that there is none of, and list those that there are."""
     ours = _ELSEWHERE.get(word.lower())
+    if not ours and _RESIDUE_NAME.fullmatch(word):
+        return f"for residues of that name write 'resname {word}'"
     near = f"; did you mean {ours!r}?" if ours else meant(word, KNOWN)
     return f"known words are {', '.join(KNOWN)}{near}"
 

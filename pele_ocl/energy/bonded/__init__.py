@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from .kernels import TABLES_OF_TERMS, BondedTerms, bonded_names
+from .kernels import BondedTerms, bonded_names
+from .tasks import TABLES_OF_TERMS
 
 __all__ = ["TABLES_OF_TERMS", "BondedTerms", "bonded_names"]

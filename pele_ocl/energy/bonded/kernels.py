@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,35 +16,17 @@ from ...atoms import Atoms, OneFourPairs
 from ...gb_models.solvent_model import SolventModel
 from ..terms.term import LaunchPart, TermContext, TermKernels
 from .groups import Groups
-from .tasks import ONE_FOUR_TERMS, Tasks
+from .tasks import ONE_FOUR_TERMS, TABLES_OF_TERMS, Tasks
 
 if TYPE_CHECKING:
     from ...opencl.binding import Launch
-    from ...opencl.kernel import Kernel
-    from ...opencl.signature import Arguments
+    from ...opencl.kernel import Arguments, Kernel
 
 # Atoms and work-items of a group. Fewer atoms in a group mean more groups, and more terms that two of them compute.
 ATOMS_CPU, ITEMS_CPU = 128, 1
 ATOMS_GPU, ITEMS_GPU = 32, 256
 CONSTANTS = "bonded constants"  # name of the buffer of all parameters
 LOCAL_BYTES = 40 << 10  # of local memory that a group takes at most
-
-
-class TermTables(NamedTuple):
-    """Tables of a term in Atoms.bonded; has_springs : if its tasks are of the kinds SPRINGS, which stiffen a block."""
-
-    tables: tuple[str, ...]
-    has_springs: bool = True
-
-
-TABLES_OF_TERMS = {
-    "bond": TermTables(("bonds",)),
-    "angle": TermTables(("angles",)),
-    "torsion": TermTables(("torsions",)),
-    "improper": TermTables(("impropers", "harmonic_impropers")),
-    "urey_bradley": TermTables(("urey_bradley",)),
-    "cmap": TermTables(("cmaps",), has_springs=False),
-}
 
 
 def most_terms() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from ...atoms import Atoms, Bonded, Floats, OneFourPairs, Torsions
 from ...gb_models.solvent_model import SolventModel
 from ...opencl.interface import BondedKind
+
+
+class TermTables(NamedTuple):
+    """Tables of a term in Atoms.bonded; has_springs : if its tasks are of the kinds SPRINGS, which stiffen a block."""
+
+    tables: tuple[str, ...]
+    has_springs: bool = True
+
 
 MEMBERS = 4  # of a task; of a CMAP term twice as many, the atoms of two torsions
 HARMONIC = (  # table, its term, its kind of tasks
@@ -23,6 +32,15 @@ ONE_FOUR_TERMS = ("lennard_jones_14", "coulomb_14")
 # Kinds that cl/minimize/springs.clh has a branch for: one coordinate, pulled to its best value.
 SPRINGS = (BondedKind.STRETCH, BondedKind.BEND, BondedKind.TWIST, BondedKind.HOLD)
 WITHIN = {BondedKind.BEND: (0.0, np.pi), BondedKind.HOLD: (-np.inf, np.inf)}  # where an angle of the kind can be
+
+TABLES_OF_TERMS = {  # in the order of results
+    "bond": TermTables(("bonds",)),
+    "angle": TermTables(("angles",)),
+    "torsion": TermTables(("torsions",)),
+    "improper": TermTables(("impropers", "harmonic_impropers")),
+    "urey_bradley": TermTables(("urey_bradley",)),
+    "cmap": TermTables(("cmaps",), has_springs=False),
+}
 
 _Indices = NDArray[np.int64]
 

@@ -15,16 +15,14 @@ from ...atoms import Floats
 from ...common.errors import DeviceMemoryError, InputError
 from ...opencl.interface import N_TERMS, ROW, ROW_BLOCK
 from ..result import PASS_TERMS
-from .copies import WORD, Copies
-from .launching import Alone, Tables
-from .store import Store
-from .system import System
+from .store import WORD, Copies, Store
+from .system import Alone, System, Tables
 
 if TYPE_CHECKING:
-    from ...opencl.launch import BoundLaunch
+    from ...opencl.binding import BoundLaunch
+    from ...opencl.kernel import Arguments
     from ...opencl.memory import Buffer
     from ...opencl.queue import Queue
-    from ...opencl.signature import Arguments
 
 Rows = NDArray[np.int64]
 MOST_ROWS = 65_535  # of a launch, which CUDA's devices take in the second and third dimension

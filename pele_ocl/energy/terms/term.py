@@ -19,7 +19,7 @@ from ..options import Options
 
 if TYPE_CHECKING:
     from ...opencl.binding import Array, Binder, Launch
-    from ...opencl.signature import Arguments
+    from ...opencl.kernel import Arguments
 
 ITEMS = 64  # of a work-group of a kernel with a work-item an atom
 

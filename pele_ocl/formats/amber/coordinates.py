@@ -43,7 +43,7 @@ def place(topology: Topology, path: str | PathLike[str], frame: int | None = Non
             if frame not in (None, 1):
                 raise FormatError(f"{file}: holds no frame {frame}; a restart has one")
             stream.seek(0)
-            positions, notes = _text_positions(topology, file, stream.read()), ()
+            positions, notes = _text_positions(file, stream.read(), topology), ()
     try:
         return topology.with_positions(positions, notes)
     except InputError as error:
@@ -64,10 +64,14 @@ def _opened(file: InputFile | Path) -> BinaryIO:
     return io.BytesIO(plain_bytes(file)) if isinstance(file, InputFile) else open(file, "rb")
 
 
-def _text_positions(topology: Topology, file: InputFile | Path, data: bytes) -> Floats:
-    """Read the positions of a restart: title, number of atoms, then x, y, z of two atoms a line.
+def restart_positions(path: Path) -> Floats:
+    """Read the positions (n, 3) A of a restart as text. Raises FormatError, with the line, where it is none."""
+    file = read_file(path)
+    return _text_positions(file, plain_bytes(file))
 
-    The rest is not needed.
+
+def _text_positions(file: InputFile | Path, data: bytes, topology: Topology | None = None) -> Floats:
+    """Read the positions of a restart: title, number of atoms, then x, y, z of two atoms a line.
 
     The rest is not needed.
     """
@@ -77,7 +81,8 @@ def _text_positions(topology: Topology, file: InputFile | Path, data: bytes) -> 
     if len(lines) < _HEADS:
         raise FormatError(f"{file}: ends before the number of atoms, which stands on the second line")
     n_atoms = _number_of_atoms(file, lines[1])
-    _refuse_other_number(topology, f"{file}:2", n_atoms)
+    if topology is not None:
+        _refuse_other_number(topology, f"{file}:2", n_atoms)
     n_lines = -(-3 * n_atoms // _PER_LINE)
     text = b"\n".join(lines[_HEADS : _HEADS + n_lines])
     fields = Fields(str(file), "coordinates", text, _HEADS + 1, _PER_LINE, _WIDTH)

@@ -11,7 +11,7 @@ import numpy as np
 from ...atoms import Atoms, Floats, Ints
 from ...atoms.bonded import pair_codes
 from ...atoms.one_four import scales_of_pairs, written_terms
-from ...common.errors import InputError
+from ...common.errors import FormatError
 from .topology import CHARGE_UNIT
 
 _WHAT = "an AMBER topology"
@@ -102,11 +102,11 @@ def prmtop_text(atoms: Atoms, title: str = "") -> str:
 
 
 def rst7_text(positions: Floats, title: str = "") -> str:
-    """Write positions (n, 3) A as a restart of AMBER (rst7, inpcrd). Raises InputError for ones beyond 9,999 A."""
-    lines = [title[:80], f"{len(positions):6d}"]
+    """Write positions (n, 3) A as a restart of AMBER (rst7, inpcrd). Raises FormatError for ones beyond 9,999 A."""
+    lines = [" ".join(title.split())[:80], f"{len(positions):6d}"]
     values = [f"{value:12.7f}" for value in positions.ravel()]
     if any(len(value) > 12 for value in values):
-        raise InputError("positions beyond 9,999 A have no place in a restart of AMBER; move the molecule")
+        raise FormatError("positions beyond 9,999 A have no place in a restart of AMBER; move the molecule")
     lines += ["".join(values[k : k + 6]) for k in range(0, len(values), 6)]
     return "\n".join(lines) + "\n"
 

@@ -16,9 +16,9 @@ from .split import NodeWeights, Window
 from .transform import Convolution, Scratch
 
 if TYPE_CHECKING:
+    from ...opencl.kernel import Arguments
     from ...opencl.memory import Buffer
     from ...opencl.queue import Queue
-    from ...opencl.signature import Arguments
 
 
 BLOCK = 8  # nodes of a block along each axis, as in cl/potmap/mesh/spread.clh

@@ -105,7 +105,7 @@ class SheetGeometry:
         steps: Floats = (np.array(problem.grid.shape) - 1) * problem.grid.spacing
         across = _nodes_along(steps[:2], spacing, reach, window_nodes)
         across[0] = -(-across[0] // WHOLE_VECTORS) * WHOLE_VECTORS
-        room = min(MOST_NODES, problem.room.nodes // 2) // int(np.prod(across))
+        room = min(MOST_NODES, problem.most_nodes // 2) // int(np.prod(across))
         if (room - window_nodes - 1) * spacing < 2 * reach:
             return None
         most = int(((room - window_nodes - 1) * spacing - 2 * reach) / slice_spacing) + 1

@@ -158,7 +158,7 @@ def levels(problem: MapProblem) -> list[Levels]:
     allowed = [cutoff for cutoff in CUTOFFS if problem.model.kappa * cutoff <= LARGEST_SCREENING]
     fitting = [each for each in allowed or [LARGEST_SCREENING / problem.model.kappa] if _fits(problem, each)]
     one = [Levels(cutoff, cutoff) for cutoff in fitting]
-    if one and len(fitting) == len(allowed) and _padded_nodes(problem, one[0]) <= problem.room.one_level:
+    if one and len(fitting) == len(allowed) and _padded_nodes(problem, one[0]) <= problem.most_one_level:
         return one
     least, largest = RATIOS
     two = [Levels(near, far) for far in fitting for near in allowed if least * near <= far <= largest * near]
@@ -168,18 +168,18 @@ def levels(problem: MapProblem) -> list[Levels]:
 def _fits(problem: MapProblem, cutoff: float) -> bool:
     """Tell if a cutoff's mesh is small enough for the devices, and its table for the host."""
     sizes = _sizes(problem, cutoff)
-    if sizes.waves > MOST_WAVES or math.prod(sizes.shape) > problem.room.nodes:
+    if sizes.waves > MOST_WAVES or math.prod(sizes.shape) > problem.most_nodes:
         return False
-    return max(sizes.lengths) <= problem.room.length
+    return max(sizes.lengths) <= problem.longest_line
 
 
 def sheets_of(problem: MapProblem, chosen: Levels) -> SheetGeometry | None:
     """Plan the sheets of two levels; None if they, or the coarse mesh beside them, have no room."""
     preset = preset_for(problem.accuracy)
-    if math.prod(_sizes(problem, chosen.reach).shape) > problem.room.nodes / 2:
+    if math.prod(_sizes(problem, chosen.reach).shape) > problem.most_nodes / 2:
         return None
     sheets = SheetGeometry.of(problem, np.pi * chosen.cutoff / preset.c, chosen.reach, preset.nodes)
-    return sheets if sheets is not None and sheets.lengths.max() <= problem.room.length else None
+    return sheets if sheets is not None and sheets.lengths.max() <= problem.longest_line else None
 
 
 @dataclass(frozen=True)
@@ -252,7 +252,7 @@ def cheapest(problem: MapProblem) -> Levels:
     (low, high), grid = problem.box, problem.grid
     key = (
         *low.tolist(), *high.tolist(), *grid.shape, *grid.spacing.tolist(), problem.n_atoms, problem.n_near,
-        problem.accuracy, problem.model.kappa, problem.room,
+        problem.accuracy, problem.model.kappa, problem.longest_line, problem.most_nodes, problem.most_one_level,
     )  # fmt: skip
     chosen = _chosen.get(key)
     if chosen is None:

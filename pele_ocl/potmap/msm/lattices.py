@@ -61,7 +61,7 @@ class Lattices(Nodes):
 
     def _restrict(self, queue: Queue, fine: LatticeLevel, coarse: LatticeLevel, source: Buffer, target: Buffer) -> None:
         """Charges onto the next coarser lattice: along x, then along y, then along z."""
-        kernel = queue.kernel("potmap/ladder/msm_restrict.cl", "msm_restrict", NODES=self.window.nodes)
+        kernel = queue.kernel("potmap/msm/restrict.cl", "msm_restrict", NODES=self.window.nodes)
         shape, first = fine.shape.tolist(), fine.first_of(coarse).tolist()
         for axis, name in enumerate(("narrow", "wide", "")):
             n_inner, n_fine, shape[axis] = int(np.prod(shape[:axis])), shape[axis], int(coarse.shape[axis])
@@ -73,7 +73,7 @@ class Lattices(Nodes):
 
     def _prolong(self, queue: Queue, coarse: LatticeLevel, fine: LatticeLevel, source: Buffer, target: Buffer) -> None:
         """Add potentials to the next finer lattice's: along z, then along y, then along x."""
-        kernel = queue.kernel("potmap/ladder/msm_prolong.cl", "msm_prolong", NODES=self.window.nodes)
+        kernel = queue.kernel("potmap/msm/prolong.cl", "msm_prolong", NODES=self.window.nodes)
         shape, first = coarse.shape.tolist(), fine.first_of(coarse).tolist()
         for axis, name in ((2, "narrow"), (1, "wide"), (0, "")):
             n_inner, n_coarse, shape[axis] = int(np.prod(shape[:axis])), shape[axis], int(fine.shape[axis])
@@ -91,7 +91,7 @@ class Lattices(Nodes):
         nx, ny, nz = level.shape.tolist()
         layout = self._layout
         queue.launch(
-            queue.kernel("potmap/ladder/msm_lattice.cl", "msm_lattice", layout.width, **layout.defines),
+            queue.kernel("potmap/msm/lattice.cl", "msm_lattice", layout.width, **layout.defines),
             layout.items(nx, ny, nz), (*layout.group, 1),
             dict(
                 shape=queue.int4(nx, ny, nz), reach=queue.int4(*stencil.reach), scale=0.5**k, extents=stencil.extents,
@@ -111,7 +111,7 @@ class DeviceStencil:
 
 @dataclass(frozen=True)
 class LatticeLayout:
-    """Work-items of the sums on lattices: cl/potmap/ladder/msm_lattice.cl.
+    """Work-items of the sums on lattices: cl/potmap/msm/lattice.cl.
 
     width : reals in a vector; points : vectors along x and rows of a work-item; group : work-items along x and y
     room : charges of a plane that a group's points reach, rounded up, so that kernels are built seldom

@@ -110,7 +110,7 @@ class LatticePlan:
 def cutoffs(problem: MapProblem) -> list[float]:
     """List the cutoffs whose lattices the devices have room for."""
     preset = preset_for(problem.accuracy)
-    return [each for each in CUTOFFS if finest_level(problem, preset, each).n_points <= problem.room.nodes]
+    return [each for each in CUTOFFS if finest_level(problem, preset, each).n_points <= problem.most_nodes]
 
 
 def finest_level(problem: MapProblem, preset: MsmPreset, cutoff: float) -> LatticeLevel:

@@ -40,6 +40,9 @@ SUFFIXES: Mapping[str, str] = {
     ".mdcrd": "mdcrd:MdcrdFile",
     ".h5": "hdf5:open_hdf5",
     ".xyz": "xyz:XyzFile",
+    ".rst7": "restart:open_restart",
+    ".inpcrd": "restart:open_restart",
+    ".ncrst": "restart:open_restart",
 }
 
 

@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from ...common.errors import FormatError
 from ...formats.hdf5 import encodable
-from ..streaming import SURFACE_AREA, FrameResults
+from ..streaming import FURTHER_COLUMNS, FrameResults
 
 Settings = Mapping[str, str]  # by which results are made, as texts
-UNIT = "kcal/mol"  # of every column of real numbers but the surface area
-AREA_UNIT = "angstrom^2"
+UNIT = "kcal/mol"  # of every column of real numbers but those of FURTHER_COLUMNS
 
 
 class Recorder(ABC):
@@ -92,7 +91,13 @@ class Recorder(ABC):
 
 def unit_of(name: str) -> str:
     """Return the unit of a column of real numbers."""
-    return AREA_UNIT if name == SURFACE_AREA else UNIT
+    return FURTHER_COLUMNS[name].unit if name in FURTHER_COLUMNS else UNIT
+
+
+def without_unit(head: str) -> str:
+    """Return the name of a column of real numbers from its head in a CSV file, `name [unit]`."""
+    name = head.rpartition(" [")[0]
+    return name if head == f"{name} [{unit_of(name)}]" else head
 
 
 def numbers_of(frames: range) -> NDArray[np.int64]:

@@ -20,7 +20,7 @@ from ...common.errors import FormatError
 from ...common.writing import appending, replacing
 from ...formats import guarded, unguarded
 from ..streaming import FrameResults
-from .recorder import AREA_UNIT, UNIT, Recorder, Settings, error_texts, numbers_of, unit_of
+from .recorder import UNIT, Recorder, Settings, error_texts, numbers_of, unit_of, without_unit
 
 _AT_ONCE = 1024  # rows that are made and written at a time, so that they stay in a core's cache
 
@@ -149,7 +149,7 @@ class CsvRecorder(TextRecorder):
         if len(lines) < 2:
             return None
         heads = next(csv.reader(lines[:1]))[1:-1]
-        names = [unguarded(head.removesuffix(f" [{UNIT}]").removesuffix(f" [{AREA_UNIT}]")) for head in heads]
+        names = [unguarded(without_unit(head)) for head in heads]
         try:
             found = csv.reader(lines[1:])
             table = ((int(row[0]), [_number(word) for word in row[1:-1]], unguarded(row[-1])) for row in found)

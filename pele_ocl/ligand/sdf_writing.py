@@ -9,7 +9,7 @@ from typing import Any
 from ..common.errors import printable
 from ..common.extras import extra
 from ..common.writing import replacing
-from ..ligand import Ligand
+from .molecule import Ligand
 
 
 def save_sdf(path: Path, molecules: Sequence[tuple[Ligand, Mapping[str, Any]]]) -> None:

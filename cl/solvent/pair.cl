@@ -2,7 +2,7 @@
 // their sums. The first of them takes the radius function.
 #include "common/real.clh"
 #include "physics/gb_radius.clh"
-#include "solvent/ladder/term.clh"
+#include "solvent/term.clh"
 
 #ifndef GROUP
 #error "GROUP: work-items in a work-group, a power of two"
