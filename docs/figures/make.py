@@ -89,8 +89,9 @@ def draw_dark_surface(path: Path) -> None:
     """Draw both sides of ubiquitin for dark pages: letters light, what is white around the surface transparent."""
     import numpy as np
     from matplotlib.text import Text
-    from pele_ocl.painting.picture import picture_of
     from scipy import ndimage
+
+    from pele_ocl.painting.picture import picture_of
 
     shown = pele_ocl.view(STRUCTURES / "ubiquitin.pdb", color_max=3.0).shown
     figure = picture_of(shown.atoms, shown.surface, shown.colouring, shown.title, shown.about)

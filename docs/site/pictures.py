@@ -1,7 +1,7 @@
-"""Pictures on dark pages: NAME.png and NAME-light.png are replaced by NAME-dark.png if it exists, or inverted if white.
+"""Pictures on dark pages: NAME-dark.png replaces NAME.png or NAME-light.png where it exists.
 
-docs/site/static/site.css does the latter, for outputs of notebooks as well. Drawings that follow the theme by themselves
-and photographs of windows are left as they are.
+Other white pictures are inverted by docs/site/static/site.css, outputs of notebooks as well. Drawings that follow the
+theme by themselves and photographs of windows are left as they are.
 """
 
 from __future__ import annotations
