@@ -245,7 +245,7 @@ def checked(function: F) -> F:
         ):
             _require_words(checking, arguments, keywords)
         if len(arguments) > 1:
-            _refuse_input_by_place(checking, names, arguments)
+            _refuse_input_by_place(checking, names, arguments, keywords)
         if not _WORDS.isdisjoint(keywords):
             keywords = in_lower_case(keywords)
         for name, value in (*zip(names, arguments, strict=False), *keywords.items()):
@@ -317,13 +317,20 @@ def several_structures(paths: Iterable[object]) -> KeywordError:
     return KeywordError("a trajectory, or all models, are of one structure; give one file")
 
 
-def _refuse_input_by_place(function: Callable[..., Any], names: Sequence[str], arguments: tuple[Any, ...]) -> None:
-    """Raise TypeError for a file of coordinates or of a trajectory in another keyword's place, behind the first."""
+def _refuse_input_by_place(
+    function: Callable[..., Any], names: Sequence[str], arguments: tuple[Any, ...], keywords: Mapping[str, Any]
+) -> None:
+    """Raise TypeError for a file of coordinates or of a trajectory in another keyword's place, behind the first.
+
+    One in the place of the output is that where the coordinates or the trajectory are given by their name.
+    """
     for name, value in islice(zip(names, arguments, strict=False), 1, None):
         word = word_of_file(value) if isinstance(value, str | PathLike) else None
         if name == "output" and word is None and str(value).lower().endswith(".gro"):  # which nothing writes
             word = "coordinates"
         if word is None or word == name or word not in signature(with_words(function)).parameters:
+            continue
+        if name == "output" and word in keywords:
             continue
         if name == "output":
             raise TypeError(
