@@ -15,7 +15,7 @@ from ..atoms import Atoms
 from ..common import arguments
 from ..common.errors import FormatError, KeywordError
 from ..common.inputfile import read_file
-from ..common.modules import make_callable, takes
+from ..common.modules import make_callable, takes, takes_structures
 from ..common.notes import heard_notes
 from ..common.variant import Progress
 from ..common.writing import refuse_target
@@ -80,6 +80,7 @@ def pb(what: Atoms, model: PBModel | Path_ | None = None, **options: Any) -> PBR
 def pb(what: Path_, model: PBModel | int | Path_ | None = None, **options: Any) -> Any: ...
 @arguments.checked
 @takes("reading")
+@takes_structures("atoms")
 def pb(
     what: Atoms | Path_, model: PBModel | int | Path_ | None = None, *,
     grids: Grid | Sequence[Grid] | None = None, spacing: float = 0.5, padding: float = 10.0, wide: bool | None = None,

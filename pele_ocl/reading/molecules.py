@@ -17,6 +17,7 @@ from ..atoms.radii import goes_by_names
 from ..atoms.selection import Composition
 from ..common import arguments
 from ..common.errors import InputError, KeywordError, ParameterError, PeleError
+from ..common.indices import selection_text
 from ..common.inputfile import InputFile, read_file
 from ..common.notes import Note, note
 from ..formats import (
@@ -160,6 +161,9 @@ class Reading:
     def __post_init__(self) -> None:
         for name in ("coordinates", "parameters", "templates", "obc", "pele_data"):
             object.__setattr__(self, name, _paths(name, getattr(self, name)))
+        object.__setattr__(self, "ligands", arguments.listed_ligands(self.ligands))
+        if self.select is not None:
+            object.__setattr__(self, "select", selection_text("select", self.select))
         selection_of(self.select, self.without, self.only)  # refused before any file is read
 
     def __getstate__(self) -> dict[str, object]:
@@ -212,9 +216,9 @@ class Reading:
         if number is not None:
             self._require_all()
         self._tell(f"Reading {source}" if len(source.data) > LARGE_FILE else "")
-        has_own = brings_parameters(source.path)
+        has_own = brings_parameters(source)
         if has_own:
-            self._refuse_parameters(source.path)
+            self._refuse_parameters(source)
         positions, file, stripped = self._positions(source)
         goes_with_atoms = has_own or self.radii == FILE or goes_by_names(self.radii)
         atoms, taken = read_chosen(
@@ -332,7 +336,7 @@ class Reading:
     def _selection(self) -> Selection | None:
         return selection_of(self.select, self.without, self.only)
 
-    def _refuse_parameters(self, path: Path) -> None:
+    def _refuse_parameters(self, path: InputFile) -> None:
         """Raise InputError for parameters that a file which brings its own has no use for."""
         form = structure_format(path)
         follow_from_bonds = self.radii in (None, FILE, "bondi") or goes_by_names(self.radii) or form.has_bonds
@@ -350,7 +354,7 @@ class Reading:
 
     def _positions(self, source: InputFile) -> tuple[Coordinates, InputFile | Path | None, str]:
         """Find the positions of a topology: the file, or the first frame with a sentence about it, "" if none."""
-        if not self.coordinates and self.trajectory is not None and self.trajectory.paths and is_topology(source.path):
+        if not self.coordinates and self.trajectory is not None and self.trajectory.paths and is_topology(source):
             whole = read_topology(source, self._files("parameters")).parameters
             positions, stripped = self.trajectory.first_positions(whole, self._selection)
             return positions, None, stripped
