@@ -332,6 +332,9 @@ _WORD_OF_SUFFIX = {  # of a file that is given without its keyword; others are t
 }
 
 
+_NEVER_WRITTEN = ("gro",)  # suffixes of structures that nothing writes
+
+
 def word_of_file(path: object) -> str | None:
     """Return the keyword that a file of coordinates or a trajectory is given by, as its suffix says; None of others."""
     return _WORD_OF_SUFFIX.get(str(path).rpartition(".")[2].lower())
@@ -390,7 +393,7 @@ def _refuse_input_by_place(
     """
     for name, value in islice(zip(names, arguments, strict=False), 1, None):
         word = word_of_file(value) if isinstance(value, str | PathLike) else None
-        if name == "output" and word is None and str(value).lower().endswith(".gro"):  # which nothing writes
+        if name == "output" and word is None and str(value).rpartition(".")[2].lower() in _NEVER_WRITTEN:
             word = "coordinates"
         if word is None or word == name or word not in signature(with_words(function)).parameters:
             continue
