@@ -39,8 +39,8 @@ def evaluated(
     if internal_dielectric == "vdgbnp" and "solute_dielectric" in words:
         raise KeywordError("`internal_dielectric='vdgbnp'` takes the place of `solute_dielectric`; leave one out")
     if not isinstance(atoms, Atoms):
-        atoms = matched(atoms)
-        paths_of(atoms)  # which refuses what is neither
+        paths_of(given := matched(atoms))  # which refuses what is neither
+        atoms = given
     named = is_among(pairs, ("all", "split"))
     if not (pairs is None or named or isinstance(pairs, str | PathLike)):
         require_pairs(pairs)
