@@ -158,7 +158,7 @@ def test_a_joined_launch_has_the_same_bits(device, precision, method, monkeypatc
     """On NVIDIA's GPUs, where one small molecule has its sums and its step in one launch; also a second time."""
     options = dict(method=method, tolerance=0.1, max_iterations=41, precision=precision, device=device)
     plan = Minimizer(PEPTIDE, **options)
-    if not plan._prepared(plan.energy, True).recipe.method.cleared:
+    if not plan._prepared(plan.energy, True)[0].method.cleared:
         pytest.skip("not one of NVIDIA's")
     found = [plan.minimize(shaken(0.1)).positions for _ in range(2)]
     monkeypatch.setattr("pele_ocl.minimize.lbfgs.Lbfgs.may_join", lambda *_: False)

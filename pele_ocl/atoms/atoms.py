@@ -208,7 +208,7 @@ class Atoms(ReadOnlyArrays, Suggests):
         return noted(together, (*together.notes, *notes)) if notes else together
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the structure: .pdb, .cif, .pqr, or another format of `write_conformations`; the suffix says which.
+        """Write the structure: .pdb, .cif, .pqr, .rst7, or another format of `write_conformations`, by the suffix.
 
         Raises FormatError for another suffix, and for a file that cannot be written.
 

@@ -385,6 +385,8 @@ def _refuse_input_by_place(function: Callable[..., Any], names: Sequence[str], a
     """Raise TypeError for a file of coordinates or of a trajectory in another keyword's place, behind the first."""
     for name, value in islice(zip(names, arguments, strict=False), 1, None):
         word = word_of_file(value) if isinstance(value, str | PathLike) else None
+        if name == "output" and word is None and str(value).lower().endswith(".gro"):  # which nothing writes
+            word = "coordinates"
         if word is None or word == name or word not in signature(with_words(function)).parameters:
             continue
         if name == "output":

@@ -287,7 +287,7 @@ def tell(records: Sequence[Record], tolerance: float) -> None:
     if rounding > tolerance:
         note(
             f"Note: positions in the file are rounded, which gives an rms gradient of about {rounding:.1g} {UNIT}/A; "
-            ".cif, .h5 and .nc files have more digits"
+            ".cif, .rst7, .h5 and .nc files have more digits"
         )
 
 

@@ -236,7 +236,7 @@ class FrameMaps:
     frames : (m,) numbers of the frames that count, from 0 across all files
     rmsd : (m,) A, of the atoms by which each was superposed from the reference; None where they were not
     errors : why other frames failed, by their number
-    result : PotmapResult of the mean; its `error` is all frames' maps' together
+    result : PotmapResult of the mean, with all four in `maps`; its `error` is all frames' maps' together
     seconds : of it all
     notes : sentences about the frames, of the Trajectory
     """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from os import PathLike
@@ -181,6 +180,11 @@ class Reading:
         found = self.one(source, number)
         return found.atoms, found.chosen
 
+    @property
+    def is_whole(self) -> bool:
+        """Tell if all atoms of a file's first model are read, and no others are added."""
+        return self._selection is None and self.model is None and not self.ligands
+
     def with_molecules(self, molecules: Iterable[Path], read: Callable[[Reading], T]) -> T:
         """Read a complex; residues that have no template may be the molecule of a file, such as one of poses.
 
@@ -190,11 +194,16 @@ class Reading:
         """
         try:
             return read(self)
-        except ParameterError:
-            for path in () if self.ligands or self.ligand_template else molecules:
-                with suppress(PeleError):  # of another molecule, or one that cannot have parameters
-                    return read(replace(self, ligands=(path,)))
-            raise
+        except ParameterError as error:
+            why = error
+        for path in molecules:
+            try:
+                return read(replace(self, ligands=(*self.ligands, path)))
+            except ParameterError as error:  # of another molecule, or of a residue beside it
+                why = error
+            except PeleError:  # of a molecule that cannot have parameters
+                continue
+        raise why
 
     def one(self, source: InputFile, number: int | None = None, /) -> MoleculeRead:
         """Read the chosen atoms of a model of a file.
