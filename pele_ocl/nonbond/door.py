@@ -43,12 +43,8 @@ def evaluated(
     if internal_dielectric == "vdgbnp" and "solute_dielectric" in words:
         raise KeywordError("`internal_dielectric='vdgbnp'` takes the place of `solute_dielectric`; leave one out")
     if not isinstance(atoms, Atoms):
-<<<<<<< HEAD
-        paths_of(given := matched(atoms))  # which refuses what is neither
-=======
         given: Given = matched(atoms)
         paths_of(given)  # which refuses what is neither
->>>>>>> main
         atoms = given
     named = is_among(pairs, ("all", "split"))
     if not (pairs is None or named or isinstance(pairs, str | PathLike)):
