@@ -322,6 +322,7 @@ def test_a_pattern_is_several_structures_everywhere(tmp_path):
     (tmp_path / "c[1].pdb").write_text(TRIALANINE.read_text())
     assert len(pele_ocl.energy(f"{tmp_path}/[ab].pdb")) == 2
     assert len(pele_ocl.solvent([tmp_path / "*.pdb"])) == 3
+    assert len(pele_ocl.solvent([TRIALANINE, TRIALANINE], energy=False)) == 2
     assert len(pele_ocl.nonbond(f"{tmp_path}/?.pdb", cutoff=8.0)) == 2
     assert len(pele_ocl.binding(str(tmp_path / "?.pdb"), "resid 3")) == 2
     assert pele_ocl.energy(tmp_path / "c[1].pdb").total == pele_ocl.energy(TRIALANINE).total
