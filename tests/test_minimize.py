@@ -368,12 +368,12 @@ def test_a_gradient_that_fell_at_once_ends_the_last_iteration_alone(device):
 
 def test_what_is_reported(device):
     result = minimize(PEPTIDE, tolerance=1.0, device=device)
-    report = result.to_dict("peptide")
+    report = result.numbers("peptide")
     assert list(report) == KEYS.split()
     assert report["name"] == "peptide"
     assert report["energy_after"]["total"] == result.energy_after.total
     broken = replace(result, energy_before=replace(result.energy_before, values=np.full(11, np.nan)))
-    assert set(broken.to_dict()["energy_before"].values()) == {None}
+    assert set(broken.numbers()["energy_before"].values()) == {None}
 
 
 def test_not_above_openmm(device):
