@@ -50,7 +50,7 @@ def settings_of(cls: type[DataclassInstance]) -> Iterator[Field[Any]]:
 
 @dataclass
 class Unread:
-    """What a file holds and nobody read.
+    """Part of a file that nobody read.
 
     names : of settings that were passed over, in the order of the file; words : `$WORDS` that have no value
     """
