@@ -50,11 +50,7 @@ def settings_of(cls: type[DataclassInstance]) -> Iterator[Field[Any]]:
 
 @dataclass
 class Unread:
-<<<<<<< HEAD
     """Names in a file that were passed over, and words that nobody filled in.
-=======
-    """Part of a file that nobody read.
->>>>>>> core
 
     names : of settings that were passed over, in the order of the file; words : `$WORDS` that have no value
     """
