@@ -26,7 +26,7 @@ release = re.findall(r'^NEXT = "(.+)"', (HERE.parent / ".packaging" / "hatch_bui
 from code_key import code_key  # noqa: E402
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.mathjax"]
-extensions += ["contents", "docstrings", "help_pages", "kernels", "redirects", "sidebars"]  # of docs/site
+extensions += ["contents", "docstrings", "help_pages", "kernels", "pictures", "redirects", "sidebars"]  # of docs/site
 if not tags.has("quick"):  # noqa: F821, Sphinx's own; the tests leave out the pages of sources, which are half of all
     extensions.append("sphinx.ext.viewcode")
 

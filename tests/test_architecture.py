@@ -42,7 +42,7 @@ FLOORS = [
     "potmap",
     "ladder",
     "ase checking ions kernels view",
-    "minimize",
+    "minimize objects",
     "bench binding ensemble relax",
     "dynamics explore jax torch",
     "rescore screen",

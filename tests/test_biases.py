@@ -282,6 +282,7 @@ def test_umbrella_windows_give_the_free_energy_of_a_double_well(device):
         device=device, **OPTIONS,
     )  # fmt: skip
     assert run.u_kn.shape == (13, 13 * 300)
+    assert run.table()["variable_1"].tolist() == run.variables.ravel().tolist()
     surface = run.free_energy([EDGES])
     close_to_theory(surface.energies, 0.25)
     assert (surface.errors[theory() < 3.0] < 0.25).all()

@@ -868,7 +868,7 @@ def test_xtc(tmp_path):
         ({"selectionToPerturb": {"chains": {"names": ["Z"]}}}, (), "no atom of the structure|has no atom"),
         ({}, ("--complex", "absent.pdb"), "absent.pdb"),
         ({"PELE_Output": {}}, (), "names no reportPath; name a folder by --output"),
-        ({"PELE_Output": {"reportPath": "$OUTPUT_PATH/report"}}, (), "a value in place of this word, by --set"),
+        ({"PELE_Output": {"reportPath": "$OUTPUT_PATH/report"}}, (), "in place of this word, by explore's --set"),
     ],
 )
 def test_refusals_come_before_any_step(tmp_path, monkeypatch, changes, words, message):
@@ -963,8 +963,9 @@ def test_the_folder_of_a_run_is_rescored(tmp_path, monkeypatch):
 def test_words_without_a_value_are_told_together(tmp_path):
     control = pele_ocl.explore.write_example(tmp_path / "case")
     text = control.read_text().replace('"seed": 1', '"seed": $SEED').replace('"radius": 6.0', '"radius": $RADIUS')
+    text = text.replace('"ionicStrength": 0.15', '"ionicStrength": $STRENGTH')
     control.write_text(text)
     with pytest.raises(
-        FormatError, match=r"seed is '\$SEED'; a value in place of each of the words \$SEED, \$RADIUS, by"
+        FormatError, match=r"is '\$STRENGTH'; a value in place of each of the words \$STRENGTH, \$SEED, \$RADIUS, by"
     ):
         pele_ocl.explore(control, tmp_path / "out")

@@ -803,7 +803,8 @@ def test_phosphorylated_residues_have_amber_s_parameters(name, forcefield, prote
         Energy(each.moved(theirs.positions), model=vacuum, precision="float64").evaluate().energy
         for each in (ours, theirs)
     )
-    assert {term: one[term] for term in two} == pytest.approx(dict(two), abs=1e-4)
+    # tleap writes angles in eight digits, and impropers of alike neighbours may name these in another order.
+    assert {term: one[term] for term in two} == pytest.approx(dict(two), abs=1e-4 if forcefield is None else 5e-4)
     assert np.isfinite(Energy(ours).evaluate().total)
 
 

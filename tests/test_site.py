@@ -131,6 +131,21 @@ def test_formulas_are_typeset(page):
         assert formula.count("{") == formula.count("}"), formula
         assert len(re.findall(r"\\left(?![a-z])", formula)) == len(re.findall(r"\\right(?![a-z])", formula)), formula
         assert formula.count(r"\begin") == formula.count(r"\end"), formula
+    within_lines = re.findall(r"(?<![`$\\])\$[^$`\n]+\$", re.sub(r"`[^`]*`", "", without_code))
+    assert not within_lines, "the site typesets blocks only"
+
+
+def test_pictures_have_dark_twins():
+    """A transparent or themed drawing and a photographed window are no white charts."""
+    pictures, figures = extension("pictures"), DOCS / "figures"
+    assert pictures.dark_name("folding-light.png") == "folding-dark.png"
+    assert pictures.dark_name("ubiquitin-surface.png") == "ubiquitin-surface-dark.png"
+    white = {path.name for path in figures.iterdir() if path.suffix in (".png", ".svg") and pictures.is_white(path)}
+    assert {"beside.png", "necks.svg"} <= white
+    assert not {"cpu-peers.svg", "cutoff-bins.svg", "ubiquitin-page.png"} & white
+    for path in figures.glob("*-dark.png"):
+        stem = path.name.removesuffix("-dark.png")
+        assert (figures / f"{stem}-light.png").exists() or (figures / f"{stem}.png").exists()
 
 
 @pytest.mark.parametrize("page", GALLERY, ids=lambda page: page.stem)

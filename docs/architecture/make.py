@@ -20,7 +20,7 @@ FIGURE = ROOT / "docs" / "figures" / "architecture.svg"
 # Box: column of its middle, width in columns, its first-level modules, a description. The rest comes from the code.
 BOXES: dict[str, tuple[float, float, str, str]] = {
     "command line": (2.5, 1.9, "cli __main__", "commands, options, reports"),
-    "public names": (0.5, 0.9, "__init__", "import pele_ocl"),
+    "public names": (0.5, 0.9, "__init__ objects", "import pele_ocl"),
     "checking": (3, 0.9, "checking kernels bench", "kernels: check, plain, timing"),
     "binding": (0, 0.9, "binding", "complex less its parts"),
     "trajectories": (0, 0.9, "trajectories doors", "frames in pieces, records"),

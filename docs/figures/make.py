@@ -85,6 +85,30 @@ def draw_surface(path: Path) -> None:
     pele_ocl.view(STRUCTURES / "ubiquitin.pdb", path, color_max=3.0)
 
 
+def draw_dark_surface(path: Path) -> None:
+    """Draw both sides of ubiquitin for dark pages: letters light, what is white around the surface transparent."""
+    import numpy as np
+    from matplotlib.text import Text
+    from scipy import ndimage
+
+    from pele_ocl.painting.picture import picture_of
+
+    shown = pele_ocl.view(STRUCTURES / "ubiquitin.pdb", color_max=3.0).shown
+    figure = picture_of(shown.atoms, shown.surface, shown.colouring, shown.title, shown.about)
+    for text in figure.findobj(Text):
+        text.set_color("#e6e6e6")
+    for axes in figure.axes:
+        axes.tick_params(color="#e6e6e6")
+        for line in axes.lines:
+            line.set_color("#e6e6e6")
+        for image in axes.images:
+            pixels = np.asarray(image.get_array())
+            parts, _ = ndimage.label((pixels == 1).all(axis=2))
+            around = np.isin(parts, np.unique([*parts[0], *parts[-1], *parts[:, 0], *parts[:, -1]])) & (parts > 0)
+            image.set_data(np.dstack([pixels, ~around]))
+    figure.savefig(path, dpi=160, facecolor="#131416", metadata={"Software": "pele-ocl"})
+
+
 def draw_page(path: Path) -> None:
     """Photograph the page of ubiquitin."""
     chromium = shutil.which("chromium")
@@ -99,9 +123,11 @@ def draw_page(path: Path) -> None:
         subprocess.run(command, check=True, capture_output=True, timeout=300)
 
 
+DRAW = "python docs/figures/make.py"
 VIEW = "pele-ocl view data/structures/ubiquitin.pdb --color-max 3 -o"
 PICTURES = {
     "ubiquitin-surface.png": Picture(f"{VIEW} surface.png", draw_surface, of_view),
+    "ubiquitin-surface-dark.png": Picture(f"{DRAW} ubiquitin-surface-dark.png", draw_dark_surface, of_view),
     "ubiquitin-page.png": Picture(f"{VIEW} page.html", draw_page, of_view),
     "beside.png": Picture("python tests/benchmarks/readme_chart.py", draw_chart, of_chart),
 }

@@ -15,7 +15,7 @@ from ..atoms import Atoms
 from ..common.arguments import callback, checked, choice, described, file_path, flag, number, whole_number
 from ..common.errors import InputError, KeywordError, PeleError
 from ..common.inputfile import InputFile
-from ..common.modules import takes, with_words
+from ..common.modules import takes, takes_structures, with_words
 from ..common.notes import note
 from ..common.variant import Progress
 from ..contract import of_structure
@@ -53,6 +53,7 @@ Watch = Callable[[Simulation], None]
 
 @checked
 @takes("object", "reading", "solvent", ".settings:Settings")
+@takes_structures("atoms")
 def simulate(
     what: Structure | Sequence[Structure],
     output: str | PathLike[str],

@@ -17,7 +17,7 @@ from ..formats import is_pdb
 from ..jobs.provenance import record_head
 from ..jobs.texts import counted
 from ..reading import read
-from ..report import Report
+from ..report import Framed, Report
 from .pka import USUAL
 
 _SHOWN = 12  # residues in a list, for people
@@ -25,7 +25,7 @@ _OF_CALL = ("source", "output", "ph", "text")
 
 
 @dataclass(frozen=True)
-class Preparation(Suggests):
+class Preparation(Framed, Suggests):
     """All that `prepare` changed; residues are written as `A:LYS12`.
 
     alternates : sentences about alternate locations and models that were chosen

@@ -15,9 +15,10 @@ from numpy.typing import ArrayLike
 from ..common.errors import InputError, KeywordError
 from ..common.notes import one_line
 from ..formats import require_table_suffix
-from ..report import Column, Report, text_table
+from ..report import Column, Framed, Report, text_table
 from .facts import numbers_in
 from .journal import Journal
+from .outputs import require_inputs
 from .records import Record
 from .running import run_with
 from .shards import Run
@@ -35,7 +36,7 @@ JOURNAL_SUFFIX = ".part"  # behind the name of the table
 STRUCTURES = "structures"  # the kind of such a journal
 
 
-class Structures(Sequence[Record]):
+class Structures(Sequence[Record], Framed):
     """Results of many structures, a Record each, in their order: `found[0]["energy"]`, `found.total`.
 
     records : of the structures; call : facts of the program and the call, for files; seconds : that all took
@@ -280,6 +281,8 @@ def structures_by(spec: StructureSpec, paths: Sequence[str | PathLike[str]], run
     if output is not None:
         require_table_suffix(output)
     every = [Path(path) for path in paths]
+    if run.errors == "raise":
+        require_inputs(every)
     own = every
     if shard is not None and output is not None:
         own, output = list(shard.part(every, "structures")), shard.path(output)
@@ -290,6 +293,8 @@ def structures_by(spec: StructureSpec, paths: Sequence[str | PathLike[str]], run
     items: Sequence[StructurePath] = own
     records = list[Record]()
     for record in run_with(spec, items, journal, run.resume, run.place):
+        if run.errors == "raise":
+            record.refuse()
         records.append(record)
         if run.progress is not None:
             run.progress(len(records) / len(items))

@@ -42,8 +42,15 @@
     lighting: { ambient: 0.62, diffuse: 0.55, specular: 0.12, roughness: 0.6, fresnel: 0.05, vertexnormalsepsilon: 0 },
     lightposition: { x: -5e4, y: 1e5, z: -1e3 },  // of the screen, whatever the molecule's place: left, up, to the viewer
   };
-  const isNarrow = window.innerWidth < 640, barWidth = 130;  // a phone's bar of colours is below the molecule
-  const bar = { title: { text: label.join("<br>"), side: "top" }, thickness: 16,
+  const isNarrow = window.innerWidth < 640, barWidth = 130;
+  const bottom = isNarrow ? 0.2 : 0;  // a phone's bar of colours is below the molecule, on this share of the height
+  // Below a molecule the title has longer lines.
+  const joined = label.reduce((lines, part) => {
+    const line = lines.pop();
+    return `${line} ${part}`.length < 48 ? [...lines, `${line} ${part}`.trim()] : [...lines, line, part];
+  }, [""]);
+  const title = isNarrow ? joined : label;
+  const bar = { title: { text: title.join("<br>"), side: "top" }, thickness: 16,
     ...(isNarrow ? { orientation: "h", len: 0.9, y: 0, yanchor: "bottom" } : { len: 0.8, x: 1 }),
     tickvals: [-1, -0.5, 0, 0.5, 1].map((share) => share * end) };
   const traces = [{ ...shape, ...triangles(true), intensity: values, ...scale, colorbar: bar, name: "surface" }];
@@ -83,7 +90,7 @@
   // The view has a constant height, so a narrow one needs a smaller molecule.
   function aspectRatio() {
     const box = element("molecule"), width = box.clientWidth - (isNarrow ? 0 : barWidth);
-    const zoom = 1.6 * Math.min(1, width / box.clientHeight);
+    const zoom = 1.6 * Math.min(1, width / (box.clientHeight * (1 - bottom)));
     const [ax, ay, az] = size.map((length) => zoom * length / Math.max(...size));
     return { x: ax, y: ay, z: az };
   }
@@ -105,6 +112,7 @@
   const layout = themed({
     margin, showlegend: false, hoverlabel: { align: "left" },
     scene: {
+      domain: { x: [0, 1], y: [bottom, 1] },
       xaxis: hidden(0), yaxis: hidden(1), zaxis: hidden(2), dragmode: "orbit",
       aspectmode: "manual", aspectratio: aspectRatio(),
       camera: { projection: { type: "orthographic" }, eye: data.camera.eye, up: data.camera.up },

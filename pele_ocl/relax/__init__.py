@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..common.arguments import checked, file_path, former_keywords, one_output
-from ..common.modules import make_callable
+from ..common.modules import make_callable, takes_structures
 from ..common.variant import Progress
 from ..jobs.provenance import Provenance
 from ..minimize.minimizer import Watch
@@ -44,6 +44,7 @@ def relax(
 ) -> RelaxBatch: ...
 @former_keywords(like="protocol", path="what")  # type: ignore[misc]  # options are these keywords
 @checked
+@takes_structures("structure")
 def relax(
     what: str | PathLike[str] | Sequence[str | PathLike[str]],
     protocol: str | Protocol | PathLike[str] = "alphafold",

@@ -69,8 +69,19 @@ function moleculeView(canvas) {
     pen.globalAlpha = 1;
     pen.fillStyle = colour("--ink");
     pen.font = "11px system-ui, sans-serif";
-    for (const [i, text] of model.labels) {
-      if (Math.abs(points[i][2]) < 0.6 * near) pen.fillText(text, points[i][0] + 5, points[i][1] - 4);
+    pen.strokeStyle = colour("--paper");
+    pen.lineWidth = 3;
+    pen.lineJoin = "round";
+    // Those in front first; what would lie over another, or beyond the canvas, is left out.
+    const written = [];
+    const byDepth = model.labels.filter(([i]) => Math.abs(points[i][2]) < 0.6 * near).sort(([i], [j]) => points[j][2] - points[i][2]);
+    for (const [i, text] of byDepth) {
+      const left = points[i][0] + 5, low = points[i][1] - 4, right = left + pen.measureText(text).width, top = low - 11;
+      if (left < 0 || right > width || top < 0 || low > height) continue;
+      if (written.some((other) => left < other.right && right > other.left && top < other.low && low > other.top)) continue;
+      written.push({ left, right, low, top });
+      pen.strokeText(text, left, low);
+      pen.fillText(text, left, low);
     }
   }
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...common.errors import FormatError
 from ...common.textfiles import quoted
+from ...forcefield.control import needed_for
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -166,11 +167,8 @@ class Block:
 
     def fault(self, name: str, found: object, needed: str) -> FormatError:
         """Make the error about a value."""
-        if isinstance(found, str) and _WORD.search(found):
-            words = self._unread.words
-            which = "this word" if len(words) < 2 else f"each of the words {', '.join(words)}"
-            needed = f"a value in place of {which}, by `set`,"
-        return FormatError(f"{self.file}: {self.place}.{name} is {quoted(found)}; {needed} is needed")
+        what = needed_for(found, self._unread.words, needed)
+        return FormatError(f"{self.file}: {self.place}.{name} is {quoted(found)}; {what} is needed")
 
     def _value(self, name: str, default: Any, about: Mapping[str, Any]) -> Any:
         """Give a value of the default's type, and within its bounds. Raises FormatError."""
@@ -203,15 +201,6 @@ class Block:
         if known and found.lower() not in known:
             raise self.fault(name, found, f"one of {', '.join(choices)}")
         return known.get(found.lower(), found)
-
-
-def words_in(value: object) -> Iterator[str]:
-    """Give each `$WORD` in the texts of what a file holds."""
-    if isinstance(value, str):
-        yield from _WORD.findall(value)
-    elif isinstance(value, dict | list):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from words_in(each)
 
 
 def _is_number(value: object) -> bool:
