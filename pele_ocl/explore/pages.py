@@ -60,7 +60,8 @@ def _write(path: Path, run: Exploration, atoms: Atoms, ligand: NDArray[np.int64]
         path, atoms, ligand, positions[shown], [names[k] for k in shown], columns,
         (_across(metrics), heads[lowest]),
         title=f"Explorers of {run.simulation.path.name}",
-        facts=f"{len(numbers):,} explorer{'s' * (len(numbers) != 1)}, {len(table):,} accepted states, {len(shown):,} in this page",
+        facts=f"{len(numbers):,} explorer{'s' * (len(numbers) != 1)}, {len(table):,} accepted states, "
+        f"{len(shown):,} in this page",
         about="Click a state, or its row. Drag turns the molecule, the wheel scales it. The walk is a search: its"
         " states are no Boltzmann sample.",
     )  # fmt: skip
