@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .common.installation import installed_version as _installed_version
+from .common.modules import convert_objects_by as _convert_objects_by
 from .common.modules import find_public_names_by as _find_public_names_by
 from .common.modules import settle_calls_by as _settle_calls_by
 from .common.modules import sign_functions_by as _sign_functions_by
@@ -296,6 +297,13 @@ def _settled(function: Any, what: Any, keywords: Any) -> Any:
     return by_given_files(function, what, keywords)
 
 
+def _converted(function: Any, what: Any, by_place: Any, keywords: Any) -> Any:
+    from .objects import converted
+
+    return converted(function, what, by_place, keywords)
+
+
 _find_public_names_by(__getattr__)
+_convert_objects_by(_converted)
 _settle_calls_by(_settled)
 _sign_functions_by(_signature)

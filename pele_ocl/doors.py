@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from .common.arguments import described, file_path, instance, several_structures, word_of_file
 from .common.errors import InputError, KeywordError, UnexpectedKeywordError, refuse_for_atoms
-from .common.inputfile import read_file
+from .common.inputfile import InputFile, read_file
 from .common.modules import with_words
 from .common.notes import heard_notes, note
 from .forcefield import read_control
 from .formats import is_topology
 from .gb_models import GB_MODELS
 from .gb_models.solvent_model import OF_SOLVENT, SolventModel, solvent_of
+from .jobs.outputs import expanded
 from .jobs.shards import Run, Shard
 from .reading import Reading
 
@@ -32,7 +33,7 @@ Given: TypeAlias = PathGiven | Sequence[PathGiven]
 _OF_READING = tuple(
     of.name for of in fields(Reading) if of.name not in ("model", "solvent", "structures", "trajectory")
 )
-_OF_RUN = ("output", "resume", "workers", "scheduler", "shard", "progress", "call", "keep")
+_OF_RUN = ("output", "errors", "resume", "workers", "scheduler", "shard", "progress", "call", "keep")
 _OF_FRAMES = ("trajectory", "frames", "topology", "image")
 
 
@@ -121,13 +122,14 @@ class Door:
 
         Returns the result of one structure, an Evaluation of its models, FrameEnergies, or Structures.
         """
+        given = matched(given)
         run, paths = self.run, paths_of(given)
         if paths is None:
             return self._several(spec, list(given), run)  # type: ignore[arg-type]
         if self.frames:
             from .trajectories.working import frames_by
 
-            return frames_by(spec, paths, self.frames, run, alone)
+            return run.refused(frames_by(spec, paths, self.frames, run, alone))
         if run.resume:
             raise KeywordError("`resume` is about a trajectory or several structures; leave it out")
         run.refuse_sharing("one structure is computed by one process")
@@ -142,7 +144,7 @@ class Door:
         found = replace(found, heard=tuple(heard), seconds=seconds)
         if run.output is not None:
             found.save(run.output, run.call)
-        return found if found.numbers else found.one()
+        return run.refused(found) if found.numbers else found.one()
 
     def _several(self, spec: EvaluationSpec[Any], paths: Sequence[PathGiven], run: Run) -> Any:
         if self.frames:
@@ -151,6 +153,24 @@ class Door:
 
         every = tuple(map(Path, paths))
         return structures_by(replace(spec, reading=replace(spec.reading, structures=every)), every, run)
+
+
+def matched(given: Any) -> Any:
+    """Put the files that match in the place of a pattern such as "designs/*.pdb", and of patterns in a list.
+
+    One file that matches is its path; what is no path, and a pattern that nothing matches, stay as they are.
+    """
+    if isinstance(given, str | PathLike) and not isinstance(given, InputFile):
+        found = expanded([file_path(given)])
+        return given if len(found) == 1 and str(found[0]) == str(Path(given)) else one_or_all(found)
+    if isinstance(given, list | tuple) and given and all(isinstance(of, str | PathLike) for of in given):
+        return given if any(isinstance(of, InputFile) for of in given) else list(expanded(map(file_path, given)))
+    return given
+
+
+def one_or_all(paths: Sequence[Path]) -> Path | list[Path]:
+    """One path alone, or several."""
+    return paths[0] if len(paths) == 1 else list(paths)
 
 
 def paths_listed(given: Given) -> list[PathGiven]:

@@ -13,9 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .common.errors import InputError, Suggests
+from .common.extras import extra
 from .common.notes import one_line
 
-__all__ = ["Column", "Report", "Reported", "text_table"]
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["Column", "Framed", "Report", "Reported", "text_table"]
 
 _MOST_ROWS = 24  # that a repr shows: the first and the last ones
 _WIDEST = 120  # characters of a line of a table; more columns follow below
@@ -46,8 +50,9 @@ class Report:
     columns : Column or plain values by name, all of n rows
     facts : what the table depends on, in JSON form: program, device, settings, sums; by name
 
-    `report["coulomb"]` is a column's values; `dict(report)` goes into `pandas.DataFrame`. `print(report)` shows the
-    table; `save` writes all columns and facts.
+    `report["coulomb"]` is a column's values, and a loop goes over the rows, a dictionary each. `print(report)` shows
+    the table; `save` writes all columns and facts; `to_dataframe` hands them to pandas, as `pandas.DataFrame(report)`
+    does.
 
         >>> report = Report("Terms", {"term": ["bond", "angle"], "energy": Column([1.5, 2.25], "kcal/mol")})
         >>> print(report)
@@ -83,6 +88,31 @@ class Report:
     def __len__(self) -> int:
         """Return the number of rows."""
         return next((len(values) for values in self._arrays.values()), 0)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Iterate over the rows: the values by column, None for what is not known.
+
+        >>> list(Report("Terms", {"term": ["bond", "angle"], "energy": [1.5, 2.25]}))
+        [{'term': 'bond', 'energy': 1.5}, {'term': 'angle', 'energy': 2.25}]
+        """
+        lists = [self[name].tolist() for name in self.keys()]
+        for values in zip(*lists, strict=True):
+            yield dict(zip(self.columns, values, strict=True))
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Return the columns as a DataFrame of pandas, with the units and facts in its `attrs`.
+
+        Raises InputError where pandas is not installed.
+
+        >>> frame = Report("Terms", {"energy": Column([1.5], "kcal/mol")}).to_dataframe()  # doctest: +SKIP
+        >>> frame.attrs["units"]  # doctest: +SKIP
+        {'energy': 'kcal/mol'}
+        """
+        library: Any = extra("pandas", "a DataFrame")
+        columns = {name: _column(self[name]) for name in self.keys()}
+        frame: pandas.DataFrame = library.DataFrame(columns)
+        frame.attrs.update({**self.facts, "units": self._units})
+        return frame
 
     def to_json(self) -> dict[str, Any]:
         """Return facts, units and columns in JSON form; NaN and what is not known become None.
@@ -155,6 +185,22 @@ class Report:
         return f"<table><caption>{escape(self.title)}</caption><thead>{line('th', heads)}</thead>{body}</table>"
 
 
+class Framed:
+    """Part that all results share: their table as a DataFrame of pandas."""
+
+    if TYPE_CHECKING:
+
+        def table(self) -> Report:
+            """Return the result as a table for people."""
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Return the table as a DataFrame of pandas, a column each; units are in `attrs["units"]`.
+
+        Raises InputError where pandas is not installed.
+        """
+        return self.table().to_dataframe()
+
+
 class Reported(Protocol):
     """Form of the results of all public functions.
 
@@ -175,6 +221,10 @@ class Reported(Protocol):
 
     def _repr_html_(self) -> str:
         return self.table()._repr_html_()
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Return the table as a DataFrame of pandas; as of Report."""
+        return self.table().to_dataframe()
 
     if not TYPE_CHECKING:
         __getattr__ = Suggests.__getattr__
@@ -203,6 +253,16 @@ def _blocks(widths: Sequence[int]) -> list[list[int]]:
 def _is_zero(text: str) -> bool:
     """Tell if a number is written as zero, whose sign would say nothing."""
     return text.startswith("-") and not any(digit in text for digit in "123456789") and "n" not in text
+
+
+def _column(values: NDArray[Any]) -> Any:
+    """Values of a column for pandas: of a row that is not known NaN or None; rows of several numbers as arrays."""
+    if values.ndim > 1:
+        return list(values)
+    if np.ma.is_masked(values):
+        kind = np.float64 if values.dtype.kind in "iuf" else object
+        return np.ma.filled(values.astype(kind), np.nan if kind is np.float64 else None)
+    return np.asarray(values)
 
 
 def _plain(values: NDArray[Any]) -> list[Any]:

@@ -16,8 +16,11 @@ from .atoms import Atoms, Floats, Labels, Residue
 from .common.errors import InputError, no_attribute
 from .common.modules import public
 from .common.readonly import ReadOnlyArrays
+from .report import Framed
 
 if TYPE_CHECKING:
+    import pandas
+
     from .report import Report
 
 __all__ = ["Residue", "ResidueTerms", "TermBatch", "TermResult", "Terms"]
@@ -77,8 +80,7 @@ class Terms(ReadOnlyArrays):
         return sorted({*super().__dir__(), *self.names})
 
     def __len__(self) -> int:
-        if self.values.ndim == 1:
-            raise TypeError("the terms of one molecule have no length")
+        """Count the terms of one molecule, or the conformations, atoms or residues of several."""
         return len(self.values)
 
     def __iter__(self) -> Iterator[Any]:
@@ -129,6 +131,22 @@ class Terms(ReadOnlyArrays):
         """
         return {**{name: getattr(self, name) for name in self.names}, "total": self.total}
 
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Return the terms and their total as a DataFrame of pandas, a row for each conformation, atom or residue.
+
+        Raises InputError for terms of more than two axes, and where pandas is not installed.
+        """
+        from .report import Column, Report
+
+        if self.values.ndim > 2:
+            raise InputError(f"energies of shape {self.values.shape} are no table; take those of one conformation")
+        columns = {name: Column(np.atleast_1d(of), "kcal/mol") for name, of in self.columns().items()}
+        return Report("Energies", {**self._heads(), **columns}).to_dataframe()
+
+    def _heads(self) -> dict[str, Any]:
+        """Columns that name the rows."""
+        return {}
+
     def by_residue(self, labels: Labels) -> ResidueTerms:
         """Sums over the atoms of each residue: (..., n_residues, n_terms) from (..., n, n_terms)."""
         starts = labels.residue_starts
@@ -151,6 +169,9 @@ class ResidueTerms(Terms):
         if self.values.shape[-2:-1] != (len(self.residues),):
             raise InputError(f"energies have shape {self.values.shape}; there are {len(self.residues)} residues")
 
+    def _heads(self) -> dict[str, Any]:
+        return {"residue": np.array([str(of) for of in self.residues])}
+
 
 class Made(Protocol):
     """Origin of a result: its file, if there is one, its job and what was found on the way."""
@@ -163,7 +184,7 @@ class Made(Protocol):
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class _Computed:
+class _Computed(Framed):
     """Common part of the results of one and of many conformations.
 
     atoms : Atoms that were computed

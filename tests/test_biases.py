@@ -282,6 +282,7 @@ def test_umbrella_windows_give_the_free_energy_of_a_double_well(device):
         device=device, **OPTIONS,
     )  # fmt: skip
     assert run.u_kn.shape == (13, 13 * 300)
+    assert run.table()["variable_1"].tolist() == run.variables.ravel().tolist()
     surface = run.free_energy([EDGES])
     close_to_theory(surface.energies, 0.25)
     assert (surface.errors[theory() < 3.0] < 0.25).all()
@@ -337,6 +338,66 @@ def test_hamiltonians_are_exchanged_in_balance(device):
     np.testing.assert_array_equal(simulation.positions[:], before)
     with pytest.raises(InputError, match="no rungs"):
         Simulation(PAIR, 2, terms=[WELL], device=device, **OPTIONS).u_kn(by_rung=True)
+
+
+def test_ladders_of_two_dimensions_are_in_balance(device, tmp_path):
+    """Temperatures by barriers: each rung has the free energy of its own; a checkpoint goes on with the same bits."""
+    kelvins, heights = [300.0, 420.0], [1.5, 1.0, 0.5]
+
+    def begun() -> Simulation:
+        simulation = Simulation(
+            PAIR.moved([[0, 0, 0], [5.0, 0, 0]]), 24, temperature=np.repeat(kelvins, 3).tolist(), exchange_every=10,
+            exchange="hamiltonian", ladder_shape=(2, 3), terms=[WELL], device=device, **OPTIONS,
+        )  # fmt: skip
+        simulation.ensemble.values("well", "grid")[:] = [well_grid(h) for h in heights * 8]
+        return simulation
+
+    simulation, found = begun().run(2000), []
+    simulation.save(tmp_path / "early.npz")
+
+    def look(of: Simulation) -> None:
+        found.append(of.variables("well")[np.argsort(of.rungs, kind="stable"), 0].reshape(6, 4))
+
+    simulation.run(8000, every=20, call=look)
+    tried, accepted = simulation.exchanges
+    exist = np.array([[[1] * 3, [0] * 3], [[1, 1, 0]] * 2])  # along temperatures, along barriers
+    np.testing.assert_array_equal(tried > 0, exist)
+    assert (accepted[exist > 0] > 0.3 * tried[exist > 0]).all()
+    assert tried.sum() == 4 * (250 * 3 + 250 * 2 + 250 * 2)  # of 1000 attempts every second one is along temperatures
+    places = np.array(found)
+    for rung in range(6):
+        kelvin = kelvins[rung // 3]
+        np.testing.assert_array_equal(np.asarray(simulation.temperatures)[simulation.rungs == rung], kelvin)
+        kt, r = BOLTZMANN_KCAL * kelvin, np.linspace(*SPAN, 2001)
+        weights = r**2 * np.exp(-well(r, heights[rung % 3])[0] / kt)
+        share = weights[r > 4].sum() / weights.sum()
+        assert (places[:, rung] > 4).mean() == pytest.approx(share, abs=0.08)
+    again = begun().restore(tmp_path / "early.npz").run(60)
+    straight = begun().run(2060)
+    np.testing.assert_array_equal(again.rungs, straight.rungs)
+    np.testing.assert_array_equal(again.positions[:], straight.positions[:])
+    np.testing.assert_array_equal(again.exchanges, straight.exchanges)
+
+
+@pytest.mark.parametrize(
+    ("shape", "exchange", "message"),
+    [
+        (
+            (2, 2),
+            "hamiltonian",
+            r"ladder_shape is \[2, 2\]; two numbers are needed whose product is the number of temper",
+        ),
+        (4, "hamiltonian", "ladder_shape is 4"),
+        ((2, 3), "temperature", "give `exchange=hamiltonian`, too"),
+        ((1, 6), "hamiltonian", "ladder_shape is 1"),
+    ],
+)
+def test_ladders_without_shape_are_refused(device, shape, exchange, message):
+    with pytest.raises(InputError, match=message):
+        Simulation(
+            PAIR, 6, temperature=[300.0] * 6, exchange_every=5, exchange=exchange, ladder_shape=shape, device=device,
+            **OPTIONS,
+        )  # fmt: skip
 
 
 def test_simulated_tempering_is_balanced_at_each_temperature(device):
@@ -456,6 +517,19 @@ def test_targets_of_a_run_are_exchanged(device, tmp_path):
     targets = 5.0 + 0.1 * np.asarray(table["rung"])
     np.testing.assert_allclose(table["hold_kcal_mol"], 5 * (table["d"] - targets) ** 2, rtol=1e-3, atol=1e-5)
     assert sum(of["accepted"] for of in run.exchanges) > 0
+    assert "rungs" not in run.exchanges[0]
+    grid = simulate(
+        ATOMS, tmp_path / "grid", steps=40, replicas=4, temperatures=[300.0, 300.0, 330.0, 330.0], exchange_every=5,
+        exchange="hamiltonian", ladder_shape=(2, 2), bias={**words, "hold": {**words["hold"], "at": [[5.0], [5.1]]}},
+        report_every=20, minimize=0, timestep=1.0, trajectory_format="none", device=device,
+    )  # fmt: skip
+    assert [of["rungs"] for of in grid.exchanges] == [[0, 2], [1, 3], [0, 1], [2, 3]]
+    assert [of["temperatures"] for of in grid.exchanges] == [[300, 330]] * 2 + [[300, 300], [330, 330]]
+    assert "rungs 0 and 2, 300 and 330 K" in str(grid)
+    rows = grid.table()
+    np.testing.assert_array_equal(rows["bath_K"], np.where(np.asarray(rows["rung"]) < 2, 300.0, 330.0))
+    targets = 5.0 + 0.1 * (np.asarray(rows["rung"]) % 2)
+    np.testing.assert_allclose(rows["hold_kcal_mol"], 5 * (rows["d"] - targets) ** 2, rtol=1e-3, atol=1e-5)
 
 
 @pytest.mark.parametrize(

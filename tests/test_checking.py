@@ -226,7 +226,7 @@ OF_SUM = "each work-group has one element of `sums`, the one of its number, get_
         ("gather", "i >= nx", "i > nx", "out-of-bounds", "along x must do nothing; points go along x from 0 to nx - 1"),
         ("gather", PLACE, "map[(j * nz + k) * nx + i]", "axes", OF_MAP),
         ("gather", PLACE, "map[k * nz + j * ny + i]", "out-of-bounds", OF_MAP),
-        ("gather", "const float dx =", "const int dx =", "formula", "coordinates is rounded to a whole number"),
+        ("gather", "rsqrt(dx", "1.0f / (int)sqrt(dx", "formula", "the distance is rounded to a whole number"),
         ("gather", " + dz * dz", "", "formula", "dz is left out of the distance"),
         ("gather", "corner.w * j", "j", "formula", "the spacing is left out: y is corner.y + corner.w * j"),
         ("gather", "corner.x + corner.w", "corner.w", "formula", "the corner is left out: x is"),

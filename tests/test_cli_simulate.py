@@ -22,6 +22,7 @@ from test_cli import HEXAPEPTIDE, on_the_chosen_device, run
 import pele_ocl
 from pele_ocl.cli import simulate as command
 from pele_ocl.common.errors import INTERRUPTED
+from pele_ocl.dynamics.files import TRAJECTORIES
 
 __all__ = ["on_the_chosen_device"]
 
@@ -66,7 +67,7 @@ def test_a_run_that_ends_before_its_first_report_says_so(tmp_path):
     """In text, in JSON and in Python; a run with a report says nothing."""
     words = ("--minimize", 0, "--report-every", 20)
     told = run("simulate", HEXAPEPTIDE, "-o", tmp_path / "run", *words, "--steps", 10)
-    note = "the run has 10 steps and a report every 20: its trajectories have the beginning alone"
+    note = "the run has 10 steps and a report every 20, so that trajectories and tables hold the start alone"
     assert note in told.stderr
     assert "choose a smaller --report-every" in told.stderr
     result = pele_ocl.simulate(HEXAPEPTIDE, tmp_path / "python", steps=10, minimize=0, report_every=20)
@@ -81,7 +82,7 @@ def test_a_run_that_ends_before_its_first_report_says_so(tmp_path):
 
 
 TIMES = [0, 0.04, 0.08, 0.12]  # ps
-FORMS = ("nc", "dcd", "xtc", "h5", "xyz")
+FORMS = ("nc", "dcd", "xtc", "h5", "xyz", "pdb", "cif")  # all of TRAJECTORIES
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +106,12 @@ def frames_written(written) -> np.ndarray:
 
 
 def assert_frames(found: np.ndarray, expected: np.ndarray, form: str) -> None:
-    np.testing.assert_allclose(found, expected, atol={"xtc": 0.006, "h5": 1e-5}.get(form, 2e-5))
+    atol = {"xtc": 0.006, "h5": 1e-5, "pdb": 6e-4, "cif": 6e-4}
+    np.testing.assert_allclose(found, expected, atol=atol.get(form, 2e-5))
+
+
+def test_all_trajectories_are_read_here():
+    assert {*FORMS, "none"} == set(TRAJECTORIES)
 
 
 @pytest.mark.parametrize("form", ["nc", "dcd", "xtc", "h5"])
@@ -116,17 +122,19 @@ def test_we_read_the_trajectories(written, frames_written, form):
 
 
 @pytest.mark.filterwarnings("ignore:DCDReader")
-@pytest.mark.parametrize("form", ["nc", "dcd", "xtc", "xyz"])
+@pytest.mark.filterwarnings("ignore::UserWarning:MDAnalysis", "ignore::DeprecationWarning")
+@pytest.mark.parametrize("form", ["nc", "dcd", "xtc", "xyz", "pdb", "cif"])
 def test_mdanalysis_reads_the_trajectories(written, frames_written, form):
     mda = pytest.importorskip("MDAnalysis")
     universe = mda.Universe(*map(str, written[form]))
-    assert_frames(np.array([frame.positions.copy() for frame in universe.trajectory]), frames_written, form)
-    if form != "xyz":
+    read = slice(1) if form == "cif" else slice(None)  # of mmCIF MDAnalysis reads the first model alone
+    assert_frames(np.array([frame.positions.copy() for frame in universe.trajectory]), frames_written[read], form)
+    if form in ("nc", "dcd", "xtc"):
         np.testing.assert_allclose([frame.time for frame in universe.trajectory], TIMES, atol=1e-5)
     assert universe.dimensions is None
 
 
-@pytest.mark.parametrize("form", ["nc", "dcd", "xtc", "h5"])
+@pytest.mark.parametrize("form", FORMS)
 def test_mdtraj_reads_the_trajectories(written, frames_written, form):
     mdtraj = pytest.importorskip("mdtraj")
     if form == "h5":
@@ -466,6 +474,10 @@ def test_python_writes_what_the_command_writes(tmp_path):
     table = by_path.table()
     assert len(table) == 8
     assert table["potential_kcal_mol"].tolist() == [float(row["potential_kcal_mol"]) for row in rows_of(by_path.folder)]
+    assert table["frame"].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]  # as `frames` of other functions counts
+    head = str(table).splitlines()[1]
+    assert head.split("  ")[:3] == ["step", "time [ps]", "replica"]
+    assert len(str(table).splitlines()) == 2 + len(table)  # one table, whose rows say their replica
     assert "2 replicas, 0 stopped" in repr(by_path)
     by_path.save(tmp_path / "copy")
     assert contents(tmp_path / "copy") == contents(by_path.folder)

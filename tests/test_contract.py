@@ -391,13 +391,14 @@ def short_hydrogens(tmp_path_factory):
 
 
 def test_terms_beyond_reason_are_told_by_the_same_words(short_hydrogens, tmp_path):
-    words = "kcal/mol a residue, from hydrogens at 0.84 A: run pele-ocl minimize"
+    cause, advice = "kcal/mol a residue, from hydrogens at 0.84 A", ": run pele-ocl minimize"
     commands = [
-        ("energy", short_hydrogens),
-        ("binding", short_hydrogens, "--ligand", "resnum 1"),
-        ("minimize", short_hydrogens, "-o", tmp_path / "out.pdb"),
+        (("energy", short_hydrogens), advice),
+        (("binding", short_hydrogens, "--ligand", "resnum 1"), advice),
+        (("minimize", short_hydrogens, "-o", tmp_path / "out.pdb"), " where the minimization begins"),
     ]
-    for command in commands:
+    for command, end in commands:
+        words = f"{cause}{end}"
         found = run(*command, "--json")
         (text,) = {finding["text"] for finding in json.loads(found.stdout)["findings"]}
         assert text.startswith("bond energy of ")

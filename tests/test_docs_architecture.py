@@ -63,7 +63,6 @@ def test_files_of_the_table_exist(row):
 
 # What the place to change is called in a file of the table.
 HELD = {
-    "cl/physics/gb_radius.clh": "#elif defined(GB_RADIUS_",
     "cl/energy/chain.clh": "near_slope(",
     "cl/solvent/hct_rows.clh": "near_term(",
     "pele_ocl/binding/naming.py": "_NAMES = {",
@@ -74,13 +73,14 @@ HELD = {
     "pele_ocl/cli/energy.py": "@words_of",
     "pele_ocl/cli/options.py": "def device_option(",
     "pele_ocl/potmap/options.py": "def medium_facts(",
-    "pele_ocl/trajectories/tally.py": "SURFACE_AREA",
     "pele_ocl/dynamics/integrators.py": "INTEGRATORS = {",
     "pele_ocl/energy/bonded/kernels.py": "ATOMS_GPU, ITEMS_GPU",
-    "pele_ocl/energy/bonded/tasks.py": "SPRINGS = (",
+    "pele_ocl/energy/bonded/tasks.py": "TABLES_OF_TERMS = {",
+    "pele_ocl/forcefield/openmm/gb_forces.py": "READ = (",
+    "pele_ocl/ligand/parametrisers.py": "_MODULES = (",
+    "pele_ocl/minimize/driver.py": "BUILD_EVERY = ",
     "pele_ocl/energy/layout.py": "class SquaresLayout",
     "pele_ocl/energy/plan.py": "def _described(",
-    "pele_ocl/energy/terms/__init__.py": "__all__",
     "pele_ocl/energy/variants.py": "VARIANTS",
     "pele_ocl/explore/control/explorers.py": "def moves_of(",
     "pele_ocl/explore/control/simulation.py": "class SimulationTask",
@@ -107,9 +107,7 @@ HELD = {
     "pele_ocl/solvent/layout.py": "def of(",
     "pele_ocl/solvent/variants.py": "VARIANTS",
     "pele_ocl/tiles/tables.py": "class SphereTables",
-    "pele_ocl/trajectories/energies.py": "def evaluate_with(",
-    "pele_ocl/trajectories/recording/recorder.py": "def unit_of(",
-    "pele_ocl/trajectories/recording/text.py": "removesuffix(",
+    "pele_ocl/trajectories/energies.py": "def frame_results(",
     "pele_ocl/trajectories/streaming.py": "_PIECE_SECONDS",
 }
 
@@ -118,6 +116,12 @@ HELD = {
 def test_files_of_the_table_hold_the_place_to_change(file, held):
     assert f"`{file}`" in "".join(files for _, files in TABLE)
     assert held in (ROOT / file).read_text()
+
+
+def test_few_changes_touch_four_files():
+    """A change that touches more is a fault of the layout: mend that, or see if the row is several changes."""
+    long = [row for row, files in TABLE if len({name for name, _ in FILE.findall(files)}) >= 4]
+    assert len(long) <= 8, "\n".join(long)
 
 
 def test_other_files_named_exist():

@@ -77,6 +77,34 @@ def test_walks_accept_by_the_energy_and_are_the_same_in_any_company(device, driv
     assert cold.current.read().item() <= before
 
 
+def test_swaps_are_accepted_by_the_energy(device, start):
+    """Like atoms always change places; unlike ones, into each other's bonds, never."""
+    (code,) = re.findall(r"```python\n(import numpy as np\n\n\ndef swap\(.*?)```", PAGE, re.DOTALL)
+    names = dict[str, Any]()
+    exec(compile(code, "swap.py", "exec"), names)
+    ensemble = Ensemble(start, copies=3, device=device)
+    first, hydrogens = ensemble.evaluate().energies, methyl_hydrogens(start)
+    energies, accepted = names["swap"](ensemble, hydrogens[:1], hydrogens[1:], 4)
+    np.testing.assert_allclose(accepted, 1.0)
+    np.testing.assert_allclose(energies, first, atol=0.5)
+    np.testing.assert_allclose(ensemble.evaluate().energies, energies, atol=1e-6)
+    there = ensemble.positions[:]
+    _, accepted = names["swap"](ensemble, [0], [len(start) - 1], 2)
+    np.testing.assert_array_equal(accepted, 0)
+    np.testing.assert_allclose(ensemble.positions[:], there, atol=1e-6)
+
+
+def methyl_hydrogens(atoms: Atoms) -> list[int]:
+    """Find three hydrogens of one carbon."""
+    bonds = atoms.bonded.bonds.atoms.tolist()
+    for carbon in range(len(atoms)):
+        others = [i + j - carbon for i, j in bonds if carbon in (i, j)]
+        found = [k for k in others if atoms.labels.elements[k] == "H"]
+        if len(found) == 3 and atoms.labels.elements[carbon] == "C":
+            return found
+    raise AssertionError
+
+
 def test_basin_hopping_keeps_minima_and_goes_down(device, start):
     (code,) = re.findall(r"```python\n(import numpy as np\n\n\ndef hop\(.*?)```", PAGE, re.DOTALL)
     names = dict[str, Any]()

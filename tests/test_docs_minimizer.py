@@ -28,6 +28,26 @@ def method(tmp_path, monkeypatch) -> type:
     return HeavyBall
 
 
+def test_a_method_may_be_one_file(tmp_path, monkeypatch, method, device):
+    """With the kernel's text in it; and FIRE of the package would have less than 80 lines so."""
+    (_, kernel), (_, code) = FILES
+    path = 'Path(__file__).with_name("heavy_ball.cl")'
+    assert path in code
+    (tmp_path / "one_file.py").write_text(code.replace(path, f'r"""{kernel}"""'))
+    monkeypatch.syspath_prepend(tmp_path)
+    from one_file import HeavyBall
+
+    atoms = PEPTIDE[:30]
+    found = [
+        Minimizer(atoms, method=of, tolerance=1.0, device=device).minimize(shaken(0.05, 0, atoms)).positions
+        for of in (method, HeavyBall)
+    ]
+    np.testing.assert_array_equal(*found)
+    root = Path(__file__).parent.parent
+    fire = [root / "pele_ocl" / "minimize" / "fire.py", root / "cl" / "minimize" / "fire.cl"]
+    assert sum(len(re.findall(r"\S.*", path.read_text())) for path in fire) < 80
+
+
 def test_a_method_of_ones_own_finds_minima(method, device):
     """By a structure alone and by rows, each of which has the bits that it has alone; and short as the page says."""
     assert [name for name, _ in FILES] == ["heavy_ball.cl", "heavy_ball.py"]

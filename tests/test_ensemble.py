@@ -281,6 +281,18 @@ def test_wrong_rows_are_named(device):
         Ensemble([], device=device)
 
 
+def test_no_row_is_written_as_any_other(device):
+    """An empty list of rows, as masks make it, changes nothing."""
+    ensemble = Ensemble(PEPTIDE, 2, device=device)
+    energies = ensemble.evaluate().energies
+    none = np.zeros(2, bool)
+    ensemble.positions[none] = np.zeros((0, len(PEPTIDE), 3))
+    ensemble.positions[[]] = []
+    ensemble.frozen[none] = []
+    np.testing.assert_array_equal(ensemble.energies, energies)
+    assert len(ensemble.minimize([])) == 0
+
+
 def test_memory_of_a_cpu_is_mapped_without_a_copy(device, monkeypatch):
     """All that rows have, for one molecule and for several; what is written moves rows."""
     if device.kind != "CPU":

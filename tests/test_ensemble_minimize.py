@@ -228,7 +228,7 @@ def test_more_rows_than_have_room_at_a_time(device, monkeypatch):
     expected = minimized([0, 1, 2, 3, 1, 1], device, tolerance=1.0)
     monkeypatch.setattr(driver, "MOST_ATOMS", 100)
     assert minimized([0, 1, 2, 3, 1, 1], device, tolerance=1.0) == expected
-    monkeypatch.setattr(minimizing, "most_bytes", lambda device: 1)
+    monkeypatch.setattr(driver, "most_bytes", lambda device: 1)
     assert minimized([0, 1, 2, 3, 1, 1], device, tolerance=1.0) == expected
     monkeypatch.setattr(minimizing, "MOST_RECIPES", 1)
     assert minimized([0, 1, 2, 3, 1, 1], device, tolerance=1.0) == expected
@@ -307,6 +307,18 @@ def test_rows_are_minimized_where_they_are(device):
     found = ensemble.energies
     np.testing.assert_array_equal(found, ensemble.evaluate().energies)
     assert ensemble.minimize([3], tolerance=0.5)[0].stopped_by == "gradient"
+
+
+def test_a_large_store_of_the_minimizer_is_given_back(device, monkeypatch):
+    """With all that holds it, such as launches that copied to it; the next call makes another one."""
+    ensemble = Ensemble(PEPTIDE, 40, device=device)
+    ensemble.minimize(max_iterations=1)
+    kept = ensemble._minimizer._driver.size
+    held = device.held_bytes
+    monkeypatch.setattr(minimizing, "MOST_KEPT", 0)
+    ensemble.minimize(max_iterations=1)
+    assert device.held_bytes < held - 0.9 * kept
+    assert not ensemble.minimize(max_iterations=1).errors
 
 
 def test_rows_without_gradients(device):

@@ -117,7 +117,7 @@ def test_what_is_not_understood_is_one_note(tmp_path):
         ({"PELE_Parameters": {"anmFrequency": 1.5}}, "anmFrequency is '1.5'; a whole number"),
         ({"Perturbation": {"parameters": {"rotationScalingFactor": 2}}}, "a number from 0 to 0.5"),
         ({"Perturbation": {"perturbationType": "wild"}}, "one of naive, metropolis"),
-        ({"Perturbation": {"Box": {"type": "sphericalBox", "radius": "$BOX_RADIUS"}}}, "by `set`"),
+        ({"Perturbation": {"Box": {"type": "sphericalBox", "radius": "$BOX_RADIUS"}}}, "by explore's `set`"),
         ({"Perturbation": {"parameters": {"numberOfTrials": 70000}}}, "numberOfTrials is '70000'; .* from 1 to 65535"),
         ({"Perturbation": {"Box": {"type": "sphericalBox"}}}, r"Perturbation\.Box\.radius is .0.*; a positive radius"),
         (

@@ -868,7 +868,7 @@ def test_xtc(tmp_path):
         ({"selectionToPerturb": {"chains": {"names": ["Z"]}}}, (), "no atom of the structure|has no atom"),
         ({}, ("--complex", "absent.pdb"), "absent.pdb"),
         ({"PELE_Output": {}}, (), "names no reportPath; name a folder by --output"),
-        ({"PELE_Output": {"reportPath": "$OUTPUT_PATH/report"}}, (), "a value in place of this word, by --set"),
+        ({"PELE_Output": {"reportPath": "$OUTPUT_PATH/report"}}, (), "in place of this word, by explore's --set"),
     ],
 )
 def test_refusals_come_before_any_step(tmp_path, monkeypatch, changes, words, message):
@@ -936,3 +936,36 @@ def test_the_program_runs_once_under_a_launcher(tmp_path):
         assert done.returncode == 0, done.stderr
         assert (tmp_path / "out").exists() is (rank == 0)
     assert sorted(path.name for path in (tmp_path / "out").glob("report_*")) == ["report_1", "report_2"]
+
+
+def test_the_folder_of_a_run_is_rescored(tmp_path, monkeypatch):
+    """It holds the control file with its words filled in and a way to the parameters; the energies are the run's."""
+    monkeypatch.chdir(tmp_path)
+    control = pele_ocl.explore.write_example(tmp_path / "case")
+    control.write_text(control.read_text().replace('"numberOfPeleSteps": 12', '"numberOfPeleSteps": $PELE_STEPS'))
+    result = pele_ocl.explore(control, "out", steps=1)
+    assert result.states()["ligandRMSD"][0] == 0  # not 2e-17
+    left = tmp_path / "out" / "pele.conf"
+    assert '"numberOfPeleSteps": 1' in left.read_text()
+    found = pele_ocl.rescore("out")
+    poses = found.poses
+    assert found.run.own
+    assert poses.total[0] == pytest.approx(poses.pele_total[0], abs=2e-3)
+    assert poses.binding[0] == pytest.approx(poses.pele_binding[0], abs=2e-3)
+    pele_ocl.explore(control, "out", steps=0, overwrite=True)
+    assert '"numberOfPeleSteps": 0' in left.read_text()  # replaced, as it is ours
+    (other := tmp_path / "own").mkdir()
+    (other / "pele.conf").write_text("{}")
+    pele_ocl.explore(control, other, steps=0)
+    assert (other / "pele.conf").read_text() == "{}"  # the user's stays
+
+
+def test_words_without_a_value_are_told_together(tmp_path):
+    control = pele_ocl.explore.write_example(tmp_path / "case")
+    text = control.read_text().replace('"seed": 1', '"seed": $SEED').replace('"radius": 6.0', '"radius": $RADIUS')
+    text = text.replace('"ionicStrength": 0.15', '"ionicStrength": $STRENGTH')
+    control.write_text(text)
+    with pytest.raises(
+        FormatError, match=r"is '\$STRENGTH'; a value in place of each of the words \$STRENGTH, \$SEED, \$RADIUS, by"
+    ):
+        pele_ocl.explore(control, tmp_path / "out")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from interop_helpers import assert_same_energies
 from test_cli import error_of, run
 
+import pele_ocl
 from pele_ocl import FormatError, InputError, read
 from pele_ocl.formats import read_structure
 
@@ -117,6 +120,18 @@ def test_coordinates_of_gromacs_are_matched_by_name(gromacs):
     conf.write_text("\n".join([title, "   15", *rows[:4], *rows[5:], box, ""]))
     with pytest.raises(FormatError, match=r"conf.gro: has 15 atoms where .*topol.top has 16, and lacks its atom 4 "):
         read(top, coordinates=conf)
+
+
+@pytest.mark.filterwarnings("ignore")  # openmm.app leaves files open
+def test_a_topology_of_gromacs_takes_the_coordinates_behind_it(gromacs):
+    pytest.importorskip("openmm")
+    top, conf = gromacs()
+    expected = pele_ocl.nonbond(top, coordinates=conf, gb="none")
+    assert pele_ocl.nonbond([top, conf], gb="none").total == expected.total
+    with pytest.raises(TypeError, match=r"energy\(\) takes the output second; name the file, coordinates='.*gro'"):
+        pele_ocl.energy(str(top), str(conf))
+    said = run("nonbond", top, conf, "--gb", "none", "--json").stdout
+    assert json.loads(said)["energy"]["total"] == expected.total
 
 
 @pytest.mark.filterwarnings("ignore")  # openmm.app leaves the file open where it fails

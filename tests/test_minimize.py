@@ -158,7 +158,7 @@ def test_a_joined_launch_has_the_same_bits(device, precision, method, monkeypatc
     """On NVIDIA's GPUs, where one small molecule has its sums and its step in one launch; also a second time."""
     options = dict(method=method, tolerance=0.1, max_iterations=41, precision=precision, device=device)
     plan = Minimizer(PEPTIDE, **options)
-    if not plan._prepared(plan.energy, True).recipe.method.cleared:
+    if not plan._prepared(plan.energy, True)[0].method.cleared:
         pytest.skip("not one of NVIDIA's")
     found = [plan.minimize(shaken(0.1)).positions for _ in range(2)]
     monkeypatch.setattr("pele_ocl.minimize.lbfgs.Lbfgs.may_join", lambda *_: False)
@@ -368,12 +368,12 @@ def test_a_gradient_that_fell_at_once_ends_the_last_iteration_alone(device):
 
 def test_what_is_reported(device):
     result = minimize(PEPTIDE, tolerance=1.0, device=device)
-    report = result.to_dict("peptide")
+    report = result.numbers("peptide")
     assert list(report) == KEYS.split()
     assert report["name"] == "peptide"
     assert report["energy_after"]["total"] == result.energy_after.total
     broken = replace(result, energy_before=replace(result.energy_before, values=np.full(11, np.nan)))
-    assert set(broken.to_dict()["energy_before"].values()) == {None}
+    assert set(broken.numbers()["energy_before"].values()) == {None}
 
 
 def test_not_above_openmm(device):

@@ -65,10 +65,10 @@ def built_blocks(plan: Minimizer, x: NDArray[np.float64], gradient: float | None
 
     gradient : root mean square, None before there is one
     """
-    prepared, queue = plan._prepared(plan.energy, True), Queue(plan.energy.device, plan.energy.precision)
-    recipe, driver = prepared.recipe, prepared.driver_for(1)
+    (recipe, driver), queue = plan._prepared(plan.energy, True), Queue(plan.energy.device, plan.energy.precision)
     (job,), _ = recipe.jobs([0], plan.atoms.positions[np.newaxis])
     job.start = job.origin = recipe.system.encoded(x[np.newaxis])[0][0]
+    driver.make_room([job])
     assert driver._bring([job]) == 1
     seats = driver._seats_for(job)
     driver._seat(seats, [job])
@@ -166,7 +166,7 @@ def test_restraints_count(device):
     held = [PositionalRestraint(50.0, atoms=[3, 4]), PositionalRestraint(7.0, atoms=[4], name="also")]
     flat = PositionalRestraint(1e3, atoms=[5], flat=0.5, name="flat")
     plan = Minimizer(PEPTIDE, terms=[*held, flat], model=VACUUM, device=device)
-    blocks = plan._prepared(plan.energy, True).recipe.method._preconditioner
+    blocks = plan._prepared(plan.energy, True)[0].method._preconditioner
     assert blocks is not None
     rest = np.empty(len(PEPTIDE))
     rest[blocks.order[blocks.order >= 0]] = blocks.rest[blocks.order >= 0]
@@ -184,7 +184,7 @@ def test_iterations_saved(device):
 
 def test_without_bonded_terms_there_is_none(device):
     bare = Minimizer(PEPTIDE, only_terms=["lennard_jones"], model=VACUUM, max_iterations=3, device=device)
-    assert bare._prepared(bare.energy, True).recipe.method._preconditioner is None
+    assert bare._prepared(bare.energy, True)[0].method._preconditioner is None
     assert bare.minimize().iterations == 3
 
 

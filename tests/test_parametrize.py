@@ -391,6 +391,11 @@ def test_complexes_with_a_receptor(tmp_path):
     assert "has the parameters of the remark CCO" in " ".join(again.notes)
     assert len(read(tmp_path / "out" / "one" / "one_complex.pdb", select="resname LIG")) == len(made)
     assert len(read(tmp_path / "out" / "one" / "one.pdb")) == len(made)
+    stem = tmp_path / "out" / "one" / "one_complex"
+    topology = pele_ocl.energy(stem.with_suffix(".prmtop"), coordinates=stem.with_suffix(".rst7")).energy
+    together = pele_ocl.energy((receptor + made.moved(made.positions + 20).parametrize()).with_radii("mbondi2")).energy
+    for name in ("bond", "angle", "torsion", "lennard_jones", "coulomb", "nonpolar", "total"):
+        assert topology[name] == pytest.approx(together[name], abs=2e-3), name
     with pytest.raises(InputError, match="`receptor` goes into complexes in a folder"):
         pele_ocl.parametrize(made, receptor=receptor)
 

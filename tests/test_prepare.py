@@ -86,6 +86,7 @@ def test_missing_atoms_waters_ligands_and_alternates(tmp_path):
     bare = file_of(tmp_path, [*some, "TER", WATER, ZINC, *LIGAND])
     changes = prepare(bare, tmp_path / "ready.pdb")
     assert changes.removed == {"HOH": 1, "ZN": 1, "LIG": 1}
+    assert all(f"1 {name}" in repr(changes).partition("; ")[2] for name in changes.removed)
     assert sorted(changes.atoms_added["A:MET1"]) == ["CE", "CG", "SD"]
     assert ["OXT"] in changes.atoms_added.values()
     assert len(changes.alternates) == 1

@@ -15,7 +15,7 @@ from test_cli import error_of, on_the_chosen_device, run
 
 import pele_ocl
 from pele_ocl import Refiner, RefineSpec
-from pele_ocl.common.errors import FormatError, InputError
+from pele_ocl.common.errors import FormatError, InputError, ParameterError
 from pele_ocl.explore.example import write_example
 from pele_ocl.explore.poses import CLASH, clashes_of, ranks_of
 
@@ -416,6 +416,17 @@ def test_poses_of_a_ligand_that_has_no_template_bring_its_parameters_and_names(s
             assert each.GetAtomWithIdx(0).GetSymbol() == ("H" if k == 1 else "C")
     binding = pele_ocl.binding(example / "complex.pdb", ligand="resname LIG", poses=poses)
     assert len(binding.energies) == len(found)
+
+
+def test_of_two_residues_without_templates_the_one_that_is_no_pose_is_named(tmp_path):
+    example = write_example(tmp_path / "example").parent
+    lines = (example / "complex.pdb").read_text().splitlines()
+    other = "HETATM  998  {} XYZ M   2      40.000  40.000  {}.000  1.00  0.00           {}"
+    end = next(k for k, line in enumerate(lines) if line.startswith(("END", "CONECT")))
+    lines[end:end] = [other.format(name, z, name[0]) for name, z in (("C1 ", 40), ("O1 ", 41))]
+    (tmp_path / "two.pdb").write_text("\n".join([*lines, ""]))
+    with pytest.raises(ParameterError, match="no template for the residue XYZ"):
+        pele_ocl.refine(tmp_path / "two.pdb", example / "ligand.sdf", ligand="resname LIG")
 
 
 def mol2_of(molecule: Chem.Mol, title: str) -> str:

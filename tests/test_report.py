@@ -6,7 +6,9 @@ import doctest
 import json
 import logging
 import pickle
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import click
@@ -15,16 +17,60 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from pele_ocl import InputError, SolventModel, report
+import pele_ocl
+from pele_ocl import InputError, SolventModel, energy, read, report
 from pele_ocl.cli.groups import keywords, option, options
 from pele_ocl.common import errors, notes
 from pele_ocl.common.errors import worded
 from pele_ocl.report import Column, Report
 
+TRIALANINE = Path(__file__).parent.parent / "data" / "structures" / "trialanine.pdb"
+
 
 @pytest.mark.parametrize("module", [errors, notes, report], ids=lambda module: module.__name__)
 def test_examples_run(module):
     assert doctest.testmod(module).failed == 0
+
+
+def test_a_loop_over_a_report_goes_over_its_rows():
+    columns = {"name": ["a", "b"], "n": np.ma.masked_equal([1, -1], -1), "xy": [[1.0, 2.0], [3.0, 4.0]]}
+    rows = list(Report("Rows", columns))
+    assert rows == [{"name": "a", "n": 1, "xy": [1.0, 2.0]}, {"name": "b", "n": None, "xy": [3.0, 4.0]}]
+
+
+def test_without_pandas_the_sentence_says_how_to_install_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(InputError, match="a DataFrame needs pandas, which is not installed: pip install pandas"):
+        Report("Rows", {"n": [1]}).to_dataframe()
+
+
+def test_data_frames_of_pandas():
+    pandas = pytest.importorskip("pandas")
+    columns = {"name": ["a", "b"], "n": np.ma.masked_equal([1, -1], -1), "e": Column([0.5, 1.5], "kcal/mol")}
+    report = Report("Rows", columns, {"device": "cpu"})
+    frame = report.to_dataframe()
+    assert frame.attrs == {"device": "cpu", "units": {"e": "kcal/mol"}}
+    assert list(frame.columns) == list(pandas.DataFrame(report).columns) == ["name", "n", "e"]
+    assert np.isnan(frame["n"][1])
+    result = energy(read(TRIALANINE), per_atom=True)
+    assert result.to_dataframe()["energy"].iloc[-1] == result.total
+    assert pandas.Series(result.terms).tolist() == result.energies.tolist()
+    shares = result.per_residue().to_dataframe()
+    assert shares["residue"].tolist() == ["A:ALA1", "A:ALA2", "A:ALA3"]
+    assert shares["total"].sum() == pytest.approx(result.total, abs=1e-3)
+
+
+RESULTS = [
+    getattr(pele_ocl, name) for name in sorted(pele_ocl.__all__)
+    if name.endswith(("Result", "Batch")) and name != "PBLevelResult"
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", RESULTS, ids=lambda kind: kind.__name__)
+def test_all_results_have_the_same_set(kind):
+    """PBLevelResult is a part of a PBResult."""
+    for name in ("table", "to_json", "to_dataframe", "save"):
+        assert callable(getattr(kind, name)), name
 
 
 def test_a_report_prints_and_is_saved(tmp_path):

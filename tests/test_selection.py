@@ -167,7 +167,7 @@ def test_what_atoms_lack(atoms: Atoms) -> None:
         selection(atoms.labels, "within 5 of protein")
     with pytest.raises(InputError, match=r"positions have shape \(2, 3\); \(29, 3\) is needed"):
         selection(atoms, "all", np.zeros((2, 3)))
-    with pytest.raises(InputError, match="a text is needed"):
+    with pytest.raises(InputError, match="a text of the selection language is needed"):
         selection(atoms, 5)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="Atoms, or Labels, is needed"):
         selection("protein.pdb", "all")  # type: ignore[arg-type]

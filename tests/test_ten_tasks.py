@@ -74,7 +74,7 @@ TASKS: dict[str, tuple[tuple[str, ...], str, Any]] = {
             'found = len(mdtraj.load(r.trajectories, top=r.topology))',
         ),
         "simulate complex.pdb -o run4 --replicas 16 --steps 4 --report-every 2 --minimize 0 --json",
-        lambda told: sum(of["frame"] for of in told["replicas"]),
+        lambda told: sum(of["frame"] + 1 for of in told["replicas"]),
     ),
     "explore a control file": (
         (
@@ -180,7 +180,7 @@ GUESSES = [
     ('energy("top.parm7", "first.rst7")', "coordinates='first.rst7'"),
     ('energy("complex.pdb").forces', "'gradient'"),
     ('energy("complex.pdb").potential_energy', "'total'"),
-    ('energy("complex.pdb").to_dataframe()', "'table'"),
+    ('energy("complex.pdb").to_pandas()', "'to_dataframe'"),
     ('energy("complex.pdb").to_dict()', "'to_json'"),
     ('Energy(pele_ocl.read("complex.pdb")).run()', "'evaluate'"),
     ('minimize("complex.pdb", maxIterations=10)', "'max_iterations'"),
@@ -242,8 +242,8 @@ def test_objects_of_other_libraries_are_told_how_they_come_in(here):
     mdanalysis, app = pytest.importorskip("MDAnalysis"), pytest.importorskip("openmm.app")
     unit = pytest.importorskip("openmm.unit")
     for call, word in (
-        (lambda: pele_ocl.energy(mdanalysis.Universe("complex.pdb")), "from_mdanalysis"),
-        (lambda: pele_ocl.read(app.PDBFile("complex.pdb")), "from_openmm"),
+        (lambda: pele_ocl.Energy(mdanalysis.Universe("complex.pdb")), "pele_ocl.read makes Atoms of it"),
+        (lambda: pele_ocl.read(app.PDBFile("complex.pdb").topology), "from_openmm"),
     ):
         with pytest.raises(PeleError, match=word):
             call()

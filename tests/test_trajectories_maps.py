@@ -82,6 +82,7 @@ def test_statistics_are_those_of_the_frames_maps(atoms, grid, file, each, precis
     found = potmap_over(atoms, file, grid, precision=precision, progress=told.append)
     assert_statistics(found, each, MAP[precision])
     assert (len(found), found.errors, found.rmsd, found.result.error) == (M, {}, None, None)
+    assert (found.result.n_models, found.result.maps) == (M, found.maps)  # rates count all frames
     assert told == pytest.approx(np.arange(1, M + 1) / M)
     again = potmap_over(atoms, file, grid, precision=precision)
     for name, map_ in found.maps.items():

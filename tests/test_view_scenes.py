@@ -213,6 +213,11 @@ def test_atoms_that_no_program_reads_are_written_beside_the_map(tmp_path):
     assert np.abs(shown.positions - atoms.positions).max() < 6e-4
     for name in ("map-atoms.pdb", "map.pml", "map.cxc"):
         assert f"Written       {tmp_path / name}" in said
+    pele_ocl.potmap(HEXAPEPTIDE, spacing=3, padding=3, output=tmp_path / "part.dx", scene="vmd", select="resid 1:2")
+    assert len(pele_ocl.formats.read_structure(tmp_path / "part-atoms.pdb").positions) < len(atoms)
+    own = tmp_path / "map-atoms.pdb"
+    with pytest.raises(FormatError, match="the input"):
+        pele_ocl.potmap(own, spacing=3, padding=3, output=tmp_path / "map.dx", scene="vmd", select="resid 1:2")
     found = pele_ocl.potmap(atoms, spacing=3, padding=3, output=tmp_path / "own.dx", scene="vmd")
     assert found.scenes == (tmp_path / "own-atoms.pdb", tmp_path / "own.vmd")
     assert all(path.is_file() for path in found.scenes)

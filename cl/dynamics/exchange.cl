@@ -36,5 +36,5 @@ kernel void exchange(
     accepted[base + lower] += 1;
     row_of[base + lower] = j;
     row_of[base + upper] = i;
-    swap_rungs(i, j, lower, rung_of, temperatures, scales);
+    swap_rungs(i, j, lower, upper, rung_of, temperatures, scales);
 }

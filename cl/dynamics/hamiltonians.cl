@@ -4,11 +4,11 @@
 #include "common/real.clh"
 #include "dynamics/ladder.clh"
 
-// Rows that swap at an attempt: of neighbouring rungs, from rung 0 and from rung 1 by turns. A work-item a rung (first
-// dimension) of a ladder (second).
+// Rows that swap at an attempt. A work-item a rung (first dimension) of a ladder (second).
 kernel void pair_up(
     const int n_rungs,
     const int n_ladders,
+    const int n_inner,                       // rungs along the second dimension of a ladder of two; else all
     const uint number,                       // of the attempt
     global const int *restrict stopped,      // (all rows) 0, or why a row stopped
     global const int *restrict row_of,       // (n_ladders, n_rungs) row that has a rung
@@ -20,8 +20,8 @@ kernel void pair_up(
     const int rung = get_global_id(0), ladder = get_global_id(1);
     if (rung >= n_rungs || ladder >= n_ladders) return;
     global const int *rows = row_of + (size_t)ladder * n_rungs;
-    const int other = (rung + number) % 2 == 0 ? rung + 1 : rung - 1, row = rows[rung];
-    const bool swaps = other >= 0 && other < n_rungs && !stopped[row] && !stopped[rows[other]];
+    const int other = neighbour(rung, number, n_inner, n_rungs), row = rows[rung];
+    const bool swaps = other >= 0 && !stopped[row] && !stopped[rows[other]];
     partners[row] = swaps ? rows[other] : row;
     before[row] = energies[row];
     scales[row] = 1;
@@ -49,6 +49,7 @@ kernel void swap_images(
 kernel void decide(
     const int n_rungs,
     const int n_ladders,
+    const int n_inner,
     const uint number,                       // of the attempt
     const uint seed,
     global const fine *restrict before,      // (all rows) [kcal/mol]
@@ -60,26 +61,28 @@ kernel void decide(
     global int *restrict rung_of,            // (all rows)
     global real *restrict temperatures,      // (all rows) [K]
     global real *restrict scales,            // (all rows) of velocities
-    global int *restrict tried,              // (n_ladders, n_rungs) exchanges of a rung with the next one
-    global int *restrict accepted,           // (n_ladders, n_rungs)
+    global int *restrict tried,              // (dimensions, n_ladders, n_rungs) exchanges of a rung with the next one
+    global int *restrict accepted,           // (dimensions, n_ladders, n_rungs)
     global int *restrict attempts)           // (n_ladders) that were made
 {
-    const int lower = 2 * (int)get_global_id(0) + (int)(number & 1), upper = lower + 1, ladder = get_global_id(1);
-    if (ladder >= n_ladders) return;
+    const int lower = get_global_id(0), ladder = get_global_id(1);
+    if (lower >= n_rungs || ladder >= n_ladders) return;
     attempts[ladder] = number + 1;  // the same of all work-items
-    if (upper >= n_rungs) return;
+    const int upper = neighbour(lower, number, n_inner, n_rungs);
+    if (upper < lower) return;
     const size_t base = (size_t)ladder * n_rungs;
+    const size_t place = base + lower + (n_inner < n_rungs && number % 2 == 0 ? (size_t)n_ladders * n_rungs : 0);
     const int i = row_of[base + lower], j = row_of[base + upper];
     if (partners[i] != j) return;
-    tried[base + lower] += 1;
+    tried[place] += 1;
     const fine cold = temperatures[i], warm = temperatures[j];
     const fine gain =
         ((before[i] - energies[j]) / cold + (before[j] - energies[i]) / warm) / BOLTZMANN;
     if (!is_accepted(gain, seed, replicas[first_rows[ladder]], number, lower)) return;
-    accepted[base + lower] += 1;
+    accepted[place] += 1;
     row_of[base + lower] = j;
     row_of[base + upper] = i;
-    swap_rungs(i, j, lower, rung_of, temperatures, scales);
+    swap_rungs(i, j, lower, upper, rung_of, temperatures, scales);
     partners[i] = i;
     partners[j] = j;
 }

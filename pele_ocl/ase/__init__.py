@@ -104,6 +104,10 @@ class Calculator(AseCalculator):  # type: ignore[misc]
             energies[order] = EV * result.per_atom.total
             self.results["energies"] = energies
 
+    def ordered(self, atoms: ase.Atoms) -> Atoms:
+        """Return the molecule where ASE's atoms are. Raises InputError for other atoms."""
+        return self.molecule.moved(atoms.positions[self._order(atoms)])
+
     def _plan(self, per_atom: bool) -> Energy:
         """Return the plan, made at the first call; a second one if energies of atoms are wanted."""
         if per_atom not in self._plans:
@@ -116,10 +120,10 @@ class Calculator(AseCalculator):  # type: ignore[misc]
             raise InputError(f"ASE gives {len(atoms):,} atoms; the calculator is for {len(self.molecule):,}")
         if atoms.pbc.any():
             raise InputError("the atoms are periodic, which an implicit solvent is not; set atoms.pbc = False")
-        if self.molecule.labels is not None and all(name in atoms.arrays for name in _NAMES):
+        if self.molecule.labels is not None and is_named(atoms):
             names = tuple(atoms.arrays[name].copy() for name in (*_NAMES, "numbers"))
             if self._named is None or not all(map(np.array_equal, names, self._named[0])):
-                found = correspondence(self.molecule.labels, _labels(atoms), "the atoms of ASE", "the molecule")
+                found = correspondence(self.molecule.labels, labels_of_ase(atoms), "the atoms of ASE", "the molecule")
                 self._named = names, found.order.astype(np.int32)
             return self._named[1]
         other = (self._numbers > 0) & (atoms.numbers > 0) & (atoms.numbers != self._numbers)
@@ -144,7 +148,12 @@ def to_ase(molecule: Atoms) -> ase.Atoms:
     return atoms
 
 
-def _labels(atoms: ase.Atoms) -> Labels:
+def is_named(atoms: ase.Atoms) -> bool:
+    """Tell if ASE's atoms have names of atoms and residues."""
+    return all(name in atoms.arrays for name in _NAMES)
+
+
+def labels_of_ase(atoms: ase.Atoms) -> Labels:
     """Labels of ASE's atoms; its readers of files know no chains."""
     names, residues, numbers = (atoms.arrays[name] for name in _NAMES)
     blank = np.full(len(atoms), "", np.str_)

@@ -208,7 +208,7 @@ class Atoms(ReadOnlyArrays, Suggests):
         return noted(together, (*together.notes, *notes)) if notes else together
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the structure: .pdb, .cif, .pqr, or another format of `write_conformations`; the suffix says which.
+        """Write the structure: .pdb, .cif, .pqr, .rst7, or another format of `write_conformations`, by the suffix.
 
         Raises FormatError for another suffix, and for a file that cannot be written.
 
@@ -220,7 +220,7 @@ class Atoms(ReadOnlyArrays, Suggests):
         is_pqr = str(path).lower().endswith(".pqr")
         (public("formats").write_pqr if is_pqr else public("write_conformations"))(path, self)
 
-    def selected(self, text: str) -> NDArray[np.bool_]:
+    def selected(self, text: Any) -> NDArray[np.bool_]:
         """Mark the atoms that a text chooses, (n,) True for each: `atoms.selected("within 5 of resname NAP")`.
 
         docs/selection.md lists the words. Raises InputError for a text that is no selection, or chooses no atom.
@@ -231,7 +231,7 @@ class Atoms(ReadOnlyArrays, Suggests):
         """
         return selection(self, text)
 
-    def select(self, text: str) -> Atoms:
+    def select(self, text: Any) -> Atoms:
         """Take the atoms that a text chooses, with their bonds: `atoms.select("protein and not resname NAP")`.
 
         docs/selection.md lists the words. Raises InputError for a text that is no selection, or chooses no atom.
@@ -489,11 +489,12 @@ def _with(atoms: Atoms, **changed: object) -> Atoms:
     return found
 
 
-def selection(atoms: Atoms | Labels, text: str, positions: ArrayLike | None = None) -> NDArray[np.bool_]:
+def selection(atoms: Atoms | Labels, text: Any, positions: ArrayLike | None = None) -> NDArray[np.bool_]:
     """Mark the atoms that a text chooses, (n,) True for each.
 
     atoms : Atoms, or the Labels of n atoms
-    text : `protein and not resname NAP`, say, or a mask of AMBER, `:1-50@CA`; docs/selection.md lists the words
+    text : `protein and not resname NAP`, say, or a mask of AMBER, `:1-50@CA`; docs/selection.md lists the words.
+        Indices, a mask (n,) or a group of MDAnalysis do, too
     positions : (n, 3) A, for distances; by default the Atoms' own
 
     Raises InputError for a text that is no selection, with the place of the wrong word, or chooses no atom. If it names

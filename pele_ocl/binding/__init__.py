@@ -13,9 +13,9 @@ from ..atoms import Atoms
 from ..common.arguments import array, checked, file_path, file_paths, flag, several_structures
 from ..common.errors import InputError, KeywordError
 from ..common.inputfile import NoFile, read_file
-from ..common.modules import lazy_names, make_callable, takes
+from ..common.modules import lazy_names, make_callable, takes, takes_structures
 from ..common.notes import heard_notes
-from ..doors import Door, paths_of
+from ..doors import Door, matched, paths_of
 from ..formats import is_structure, is_topology
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.structures import structures_by
@@ -63,6 +63,7 @@ Paths = Path_ | Sequence[Path_]
 
 @checked
 @takes("object", "reading", "solvent", "trajectory", "run")
+@takes_structures("atoms")
 def binding(
     complex: Atoms | Path_ | Sequence[Path_],
     ligand: Chosen | Sequence[str],
@@ -141,6 +142,7 @@ def binding(
         >>> result.table()["term"][-2:].tolist()
         ['nonpolar', 'total']
     """
+    complex = matched(complex)
     pb = pb if isinstance(pb, PBSolvent) else flag("pb", pb)
     sites = alanine if alanine is None or isinstance(alanine, str) else _residues(alanine)
     files = BindingFiles(*map(_path, (decomposition, residue_plot, heat_map, running_mean, bfactor_pdb)))
@@ -186,6 +188,7 @@ def binding(
             molecule = spec.molecule(read_file(complex))  # type: ignore[arg-type]
         results = spec.evaluate(molecule, run)
         for result in results:
+            run.refused(result.energies)
             files.write(result)
             if run.output is not None and not result.is_recorded:
                 result.save(run.output)

@@ -13,6 +13,7 @@ from ..atoms import Atoms, Floats, require_atoms
 from ..atoms.selection import residue_kinds
 from ..common.arguments import array
 from ..common.errors import InputError
+from ..common.indices import is_group
 from ..common.notes import Note
 from ..energy import EnergyBatch
 from ..trajectories.files import Positions
@@ -162,7 +163,7 @@ def solutes(atoms: Atoms) -> Iterator[Bools]:
 
 def mask_of(atoms: Atoms, chosen: Chosen, name: str) -> Bools:
     """Mark the atoms that a selection, a mask or indices name, (n,)."""
-    if isinstance(chosen, str):
+    if isinstance(chosen, str) or is_group(chosen):
         return atoms.selected(chosen)
     given = array(f"the {name}", chosen, "iub", "a selection, a mask or indices")
     mask = np.zeros(len(atoms), bool)

@@ -136,11 +136,12 @@ class PoseEvaluator:
         self.binding, self._of_explore = binding, of_explore
         self._far = FarGroups(binding) if has_cutoffs else None
         self._restraints: Energy | None = None
+        self._names = [name for term in terms for name in term.names]
         if terms:
-            plan = binding.plans["complex"]
-            names = [name for term in terms for name in term.names]
+            plan, bonded = binding.plans["complex"], binding.atoms.bonded
+            unasked = "coulomb" if bonded is None or not len(bonded.bonds) else "bond"  # there must be one of these
             self._restraints = Energy(
-                binding.atoms, gradient=False, terms=terms, only_terms=names, precision=plan.precision,
+                binding.atoms, gradient=False, terms=terms, only_terms=(unasked,), precision=plan.precision,
                 device=plan.device, model=binding.model.in_vacuum(),
             )  # fmt: skip
 
@@ -155,5 +156,6 @@ class PoseEvaluator:
             whole, parts = self._far.energies(positions, *radii).T
             total, binding = total - (0.0 if self._of_explore else whole), binding - (whole - parts)
         if self._restraints is not None:
-            total = total + self._restraints.evaluate_batch(positions, errors="record").terms.total
+            found = self._restraints.evaluate_batch(positions, errors="record").terms.columns()
+            total = total + sum(found[name] for name in self._names)
         return PoseEnergies(total, binding, energies.errors)

@@ -20,7 +20,7 @@ from ..jobs.provenance import origin_of
 from ..jobs.records import Kind, entries
 from ..jobs.texts import UNIT, counted, duration, headline, lines_of
 from ..reading import MoleculeRead
-from ..report import Column, Report, Reported
+from ..report import Column, Framed, Report, Reported
 from ..results import Terms
 from ..trajectories import Trajectory
 from ..trajectories.recording import Settings, recorder_for
@@ -309,7 +309,7 @@ class BindingResult(Reported, Suggests):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BindingResults(Sequence[BindingResult]):
+class BindingResults(Sequence[BindingResult], Framed):
     """Binding energies of several ligands of one complex, in their order."""
 
     ligands: tuple[BindingResult, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..atoms import Floats
 from ..opencl import Device, Queue
 from ..opencl.binding import whole_groups
-from ..opencl.memory import Buffer
+from ..opencl.memory import Buffer, part_of
 from .cases import Case
 from .compiling import Compiled
 from .quantities import Items, Quantity
@@ -142,11 +142,7 @@ class Runner:
 
 def _from(buffer: Buffer, first: int) -> Buffer:
     """Return a buffer from one of its bytes on; a zone is a multiple of what any device asks of such an address."""
-    if not first:
-        return buffer
-    part: Any = buffer[first:]
-    part.dtype, part.is_read_only = buffer.dtype, buffer.is_read_only
-    return cast(Buffer, part)
+    return part_of(buffer, first, buffer.size - first) if first else buffer
 
 
 def _numpy(kind: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -129,11 +128,15 @@ class Former(EachOnce):
     ) -> click.Context:
         within = click.Context(_FORMER, ignore_unknown_options=True, resilient_parsing=True)
         given, left, _ = _FORMER.make_parser(within).parse_args(list(args))
-        for name, own, head in (("pele", "rescore", []), ("mmpbsa", "mmpbsa", ["-i"])):
+        if not any(given.get(name) for name in ("pele", "mmpbsa")):
+            return super().make_context(info_name, args, parent, **extra)
+        from .mmpbsa import mmpbsa  # which others need not load
+        from .rescore import rescore
+
+        for name, command, head in (("pele", rescore, []), ("mmpbsa", mmpbsa, ["-i"])):
             if given.get(name):
                 if len(given[name]) > 1:
                     raise click.UsageError(f"--{name} is given twice; give it once")
-                command: click.Command = getattr(import_module(f"..{own}", __name__), own)
                 if parent is not None:
                     parent.invoked_subcommand = command.name  # by whose options errors are worded
                 return command.make_context(command.name, [*head, *given[name], *left], parent, **extra)

@@ -73,7 +73,7 @@ GROUPS = {
     "ligand_structure poses",
     "Analysis": "idecomp decomposition residue_plot heat_map running_mean bfactor_pdb entropy alanine compare",
     "Dynamics": "replicas steps time temperatures timestep friction seed integrator hydrogen_mass exchange_every "
-    "anneal minimize keep_center_motion",
+    "exchange ladder_shape anneal minimize keep_center_motion",
     "Output": "report_every trajectory_format trajectory_of velocities",
     "Stopping": "tolerance max_gradient energy_tolerance max_iterations max_seconds rounds",
     "Holding atoms": "restrain distance torsion reference freeze constraints bond_repair",

@@ -49,7 +49,9 @@ class Making:
         ".pdbqt.",
         metavar="SMILES",
     )  # fmt: skip
-    receptor: Path | None = option("Structure that the molecules stand in; complexes are written, too.", metavar="FILE")
+    receptor: Path | None = option(
+        "Structure that the molecules stand in; complexes are written, too, as PDB and AMBER files.", metavar="FILE"
+    )
     limit: float | None = option("Give a molecule up after this time, seconds.", metavar="S")
     formats: tuple[str, ...] = option(
         f"Files in a folder, with commas, of {', '.join(FORMATS)}; by default all.", default=(), metavar="NAMES"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
 
 import click
 
@@ -18,7 +17,7 @@ from ..minimize.result import table_of
 from ..minimize.running import MINIMIZED
 from ..rescore.result import POSES, Poses, attributes_in, save_poses
 from ..rescore.spec import WalkerPoses
-from ..trajectories.recording import RECORDERS, Settings, require_record_suffix
+from ..trajectories.recording import RECORDERS, require_record_suffix
 from ..trajectories.recording.merging import SHARD, frames_in, parts_of_shards
 from ..trajectories.tally import Tally
 from .call import Call, CommandProvenance
@@ -64,7 +63,7 @@ def _merge_frames(shards: tuple[Path, ...], output: Path, as_json: bool, call: C
     suffix = require_record_suffix(output)
     there = {path: RECORDERS[require_record_suffix(path)](path, {}, range(0)).settings_there() for path in shards}
     paths = require_all(there)
-    settings = cast(Settings, {name: value for name, value in there[paths[0]].items() if name != SHARD})
+    settings = {name: value for name, value in there[paths[0]].items() if name != SHARD}
     tally = Tally(keeps_rows=as_json)
     with RECORDERS[suffix](output, settings, frames_in(settings)) as recorder:
         parts = parts_of_shards(

@@ -270,6 +270,6 @@ def _of_several(records: Sequence[Record]) -> str:
 def _row(of: Record) -> tuple[str, ...]:
     if of.failed:
         return (one_line(of.path.name), "failed", "", "", "", "")
-    shape = " x ".join(map(str, cast(Sequence[int], of["shape"])))
-    values = [f"{cast(float, of[name]):,.4g}" for name in ("min", "max", "mean")]
+    shape = " x ".join(map(str, of["shape"]))
+    values = [f"{of[name]:,.4g}" for name in ("min", "max", "mean")]
     return (one_line(of.path.name), f"{of['n_atoms']:,}", shape, *values)

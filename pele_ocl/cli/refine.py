@@ -93,8 +93,9 @@ def refine(
     """Relax poses of a ligand, and the receptor near them, and rank them.
 
     COMPLEX is the receptor with the ligand. POSES are molecules of SDF or mol2 files, or models of .pdb or .cif files:
-    of the ligand alone with atoms in any order, or whole complexes, also frames of trajectories. Without POSES the pose
-    of COMPLEX is refined. Side chains near the ligand are predicted, then residues near it and the ligand are
+    of the ligand alone with atoms in any order, or whole complexes, also frames of trajectories. A ligand that the
+    force field does not know gets the parameters of its molecule in an SDF or mol2 file of POSES. Without POSES the
+    pose of COMPLEX is refined. Side chains near the ligand are predicted, then residues near it and the ligand are
     minimized. The table has clashes, strain and binding energy before and after. Poses are ranked by their score, the
     sum of binding energy and strain. A pose that fails does not stop the others: its row has the reason, and the exit
     code is 1.

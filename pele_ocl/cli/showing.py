@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -71,8 +71,7 @@ def exit_for_records(records: Iterable[Record]) -> None:
 
 def _has_failures(result: Mapping[str, Any]) -> bool:
     """True if frames or models of a structure failed, of any of its ligands."""
-    parts = cast(Sequence[Mapping[str, Any]], result.get("ligands", [result]))
-    return any(part.get("n_failed") for part in parts)
+    return any(part.get("n_failed") for part in result.get("ligands", [result]))
 
 
 def exit_for_failed(what: str, reasons: Mapping[int, str], n_failed: int, n: int) -> None:

@@ -56,6 +56,14 @@ def _temperatures(_: click.Context, __: click.Parameter, text: str | None) -> li
     return known or None
 
 
+def _shape(_: click.Context, __: click.Parameter, text: str | None) -> list[int] | None:
+    """Read whole numbers with commas between them."""
+    words = text.split(",") if text is not None else []
+    if not all(word.strip().isdecimal() for word in words):
+        raise InputError(f"--ladder-shape {str(text)[:60]!r}: two whole numbers with a comma between them are needed")
+    return [int(word) for word in words] or None
+
+
 def _schedule(_: click.Context, __: click.Parameter, text: str | None) -> list[list[float]] | None:
     """Read points PS:K with commas between them."""
     if text is None:
@@ -106,6 +114,10 @@ class Dynamics:
         "Exchange temperatures alone, or all that replicas have of their own, such as targets of --bias; temperatures "
         "may then be equal.",
         like=simulated, choices=EXCHANGES,
+    )  # fmt: skip
+    ladder_shape: str | None = option(
+        "Ladders of two dimensions, N by M rungs row by row, such as temperatures by windows of --bias.",
+        metavar="N,M", callback=_shape,
     )  # fmt: skip
     anneal: str | None = option(
         "Temperature by time, linear between the points: 0:600,20:600,80:300.", metavar="PS:K,PS:K...",

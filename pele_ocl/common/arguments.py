@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from .errors import InputError, KeywordError, UnexpectedKeywordError
 from .errors import described as described
-from .modules import settled, with_words
+from .indices import is_group, text_within
+from .modules import converted, settled, with_words
 from .paths import file_path as file_path
 
 T = TypeVar("T")
@@ -233,10 +234,14 @@ def checked(function: F) -> F:
     code = function.__code__
     names = code.co_varnames[: code.co_argcount]
     own = frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    has_structure = "_structure" in vars(function)
+    has_ligands = "ligands" in own or "reading" in vars(function).get("_groups", ())
     most = math.inf if code.co_flags & CO_VARARGS else len(names)
 
     @wraps(function)
     def checking(*arguments: Any, **keywords: Any) -> Any:
+        if has_ligands and not _LIGAND_FILES.isdisjoint(keywords):
+            keywords = _with_ligands(keywords)
         if (
             not own.issuperset(keywords)
             or len(arguments) > most
@@ -248,18 +253,77 @@ def checked(function: F) -> F:
             _refuse_input_by_place(checking, names, arguments)
         if not _WORDS.isdisjoint(keywords):
             keywords = in_lower_case(keywords)
+        has_groups = False
         for name, value in (*zip(names, arguments, strict=False), *keywords.items()):
             if value is not None and name in _KINDS:
                 _KINDS[name](name, value)
+            has_groups = has_groups or (name in _SELECTIONS and is_group(value))
         first = arguments[0] if arguments else keywords.get(names[0]) if names else None
+        if has_groups:
+            arguments, keywords = _with_texts(first, names, arguments, keywords)
         is_control = isinstance(first, str | PathLike) and str(first).endswith(".conf")
         are_several = isinstance(first, list | tuple) and len(first) > 1
         if (is_control or are_several or "pele_conf" in keywords) and "_groups" in vars(checking):
             first, keywords = settled(checking, first, keywords)
             arguments, keywords = (first, *arguments[1:]), {of: keywords[of] for of in keywords if of != names[0]}
+        if has_structure and are_objects(first):
+            by_place = dict(zip(names[1:], arguments[1:], strict=False))
+            first, keywords = converted(checking, first, by_place, keywords)
+            arguments, keywords = (first, *arguments[1:]), {of: keywords[of] for of in keywords if of != names[0]}
         return function(*arguments, **keywords)
 
     return cast(F, checking)
+
+
+_LIGAND_FILES = frozenset(("ligand_file", "ligand_files"))  # further names of `ligands`, as the command has it
+
+
+def _with_ligands(keywords: dict[str, Any]) -> dict[str, Any]:
+    """Give `ligands` its name. Raises KeywordError where it is given by two names."""
+    given = [name for name in ("ligands", *_LIGAND_FILES) if name in keywords]
+    if len(given) > 1:
+        raise KeywordError(f"`{given[0]}` and `{given[1]}` are one keyword; give one of them")
+    return {"ligands" if name in _LIGAND_FILES else name: value for name, value in keywords.items()}
+
+
+def listed_ligands(given: Any) -> tuple[Any, ...]:
+    """List ligands: one path, Ligand, Mol or molecule alone, or several. Raises InputError for anything else."""
+    if given is None:
+        return ()
+    if isinstance(given, str | PathLike) or is_object(given) or hasattr(given, "lj_sigma"):  # the last are Atoms
+        return (given,)
+    if not isinstance(given, Iterable) or isinstance(given, Mapping | np.ndarray):
+        raise InputError(f"ligands are {described(given)}; files, Ligands, Mols of RDKit or Atoms are needed")
+    return tuple(given)
+
+
+_SELECTIONS = frozenset("select freeze ligand receptor strip at at_atoms align alanine".split())
+
+
+def _with_texts(
+    structure: object, names: tuple[str, ...], arguments: tuple[Any, ...], keywords: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Write selections that are groups of MDAnalysis as texts about the structure."""
+
+    def text(name: str, value: Any) -> Any:
+        return text_within(name, value, structure) if name in _SELECTIONS and is_group(value) else value
+
+    several = {name: text(name, value) for name, value in keywords.items()}
+    return (arguments[0], *map(text, names[1:], arguments[1:])) if arguments else arguments, several
+
+
+_LIBRARIES = frozenset("MDAnalysis mdtraj parmed ase rdkit openmm pdbfixer".split())
+
+
+def is_object(value: object) -> bool:
+    """Tell if this is an object of another library of molecules, or one of a class derived from such; or a Ligand."""
+    kind = type(value)
+    return any(of.__module__.partition(".")[0] in _LIBRARIES for of in kind.__mro__) or hasattr(kind, "parametrize")
+
+
+def are_objects(value: object) -> bool:
+    """Tell if this is an object of another library, or a list in which there is one."""
+    return is_object(value) or (isinstance(value, list | tuple) and any(map(is_object, value)))
 
 
 _WORD_OF_SUFFIX = {  # of a file that is given without its keyword; others are to be written
@@ -321,6 +385,8 @@ def _refuse_input_by_place(function: Callable[..., Any], names: Sequence[str], a
     """Raise TypeError for a file of coordinates or of a trajectory in another keyword's place, behind the first."""
     for name, value in islice(zip(names, arguments, strict=False), 1, None):
         word = word_of_file(value) if isinstance(value, str | PathLike) else None
+        if name == "output" and word is None and str(value).lower().endswith(".gro"):  # which nothing writes
+            word = "coordinates"
         if word is None or word == name or word not in signature(with_words(function)).parameters:
             continue
         if name == "output":

@@ -38,7 +38,8 @@ _ELSEWHERE = {
     "moving_radius": "radius", "ph": "pH", "unit": "units", "color_max": "vmax range",
     "gradient": "forces force", "total": "total_energy potential_energy final_energy dg delta_g deltag mean energy",
     "solvation": "solvation_energy total", "energy": "delta terms energies", "to_json": "to_dict as_dict asdict dict",
-    "table": "to_dataframe dataframe df to_pandas energies energy positions", "states": "energies energy",
+    "to_dataframe": "dataframe df to_pandas pandas as_dataframe to_frame",
+    "table": "energies energy positions", "states": "energies energy",
     "trajectories": "positions xyz coordinates", "read": "load open parse atoms molecule",
     "save": "write to_csv export",
     "evaluate": "run compute calculate calc get_energy energy", "minimize": "run relax optimize minimise",
@@ -157,19 +158,25 @@ def described(value: object) -> str:
     return f"of type {type(value).__name__}{_way_of(value)}"
 
 
-_WAYS = {
-    "MDAnalysis": "pele_ocl.from_mdanalysis makes Atoms of it", "parmed": "pele_ocl.from_parmed makes Atoms of it",
-    "openmm": "pele_ocl.from_openmm makes Atoms of a Topology, a System and positions",
-    "rdkit": "pele_ocl.Ligand makes a molecule of it, whose `parametrize` gives Atoms",
-    "mdtraj": "save it to a file, which is then read",
-}  # fmt: skip
+_READ = "pele_ocl.read makes Atoms of it"
+_WAYS = {  # of an object of another library: an attribute of those that are molecules, and the way of the others
+    "MDAnalysis": ("atoms", "give its Universe"),
+    "parmed": ("coordinates", ""),
+    "ase": ("positions", ""),
+    "openmm": ("topology", "pele_ocl.from_openmm makes Atoms of a Topology, a System and positions"),
+    "pdbfixer": ("topology", ""),
+    "rdkit": ("GetConformers", ""),
+    "mdtraj": ("xyz", ""),
+}
 
 
 def _way_of(value: object) -> str:
     """Say how an object of another library, or a result, is handed over; "" for others."""
     library = type(value).__module__.partition(".")[0]
     if library in _WAYS:
-        return f" ({_WAYS[library]})"
+        attribute, other = _WAYS[library]
+        way = _READ if hasattr(value, attribute) else other
+        return f" ({way})" if way else ""
     return ", which its `save` writes to a file" if hasattr(value, "save") and hasattr(value, "to_json") else ""
 
 

@@ -22,6 +22,7 @@ LIBRARIES = {
     "rdkit": ("RDKit", "pip install 'pele-ocl[ligands]'"),
     "torch": ("torch", "pip install 'pele-ocl[torch]'"),
     "jax": ("JAX", "pip install 'pele-ocl[jax]'"),
+    "pandas": ("pandas", "pip install pandas"),
     "ase": ("ASE", "pip install 'pele-ocl[ase]'"),
 }
 

@@ -125,6 +125,38 @@ def settled(function: Callable[..., Any], what: Any, keywords: Mapping[str, Any]
     return found
 
 
+def takes_structures(kind: str) -> Callable[[T], T]:
+    """Mark a function whose structure may be an object of another library, which `checked` converts.
+
+    kind : "atoms" for Atoms, made with the function's keywords of reading; "file" or "structure" for a file in memory,
+        which brings the object's parameters if it has some, or names and positions alone; "either" for Atoms, or a
+        file where keywords are given that are about files
+    """
+
+    def mark(function: T) -> T:
+        vars(function)["_structure"] = kind
+        return function
+
+    return mark
+
+
+_converting: list[Callable[..., Any]] = []
+
+
+def convert_objects_by(convert: Callable[..., Any]) -> None:
+    """Register the function that converts an object of another library in a call, for `converted`."""
+    _converting[:] = [convert]
+
+
+def converted(
+    function: Callable[..., Any], what: Any, by_place: Mapping[str, Any], keywords: Mapping[str, Any]
+) -> tuple[Any, dict[str, Any]]:
+    """Convert the structure of a call, an object of another library; return it and the keywords that are left."""
+    (convert,) = _converting
+    found: tuple[Any, dict[str, Any]] = convert(function, what, by_place, keywords)
+    return found
+
+
 _public: list[Callable[[str], Any]] = []
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import BinaryIO, TextIO, cast
+from typing import TextIO
 
 from .errors import FormatError
 from .inputfile import InputFile, read_file, require_unpacked
@@ -69,7 +69,7 @@ def _unpacked(file: InputFile, packed: str | None, is_map: bool = False) -> byte
         return file.data
     raw = io.BytesIO(file.data)
     parts, n_bytes = list[bytes](), 0
-    with cast(BinaryIO, gzip.open(raw) if packed == "gzip" else bz2.open(raw)) as stream:
+    with gzip.open(raw) if packed == "gzip" else bz2.open(raw) as stream:
         while part := stream.read(_LONGEST_LINE):
             parts.append(part)
             n_bytes += len(part)

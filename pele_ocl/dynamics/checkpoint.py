@@ -114,6 +114,8 @@ def described(settings: Settings, atoms: Sequence[Atoms], bodies: Sequence[Body 
     chosen = asdict(settings)
     if settings.exchange == "temperature":  # the only ones of former versions
         del chosen["exchange"]
+    if settings.ladder_shape is None:
+        del chosen["ladder_shape"]
     what = {
         "settings": chosen, "precision": resident.queue.dtype.name,
         "coordinate": str(resident.coordinate), "rows": len(atoms), "molecules": digest.hexdigest(),

@@ -42,6 +42,7 @@ COLUMNS = (
     "total_kcal_mol", "temperature_K", "restraints_kcal_mol", "frame", "error",
 )  # fmt: skip
 _BEFORE_TERMS = COLUMNS.index("frame")
+_FRAMES = "frames from 0"  # in what a checkpoint says of files: earlier versions counted from 1
 _STEPS = 3  # place of the steps in what a checkpoint says of files
 TABLES = ("energies.csv", "energies.jsonl")
 TRAJECTORIES = (  # how they may be written
@@ -170,7 +171,7 @@ class SimulationFiles:
         self._names, self._sources, self._every = names, sources, every
         self._n_steps, self._minimized = n_steps, minimized
         self._origin = simulation.steps  # steps that were made before the first frame
-        self._what = json.dumps([form, by_temperature, every, n_steps, minimized, self.columns, velocities])
+        self._what = json.dumps([form, by_temperature, every, n_steps, minimized, self.columns, velocities, _FRAMES])
         rows = simulation.ensemble.atoms
         numbers = {id(atoms): k for k, atoms in enumerate(dict.fromkeys(rows))}
         self.structures = [names[numbers[id(atoms)]] for atoms in rows]
@@ -285,11 +286,16 @@ class SimulationFiles:
         """Exchanges between neighbouring temperatures."""
         if self._simulation.settings.exchange_every is None:
             return []
-        baths, (tried, accepted) = self._simulation.settings.temperatures, self._simulation.exchanges
+        settings, (tried, accepted) = self._simulation.settings, self._simulation.exchanges
+        baths = settings.temperatures
+        of_two = settings.ladder_shape is not None
         return [
-            {"temperatures": [baths[k], baths[k + 1]], "tried": int(tried[k]), "accepted": int(accepted[k])}
-            for k in range(len(baths) - 1)
-        ]
+            {
+                **({"rungs": [k, other]} if of_two else {}), "temperatures": [baths[k], baths[other]],
+                "tried": int(tried[place]), "accepted": int(accepted[place]),
+            }
+            for place, k, other in settings.next_rungs()
+        ]  # fmt: skip
 
     def begin(self) -> bool:
         """Make the folders, or go on with the run that is there; tell if there was one to go on with."""
@@ -405,7 +411,7 @@ class SimulationFiles:
             INTEGRATORS[simulation.settings.integrator].is_thermostat,
             simulation.settings.exchange_every is not None,
         )
-        frame = 1 + self.made // self._every if self.files and self.made % self._every == 0 else None
+        frame = self.made // self._every if self.files and self.made % self._every == 0 else None
         found, goes_on = [], simulation._goes_on
         terms = simulation.term_energies
         variables: dict[str, Floats] = {}

@@ -139,7 +139,9 @@ class Motion:
     def _bind_ladders(self) -> None:
         """List the rows of each ladder, as they begin, and find the exchange."""
         queue = self._resident.queue
-        self._of_ladders = {name: queue.zeros(self._ladders.size, np.int32) for name in ("row_of", "tried", "accepted")}
+        counts = self._settings.dimensions * self._ladders.size
+        sizes = {"row_of": self._ladders.size, "tried": counts, "accepted": counts}
+        self._of_ladders = {name: queue.zeros(size, np.int32) for name, size in sizes.items()}
         self._attempts = queue.zeros(len(self._ladders), np.int32)
         queue.write(self._of_ladders["row_of"], self._ladders.astype(np.int32))
         self._first_rows = queue.upload(self._ladders[:, 0], np.int32)
@@ -194,9 +196,9 @@ class Motion:
         """Start an exchange of all that rows have of their own; forces follow."""
         resident, queue, (n_ladders, n_rungs) = self._resident, self._resident.queue, self._ladders.shape
         common: Arguments = dict(
-            n_rungs=n_rungs, n_ladders=n_ladders, number=number, energies=resident.energies_on_device,
-            before=swaps.before, partners=swaps.partners, row_of=self._of_ladders["row_of"],
-            scales=self.buffer("scales"),
+            n_rungs=n_rungs, n_ladders=n_ladders, n_inner=self._settings.n_inner, number=number,
+            energies=resident.energies_on_device, before=swaps.before, partners=swaps.partners,
+            row_of=self._of_ladders["row_of"], scales=self.buffer("scales"),
         )  # fmt: skip
         decided: Arguments = dict(
             seed=self._settings.seed, replicas=self.buffer("replicas"), first_rows=self._first_rows,
@@ -212,7 +214,7 @@ class Motion:
             launch("pair_up", n_rungs, {**common, "stopped": self.buffer("stopped")})
             swaps.swap(self.macros)
             resident.evaluate(rows)
-            launch("decide", n_rungs // 2 + 1, {**common, **decided})
+            launch("decide", n_rungs, {**common, **decided})
             swaps.swap(self.macros)
             self.launch([self.rescale], rows)
             resident.launch(rows)
@@ -228,13 +230,16 @@ class Motion:
         self._resident.queue.write(self._attempts, np.full(len(self._ladders), number, np.int32))
 
     def read(self, name: str) -> NDArray[Any]:
-        """Read an array: of atoms (n, columns), of rows (n_rows,) or (n_rows, 3), of ladders (n_ladders, n_rungs)."""
+        """Read an array: of atoms (n, columns), of rows (n_rows,) or (n_rows, 3), of ladders (n_ladders, n_rungs).
+
+        Counts of ladders of two dimensions are (2, n_ladders, n_rungs).
+        """
         if name in self.arrays:
             values = self.arrays[name].read()
             return values[:, 0] if values.shape[1] == 1 else values
-        return self._resident.queue.download(self._of_ladders[name], self._ladders.size, np.int32).reshape(
-            self._ladders.shape
-        )
+        dimensions = 1 if name == "row_of" else self._settings.dimensions
+        values = self._resident.queue.download(self._of_ladders[name], dimensions * self._ladders.size, np.int32)
+        return values.reshape(self._ladders.shape if dimensions == 1 else (dimensions, *self._ladders.shape))
 
     def write(self, name: str, values: NDArray[Any]) -> None:
         """Write an array as `read` gives it, or with a column."""

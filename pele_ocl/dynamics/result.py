@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,11 @@ from ..jobs.facts import composition_as_json, settings
 from ..jobs.records import Record
 from ..report import Column, Report, Reported
 from .colvar import write_colvar
-from .files import TABLES
+from .files import COLUMNS, TABLES
 from .integrators import INTEGRATORS
 
 SECONDS_A_DAY = 86_400.0
+_ALWAYS = ("step", "time_ps", "replica", "potential_kcal_mol", "temperature_K")  # columns that people always see
 _SHARED = ("precision", "dynamics", "steps", "time_ps")
 _OF_ALL = ("step", "time_ps", "structure")  # columns that all rows of a record share
 Part = Mapping[str, Any]  # what a part of a run came to
@@ -136,11 +137,16 @@ class SimulateResult(Reported, Suggests):
         """Return a row for each replica and report, as energies.csv has them: energies, temperatures, frames.
 
         What is not known of a row, as of a replica that stopped, is masked. Shards have it when the last one is done.
+        The text for people leaves out terms, frames, and columns in which all rows are the same.
         """
         path = self.folder / TABLES[1]
         lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
         rows = [json.loads(line) for line in lines] or self.rows
         columns: dict[str, Any] = {name: _column(name, [row[name] for row in rows]) for name in rows[0]}
+        for name, of in columns.items():
+            is_term = name.endswith("_kcal_mol") and name not in COLUMNS
+            is_same = name not in _ALWAYS and len({row[name] for row in rows}) == 1
+            columns[name] = replace(of, shown=not (is_term or is_same or name == "frame"))
         return Report(f"Replicas in {one_line(str(self.folder))}", columns, self._facts())
 
     def write_colvar(self, labels: Mapping[str, Sequence[str]]) -> None:
@@ -232,7 +238,8 @@ class SimulateResult(Reported, Suggests):
             cold, warm = between["temperatures"]
             share = between["accepted"] / max(1, between["tried"])
             counts = f"{between['accepted']:,} of {between['tried']:,}, {share:.3f}"
-            lines.append(f"Exchanges     {cold:g} and {warm:g} K: {counts}")
+            rungs = "rungs {} and {}, ".format(*between["rungs"]) if "rungs" in between else ""
+            lines.append(f"Exchanges     {rungs}{cold:g} and {warm:g} K: {counts}")
         speed = self.ns_per_day
         if not speed["all"]:
             lines.append("Speed         no steps were left to make")

@@ -15,7 +15,7 @@ from ..atoms import Atoms
 from ..common.arguments import callback, checked, choice, described, file_path, flag, number, whole_number
 from ..common.errors import InputError, KeywordError, PeleError
 from ..common.inputfile import InputFile
-from ..common.modules import takes, with_words
+from ..common.modules import takes, takes_structures, with_words
 from ..common.notes import note
 from ..common.variant import Progress
 from ..contract import of_structure
@@ -53,6 +53,7 @@ Watch = Callable[[Simulation], None]
 
 @checked
 @takes("object", "reading", "solvent", ".settings:Settings")
+@takes_structures("atoms")
 def simulate(
     what: Structure | Sequence[Structure],
     output: str | PathLike[str],
@@ -69,6 +70,7 @@ def simulate(
     hydrogen_mass: float | None = None,
     exchange_every: int | str | None = None,
     exchange: Literal["temperature", "hamiltonian"] = "temperature",
+    ladder_shape: Sequence[int] | None = None,
     anneal: ArrayLike | None = None,
     minimize: int = 200,
     keep_center_motion: bool = False,
@@ -117,7 +119,7 @@ def simulate(
         which replicas take in turn; by default the `temperature` that is given for the solvent, else 300
     timestep : fs; friction : 1/ps, of the heat bath, by default 1. Amounts may also be texts with their unit, "1fs" and
         "310K", or Quantities of OpenMM
-    seed, integrator, constraints, hydrogen_mass, exchange_every, exchange, anneal : as of Simulation
+    seed, integrator, constraints, hydrogen_mass, exchange_every, exchange, ladder_shape, anneal : as of Simulation
     minimize : iterations of a minimization before the first step, 0 for none
     keep_center_motion : let the centre of mass move, which otherwise rests unless atoms are held
     report_every : steps, or time with its unit, "2ps", between frames and between rows of the tables
@@ -203,7 +205,8 @@ def simulate(
     options = {
         "temperature": temperatures, "timestep": timestep, "friction": friction, "seed": seed,
         "integrator": integrator, "constraints": constraints, "hydrogen_mass": hydrogen_mass,
-        "exchange_every": exchange_every, "exchange": exchange, "anneal": anneal,
+        "exchange_every": exchange_every, "exchange": exchange, "ladder_shape": ladder_shape,
+        "anneal": anneal,
         "remove_motion": None if is_removed else False,
         "first_replica": first_replica, "frozen": frozen, "terms": terms, "one_four": one_four, "cutoff": cutoff,
         "only_terms": terms_listed(only_terms),

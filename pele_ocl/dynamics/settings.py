@@ -38,6 +38,7 @@ class Settings:
     integrator : key of INTEGRATORS
     exchange_every : steps between exchanges, None for none
     exchange : what is exchanged, of EXCHANGES
+    ladder_shape : rungs along both dimensions of a ladder, None for ladders of one
     anneal : points (step, temperature K), in order; empty if temperatures do not change
     remove_motion : if the centre of mass stays at rest; None to decide by what holds the atoms
     """
@@ -54,13 +55,14 @@ class Settings:
     remove_motion: bool | None
     first_replica: int
     exchange: str = "temperature"
+    ladder_shape: tuple[int, int] | None = None
 
     @classmethod
     def checked(
         cls, *, temperature: float | str | Sequence[float | str], timestep: float | str, friction: float | None,
         seed: int, integrator: str, constraints: str | None, hydrogen_mass: float | None,
         exchange_every: int | str | None, anneal: ArrayLike | None, remove_motion: bool | None, first_replica: int,
-        exchange: str = "temperature", **further: Any,
+        exchange: str = "temperature", ladder_shape: Sequence[int] | None = None, **further: Any,
     ) -> Settings:  # fmt: skip
         """Check settings. anneal : (n, 2) ps and K; further : other fields. Raises InputError for what cannot be."""
         choice("integrator", integrator, tuple(INTEGRATORS))
@@ -84,13 +86,34 @@ class Settings:
             in_unit("hydrogen_mass", hydrogen_mass, "Da"), exchange_every,
             _schedule(anneal, step, len(temperatures), integrator),
             None if remove_motion is None else flag("remove_motion", remove_motion),
-            whole_number("first_replica", first_replica), exchange, **further,
+            whole_number("first_replica", first_replica), exchange,
+            _shape(ladder_shape, len(temperatures), exchange), **further,
         )  # fmt: skip
 
     @property
     def exchanges_hamiltonians(self) -> bool:
         """Tell if rungs are exchanged with all that rows have of their own."""
         return self.exchange_every is not None and self.exchange == "hamiltonian"
+
+    @property
+    def dimensions(self) -> int:
+        """Dimensions of ladders, along which rungs have neighbours."""
+        return 1 if self.ladder_shape is None else 2
+
+    @property
+    def n_inner(self) -> int:
+        """Rungs along the last dimension of a ladder."""
+        return len(self.temperatures) if self.ladder_shape is None else self.ladder_shape[1]
+
+    def next_rungs(self) -> list[tuple[tuple[int, ...], int, int]]:
+        """List pairs of rungs that are exchanged, with the place of their counts in `Simulation.exchanges`."""
+        if self.ladder_shape is None:
+            return [((k,), k, k + 1) for k in range(len(self.temperatures) - 1)]
+        n, m = self.ladder_shape
+        found: list[tuple[tuple[int, ...], int, int]] = []
+        found += [((0, i, j), i * m + j, (i + 1) * m + j) for i in range(n - 1) for j in range(m)]
+        found += [((1, i, j), i * m + j, i * m + j + 1) for i in range(n) for j in range(m - 1)]
+        return found
 
     @property
     def dt(self) -> float:
@@ -221,6 +244,22 @@ def _friction(given: float | None, integrator: str) -> float:
             f"a friction of {rate:g} 1/ps needs the integrator 'langevin'; {integrator!r} has none, so leave it out"
         )
     return rate
+
+
+def _shape(given: Sequence[int] | None, n_rungs: int, exchange: str) -> tuple[int, int] | None:
+    """Check the shape of ladders of two dimensions. Raises InputError for one that their rungs do not fill."""
+    if given is None:
+        return None
+    values = [whole_number("ladder_shape", n, least=2) for n in given] if isinstance(given, list | tuple) else []
+    if len(values) != 2 or values[0] * values[1] != n_rungs:
+        said = values or described(given)
+        raise InputError(
+            f"ladder_shape is {said}; two numbers are needed whose product is the number of temperatures, {n_rungs}, "
+            "of which some may be equal"
+        )
+    if exchange != "hamiltonian":
+        raise InputError("ladders of two dimensions exchange all that replicas have; give `exchange=hamiltonian`, too")
+    return values[0], values[1]
 
 
 def _schedule(

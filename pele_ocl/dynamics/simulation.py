@@ -76,6 +76,8 @@ class Simulation(Suggests, Settled):
         the temperatures
     exchange : what replicas exchange: "temperature" alone, or "hamiltonian" for all that rows have of their own too,
         such as scales, restraints and biases; temperatures may then be equal, and say how many rungs there are
+    ladder_shape : (n, m) for ladders of two dimensions, whose n m rungs lie row by row, such as n temperatures by m
+        windows; exchanges, of all that rows have, are along the one and the other by turns
     anneal : points (n, 2) of time in ps and temperature in K, linear between them
     remove_motion : if the centre of mass is kept at rest; by default unless atoms are frozen or terms are added
     frozen : mask (n,) or indices of atoms that stay, in all replicas
@@ -107,6 +109,7 @@ class Simulation(Suggests, Settled):
         hydrogen_mass: float | None = None,
         exchange_every: int | str | None = None,
         exchange: Literal["temperature", "hamiltonian"] = "temperature",
+        ladder_shape: Sequence[int] | None = None,
         anneal: ArrayLike | None = None,
         remove_motion: bool | None = None,
         frozen: ArrayLike | None = None,
@@ -120,7 +123,7 @@ class Simulation(Suggests, Settled):
             temperature=ROOM if temperature is None else temperature, timestep=timestep, friction=friction, seed=seed,
             integrator=integrator,
             constraints=constraints, hydrogen_mass=hydrogen_mass, exchange_every=exchange_every, anneal=anneal,
-            exchange=exchange, remove_motion=remove_motion, first_replica=first_replica,
+            exchange=exchange, ladder_shape=ladder_shape, remove_motion=remove_motion, first_replica=first_replica,
         )  # fmt: skip
         self.settings = Settings.checked(**given)
         self._given = copy.deepcopy(given)
@@ -657,12 +660,16 @@ class Simulation(Suggests, Settled):
     def exchanges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Exchanges tried and accepted between each rung and the next, (n_rungs - 1,) each, of all ladders.
 
+        Of ladders of two dimensions (2, n, m) each: of a rung with the next one along the first and along the second.
+
         Raises InputError if there are no exchanges.
         """
         if self.settings.exchange_every is None:
             raise InputError("there are no exchanges; give exchange_every")
-        tried, accepted = (self._motion.read(name)[:, :-1].sum(axis=0) for name in ("tried", "accepted"))
-        return tried, accepted
+        tried, accepted = (self._motion.read(name).sum(axis=-2) for name in ("tried", "accepted"))
+        if (shape := self.settings.ladder_shape) is not None:
+            return tried.reshape(2, *shape), accepted.reshape(2, *shape)
+        return tried[:-1], accepted[:-1]
 
     @property
     @locked

@@ -9,14 +9,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..atoms import Atoms, Floats, Ints, require_atoms
-from ..common.arguments import described, flag, numbers, texts, whole_number
+from ..common.arguments import checked, described, flag, numbers, texts, whole_number
 from ..common.errors import InputError
+from ..common.modules import takes_structures
 from ..units import BOLTZMANN_KCAL
 from .mbar import MBAR
 from .settings import temperatures_of
 from .simulation import Simulation
 
 
+@checked
+@takes_structures("atoms")
 def rest2(
     atoms: Atoms,
     temperatures: Sequence[float],

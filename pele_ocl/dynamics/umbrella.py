@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..atoms import Atoms, Floats, require_atoms
-from ..common.arguments import number, numbers, whole_number
+from ..common.arguments import checked, number, numbers, whole_number
 from ..common.errors import InputError
+from ..common.modules import takes_structures
 from ..energy.terms import GridBias, Variable
 from ..energy.terms.grid_bias import Axis, Range
 from ..energy.terms.variables import checked_variables
+from ..report import Column, Report, Reported
 from ..units import BOLTZMANN_KCAL, in_unit
 from .mbar import MBAR, FreeEnergyResult
 from .settings import ROOM, every_of
@@ -30,8 +33,8 @@ NODES = 120  # around a torsion
 FARTHEST = 100.0  # A beyond the last centre, where the bias ends
 
 
-@dataclass(frozen=True, eq=False)
-class UmbrellaResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class UmbrellaResult(Reported):
     """Samples of windows of umbrella sampling.
 
     simulation : whose replicas are the windows, where they came to
@@ -70,6 +73,28 @@ class UmbrellaResult:
         distinct = list(firsts.values())
         return distinct, np.searchsorted(distinct, keys).astype(np.int32)
 
+    def table(self) -> Report:
+        """Return a row for each sample of each window: the variables."""
+        n_times, n_windows, d = self.variables.shape
+        columns: dict[str, Any] = {
+            "sample": np.repeat(np.arange(n_times), n_windows), "window": np.tile(np.arange(n_windows), n_times),
+        }  # fmt: skip
+        flat = self.variables.reshape(-1, d)
+        columns |= {f"variable_{k + 1}": Column(flat[:, k], form=".4f") for k in range(d)}
+        facts = {
+            "temperature": self.temperature, "centers": self.centers.tolist(),
+            "force_constants": self.force_constants.tolist(),
+        }  # fmt: skip
+        return Report("Samples of umbrella windows", columns, facts)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the table in JSON form."""
+        return self.table().to_json()
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the table to a file: CSV, JSON or HDF5 by its suffix."""
+        self.table().save(path)
+
     def mbar(self) -> MBAR:
         """Put the windows together."""
         return MBAR(self.u_kn, self.states)
@@ -94,6 +119,8 @@ class UmbrellaResult:
         return f"UmbrellaResult({n_windows:,} windows on {d} variables, {n_times:,} samples each)"
 
 
+@checked
+@takes_structures("atoms")
 def umbrella(
     atoms: Atoms,
     variables: Variable | Sequence[Variable],

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from ..atoms import Atoms
 from ..common.arguments import checked
 from ..common.errors import KeywordError, refuse_for_atoms
-from ..common.modules import lazy_names, make_callable, takes
+from ..common.modules import lazy_names, make_callable, takes, takes_structures
 
 if TYPE_CHECKING:  # the same names as below, for checkers and editors
     from typing_extensions import Unpack
@@ -61,6 +61,7 @@ def energy(
 ) -> Any: ...  # fmt: skip
 @checked
 @takes("object", "reading", "solvent", "trajectory", "run", ".spec:EnergySpec")
+@takes_structures("either")
 def energy(
     atoms: Atoms | str | PathLike[str] | Sequence[str | PathLike[str]],
     output: str | PathLike[str] | None = None,

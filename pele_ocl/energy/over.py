@@ -6,6 +6,7 @@ from os import PathLike
 
 from ..atoms import Atoms
 from ..common.arguments import callback, checked, file_path, flag
+from ..common.modules import takes_structures
 from ..common.variant import Progress
 from ..contract import Image
 from ..trajectories.energies import AnyPlan, FrameEnergies, energies_over, trajectory_for
@@ -16,6 +17,7 @@ from .plan import Energy
 
 
 @checked
+@takes_structures("atoms")
 def energy_over(
     atoms: Atoms | AnyPlan,
     trajectory: Trajectory | Paths,

@@ -17,6 +17,7 @@ from ..common.arguments import file_path
 from ..common.arguments import texts as several_texts
 from ..common.errors import InputError
 from ..common.hashing import content_of
+from ..common.indices import is_group, selection_text
 from ..common.inputfile import read_file
 from ..common.notes import note
 from ..common.textfiles import number
@@ -204,6 +205,12 @@ class Held:
         Raises InputError for a text that is none of these, and for a reference without `restrain`.
         """
         given = {"restrain": restrain, "distance": distance, "torsion": torsion}
+        for name, value in given.items():
+            if is_group(value):
+                raise InputError(
+                    f"`{name}` takes texts of selections and numbers; restraints of atoms by index are `terms` of "
+                    "Atoms, such as pele_ocl.PositionalRestraint(10.0, atoms=group.indices)"
+                )
         listed = {
             name: several_texts(name, (texts,) if isinstance(texts, str) else texts) for name, texts in given.items()
         }
@@ -211,7 +218,7 @@ class Held:
         if reference is not None and not listed["restrain"]:
             raise InputError("`reference` has the positions that `restrain` holds atoms at; give `restrain`, too")
         path = None if reference is None else Path(file_path(reference, "reference"))
-        return cls(restraints, path, None if freeze is None else Selection(freeze))
+        return cls(restraints, path, None if freeze is None else Selection(selection_text("freeze", freeze)))
 
     def referring(self: H, reads: Reading) -> H:
         """Read the reference."""

@@ -59,6 +59,8 @@ class Column:
             raise InputError(f"a {type(values).__name__} is no array for each of {len(chosen):,} rows")
         if len(values) != len(chosen):
             raise InputError(f"there are {len(chosen)} rows to write and {len(values)} arrays")
+        if not chosen:
+            return
         if isinstance(values, np.ndarray) and len(set(chosen)) == len(chosen):
             self._write(chosen, values)
             return

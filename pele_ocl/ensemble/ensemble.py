@@ -332,7 +332,7 @@ class Ensemble(Settled):
         if not self.state.options["gradient"]:
             return self._minimized_by_another(chosen, options)
         if self._minimizer is None:
-            self._minimizer = RowMinimizer()
+            self._minimizer = RowMinimizer(self.state)
         return self._minimizer.minimize(self.state, chosen, options)
 
     def _minimized_by_another(self, rows: list[int], options: dict[str, Any]) -> MinimizeBatch:

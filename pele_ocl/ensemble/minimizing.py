@@ -6,20 +6,17 @@ import time
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ..common.errors import DeviceMemoryError, InputError
+from ..common.errors import InputError
 from ..energy.engine.system import System
-from ..minimize.driver import Driver, most_bytes
+from ..minimize.driver import Driver
 from ..minimize.job import Job, Protocol, Recipe
 from ..minimize.options import check_options
 from ..minimize.result import MinimizeBatch, MinimizeResult
 from .state import State
-
-if TYPE_CHECKING:
-    from ..opencl.device import Device
 
 MOST_RECIPES = 256  # molecules with options that are kept prepared
 Named = tuple[tuple[str, str], ...]  # options by name, as a key
@@ -33,12 +30,13 @@ class RowMinimizer:
     Other options alone make a molecule be prepared again. Frozen atoms and references of restraints are data of rows.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, state: State) -> None:
         self._recipes: dict[tuple[System, Named], Recipe | str] = {}
         self._checked: set[Named] = set()  # options that there are
-        self._driver: Driver | None = None
-        self._stack = ExitStack()
-        weakref.finalize(self, self._stack.close).atexit = False
+        stack, queue = ExitStack(), state.resident.queue
+        self._driver = Driver(queue, stack.enter_context(queue.beside()), state.resident.store)
+        stack.callback(self._driver.stop)  # waits for what is left
+        weakref.finalize(self, stack.close).atexit = False
 
     def minimize(self, state: State, rows: Sequence[int], options: Mapping[str, Any]) -> MinimizeBatch:
         """Minimize rows, leave them evaluated at their minima, and give their results in the order of `rows`.
@@ -57,7 +55,7 @@ class RowMinimizer:
         jobs = self._jobs(state, np.unique(np.array(rows, np.int64)), options, named, found)
         if jobs:
             try:
-                self._run(state, jobs, options.get("max_seconds"))
+                self._run(jobs, options.get("max_seconds"))
             except BaseException:
                 self._forget()
                 put_back(state, jobs)
@@ -107,48 +105,21 @@ class RowMinimizer:
                 self._recipes[key] = str(error)
         return self._recipes[key]
 
-    def _run(self, state: State, jobs: Sequence[Job], limit: float | None) -> None:
+    def _run(self, jobs: Sequence[Job], limit: float | None) -> None:
         """Minimize structures, for so many seconds at most."""
-        recipes = dict.fromkeys(job.recipe for job in jobs)
-        for recipe in recipes:
-            _ = recipe.rows  # which lays out what the minimizer keeps
-        needed = sum(of.recorder.shared.size for of in recipes) + sum(job.recipe.recorder.own.size for job in jobs)
-        driver = self._driver_for(state, needed, max(of.size for of in recipes))
+        driver = self._driver
+        driver.make_room(jobs)
         driver.begin(limit)
         for _ in driver.minimized(iter([jobs])):
             pass
         if driver.size > MOST_KEPT:
-            self._give_up()
-
-    def _driver_for(self, state: State, needed: int, least: int) -> Driver:
-        """Give a driver with so many bytes for what it keeps, or as many as there may be, at least `least`.
-
-        Raises DeviceMemoryError if a structure has no room.
-        """
-        device: Device = state.device
-        most = max(least, most_bytes(device))
-        if least > device.largest_buffer:
-            raise DeviceMemoryError(
-                f"a row takes {least / 2**30:.1f} GiB while it is minimized; {device} has buffers of "
-                f"{device.largest_buffer / 2**30:.1f} GiB at most"
-            )
-        if self._driver is None or self._driver.size < min(needed, most):
-            size = min(max(needed, 2 * self._driver.size if self._driver else 0), most)
-            self._give_up()
-            queue = state.resident.queue
-            self._driver = Driver(queue, self._stack.enter_context(queue.beside()), size, state.resident.store)
-            self._stack.callback(self._driver.stop)  # waits for what is left
-        return self._driver
-
-    def _give_up(self) -> None:
-        """Give up the driver with all that it keeps on the device."""
-        self._driver = None
-        self._stack.close()
+            driver.reset()
 
     def _forget(self) -> None:
         """Give up all that is prepared."""
         self._recipes.clear()
-        self._give_up()
+        self._driver.stop()
+        self._driver.reset()
 
 
 def put_back(state: State, jobs: Sequence[Job]) -> None:

@@ -80,8 +80,8 @@ def explore(
     Writes report_N and trajectory_N of each explorer N as PELE does. The walk is a search: its states are no Boltzmann
     sample, and give no free energies.
 
-    control : path of the control file, "pele.conf"; or a structure with `ligands`, for which a control file is written
-        to `output` with the structure and the parameters of the ligand
+    control : path of the control file, "pele.conf" (`pele_ocl.explore.write_example` writes one); or a structure with
+        `ligands`, for which a control file is written to `output` with the structure and the ligand's parameters
     output : folder of all files, in place of the paths in the control file; of a structure `complex.pdb` by default
         complex_explore
     explorers : all in one batch; by default one, under mpirun or srun one for each process but the first

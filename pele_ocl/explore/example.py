@@ -11,10 +11,15 @@ from ..common.errors import FormatError
 from ..common.installation import shipped
 
 
-def write_example(folder: str | PathLike[str]) -> Path:
+def write_example(folder: str | PathLike[str] = "explore-example") -> Path:
     """Copy the example into a folder that is not there yet, and give the path of its control file.
 
+    Beside it are the complex, complex.pdb, its ligand, ligand.sdf, and the ligand's parameters.
+
     Raises FormatError for a folder that is there, or cannot be written.
+
+    >>> pele_ocl.explore.write_example("example").name
+    'pele.conf'
     """
     target = file_path(folder, "folder")
     if target.exists():

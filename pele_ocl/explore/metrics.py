@@ -54,6 +54,9 @@ class States:
         return len(self.positions)
 
 
+_SAME = 1e-6  # A: below it a distance is the rounding of coordinates
+
+
 class Metric:
     """Number about a state."""
 
@@ -131,7 +134,7 @@ class Rmsd(Metric):
         if self._by is not None:
             points = _superposed(points, states.positions[:, self._by], self._reference)
         found: Floats = np.sqrt(((points - self._target) ** 2).sum(axis=2).mean(axis=1))
-        return found
+        return np.where(found < _SAME, 0.0, found)
 
 
 class Sasa(Metric):

@@ -19,6 +19,7 @@ from ..common.errors import FormatError, InputError
 from ..common.inputfile import read_file
 from ..common.notes import note
 from ..common.writing import replacing
+from ..forcefield.control import CONTROL
 from ..formats import brings_parameters, read_structure, structure_suffix
 from ..jobs.journal import make_folder
 from ..ligand import LigandTemplate
@@ -27,7 +28,6 @@ from ..reading import Reading, ligand_templates
 from .presets import LEAST_NODES, PRESETS, Preset, alpha_carbons, control_of
 from .rigid import random_frames
 
-CONTROL = "pele.conf"
 _DATA = "DataLocal"
 _CHAINS = "LZ" + "".join(sorted(set(ascii_uppercase + digits) - set("LZ")))  # that a ligand may get, in this order
 _OF_POLYMERS = (".pdb", ".ent", ".cif", ".mmcif")

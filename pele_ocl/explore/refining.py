@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
@@ -13,16 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
-from ..common.arguments import callback, checked, choice, file_path, former_keywords, numbers
-from ..common.errors import FormatError, KeywordError, PeleError, Suggests
-from ..common.modules import takes, with_words
+from ..common.arguments import callback, checked, choice, file_path, former_keywords, is_object, numbers
+from ..common.errors import FormatError, InputError, KeywordError, PeleError, Suggests, described
+from ..common.indices import selection_text
+from ..common.modules import takes, takes_structures, with_words
 from ..common.notes import heard_notes, note
 from ..common.variant import Progress
-from ..formats import read_conformations
+from ..formats import Content, layout_of, read_conformations
 from ..formats.tables import folder_path
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.journal import Journal
-from ..jobs.outputs import expanded
+from ..jobs.outputs import expanded, require_inputs
 from ..jobs.provenance import Provenance
 from ..jobs.records import Record
 from ..jobs.running import collected, run_with
@@ -34,6 +36,8 @@ from ..minimize.result import UNIT, masked
 from ..minimize.running import described_by, note_unconverged
 from ..reading import Reading
 from ..report import Column, Report, Reported
+from ..trajectories import trajectory
+from ..trajectories.files import held_frames
 from ..view.poses import Column as PoseColumn
 from ..view.poses import save_poses_page
 from .poses import ranks_of
@@ -245,6 +249,7 @@ def _properties_of(row: Mapping[str, Any]) -> dict[str, Any]:
 @former_keywords(near="moving_radius", hold="restraint", free="free_radius")
 @checked
 @takes("reading", "solvent")
+@takes_structures("atoms")
 def refine(
     what: Atoms | Path_,
     poses: Path_ | Sequence[Path_] | Floats = (),
@@ -278,7 +283,8 @@ def refine(
 
     what : the complex, Atoms with a force field or a path
     poses : files of poses of the ligand (.sdf, .mol2, .pdb, .cif; atoms in any order), or of whole complexes, also
-        trajectories (.nc, .dcd, .xtc); or positions (m, n_ligand, 3) or (m, n, 3) A. By default the pose of the complex
+        trajectories (.nc, .dcd, .xtc); or positions (m, n_ligand, 3) or (m, n, 3) A. By default the complex's own.
+        A ligand that the force field does not know gets the parameters of its molecule in an .sdf or .mol2 file here
     ligand : selection of its atoms (docs/selection.md)
     native : file of a pose of the ligand that rmsd is measured to
     moving_radius, side_chains, restraint, free_radius, tolerance, max_iterations : as of Refiner
@@ -304,6 +310,7 @@ def refine(
     """
     choice("errors", errors, ("raise", "record"))
     callback("progress", progress)
+    ligand = selection_text("ligand", ligand)
     solvent, reads = described_by(refine, words, model, reading, what)
     folder = None if output is None else folder_path(file_path(output, "output"), "the refined complexes")
     if folder is None and resume:
@@ -321,6 +328,10 @@ def refine(
     listed = [poses] if isinstance(poses, str | PathLike) else poses
     if isinstance(listed, list | tuple) and all(isinstance(path, str | PathLike) for path in listed):
         given = expanded([file_path(path) for path in listed])
+        if errors == "raise":
+            require_inputs(given)
+    elif is_object(poses):
+        given = ()  # whose atoms are known once the complex is read
     else:
         given = numbers("poses", poses)
     kept: dict[int, Floats] = {}
@@ -334,6 +345,10 @@ def refine(
     if place.is_remote and folder is None:
         raise KeywordError("`workers` and `scheduler` write files that all can read; give `output`")
     with heard_notes() as heard:
+        if is_object(poses):
+            spec = _with_frames(spec, poses)
+        if folder is not None:
+            layout_of(folder / "complex.pdb", Content(spec.given))  # which says now what it could not write
         found = _refined(spec, folder, resume, place, errors, progress)
         facts = spec.facts_of_complex()
         found = replace(found, facts=facts, kept=kept)
@@ -348,6 +363,28 @@ def refine(
 
 
 with_words(refine)
+
+
+def _with_frames(spec: RefineSpec, poses: object) -> RefineSpec:
+    """Give a job the frames of a universe of MDAnalysis, or of a trajectory of MDTraj, as poses."""
+    held = held_frames(poses)
+    if held is None:
+        raise InputError(
+            f"poses are {described(poses)}; files of poses, positions, or frames of MDAnalysis or MDTraj are needed"
+        )
+    whole, refiner = spec.given, spec.refiner
+    choices = [whole, refiner.atoms[refiner.ligand]]
+    atoms = next((of for of in choices if len(of) == held.n_atoms), None)
+    if atoms is None:
+        n, n_ligand = len(whole), len(refiner.ligand)
+        raise InputError(f"{held} has {held.n_atoms:,} atoms as poses; the complex has {n:,}, its ligand {n_ligand:,}")
+    with closing(trajectory((held,), atoms)) as frames:
+        positions = frames.positions(range(len(frames))).astype(np.float64)
+    if atoms is whole:
+        positions = positions[:, refiner.binding.parts.complex]
+    found = replace(spec, poses=positions)
+    vars(found).update(given=whole, refiner=refiner)  # which are not made again
+    return found
 
 
 def _refined(

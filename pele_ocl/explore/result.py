@@ -168,7 +168,8 @@ class ExploreResult(Reported, Suggests):
             f"{taken:,} of {tried:,} steps accepted; reports are {self.files.report}_N. The walk is a search:",
         ]
         lines += ["its states are no Boltzmann sample, and their averages no free energies."]
-        return [*lines, f"Pages of the states: {', '.join(map(str, self.pages))}"]
+        pages = "Page" if len(self.pages) == 1 else "Pages"
+        return [*lines, f"{pages} of the states: {', '.join(map(str, self.pages))}"]
 
     def __repr__(self) -> str:
         return "\n".join([self.title(), "", *self.lines()])

@@ -5,17 +5,21 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ..common.errors import FormatError
+from ..common.writing import replacing
+from ..forcefield.control import CONTROL, DATA_FOLDERS
 from ..jobs.journal import make_folder, read_journal
 from ..jobs.shards import Shard
 from .control import Simulation
 from .reports import numbered
 from .trajectory import require_trajectory_suffix
 
+_LEFT = "// The control file of the run in this folder, left by pele-ocl explore:"
 JOURNAL, STATE = "explore.jsonl", "explore.state"
 REPORT, TRAJECTORY = "report", "trajectory.pdb"
 OVER = "end"  # name of the record that ends a journal
@@ -109,6 +113,30 @@ class Files:
         for path in (self.report, self.trajectory, self.log, self.control, self.initial, self.final):
             if path is not None:
                 make_folder(path.parent)
+
+
+def leave_control(folder: Path, control: Path, text: str, data: Sequence[Path]) -> None:
+    """Write the control file of a run beside its reports, as `rescore` looks for it, and link PELE's data folders.
+
+    A control file of the user's that is there stays. text : of the control file, with its words filled in
+    data : folders Data and DataLocal that were read
+    """
+    target = folder / CONTROL
+    try:
+        is_other = target.exists() and not target.read_text(encoding="utf-8", errors="replace").startswith(_LEFT)
+    except OSError:
+        is_other = True
+    if is_other or control.absolute().parent == folder.absolute():
+        return
+    with replacing(target) as temporary:
+        temporary.write_text(f"{_LEFT} {control.name}\n{text}", encoding="utf-8")
+    for path in data:
+        link = folder / path.name
+        with suppress(OSError):  # of a file system without links
+            if link.is_symlink():
+                link.unlink()
+            if path.name in DATA_FOLDERS and not link.exists():
+                link.symlink_to(os.path.relpath(path, folder))
 
 
 @dataclass

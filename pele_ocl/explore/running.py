@@ -13,7 +13,7 @@ from threading import Event, Thread
 from types import TracebackType
 from typing import Any, Protocol
 
-from ..common.arguments import callback, described, file_path, file_paths, instance, text, whole_number
+from ..common.arguments import callback, file_path, file_paths, instance, listed_ligands, text, whole_number
 from ..common.errors import InputError, KeywordError
 from ..common.inputfile import read_file
 from ..common.notes import note
@@ -298,8 +298,7 @@ def call_of(
     folder = None if output is None else folder_path(file_path(output, "output"), "the reports")
     if preset is not None:
         preset_of(preset)
-    if isinstance(ligand["ligands"], str | PathLike):
-        raise InputError(f"ligands are {described(ligand['ligands'])}; a list of them is needed")
+    ligand = {**ligand, "ligands": listed_ligands(ligand["ligands"])}
     several = {name: tuple(of) for name, of in ligand.items() if isinstance(of, Iterable) and not isinstance(of, str)}
     reading = Reading(
         templates=files.templates, obc=files.obc, pele_data=files.pele_data, guess_radii=files.fallback,

@@ -45,7 +45,7 @@ from .control.explorers import (
 from .explorer import Step
 from .metrics import States
 from .reports import AppendedFile, numbered, report_head, report_row
-from .run_files import OVER, WHOLE, Files, refuse_inputs, refuse_other_reports, remove_earlier
+from .run_files import OVER, WHOLE, Files, leave_control, refuse_inputs, refuse_other_reports, remove_earlier
 from .run_state import StateFile
 from .sensors import Sensor, Sensors, changed, changing_blocks
 from .trajectory import PelePdb, trajectory_file
@@ -498,6 +498,8 @@ class ExplorerGroup:
                 head = f"pele-ocl, explorer {number} of {len(of.numbers)}, seed {of.seed}: {self.sources[k]}\n"
                 self._logs.append(stack.enter_context(AppendedFile(numbered(files.log, number), head, own.get("log"))))
             if sizes is None:
+                if number == 1 and of.text:
+                    leave_control(files.report.parent, of.simulation.path, of.text, of.data)
                 if files.control is not None and of.text:
                     _write_text(numbered(files.control, number), of.text)
                 if files.initial is not None:

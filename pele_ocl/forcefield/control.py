@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -17,6 +17,7 @@ from ..common.errors import FormatError, printable
 from ..common.notes import Note
 from ..common.textfiles import lines, quoted
 
+CONTROL = "pele.conf"  # the usual name of the file
 DATA_FOLDERS = ("Data", "DataLocal")
 FIRST_COMPLEX = "first_complex"  # code of the note that other complexes of the file were not taken
 _MOST = 1e6
@@ -77,12 +78,39 @@ def filled(path: str | PathLike[str], words: Mapping[str, str]) -> str:
     return _ANY_WORD.sub(lambda match: words.get(match[1], match[0]), text)
 
 
+def words_in(value: object) -> tuple[str, ...]:
+    """List the `$WORDS` in the texts of what a file holds, each once."""
+    return tuple(dict.fromkeys(_each_word(value)))
+
+
+def _each_word(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield from (match[0] for match in _ANY_WORD.finditer(value))
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _each_word(each)
+
+
+def needed_for(found: object, words: Sequence[str], otherwise: str) -> str:
+    """Say what is needed in place of a value: of one with a `$WORD` values of all words of the file.
+
+    words : of the file, as of `words_in`; otherwise : what is needed in place of another value
+    """
+    if not isinstance(found, str) or not _ANY_WORD.search(found):
+        return otherwise
+    which = "this word" if len(words) < 2 else f"each of the words {', '.join(words)}"
+    return f"a value in place of {which}, by explore's `set`,"
+
+
 def settings_for_energies(file: Path, whole: object) -> ControlFile:
     """Take what energies need from the JSON of a control file. Raises FormatError."""
-    blocks = _Blocks(file)
+    blocks = _Blocks(file, words_in(whole))
     start = blocks.block(whole, "Initialization", required=True)
     solvent = blocks.block(start, "Solvent")
-    kind = blocks.text(solvent, "solventType", "SGBNP" if solvent else "VACUUM").upper()
+    kind = blocks.text(solvent, "solventType", "SGBNP" if solvent else "VACUUM")
+    if _ANY_WORD.search(kind):
+        raise blocks.fault("solventType", kind, f"one of {', '.join(_SOLVENTS)}")
+    kind = kind.upper()
     if kind not in _SOLVENTS:
         raise FormatError(f"{file}: the solventType {quoted(kind)} is none of {', '.join(_SOLVENTS)}")
     gb = _SOLVENTS[kind]
@@ -160,9 +188,10 @@ def beside(file: Path, name: Path) -> Path:
 
 @dataclass(frozen=True)
 class _Blocks:
-    """Settings of a file, each of its type or FormatError."""
+    """Settings of a file, each of its type or FormatError. words : `$WORDS` that the file has"""
 
     file: Path
+    words: tuple[str, ...] = ()
 
     def block(self, of: object, name: str, required: bool = False) -> dict[str, object]:
         """Return the block of that name, empty if there is none."""
@@ -176,20 +205,22 @@ class _Blocks:
     def text(self, of: dict[str, object], name: str, default: str) -> str:
         found = of.get(name, default)
         if not isinstance(found, str):
-            raise self._fault(name, found, "a text")
+            raise self.fault(name, found, "a text")
         return found
 
     def number(self, of: dict[str, object], name: str, default: float) -> float:
         found = of.get(name, default)
         if isinstance(found, bool) or not isinstance(found, int | float) or not abs(found) < _MOST:
-            raise self._fault(name, found, "a number")
+            raise self.fault(name, found, "a number")
         return float(found)
 
     def flag(self, of: dict[str, object], name: str, default: bool) -> bool:
         found = of.get(name, default)
         if not isinstance(found, bool):
-            raise self._fault(name, found, "true or false")
+            raise self.fault(name, found, "true or false")
         return found
 
-    def _fault(self, name: str, found: object, needed: str) -> FormatError:
-        return FormatError(f"{self.file}: {name} is {quoted(found)}; {needed} is needed")
+    def fault(self, name: str, found: object, needed: str) -> FormatError:
+        """Make the error about a value."""
+        what = needed_for(found, self.words, needed)
+        return FormatError(f"{self.file}: {name} is {quoted(found)}; {what} is needed")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from string import ascii_lowercase, ascii_uppercase, digits
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,10 +16,13 @@ if TYPE_CHECKING:
     from MDAnalysis import AtomGroup
 
 
+_LONGEST = 4  # letters of a segment, as CHARMM names them, which PDB files have columns for
+_LETTERS = ascii_uppercase + digits + ascii_lowercase
+
+
 def labels_of_group(group: AtomGroup) -> Labels:
-    """Labels of the atoms of a group; MDAnalysis' name of the segment of files without chains is none."""
-    labels = labels_of_records(records_of_group(group))
-    return replace(labels, chains=np.where(labels.chains == "SYSTEM", "", labels.chains))
+    """Labels of the atoms of a group."""
+    return labels_of_records(records_of_group(group))
 
 
 def records_of_group(group: AtomGroup) -> ListedAtoms:
@@ -28,8 +31,7 @@ def records_of_group(group: AtomGroup) -> ListedAtoms:
     names, residues = _texts(group, "names", n), _texts(group, "resnames", n)
     symbols = _texts(group, "elements", n)
     zeros = np.zeros(n, np.int32)
-    chains = _texts(group, "chainIDs", n)
-    numbers = column(group, "resids")
+    numbers, occupancies = column(group, "resids"), column(group, "occupancies")
     kinds = _texts(group, "record_types", n)
     return ListedAtoms(
         positions=np.asarray(group.positions, np.float64),
@@ -38,14 +40,36 @@ def records_of_group(group: AtomGroup) -> ListedAtoms:
         residue_names=residues,
         residue_numbers=np.arange(1, n + 1, dtype=np.int32) if numbers is None else numbers.astype(np.int32),
         insertion_codes=_texts(group, "icodes", n),
-        chains=chains if (chains != "").any() else _texts(group, "segids", n),
-        altlocs=np.full(n, ""),
-        occupancies=np.ones(n),
+        chains=chains_of_group(group)[0],
+        altlocs=_texts(group, "altLocs", n),
+        occupancies=np.ones(n) if occupancies is None else occupancies.astype(np.float64),
         hetero=kinds == "HETATM",
         pieces=zeros if column(group, "segindices") is None else group.segindices.astype(np.int32),
         copies=zeros,
         lines=zeros,
     )
+
+
+def chains_of_group(group: AtomGroup) -> tuple[Strings, dict[str, str]]:
+    """Chains of the atoms of a group (n,): its chain identifiers, or else its segments.
+
+    MDAnalysis makes up names of segments, "SYSTEM" or "seg_0_Protein_A", that no file has room for. A single one of
+    these is no chain; several are lettered in their order.
+
+    Returns also the letters by the names of segments that they stand for.
+    """
+    n = len(group)
+    chains = _texts(group, "chainIDs", n)
+    if (chains != "").any():
+        return chains, {}
+    segments = _texts(group, "segids", n)
+    names = list(dict.fromkeys(segments.tolist()))
+    long = [name for name in names if len(name) > _LONGEST]
+    if not long:
+        return segments, {}
+    free = [letter for letter in _LETTERS if letter not in names]
+    letters = dict(zip(long, free, strict=False)) if len(names) > 1 and len(long) <= len(free) else {}
+    return np.array([letters.get(of, "" if len(of) > _LONGEST else of) for of in segments.tolist()], np.str_), letters
 
 
 def column(group: AtomGroup, name: str) -> NDArray[np.generic] | None:

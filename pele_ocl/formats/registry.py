@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from ..atoms import Atoms, Floats, Structure
-from ..common.errors import FormatError
+from ..common.errors import FormatError, InputError
 from ..common.inputfile import InputFile, open_regular
 from ..common.paths import file_path
 from ..common.textfiles import BZIP2_MAGIC, GZIP_MAGIC
@@ -100,6 +100,33 @@ class StructureFormat:
     written_as: str = ".pdb"
 
 
+class HeldFile(InputFile):
+    """Molecule in memory in place of a file: functions that read files take it as they take an InputFile.
+
+    name : for messages, "the universe" say; form : its format, whose `read` gives the molecule
+    """
+
+    def __init__(self, name: str, form: StructureFormat) -> None:
+        super().__init__(Path(name), b"")
+        object.__setattr__(self, "form", form)
+
+    form: StructureFormat
+    sha256 = ""
+
+
+def held_file(name: str, held: Structure | Atoms, cell: Floats | None = None) -> HeldFile:
+    """Hold a molecule in memory as a file of one model; name : for messages; cell : (3, 3) A, of a Structure's"""
+
+    def read(file: InputFile, model: int | None) -> Structure | Atoms:
+        if model not in (None, 1):
+            raise InputError(f"{name} has no model {model}; set its frame, and leave out `model`")
+        return held
+
+    has_own = isinstance(held, Atoms)
+    form = StructureFormat(read, lambda file: [1], has_own, kind=name, cell=lambda data: cell)
+    return HeldFile(name, form)
+
+
 @dataclass(frozen=True)
 class Details:
     """Content of a map file beside the map, as far as the format has room, and the listener to progress."""
@@ -144,6 +171,8 @@ _OTHERS = {
 
 def structure_format(path: str | PathLike[str]) -> StructureFormat:
     """Find the format of a molecule's file; raise FormatError for a folder and for a suffix not in STRUCTURES."""
+    if isinstance(path, HeldFile):
+        return path.form
     suffix = structure_suffix(path)
     if file_path(path).is_dir():
         raise FormatError(f"{path}: a folder; name a file in it")
@@ -179,7 +208,7 @@ def refuse_other_format(path: str | PathLike[str]) -> None:
 
 def is_structure(path: str | PathLike[str]) -> bool:
     """Tell if a path has the suffix of a molecule, even before `.gz` or `.bz2`, or is an AMBER topology."""
-    return structure_suffix(path) in STRUCTURES
+    return isinstance(path, HeldFile) or structure_suffix(path) in STRUCTURES
 
 
 def is_pdb(path: str | PathLike[str]) -> bool:
@@ -190,8 +219,10 @@ def is_pdb(path: str | PathLike[str]) -> bool:
 def structure_suffix(path: str | PathLike[str]) -> str:
     """Return the suffix in lower case, or the one before `.gz` or `.bz2`.
 
-    Files of no known suffix that begin as topologies of AMBER, such as `prmtop`, have `.prmtop`.
+    Files of no known suffix that begin as topologies of AMBER, such as `prmtop`, have `.prmtop`. A HeldFile has none.
     """
+    if isinstance(path, HeldFile):
+        return ""
     file = Path(path)
     suffix = (file.with_suffix("") if file.suffix.lower() in COMPRESSED else file).suffix.lower()
     return ".prmtop" if suffix not in STRUCTURES and _begins_as_amber(path) else suffix
@@ -206,19 +237,20 @@ def _begins_as_amber(path: str | PathLike[str]) -> bool:
         return False
 
 
-def open_plain(path: str | PathLike[str]) -> BinaryIO:
+def open_plain(path: str | PathLike[str]) -> BinaryIO | gzip.GzipFile | bz2.BZ2File:
     """Open the content of a file or an InputFile as a stream, unpacked from gzip or bzip2. Raises OSError."""
+    source: str | io.BytesIO
     if isinstance(path, InputFile):
-        magic, source = path.data[:3], cast("str", io.BytesIO(path.data))
+        magic, source = path.data[:3], io.BytesIO(path.data)
     else:
         source = str(path)
         with open_regular(source) as stream:
             magic = stream.read(3)
     if magic.startswith(GZIP_MAGIC):
-        return cast(BinaryIO, gzip.open(source))
+        return gzip.open(source)
     if magic == BZIP2_MAGIC:
-        return cast(BinaryIO, bz2.open(source))
-    return cast(BinaryIO, source) if isinstance(path, InputFile) else open(source, "rb")
+        return bz2.open(source)
+    return open(source, "rb") if isinstance(source, str) else source
 
 
 _SCRIPTS = {".pml": "pymol", ".cxc": "chimerax", ".vmd": "vmd"}  # of programs that show maps

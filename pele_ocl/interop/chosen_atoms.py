@@ -17,7 +17,7 @@ from ..forcefield.bonding import POLYMER_BOND_A
 from ..formats.mmcif import sequence_records
 from ..formats.pdb import is_atom_line
 from ..formats.pdb_writing import atom_lines
-from ..formats.registry import structure_format
+from ..formats.registry import HeldFile, structure_format
 from .building import LINKS
 
 _NAME = 3  # letters of a residue's name in a PDB file
@@ -42,7 +42,8 @@ def chosen_text(source: InputFile, structure: Structure) -> str:
         return "".join(_chosen(lines(source, "PDB"), places, passed, {int(structure.lines[i]) for i in ends}))
     atoms = atom_lines(structure.labels, structure.positions, str(source))
     parted = (f"TER\n{line}" if i in ends else line for i, line in enumerate(atoms))
-    return "".join([*sequence_records(source), *parted, "END\n"])
+    sequences = [] if isinstance(source, HeldFile) else sequence_records(source)
+    return "".join([*sequences, *parted, "END\n"])
 
 
 def passed_ters(source: InputFile, structure: Structure) -> list[str]:

@@ -4,31 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..atoms import Atoms, Ints, Structure, given_default_radii
-from ..common.arguments import described
-from ..common.errors import InputError
+from ..common.arguments import checked, described
+from ..common.errors import InputError, PeleError
 from ..common.extras import extra
+from ..common.modules import takes
+from ..common.notes import collected_notes
+from ..contract import made_whole
 from ..forcefield import ForceField
 from ..forcefield.openmm.gb_forces import DEFAULT_SET
 from ..formats.assembly import structure
-from ..formats.mdanalysis import column, records_of_group
+from ..formats.mdanalysis import chains_of_group, column, records_of_group
+from ..formats.registry import HeldFile, held_file
+from ..formats.structures import brings_parameters, is_topology, read_structure_or_atoms, read_topology
+from ..reading import Reading
 
 if TYPE_CHECKING:
     from MDAnalysis import AtomGroup, Universe
 
+_NAME = "the universe"
+_MOST_APART_E = 1e-3  # charges of a universe and of its topology file
 
-def from_mdanalysis(universe: Universe | AtomGroup, forcefield: ForceField | str | None = None) -> Atoms:
+
+@checked
+@takes("reading")
+def from_mdanalysis(universe: Universe | AtomGroup, forcefield: ForceField | str | None = None, **words: Any) -> Atoms:
     """Make the atoms of an MDAnalysis Universe or AtomGroup, at its present frame.
 
     forcefield : a ForceField, or a name that ForceField.load knows
+    words : as of pele_ocl.read: `select`, `ligands`, `ligand_template`, `radii`, `without`, `only` ...; `parameters`,
+        CHARMM's files, for a universe of a .psf
 
-    With a force field, or without charges in the universe, all parameters come from the force field, by default
-    Amber99SB. Else charges, types and bonds are the universe's, GB radii the set mbondi2's (bondi's without bonds).
-    Then there are no Lennard-Jones parameters: a universe keeps none.
+    Without a force field the parameters are those of the universe's topology file, if it is one that pele_ocl.read
+    takes, such as a .prmtop. A universe of another file with charges, such as a .tpr, keeps no Lennard-Jones
+    parameters: the atoms have its charges, types and bonds, with GB radii of the set mbondi2 (bondi without bonds).
+    With a force field, or without charges, all parameters come from the force field, by default Amber99SB.
 
     >>> import MDAnalysis
     >>> universe = MDAnalysis.Universe("data/structures/trialanine.pdb")
@@ -38,15 +54,91 @@ def from_mdanalysis(universe: Universe | AtomGroup, forcefield: ForceField | str
     library = extra("MDAnalysis", "a universe of MDAnalysis")
     if not isinstance(universe, library.Universe | library.AtomGroup):
         raise InputError(f"universe is {described(universe)}; a Universe or an AtomGroup of MDAnalysis is needed")
-    group = universe.atoms
-    found = _structure(group)
+    given: dict[str, Any] = {"forcefield": forcefield, **words}
+    parameters = given.pop("parameters", ())
+    held = held_universe(universe.atoms, parameters, forcefield is not None)
+    reading = Reading(**given)
+    with collected_notes():  # the atoms have them
+        atoms = reading.one(held).atoms
+    if forcefield is None:
+        return atoms
+    return replace(atoms, notes=(*atoms.notes, f"all parameters are those of {reading.loaded_forcefield.name}"))
+
+
+def held_universe(
+    group: AtomGroup, parameters: str | PathLike[str] | Sequence[str | PathLike[str]] = (), by_names: bool = False
+) -> HeldFile:
+    """Hold the atoms of a group at its universe's present frame as a file that is read.
+
+    parameters : CHARMM's parameter files, of a .psf; by_names : True for names and positions alone
+    """
+    cell = group.universe.trajectory.ts.triclinic_dimensions
+    cell = None if cell is None or not np.any(cell) else np.array(cell, np.float64)
+    files = (parameters,) if isinstance(parameters, str | PathLike) else tuple(parameters)
+    found = structure(records_of_group(group), _NAME, _notes(group), names_matter=False)
+    atoms = None if by_names else _of_topology_file(group, files, cell)
+    if atoms is None and not by_names:
+        atoms = _with_charges(group, found)
+    if files and atoms is None:
+        raise InputError(f"{_NAME}: `parameters` are those of a .psf file, which its topology is not; leave them out")
+    return held_file(_NAME, found if atoms is None else atoms, cell)
+
+
+def _notes(group: AtomGroup) -> tuple[str, ...]:
+    """A sentence about segments that became chains."""
+    letters = chains_of_group(group)[1]
+    if not letters:
+        return ()
+    named = ", ".join(f"{name} is {letter}" for name, letter in list(letters.items())[:8])
+    return (f"{_NAME}: its segments have names that are too long for chains, which have letters: {named}",)
+
+
+def _of_topology_file(
+    group: AtomGroup, parameters: tuple[str | PathLike[str], ...], cell: Any
+) -> Atoms | None:  # fmt: skip
+    """Make the atoms with the parameters of the universe's topology file; None if it is of no such kind.
+
+    Charges that were set in the universe win over the file's.
+    """
+    universe = group.universe
+    path = universe.filename
+    if not isinstance(path, str | PathLike) or not Path(path).is_file() or not brings_parameters(path):
+        return None
+    is_psf = Path(path).suffix.lower() == ".psf"
+    if is_psf and not parameters:
+        return None
+    try:
+        whole = read_topology(path, parameters).parameters if is_topology(path) else read_structure_or_atoms(path)
+    except PeleError:
+        if is_psf:
+            raise
+        return None  # one that MDAnalysis alone understands
+    everyone = universe.atoms
+    assert isinstance(whole, Atoms)
+    if len(whole) != len(everyone):
+        return None
+    atoms = whole.moved(np.asarray(everyone.positions, np.float64))
+    charges = column(everyone, "charges")
+    own = None if charges is None else charges.astype(np.float64)
+    if own is not None and np.abs(own - atoms.charges).max() > _MOST_APART_E:
+        atoms = replace(atoms, charges=own, notes=(*atoms.notes, f"{_NAME}: its charges are not {path}'s"))
+    indices = group.indices
+    if len(indices) < len(atoms) or (np.diff(indices) != 1).any():
+        atoms = atoms[indices]
+    return made_whole(atoms, cell)
+
+
+def _with_charges(group: AtomGroup, found: Structure) -> Atoms | None:
+    """Make the atoms with charges, types and bonds of the universe; None if it has no charges."""
     charges = column(group, "charges")
-    if forcefield is not None or charges is None:
-        field = forcefield if isinstance(forcefield, ForceField) else ForceField.load(forcefield)
-        atoms = field.assign(found)
-        return replace(atoms, notes=(*atoms.notes, f"all parameters are those of {field.name}"))
+    if charges is None or len(found.positions) < len(group):
+        return None
     types = column(group, "types")
     bonds = _bonds(group)
+    path = group.universe.filename
+    way = "name a force field by `forcefield`"
+    if isinstance(path, str | PathLike) and str(path).lower().endswith(".psf"):
+        way += ", or CHARMM's parameter files by `parameters`"
     atoms = Atoms(
         positions=found.positions,
         charges=charges.astype(np.float64),
@@ -54,16 +146,11 @@ def from_mdanalysis(universe: Universe | AtomGroup, forcefield: ForceField | str
         bonds=bonds,
         types=None if types is None else types.astype(np.str_),
         notes=(
-            "charges are those of the universe, which has no Lennard-Jones parameters; name a force field, or read its "
-            "topology with pele_ocl.read, to have them",
+            *found.notes,
+            f"charges are those of the universe, which has no Lennard-Jones parameters; to have them, {way}",
         ),
     )
     return given_default_radii(atoms, DEFAULT_SET if len(bonds) else "bondi")
-
-
-def _structure(group: AtomGroup) -> Structure:
-    """Names and positions, as a file would hold them."""
-    return structure(records_of_group(group), "the universe", names_matter=False)
 
 
 def _bonds(group: AtomGroup) -> Ints:

@@ -34,7 +34,7 @@ def from_parmed(structure: Structure) -> Atoms:
     except Exception as error:  # ParmEd's own classes of errors, among others
         raise InputError(f"ParmEd makes no System of the structure: {error}") from error
     places = np.asarray(structure.coordinates) / A_PER_NM
-    atoms = atoms_of_system(structure.topology, system, places, residues=_residues(structure))
+    atoms = atoms_of_system(structure.topology, system, places, residues=residues_of(structure))
     radii = np.array([atom.solvent_radius for atom in structure.atoms])
     types = np.array([str(atom.type) for atom in structure.atoms], np.str_)
     atoms = replace(atoms, types=types, type_family="amber" if type(structure).__name__ == "AmberParm" else "")
@@ -51,7 +51,7 @@ def from_parmed(structure: Structure) -> Atoms:
     )
 
 
-def _residues(structure: Structure) -> Residues:
+def residues_of(structure: Structure) -> Residues:
     """List the residues with ParmEd's numbers and chains.
 
     Without numbers in its file ParmEd counts from 0, and knows no chains; we count from 1, as AMBER's programs do.

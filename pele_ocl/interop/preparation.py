@@ -17,7 +17,7 @@ from ..formats import is_pdb
 from ..jobs.provenance import record_head
 from ..jobs.texts import counted
 from ..reading import read
-from ..report import Report
+from ..report import Framed, Report
 from .pka import USUAL
 
 _SHOWN = 12  # residues in a list, for people
@@ -25,7 +25,7 @@ _OF_CALL = ("source", "output", "ph", "text")
 
 
 @dataclass(frozen=True)
-class Preparation(Suggests):
+class Preparation(Framed, Suggests):
     """All that `prepare` changed; residues are written as `A:LYS12`.
 
     alternates : sentences about alternate locations and models that were chosen
@@ -90,10 +90,11 @@ class Preparation(Suggests):
 
     def __repr__(self) -> str:
         built = sum(map(len, self.atoms_added.values()))
+        removed = ", ".join(f"{n:,} {name}" for name, n in self.removed.items())
         warnings = f", {counted(len(self.warnings), 'warning')}" if self.warnings else ""
         return (
             f"Preparation({self.n_atoms:,} atoms at pH {self.ph:g}: {counted(built, 'heavy atom')} and "
-            f"{counted(self.hydrogens_added, 'hydrogen')} added{warnings})"
+            f"{counted(self.hydrogens_added, 'hydrogen')} added{f'; {removed} removed' if removed else ''}{warnings})"
         )
 
     def _repr_html_(self) -> str:

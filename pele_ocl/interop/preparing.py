@@ -23,6 +23,7 @@ from ..common import arguments
 from ..common.errors import InputError, PeleError
 from ..common.extras import extra
 from ..common.inputfile import InputFile, read_file
+from ..common.modules import takes_structures
 from ..common.writing import replacing
 from ..forcefield import ForceField
 from ..forcefield.bonding import POLYMER_BOND_A
@@ -59,6 +60,7 @@ _NAME = 3  # letters of a residue's name in a PDB file
 
 
 @arguments.checked
+@takes_structures("structure")
 def prepare(
     path: str | PathLike[str],
     output: str | PathLike[str] | None = None,
@@ -310,7 +312,7 @@ class _Work:
             self.warnings.append(
                 f"{_few(here)}: the built-in force field has no parameters of {kind} with these atoms, so "
                 "`energy` refuses it; give its parameters (of a small molecule its SMILES, `ligand_template`, or its "
-                "SDF file, `ligand_file`), leave it out or, within a chain, put a standard residue in its place with "
+                "SDF file, `ligands`), leave it out or, within a chain, put a standard residue in its place with "
                 "`replace`"
             )
         return Preparation(

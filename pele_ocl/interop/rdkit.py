@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..atoms import Atoms, Floats, Ints, given_default_radii
-from ..atoms.chemistry import counted_names
+from ..atoms import Atoms, Floats, Ints, Structure, given_default_radii
+from ..atoms.chemistry import counted_names, is_polymer
 from ..common.arguments import choice, described, numbers
 from ..common.errors import InputError, ParameterError
 from ..common.extras import extra
@@ -59,6 +59,17 @@ def from_rdkit(molecule: Mol, charges: str | ArrayLike = "gasteiger", conformer:
         ),
     )
     return given_default_radii(atoms, DEFAULT_SET)
+
+
+def polymer_of(molecule: Mol) -> Structure | None:
+    """Make the Structure of a Mol with the names of a PDB file; None of one without an amino acid or a nucleotide."""
+    infos = [atom.GetPDBResidueInfo() for atom in molecule.GetAtoms()]
+    if not infos or None in infos or not any(is_polymer(info.GetResidueName().strip()) for info in infos):
+        return None
+    if not molecule.GetNumConformers():
+        raise InputError(f"{_NAME} has no positions; embed it: AllChem.EmbedMolecule(molecule)")
+    positions = np.array(molecule.GetConformer().GetPositions(), np.float64)
+    return structure(_records(molecule, positions), _NAME, names_matter=False)
 
 
 def _charges(molecule: Mol, method: str) -> Floats:

@@ -16,7 +16,7 @@ import numpy as np
 from ..atoms import Atoms, require_atoms
 from ..common import arguments
 from ..common.errors import InputError, KeywordError
-from ..common.modules import make_callable, takes
+from ..common.modules import make_callable, takes, takes_structures
 from ..common.notes import heard_notes, note
 from ..common.variant import PRECISIONS, Progress
 from ..common.writing import replacing
@@ -52,6 +52,7 @@ CLOSE = 1e-3  # A; points closer to an atom get the potential of this distance
 
 @arguments.checked
 @takes("reading")
+@takes_structures("atoms")
 def ions(
     what: Atoms | str | PathLike[str],
     output: str | PathLike[str] | None = None,
@@ -156,6 +157,7 @@ def _why_none(result: IonsResult, neutralize: bool, concentration: float | None)
 
 
 @arguments.checked
+@takes_structures("atoms")
 def place_ions(
     atoms: Atoms,
     ions: Requests,

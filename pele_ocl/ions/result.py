@@ -22,12 +22,12 @@ from ..formats.registry import map_suffix
 from ..grid import Grid, Map
 from ..jobs.facts import composition_as_json, notes_of
 from ..jobs.provenance import Call, origin, record_head
-from ..report import Column, Report
+from ..report import Column, Framed, Report
 from .species import Species
 
 
 @dataclass(frozen=True, eq=False)
-class IonsResult:
+class IonsResult(Framed):
     """m ions in the order of placement, and how they were placed.
 
     species : of each ion, (m,)

@@ -17,6 +17,7 @@ from ..common.inputfile import InputFile, NoFile, read_file
 from ..common.notes import with_notes
 from ..gb_models.solvent_model import SolventModel
 from ..reading import Models, MoleculeRead, Reading, require_lennard_jones
+from ..report import Framed
 from ..results import TermBatch, TermResult
 from .checks import Checks
 from .facts import facts_of_plan, notes_of
@@ -33,7 +34,7 @@ Table = tuple[Mapping[str, Any], Mapping[str, str], Mapping[str, object]]  # col
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation(Generic[R]):
+class Evaluation(Framed, Generic[R]):
     """Results of a structure, or of all its models: `found[i]` is the result of model `found.numbers[i]`.
 
     molecule : as it was read

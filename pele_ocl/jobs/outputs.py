@@ -77,6 +77,14 @@ def expanded(paths: Iterable[Path]) -> tuple[Path, ...]:
     return tuple(found)
 
 
+def require_inputs(paths: Iterable[Path]) -> None:
+    """Raise FormatError, before any work, for the first of several files that does not exist."""
+    missing = [path for path in paths if not path.exists()]
+    if missing:
+        more = f", and {len(missing) - 1:,} more" if len(missing) > 1 else ""
+        raise FormatError(f"{missing[0]}: no such file{more}")
+
+
 def refuse_overwriting(output: Path, inputs: Sequence[Path]) -> None:
     """Raise FormatError for an output that is an input or cannot be written.
 

@@ -6,12 +6,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from ..common.arguments import text
 from ..common.errors import FormatError, InputError, KeywordError
 
 S = TypeVar("S", bound="Sequence[object]")
+T = TypeVar("T")
 
 _WORDS = re.compile(r"(\d{1,6})/(\d{1,6})")
 
@@ -90,6 +91,8 @@ class Run:
     device : of a process that computes; progress : called with the share done, 0 to 1
     call : facts of the program and the call, for files; by default the program and its version
     keep : False for a trajectory's statistics alone
+    errors : "record" for NaN and a sentence in `errors` where a structure, model or frame fails; "raise" for the error,
+        which says before any work where a file does not exist
     """
 
     output: Path | None = None
@@ -101,6 +104,7 @@ class Run:
     progress: Callable[[float], None] | None = None
     call: Mapping[str, object] | None = None
     keep: bool = True
+    errors: Literal["raise", "record"] = "record"
 
     def __post_init__(self) -> None:
         Place(self.workers, self.scheduler)  # which refuses both together
@@ -109,6 +113,13 @@ class Run:
     def place(self) -> Place:
         """Place of the computation."""
         return Place(self.workers, self.scheduler, self.device)
+
+    def refused(self, found: T) -> T:
+        """Return a result with `errors`, unless parts of it failed and `errors` is "raise"."""
+        failed: Mapping[int, str] = getattr(found, "errors", {})
+        if self.errors == "raise" and failed:
+            raise InputError(failed[min(failed)])
+        return found
 
     def refuse_sharing(self, reason: str) -> None:
         """Raise InputError if the work is to be shared; reason : why there is none to share"""

@@ -22,7 +22,7 @@ Item = TypeVar("Item")
 ItemIn = TypeVar("ItemIn", contravariant=True)
 Result = TypeVar("Result")
 ResultOut = TypeVar("ResultOut", covariant=True)
-Facts = Mapping[str, object]  # what is known before anything is computed, the same in all workers
+Facts = Mapping[str, Any]  # what is known before anything is computed, the same in all workers
 
 
 class Work(Protocol[ItemIn, ResultOut]):

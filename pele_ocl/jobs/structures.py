@@ -15,16 +15,17 @@ from numpy.typing import ArrayLike
 from ..common.errors import InputError, KeywordError
 from ..common.notes import one_line
 from ..formats import require_table_suffix
-from ..report import Column, Report, text_table
+from ..report import Column, Framed, Report, text_table
 from .facts import numbers_in
 from .journal import Journal
+from .outputs import require_inputs
 from .records import Record
 from .running import run_with
 from .shards import Run
 from .spec import StructurePath, StructureSpec
 from .texts import UNIT, counted, duration, lines_of, software
 
-Part: TypeAlias = Mapping[str, object]  # the result of a record, or a part of one
+Part: TypeAlias = Mapping[str, Any]  # the result of a record, or a part of one
 Terms: TypeAlias = dict[str, float]
 _MOST_TERMS = 8  # columns that fit a line; those of more terms are added up
 _GROUP_OF = {
@@ -35,7 +36,7 @@ JOURNAL_SUFFIX = ".part"  # behind the name of the table
 STRUCTURES = "structures"  # the kind of such a journal
 
 
-class Structures(Sequence[Record]):
+class Structures(Sequence[Record], Framed):
     """Results of many structures, a Record each, in their order: `found[0]["energy"]`, `found.total`.
 
     records : of the structures; call : facts of the program and the call, for files; seconds : that all took
@@ -71,7 +72,7 @@ class Structures(Sequence[Record]):
     @property
     def total(self) -> np.ndarray[Any, np.dtype[np.float64]]:
         """Total energy of each structure, (m,) kcal/mol; NaN for one that failed, or with several models."""
-        return np.array([np.nan if of.failed else cast(Any, of.result.get("energy", {})).get("total", np.nan)
+        return np.array([np.nan if of.failed else of.result.get("energy", {}).get("total", np.nan)
                          for of in self.records])  # fmt: skip
 
     def table(self) -> Report:
@@ -123,18 +124,19 @@ def rows_of(of: Record) -> list[Row]:
         return [Row(of, None, {}, of.error)]
     if "models" not in of:
         return [Row(of, None, _terms_of(of.result), numbers=numbers_in(of.result))]
-    return [_row_of_model(of, model) for model in cast(Sequence[Part], of["models"])]
+    return [_row_of_model(of, model) for model in of["models"]]
 
 
 def _row_of_model(of: Record, model: Part) -> Row:
     numbers = {name: number for name, number in numbers_in({**of.result, **model}).items() if name != "model"}
-    return Row(of, cast(int, model["model"]), _terms_of(model), str(model.get("error", "")), numbers)
+    return Row(of, model["model"], _terms_of(model), str(model.get("error", "")), numbers)
 
 
 def _terms_of(part: Part) -> Terms:
     """Give the energies of a structure or a model; of Born radii alone the least, the largest and the mean one, A."""
-    radii = cast(Terms, part.get("born_radius", {}))
-    return cast(Terms, part.get("energy")) or {f"born_radius_{name}": value for name, value in radii.items()}
+    radii: Terms = part.get("born_radius", {})
+    energies: Terms = part.get("energy") or {f"born_radius_{name}": value for name, value in radii.items()}
+    return energies
 
 
 def _terms(rows: Sequence[Row]) -> list[str]:
@@ -222,7 +224,7 @@ def _facts(records: Sequence[Record]) -> dict[str, list[str]]:
 
 def _settings(records: Sequence[Record]) -> dict[str, object]:
     """Give the constants, which all structures share; force fields and sets of GB radii of all, each once."""
-    there = [cast(Mapping[str, object], of.result.get("settings", {})) for of in records if not of.failed]
+    there = [of.result.get("settings", {}) for of in records if not of.failed]
     names = ("forcefield", "gb_radii_set")
     sets = {name: dict.fromkeys(str(of[name]) for of in there if of.get(name)) for name in names}
     return {**there[0], **{name: ", ".join(found) for name, found in sets.items()}} if any(there) else {}
@@ -279,6 +281,8 @@ def structures_by(spec: StructureSpec, paths: Sequence[str | PathLike[str]], run
     if output is not None:
         require_table_suffix(output)
     every = [Path(path) for path in paths]
+    if run.errors == "raise":
+        require_inputs(every)
     own = every
     if shard is not None and output is not None:
         own, output = list(shard.part(every, "structures")), shard.path(output)
@@ -289,6 +293,8 @@ def structures_by(spec: StructureSpec, paths: Sequence[str | PathLike[str]], run
     items: Sequence[StructurePath] = own
     records = list[Record]()
     for record in run_with(spec, items, journal, run.resume, run.place):
+        if run.errors == "raise":
+            record.refuse()
         records.append(record)
         if run.progress is not None:
             run.progress(len(records) / len(items))

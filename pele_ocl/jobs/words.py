@@ -12,13 +12,13 @@ from dataclasses import MISSING, fields
 from importlib import import_module
 from inspect import Parameter, Signature, signature
 from os import PathLike
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, Literal, TypeAlias, TypedDict
 
 from ..common.variant import Progress
 from ..forcefield import ForceField
 from ..gb_models.solvent_model import SolventModel
 from ..ligand import Hydrogens
-from ..reading import LigandGiven, Reading
+from ..reading import Ligands, Reading
 from .shards import Run, Shard
 
 Path_: TypeAlias = str | PathLike[str]
@@ -41,7 +41,7 @@ class ReadingWords(TypedDict, total=False):
     guess_radii: bool
     allow_missing_terminals: bool
     allow_scripts: bool
-    ligands: Sequence[LigandGiven]
+    ligands: Ligands
     ligand_forcefield: str
     ligand_charges: str
     ligand_hydrogens: Hydrogens
@@ -99,6 +99,7 @@ class ProcessWords(TypedDict, total=False):
     shard: str | Shard | None
     call: Mapping[str, object] | None
     keep: bool
+    errors: Literal["raise", "record"]
 
 
 class RunWords(ProcessWords, total=False):

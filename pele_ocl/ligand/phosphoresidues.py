@@ -1,7 +1,8 @@
-"""Phosphorylated amino acids of AMBER's phosaa10, by AmberTools' tleap, for the built-in Amber99SB.
+"""Phosphorylated amino acids: AMBER's phosaa10 for the built-in Amber99SB, phosaa14SB for OpenMM's ff14SB.
 
 Nothing of AMBER's files is kept here: tleap makes the topology of the capped residue, whose terms within the residue
-are the template. Terms across its peptide bonds are the force field's.
+are the template. Terms across its peptide bonds are the force field's. For ff14SB AmberTools' files become one of
+OpenMM's.
 """
 
 from __future__ import annotations
@@ -19,11 +20,14 @@ from ..common.errors import InputError, ParameterError
 from ..common.inputfile import InputFile
 from ..common.notes import Note
 from ..forcefield import ForceField
+from ..forcefield.field import XmlForceField
 from ..forcefield.obc import ObcTable
+from ..forcefield.openmm.names import is_ff14sb
 from ..forcefield.sources import Joined
 from ..forcefield.templates import Template
 from ..formats.amber import read_prmtop
 from . import antechamber, cache
+from .phosaa14sb import xml_of
 
 FORCEFIELD = "amber99sb"
 _SOURCE = "AMBER's phosaa10"
@@ -31,11 +35,15 @@ _COMMANDS = "source oldff/leaprc.ff99SB\nsource leaprc.phosaa10\nm = sequence {{
 
 
 def with_phosphoresidues(field: ForceField, structure: Structure) -> tuple[ForceField, Structure]:
-    """Add the templates of phosphorylated residues that a structure has and the built-in force field lacks.
+    """Add the templates of phosphorylated residues that a structure has and the force field lacks.
+
+    It is the built-in one, or ff14SB of OpenMM's; others stay as they are.
 
     Returns also the structure, with a note about them. Raises InputError where AmberTools' programs are missing.
     """
     names = structure.labels.residue_names[structure.labels.residue_starts]
+    if isinstance(field, XmlForceField):
+        return _with_ff14sb(field, structure, [name for name in PHOSPHORESIDUES if (names == name).any()])
     wanted = [name for name in PHOSPHORESIDUES if (names == name).any() and name not in field.templates]
     if field.name != FORCEFIELD or not wanted:
         return field, structure
@@ -46,6 +54,29 @@ def with_phosphoresidues(field: ForceField, structure: Structure) -> tuple[Force
     text = f"{' and '.join(wanted)}: parameters of {_SOURCE}, by tleap; GB radii follow from elements"
     notes = (*structure.notes, Note(text, code="phosphoresidues"))
     added = replace(field, templates=Joined(templates, field.templates), radii={**field.radii, **rows})
+    return added, replace(structure, notes=notes)
+
+
+def _with_ff14sb(
+    field: XmlForceField, structure: Structure, wanted: list[str]
+) -> tuple[ForceField, Structure]:  # fmt: skip
+    """Add AmberTools' phosaa14SB to ff14SB, where AmberTools is installed."""
+    lacking = [name for name in wanted if not field.xml.has(name)] if is_ff14sb(field.xml.files) else []
+    if not lacking:
+        return field, structure
+    try:
+        folder = Path(antechamber.program("tleap")).resolve().parent.parent / "dat" / "leap"
+        text = xml_of(folder)
+    except (InputError, OSError):  # the sentence about a residue without a template says what to do
+        return field, structure
+    kept = cache.entry("phosphoresidues", text).with_suffix(".xml")
+    if not kept.is_file():
+        cache.keep(kept, text.encode())
+    if not kept.is_file():
+        raise InputError(f"{kept}: cannot be written; name another folder by {cache.VARIABLE}")
+    told = f"{' and '.join(lacking)}: parameters of AMBER's phosaa14SB, of AmberTools' files"
+    notes = (*structure.notes, Note(told, code="phosphoresidues"))
+    added = replace(field, xml=replace(field.xml, files=(*field.xml.files, str(kept))))
     return added, replace(structure, notes=notes)
 
 

@@ -35,7 +35,7 @@ from ..grid import Map, require_map
 from ..jobs.provenance import Call, provenance
 from ..jobs.records import SCHEMA
 from ..jobs.texts import columns_of
-from ..report import Column, Report
+from ..report import Column, Framed, Report
 from ..sampling import sample
 from ..units import POTENTIAL_UNITS
 from .combining import combine_maps
@@ -45,7 +45,7 @@ _SIGNS = {"+": 1.0, "-": -1.0}
 
 
 @dataclass(frozen=True, eq=False)
-class MapResult:
+class MapResult(Framed):
     """A map that was made of others.
 
     map : the map; sources : the files that were read; extra : further maps of the file
@@ -201,7 +201,7 @@ def mapmath(
 
 
 @dataclass(frozen=True, eq=False)
-class Samples:
+class Samples(Framed):
     """Values of a map at points.
 
     positions : (n, 3) A; values : (n,) in the map's unit, NaN of points outside the map

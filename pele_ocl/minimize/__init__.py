@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from ..atoms import Atoms
 from ..common.arguments import checked, described, file_path, former_keywords
 from ..common.errors import InputError, KeywordError
-from ..common.modules import make_callable, takes
+from ..common.indices import selection_text
+from ..common.modules import make_callable, takes, takes_structures
 from ..common.variant import Progress
 from ..contract import Image
 from ..energy import Term
@@ -61,6 +62,7 @@ def minimize(what: Sequence[What], output: str | PathLike[str] | None = None, **
 @former_keywords(largest="max_gradient", energy_change="energy_tolerance", restore="bond_repair")
 @checked
 @takes("reading", "solvent", ".options:Stopping")
+@takes_structures("atoms")
 def minimize(
     what: What | Sequence[What],
     output: str | PathLike[str] | None = None,
@@ -172,6 +174,8 @@ def minimize(
     from .spec import MinimizeSpec
 
     taken: OpensFrames | None = None
+    if words.get("select") is not None:
+        words["select"] = selection_text("select", words["select"])
     first = FrameOptions.of_files(trajectory, frames, words.get("select") if reading is None else None, topology, image)
     if first is not None:
         taken = first

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats
+from ..common.errors import DeviceMemoryError
 from ..energy.engine.store import WORD, Copies, Places, Store
 from ..energy.engine.system import Alone, Tables
 from ..opencl.interface import N_STATE, StepState, Stop
@@ -58,23 +59,50 @@ class Driver:
     largest_rms : root mean square gradient, the largest of the structures in seats, kcal/mol/A
     """
 
-    def __init__(
-        self, queue: Queue, own_queue: Queue, size: int, rows: Store | None = None, is_steady: bool = False
-    ) -> None:
+    def __init__(self, queue: Queue, own_queue: Queue, rows: Store | None = None, is_steady: bool = False) -> None:
         """queue : of launches; own_queue : of what is brought and taken meanwhile, which may be the same
 
-        size : bytes of the store of what is brought
         rows : the store of rows that are minimized where they are; without it structures are brought, too
         is_steady : if no structures follow the first ones
         """
-        self._queue, self._own_queue, self._is_steady = queue, own_queue, is_steady
-        self._copies = Copies(queue)
-        self._own_copies = self._copies if own_queue is queue else Copies(own_queue)
-        self.scratch = Store(own_queue, size)
-        self._stores = [self.scratch] if rows is None else [rows, self.scratch]
+        self._queue, self._own_queue, self._rows, self._is_steady = queue, own_queue, rows, is_steady
         self._by_key: dict[Hashable, Seats] = {}
+        self.reset()
         self._ahead = 1 if is_steady else AHEAD
         self.begin(None)
+
+    def make_room(self, jobs: Sequence[Job]) -> None:
+        """Have a store of what is brought for structures, or for as many as there may be at a time.
+
+        Raises DeviceMemoryError if one has no room.
+        """
+        recipes = dict.fromkeys(job.recipe for job in jobs)
+        for recipe in recipes:
+            _ = recipe.rows  # which lays out what is kept
+        needed = sum(of.recorder.shared.size for of in recipes) + sum(job.recipe.recorder.own.size for job in jobs)
+        least, device = max((of.size for of in recipes), default=0), self._queue.device
+        most = max(least, most_bytes(device))
+        if least > device.largest_buffer:
+            n_atoms = max(len(of.protocol.atoms) for of in recipes)
+            raise DeviceMemoryError(
+                f"minimizing {n_atoms:,} atoms takes {least / 2**30:.1f} GiB; {device} has buffers of "
+                f"{device.largest_buffer / 2**30:.1f} GiB at most"
+            )
+        if self.size < min(needed, most):
+            self.reset(min(max(needed, 2 * self.size), most))
+
+    def reset(self, size: int = 0) -> None:
+        """Have no seats, and an empty store of so many bytes for what is brought."""
+        self._by_key.clear()
+        self._copies = Copies(self._queue)  # whose launches keep buffers
+        self._own_copies = self._copies if self._own_queue is self._queue else Copies(self._own_queue)
+        self._stores = [] if self._rows is None else [self._rows]  # what is old goes before the new one comes
+        self._stores.append(Store(self._own_queue, size))
+
+    @property
+    def scratch(self) -> Store:
+        """Store of what is brought."""
+        return self._stores[-1]
 
     def begin(self, limit: float | None, clock: float | None = None) -> None:
         """Start the clock, for other structures than before.

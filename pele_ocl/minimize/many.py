@@ -113,7 +113,8 @@ class Together:
         with ExitStack() as stack:
             plain = Queue(device, precision, profile=False)
             queue, own_queue = (stack.enter_context(plain.beside()) for _ in range(2))
-            driver = Driver(queue, own_queue, most_bytes(device))
+            driver = Driver(queue, own_queue)
+            driver.reset(most_bytes(device))
             stack.callback(driver.stop)
             for done in driver.minimized(self._jobs(driver, device, largest_first)):
                 for job in done:

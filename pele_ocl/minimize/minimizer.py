@@ -13,13 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats
 from ..common.arguments import array, callback, former_keywords
-from ..common.errors import DeviceMemoryError, InputError, Suggests
+from ..common.errors import InputError, Suggests
 from ..common.variant import Progress
 from ..energy import Energy, Term
 from ..energy.frozen import are_in_place
 from ..gb_models.solvent_model import SolventModel
 from .constraints import BondConstraints
-from .driver import Driver, most_bytes
+from .driver import Driver
 from .job import Protocol, Recipe
 from .options import check_options, require_bounds, tolerance_of
 from .result import MinimizeBatch, MinimizeResult
@@ -95,7 +95,7 @@ class Minimizer(Suggests):
         )  # fmt: skip
         self._whole: Energy | None = None  # the same, with all that frozen atoms give each other
         self.protocol = Protocol(self.energy, **own)
-        self._spare = deque[_Prepared]()  # for later calls
+        self._spare = deque[tuple[Recipe, Driver]]()  # for later calls
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
         """Give atoms and options, the device by its title; a pickle makes the plan again on a device like it."""
@@ -153,13 +153,14 @@ class Minimizer(Suggests):
         begin = time.perf_counter()
         given, failures = self.energy._checked(conformations, errors)
         given = given.astype(np.float64)
-        prepared = self._prepared(self._plan_for(given), len(given) == 1)
-        jobs, wrong = prepared.recipe.jobs(range(len(given)), given)
+        recipe, driver = self._prepared(self._plan_for(given), len(given) == 1)
+        jobs, wrong = recipe.jobs(range(len(given)), given)
         for k, error in wrong.items():
             failures.add(k, error)
         failures.check(len(given))
         results: list[MinimizeResult | None] = [None] * len(given)
-        n_done, driver = len(wrong), prepared.driver_for(len(jobs))
+        n_done = len(wrong)
+        driver.make_room(jobs)
         driver.begin(self.protocol.stopping.max_seconds, begin)
         try:
             for done in driver.minimized(iter([jobs])):
@@ -176,7 +177,7 @@ class Minimizer(Suggests):
         except BaseException:
             driver.stop()  # nothing may run on when its buffers go
             raise
-        self._spare.append(prepared)
+        self._spare.append((recipe, driver))
         failures.check(len(given))
         return MinimizeBatch(results, dict(sorted(failures.reasons.items())), time.perf_counter() - begin)
 
@@ -187,52 +188,17 @@ class Minimizer(Suggests):
         self._whole = self._whole or self._make()
         return self._whole
 
-    def _prepared(self, plan: Energy, is_alone: bool) -> _Prepared:
+    def _prepared(self, plan: Energy, is_alone: bool) -> tuple[Recipe, Driver]:
         """Lend what is prepared for a plan, and for one structure alone or several, which nobody else uses."""
-        for _ in range(len(self._spare)):
-            try:
-                prepared = self._spare.popleft()
-            except IndexError:
-                break
-            if prepared.suits(plan, is_alone):
-                return prepared
-            self._spare.append(prepared)
-        return _Prepared(self.protocol, plan, is_alone)
-
-
-class _Prepared:
-    """A molecule recorded for a device, and the driver of its structures.
-
-    recipe : of structures that share launches, or of one alone
-    """
-
-    def __init__(self, protocol: Protocol, plan: Energy, is_alone: bool) -> None:
-        self._plan, self._is_alone = plan, is_alone
-        self.recipe = Recipe.of(protocol, plan, is_alone)
-        self._driver: Driver | None = None
-
-    def suits(self, plan: Energy, is_alone: bool) -> bool:
-        """Tell if it serves structures of a plan."""
-        return self._plan is plan and self._is_alone == is_alone
-
-    def driver_for(self, m: int) -> Driver:
-        """Give a driver with room for m structures, or as many as there may be at a time.
-
-        Raises DeviceMemoryError if one has no room.
-        """
         from ..opencl.queue import Queue
 
-        recipe, device = self.recipe, self._plan.device
-        _ = recipe.rows
-        shared, own = recipe.recorder.shared.size, recipe.recorder.own.size
-        size = max(shared + own, min(shared + m * own, most_bytes(device)))
-        if shared + own > device.largest_buffer:
-            raise DeviceMemoryError(
-                f"minimizing {len(self._plan.atoms):,} atoms takes {(shared + own) / 2**30:.1f} GiB; {device} has "
-                f"buffers of {device.largest_buffer / 2**30:.1f} GiB at most"
-            )
-        if self._driver is None or self._driver.size < size:
-            self._driver = None
-            queue = Queue(device, self._plan.precision, profile=False)
-            self._driver = Driver(queue, queue, size, is_steady=True)
-        return self._driver
+        for _ in range(len(self._spare)):
+            try:
+                recipe, driver = self._spare.popleft()
+            except IndexError:
+                break
+            if recipe.system.energy is plan and recipe.recorder.is_shared != is_alone:
+                return recipe, driver
+            self._spare.append((recipe, driver))
+        queue = Queue(plan.device, plan.precision, profile=False)
+        return Recipe.of(self.protocol, plan, is_alone), Driver(queue, queue, is_steady=True)

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..atoms import Atoms, Floats, Ints, Strings
 from ..common.arguments import file_path
 from ..common.errors import InputError, Suggests, no_attribute
+from ..common.modules import renamed
 from ..common.writing import replacing
 from ..contract import of_energy, of_structure, require
 from ..energy.result import ALL_TERMS
@@ -182,6 +183,10 @@ class MinimizeResult(Reported, Suggests):
         return Content(self.atoms) if known is None else replace(known, atoms=self.atoms, n=1)
 
     def to_dict(self, name: str = "") -> dict[str, object]:
+        """Former way to the numbers of `to_json`, which ends with the next release."""
+        return renamed("MinimizeResult.to_dict", "to_json", self.numbers(name))
+
+    def numbers(self, name: str = "") -> dict[str, object]:
         """Return the numbers of a record, for a structure of this name; None for what is not finite."""
         return {
             "name": name,
@@ -205,7 +210,10 @@ class _Unloaded(MinimizeResult):
 
     def __getattr__(self, name: str) -> Any:
         if name == "gradient":
-            raise InputError("the gradient was not kept; compute it by `pele_ocl.energy` of these atoms")
+            raise InputError(
+                "the gradient was not kept; compute it by `pele_ocl.energy` of these atoms; `to_dataframe()` of all "
+                "results is their table"
+            )
         if name != "atoms" or "_load" not in vars(self):
             raise no_attribute("'MinimizeResult' object", name, dir(self))
         atoms = vars(self)["atoms"] = self._load()
@@ -512,7 +520,7 @@ def record_of_atoms(result: MinimizeResult) -> Record:
     """Make the record of a result whose structure is of no file."""
     origin = result.origin
     if origin is None or origin.content is None:
-        values = {"n_atoms": len(result.atoms), "composition": composition_as_json(result.atoms), **result.to_dict()}
+        values = {"n_atoms": len(result.atoms), "composition": composition_as_json(result.atoms), **result.numbers()}
         del values["name"]
         return Record("", "", {**values, "seconds": {"total": result.seconds}, **notes_of(result.atoms)})
     values = facts_of_molecule(result.atoms, origin.options)
@@ -544,7 +552,7 @@ def facts_of_model(result: MinimizeResult, start: Atoms, strict: bool, target: P
 
     Raises InputError if strict refuses them.
     """
-    values = result.to_dict()
+    values = result.numbers()
     del values["name"]
     before = cast(Mapping[str, float | None], values["energy_before"])
     energies = {term: value for term, value in before.items() if value is not None}

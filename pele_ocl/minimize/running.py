@@ -19,10 +19,10 @@ from ..doors import Door
 from ..energy.options import Options as EnergyOptions
 from ..energy.options import require_near
 from ..energy.restraints import Held
-from ..formats import require_table_suffix
+from ..formats import Content, layout_of, require_table_suffix
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.journal import Journal
-from ..jobs.outputs import expanded
+from ..jobs.outputs import OutputNames, expanded, require_inputs
 from ..jobs.records import Record
 from ..jobs.running import run_with
 from ..jobs.shards import HERE, Place, Shard
@@ -99,6 +99,7 @@ class Run:
             return self._conformations(atoms, targets)
         self._refuse_sharing("one structure is minimized by one process")
         require(of_structure(atoms, "noted", places_sites=True), self.spec.strict)
+        self._require_written([atoms])
         held = {} if self.spec.each is None else self.spec.each(atoms)
         minimizer = Minimizer(atoms, **self.spec.options, **held)
         result = minimizer.minimize_batch(minimizer.atoms.positions[None], watch=self.watch)[0]
@@ -112,6 +113,7 @@ class Run:
         self._refuse_sharing("atoms are minimized in this process; give files")
         if self.are_many or self.resume:
             raise KeywordError("`trajectory`, `models` and `resume` are about files; give paths in place of atoms")
+        self._require_written(molecules)
         batch = minimize_all(molecules, self.spec.each, self.errors, None, self.watch, self.spec.options)
         results = [
             result and replace(result, origin=Origin(self.spec.content(None, atoms, 1, None), None, self.spec.options))
@@ -122,11 +124,23 @@ class Run:
             batch.save(self.spec.output)
         return batch
 
+    def _require_written(self, molecules: Sequence[Atoms]) -> None:
+        """Raise FormatError before the work for an output that atoms could not be written to."""
+        if not self.spec.output:
+            return
+        if len(molecules) == 1:
+            layout_of(self.spec.output, Content(molecules[0]))
+        self._targets([Path(f"structure_{k}.pdb") for k in range(1, len(molecules) + 1)], ())
+        for atoms in molecules:
+            layout_of(OutputNames.of(self.spec.output).name(Path("structure.pdb")), Content(atoms))
+
     def _files(self, what: Any) -> MinimizeResult | MinimizeBatch:
         is_one = isinstance(what, str | PathLike)
         if not is_one and not isinstance(what, Sequence):
             raise InputError(f"what to minimize is {described(what)}; Atoms, a path or a list of these is needed")
         paths = expanded([file_path(each) for each in ((what,) if is_one else what)])
+        if self.errors == "raise":
+            require_inputs(paths)
         if self.are_many:
             if len(paths) > 1:
                 raise several_structures(paths)
@@ -273,7 +287,7 @@ def tell(records: Sequence[Record], tolerance: float) -> None:
     if rounding > tolerance:
         note(
             f"Note: positions in the file are rounded, which gives an rms gradient of about {rounding:.1g} {UNIT}/A; "
-            ".cif, .h5 and .nc files have more digits"
+            ".cif, .rst7, .h5 and .nc files have more digits"
         )
 
 

@@ -140,7 +140,11 @@ class MinimizeSpec(Spec[StructurePath]):
                 source = read_file(item)
                 atoms = self.reading.chosen(source)[0]
                 require(of_structure(atoms, "noted", places_sites=True), self.strict)
-                waiting.append((item, source, atoms, self.content(source, atoms, 1, self.target(item))))
+                target = self.target(item)
+                content = self.content(source, atoms, 1, target)
+                if target is not None:
+                    layout_of(target, content)  # which says now what it could not write
+                waiting.append((item, source, atoms, content))
             except PeleError as error:
                 yield Record.failed_by(error, item)
             is_last = k + 1 == len(every)

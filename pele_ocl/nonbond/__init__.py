@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from ..atoms import Atoms
 from ..common.arguments import checked
 from ..common.errors import refuse_for_atoms
-from ..common.modules import lazy_names, make_callable, takes
+from ..common.modules import lazy_names, make_callable, takes, takes_structures
 from ..pairs import AllPairs, PairList
 
 if TYPE_CHECKING:  # the same names as below, for checkers and editors
@@ -48,6 +48,7 @@ def nonbond(
 ) -> Any: ...  # fmt: skip
 @checked
 @takes("object", "reading", "solvent", "trajectory", "run", ".spec:NonbondSpec")
+@takes_structures("either")
 def nonbond(
     atoms: Atoms | str | PathLike[str] | Sequence[str | PathLike[str]],
     pairs: Pairs | str | PathLike[str] | None = None,

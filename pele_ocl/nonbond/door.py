@@ -7,24 +7,28 @@ from contextlib import nullcontext
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ..atoms import Atoms, Floats
 from ..common.arguments import choice, file_path, is_among
 from ..common.errors import KeywordError
 from ..common.variant import Progress
-from ..doors import Door, Given, paths_of
+from ..doors import Door, Given, matched, paths_of
 from ..gb_models.solvent_model import SolventModel
 from ..pairs import AllPairs, PairList, Pairs, require_pairs, require_pairs_suffix, writing_pairs
 from ..plan.selection import having
 from .plan import Nonbond
 from .spec import NonbondEvaluation, NonbondSpec
 
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+
 
 def evaluated(
     atoms: Atoms | Given, pairs: Pairs | str | PathLike[str] | None, born_radii: Floats | None, *,
-    solvent: Literal["gb", "vacuum"] | None, gradient: bool, variant: str, precision: str, device: object,
-    model: SolventModel | int | None, internal_dielectrics: Floats | None, progress: Progress | None,
+    solvent: Literal["gb", "vacuum"] | None, gradient: bool, variant: str, precision: str,
+    device: Device | int | str | None, model: SolventModel | int | None, internal_dielectrics: Floats | None,
+    progress: Progress | None,
     cutoff: float | None, one_four: Literal["exclude", "scale"], internal_dielectric: Literal["uniform", "vdgbnp"],
     models: Literal["one", "all"], strict: bool, write_pairs: str | PathLike[str] | None, words: Mapping[str, Any],
     function: Callable[..., Any],
@@ -39,7 +43,9 @@ def evaluated(
     if internal_dielectric == "vdgbnp" and "solute_dielectric" in words:
         raise KeywordError("`internal_dielectric='vdgbnp'` takes the place of `solute_dielectric`; leave one out")
     if not isinstance(atoms, Atoms):
-        paths_of(atoms)  # which refuses what is neither
+        given: Given = matched(atoms)
+        paths_of(given)  # which refuses what is neither
+        atoms = given
     named = is_among(pairs, ("all", "split"))
     if not (pairs is None or named or isinstance(pairs, str | PathLike)):
         require_pairs(pairs)
@@ -52,12 +58,12 @@ def evaluated(
     )  # fmt: skip
     if isinstance(atoms, Atoms):
         door.require_atoms()
-        listed = cast(Pairs, pairs) if is_listed else spec.pairs_of(atoms)
+        listed = pairs if isinstance(pairs, PairList | AllPairs) else spec.pairs_of(atoms)
         plan = spec.plan(atoms, listed)
         if internal_dielectrics is not None:
             plan = having(Nonbond, variant)(
                 atoms, listed, solvent=spec.solvent, gradient=gradient, variant=variant, precision=precision,
-                device=cast(Any, device), model=door.model, internal_dielectrics=internal_dielectrics,
+                device=device, model=door.model, internal_dielectrics=internal_dielectrics,
             )  # fmt: skip
         if door.frames:
             return door.over(plan)
@@ -81,7 +87,8 @@ def _with_pairs(door: Door, spec: NonbondSpec, given: Given, target: Path, alone
         raise KeywordError("`write_pairs` is for one model, as each has a list of its own; leave out `models='all'`")
     require_pairs_suffix(target)
     result = replace(door, run=replace(door.run, output=None)).evaluated(spec, given, alone=alone)
-    found = cast(NonbondEvaluation, result.made)
+    found = result.made
+    assert isinstance(found, NonbondEvaluation)
     with nullcontext() if found.pairs is None else writing_pairs(target, found.pairs, found.molecule.atoms.labels):
         if door.run.output is not None:
             found.save(door.run.output, door.run.call)

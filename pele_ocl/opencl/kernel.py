@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyopencl as cl
@@ -47,7 +47,7 @@ def parameters_of(program: cl.Program, name: str) -> tuple[Parameter, ...]:
     info, has, found = cl.kernel_arg_info, cl.kernel_arg_type_qualifier, []
     for k in range(kernel.num_args):
         own, kind = (str(kernel.get_arg_info(k, of)).strip("\0 ") for of in (info.NAME, info.TYPE_NAME))
-        traits = cast(int, kernel.get_arg_info(k, info.TYPE_QUALIFIER))
+        traits: Any = kernel.get_arg_info(k, info.TYPE_QUALIFIER)
         is_const, is_restrict = bool(traits & has.CONST), bool(traits & has.RESTRICT)
         kind = kind.replace("unsigned ", "u")
         own = own.removeprefix("_cl_")  # PoCL renames what OpenCL has functions of, such as step
@@ -80,7 +80,8 @@ class ParameterType:
         try:
             fits = self.kind is None or value.dtype == self.kind or value.dtype == np.uint8
             if fits and (self.parameter.is_const or not value.is_read_only):
-                return cast(Buffer, value)
+                array: Buffer = value
+                return array
         except AttributeError:
             pass
         raise InputError(self._complaint(value))
@@ -96,7 +97,8 @@ class ParameterType:
                 return value
         elif kind.kind != "V" and not self.is_vector and not isinstance(value, str):
             try:
-                return cast(np.generic, kind.type(operator.index(value) if kind.kind in "iu" else float(value)))
+                number: np.generic = kind.type(operator.index(value) if kind.kind in "iu" else float(value))
+                return number
             except (TypeError, ValueError, OverflowError):
                 pass
         raise InputError(self._complaint(value))

@@ -28,6 +28,14 @@ class Buffer(cl.Buffer):
     is_read_only: bool
 
 
+def part_of(buffer: Buffer, first: int, size: int) -> Buffer:
+    """Give so many bytes of a buffer, from its byte `first` on, as a buffer of their own."""
+    part: Any = buffer.get_sub_region(first, size)
+    part.dtype, part.is_read_only = buffer.dtype, buffer.is_read_only
+    found: Buffer = part
+    return found
+
+
 def ask_for_large_pages(queue: CommandQueue, buffer: Buffer) -> None:
     """Ask for pages of 2 MiB, before anything is written to a CPU's buffer of at least LARGE bytes.
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyopencl as cl
@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from ..common.threads import MOST_COPIERS, copiers
 from .binding import Binder
 from .device import device_errors, refusal
-from .memory import LARGE, Buffer, CommandQueue, ask_for_large_pages
+from .memory import LARGE, Buffer, CommandQueue, ask_for_large_pages, part_of
 
 Event = cl.Event
 
@@ -114,7 +114,7 @@ class Transfers(Binder):
     def part(self, buffer: Buffer, first: int, size: int) -> Buffer:
         """Give so many bytes of a buffer, from its byte `first` on, as a buffer of their own."""
         with device_errors(self.device):
-            return cast(Buffer, buffer.get_sub_region(first, size))
+            return part_of(buffer, first, size)
 
     def download(self, buffer: Buffer, n: int, dtype: DTypeLike | None = None) -> NDArray[Any]:
         """Read the first n values of a buffer, reals if no other type is given, after everything before."""

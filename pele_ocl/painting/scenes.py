@@ -71,12 +71,15 @@ class SceneFiles(NamedTuple):
     is_own: bool
 
 
-def scene_files(program: str, structure: str | PathLike[str] | None, maps: Sequence[Path]) -> SceneFiles:
+def scene_files(
+    program: str, structure: str | PathLike[str] | None, maps: Sequence[Path], is_whole: bool = True
+) -> SceneFiles:  # fmt: skip
     """Choose the script of a program, and the map among `maps` that it shows: the script lies beside it.
 
-    A structure that the program does not read, such as a topology, becomes a PDB file beside the map.
+    A structure that the program does not read, such as a topology, and a part of one become a PDB file beside the map.
 
     program : a key of PROGRAMS; structure : the file of the molecule, None of atoms
+    is_whole : whether all atoms of the file's first model are shown, and no others
 
     Raises FormatError if the program reads none of the maps. Names that no script can hold are refused, too.
     """
@@ -89,19 +92,21 @@ def scene_files(program: str, structure: str | PathLike[str] | None, maps: Seque
         )
     map_ = fitting[0]
     stem = map_.name[: -len(map_suffix(map_) or "")]
-    is_own = structure is None or not of.reads(structure)
+    is_own = structure is None or not is_whole or not of.reads(structure)
     shown = map_.with_name(f"{stem}-atoms.pdb") if structure is None or is_own else Path(structure)
     for each in (shown, map_):
         _relative(each, map_.parent.resolve())
     return SceneFiles(map_.with_name(stem + of.suffix), map_, shown, is_own)
 
 
-def require_scenes(programs: Sequence[str], structure: Path | None, maps: Sequence[Path]) -> tuple[Path, ...]:
+def require_scenes(
+    programs: Sequence[str], structure: Path | None, maps: Sequence[Path], is_whole: bool = True
+) -> tuple[Path, ...]:  # fmt: skip
     """Name the files that `write_scenes` will write; raise for those that it cannot, before any work is done."""
     written = dict[Path, None]()
     for program in programs:
         choice("scene", program, tuple(PROGRAMS))
-        files = scene_files(program, structure, maps)
+        files = scene_files(program, structure, maps, is_whole)
         written |= dict.fromkeys([files.structure, files.script] if files.is_own else [files.script])
     for path in written:
         refuse_target(path, [] if structure is None else [structure])
@@ -110,18 +115,18 @@ def require_scenes(programs: Sequence[str], structure: Path | None, maps: Sequen
 
 def write_scenes(
     programs: Sequence[str], structure: InputFile | None, atoms: Atoms, maps: Sequence[Path], end: float, unit: str,
-    quantity: str = "potential",
+    quantity: str = "potential", is_whole: bool = True,
 ) -> tuple[Path, ...]:  # fmt: skip
     """Write the scripts of programs beside the map that each shows; give all files that were written.
 
     structure : the file of the molecule, None of atoms; atoms : of which a PDB file is written where it is needed
-    end, unit, quantity : as of `write_scene`
+    end, unit, quantity : as of `write_scene`; is_whole : as of `scene_files`
 
     Raises FormatError as `scene_files`, and where a file cannot be written.
     """
     inputs, written = [] if structure is None else [structure], dict[Path, None]()
     for program in programs:
-        files = scene_files(program, None if structure is None else structure.path, maps)
+        files = scene_files(program, None if structure is None else structure.path, maps, is_whole)
         if files.is_own and files.structure not in written:
             atoms.save(files.structure)
             written[files.structure] = None

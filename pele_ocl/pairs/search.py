@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Floats, Ints, require_atoms
 from ..atoms.bond_paths import exclusions
 from ..common import arguments
+from ..common.arguments import checked
 from ..common.errors import InputError
+from ..common.modules import takes_structures
 from .allpairs import AllPairs
 from .nonbonded import has_scaled_pairs
 from .pairlist import Codes, PairList, pair_codes, pairs_of, require_pairs, unchecked
@@ -25,6 +27,8 @@ _MOST_CELLS = 1000
 _SWEEP_BLOCK = 4_000_000
 
 
+@checked
+@takes_structures("atoms")
 def pairs_within(atoms: Atoms, cutoff: float, one_four: OneFour = "exclude") -> PairList:
     """List pairs of atoms closer than a cutoff, except pairs one or two bonds apart.
 
@@ -47,6 +51,8 @@ def pairs_within(atoms: Atoms, cutoff: float, one_four: OneFour = "exclude") -> 
     return bonded_left_out(atoms, codes, one_four, partial(pairs_within, cutoff=cutoff, one_four=one_four))
 
 
+@checked
+@takes_structures("atoms")
 def all_pairs(atoms: Atoms, one_four: OneFour = "exclude") -> AllPairs:
     """List all pairs of atoms, except pairs one or two bonds apart; `one_four` as in pairs_within.
 

@@ -14,14 +14,14 @@ from ..common.arguments import number
 from ..common.errors import InputError, PeleError
 from ..common.hashing import sha256_of
 from ..common.inputfile import read_file
-from ..common.notes import as_json
+from ..common.notes import as_json, note
 from ..jobs.records import Record
 from ..jobs.spec import Spec, setting_of
 from ..ligand import Hydrogens, Ligand, Maker, check_choice, ligand_makers, ligand_of_mol, parametriser_of
 from ..ligand.remarks import LigandRemark
 from ..reading import read
 from .items import MoleculeItem
-from .writing import Target, require_folder, write_ligand, write_structure
+from .writing import Target, require_folder, write_amber, write_ligand, write_structure
 
 JOURNAL = "molecules.jsonl"  # in the folder of the output
 
@@ -49,9 +49,9 @@ class ParametrizeSpec(Spec[MoleculeItem]):
             number("limit", self.limit, "seconds", above=0)
         parametriser_of(self.forcefield).version()
         is_folder = self.target.path and not self.target.is_file
-        if self._receptor is not None and not (is_folder and "pdb" in self.target.formats):
+        if self._receptor is not None and not (is_folder and {"pdb", "amber"} & set(self.target.formats)):
             raise InputError(
-                "`receptor` goes into complexes in a folder; name that as `output`, with 'pdb' in `formats`"
+                "`receptor` goes into complexes in a folder; name that as `output`, with 'pdb' or 'amber' in `formats`"
             )
         if self.target.path and not self.target.is_file:
             require_folder(self.target.path)
@@ -111,7 +111,7 @@ class ParametrizeSpec(Spec[MoleculeItem]):
         remark = self.remark(ligand)
         write_ligand(files, ligand, atoms, inputs, remark)
         if self._receptor is not None:
-            files = (*files, self._write_complex(item, atoms, remark))
+            files = (*files, *self._write_complex(item, atoms, remark))
         return {
             "name": ligand.name, "source": ligand.source, "formula": ligand.formula, "n_atoms": len(ligand),
             "charge": ligand.charge, "residue_name": ligand.residue_name, "forcefield": atoms.forcefield,
@@ -125,11 +125,20 @@ class ParametrizeSpec(Spec[MoleculeItem]):
             return None
         return LigandRemark(ligand.residue_name, self.forcefield, self.charges, ligand.short_smiles)
 
-    def _write_complex(self, item: MoleculeItem, atoms: Atoms, remark: LigandRemark | None) -> Path:
+    def _write_complex(self, item: MoleculeItem, atoms: Atoms, remark: LigandRemark | None) -> list[Path]:
+        """Write the molecule in the receptor; an AMBER topology where the receptor's terms have a place in one."""
         assert self._receptor is not None
-        path = Path(self.target.path) / item.name / f"{item.name}_complex.pdb"
-        write_structure(path, self._receptor + atoms, len(atoms), remark=remark)
-        return path
+        together, written = self._receptor + atoms, list[Path]()
+        stem = Path(self.target.path) / item.name / f"{item.name}_complex"
+        if "pdb" in self.target.formats:
+            written.append(stem.with_name(f"{stem.name}.pdb"))
+            write_structure(written[0], together, len(atoms), remark=remark)
+        if "amber" in self.target.formats:
+            try:
+                written += write_amber(stem, together, item.name)
+            except InputError as error:
+                note(f"Note: {stem.name}.prmtop was not written: {error}")
+        return written
 
     @cached_property
     def _receptor(self) -> Atoms | None:

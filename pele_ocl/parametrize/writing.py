@@ -123,6 +123,22 @@ def write_ligand(
             temporary.write_text(text, encoding="utf-8")
 
 
+def write_amber(stem: Path, atoms: Atoms, title: str) -> tuple[Path, Path]:
+    """Write an AMBER topology and its restart, NAME.prmtop and NAME.rst7; give both.
+
+    Raises InputError for atoms with terms that the format has no place for, and writes nothing.
+    """
+    texts = {
+        ".prmtop": prmtop_text(atoms.with_radii("mbondi2"), _note(atoms)), ".rst7": rst7_text(atoms.positions, title),
+    }  # fmt: skip
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    for suffix, text in texts.items():
+        with replacing(stem.with_name(stem.name + suffix)) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    topology, restart = (stem.with_name(stem.name + suffix) for suffix in texts)
+    return topology, restart
+
+
 def write_structure(
     path: Path, atoms: Atoms, n_bonded: int, inputs: Iterable[Path] = (), remark: LigandRemark | None = None
 ) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from numpy.typing import ArrayLike
 
@@ -15,7 +15,7 @@ from ..atoms import Atoms
 from ..common import arguments
 from ..common.errors import FormatError, KeywordError
 from ..common.inputfile import read_file
-from ..common.modules import make_callable, takes
+from ..common.modules import make_callable, takes, takes_structures
 from ..common.notes import heard_notes
 from ..common.variant import Progress
 from ..common.writing import refuse_target
@@ -23,7 +23,7 @@ from ..contract import of_structure
 from ..formats import require_map_suffix
 from ..grid import Grid, Map
 from ..jobs.checks import Checks
-from ..jobs.given import given_molecule
+from ..jobs.given import given_molecule, reading_of
 from ..jobs.provenance import Call, with_coordinates
 from ..painting import quantity_of, require_scenes, write_scenes
 from ..pb_model import (
@@ -80,6 +80,7 @@ def pb(what: Atoms, model: PBModel | Path_ | None = None, **options: Any) -> PBR
 def pb(what: Path_, model: PBModel | int | Path_ | None = None, **options: Any) -> Any: ...
 @arguments.checked
 @takes("reading")
+@takes_structures("atoms")
 def pb(
     what: Atoms | Path_, model: PBModel | int | Path_ | None = None, *,
     grids: Grid | Sequence[Grid] | None = None, spacing: float = 0.5, padding: float = 10.0, wide: bool | None = None,
@@ -149,7 +150,9 @@ def pb(
         raise FormatError(f"{pqr}: `pqr` writes .pqr files; name it so")
     programs = (scene,) if isinstance(scene, str) else arguments.texts("scene", scene)
     path = None if isinstance(what, Atoms) else arguments.file_path(what)
-    scenes = require_scenes(programs, path, [] if output is None else [arguments.file_path(output)])
+    maps = [] if output is None else [arguments.file_path(output)]
+    is_whole = reading_of(reading, read).is_whole
+    scenes = require_scenes(programs, path, maps, is_whole)
     constants = {of: keywords[name] for name, of in _MODEL_FIELDS.items() if keywords[name] is not None}
     if like is not None:
         arguments.choice("like", like, ("apbs",))
@@ -196,8 +199,8 @@ def pb(
     if programs:
         map_ = result.map
         assert map_ is not None
-        maps = [arguments.file_path(cast(Path_, output))]
-        write_scenes(programs, molecule.source, result.atoms, maps, _END, map_.full_unit, quantity_of(map_))
+        unit, quantity = map_.full_unit, quantity_of(map_)
+        write_scenes(programs, molecule.source, result.atoms, maps, _END, unit, quantity, is_whole)
     return result
 
 

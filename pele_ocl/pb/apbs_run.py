@@ -19,7 +19,7 @@ from ..formats import write_map
 from ..grid import Grid
 from ..jobs.provenance import record_head
 from ..reading import read
-from ..report import Report
+from ..report import Framed, Report
 from .apbs import NEED_POTENTIAL, WRITTEN, ApbsCalculation, ApbsInput, read_apbs
 from .apbs_maps import ACCESS, OF_POTENTIAL, access_maps, maps_of_potential
 from .plan import PoissonBoltzmann
@@ -33,7 +33,7 @@ PrintLine = Callable[[str], None]
 
 
 @dataclass(frozen=True, eq=False)
-class ApbsResult:
+class ApbsResult(Framed):
     """Result of an input file of APBS.
 
     results : PBResult of each calculation, None of mg-dummy; energies : kJ/mol, as APBS prints them

@@ -24,7 +24,7 @@ from ..grid import Grid, Map
 from ..jobs.facts import composition_as_json, names_of_residues, notes_of
 from ..jobs.provenance import Call, provenance, record_head
 from ..pb_model import PBModel
-from ..report import Column, Report
+from ..report import Column, Framed, Report
 from .border import between_nodes
 
 
@@ -83,7 +83,7 @@ class PBErrors:
 
 
 @dataclass(frozen=True, eq=False)
-class PBResult:
+class PBResult(Framed):
     """Energy and potential of a molecule in salt water, and how they were computed.
 
     energy : kcal/mol; of the reaction field, which is the energy of solvation, or if `reaction` is False of all

@@ -14,10 +14,10 @@ from ..atoms import Atoms
 from ..common import arguments
 from ..common.errors import InputError, KeywordError
 from ..common.inputfile import read_file
-from ..common.modules import make_callable, takes
+from ..common.modules import make_callable, takes, takes_structures
 from ..common.variant import Progress
 from ..contract import Image
-from ..doors import paths_of
+from ..doors import matched, paths_of
 from ..grid import Grid
 from ..jobs import Place, Shard
 from ..jobs.given import Given, given_molecule, reading_of
@@ -82,6 +82,7 @@ def potmap(
 def potmap(what: Sequence[Path_], grid: Grid | Paths_ | None = None, **options: Any) -> MapBatch: ...
 @arguments.checked
 @takes("reading")
+@takes_structures("atoms")
 def potmap(
     what: Atoms | Path_ | Sequence[Path_],
     grid: Grid | Paths_ | None = None,
@@ -248,6 +249,7 @@ def potmap(
         raise KeywordError('`combine` belongs to `models="all"` and to trajectories')
     if options.field and outputs and not any(each.suffix.lower() == ".h5" for each in outputs):
         raise KeywordError("the field needs a file that holds several maps: give `output` a name that ends in .h5")
+    what = matched(what)
     if not isinstance(what, Atoms) and paths_of(what) is None:
         paths = arguments.file_paths("structures", what)
         if opens is not None:

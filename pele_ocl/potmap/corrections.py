@@ -8,7 +8,7 @@ close to each other is not rounded.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -34,18 +34,20 @@ def correct(queue: Queue, slab: MapSlab) -> None:
     """Put the points next to atoms of a slab right, once all atoms have been added to it."""
     problem = slab.problem
     reach = _reach(problem)
-    cubes = Cubes.of(slab, reach) if problem.model.min_distance < reach else None
-    if cubes is None or not len(cubes.atoms):
+    if problem.model.min_distance >= reach:
+        return
+    places, reaching = cubes(slab, reach)
+    if not len(reaching):
         return
     kernel = queue.kernel("potmap/corrections.cl", "correct", EDGE=EDGE, **problem.switches)
     within = replace(slab, problem=replace(problem, model=replace(problem.model, cutoff=reach)))
-    atoms, rests = (each.take(cubes.atoms, axis=0) for each in (problem.atoms4, problem.rests4))
+    atoms, rests = (each.take(reaching, axis=0) for each in (problem.atoms4, problem.rests4))
     of_points = slab.rests(queue)
     queue.held += of_points.values()
     queue.launch(
-        kernel, (EDGE**3, len(cubes.places) - 1), (GROUP, 1),
+        kernel, (EDGE**3, len(places) - 1), (GROUP, 1),
         dict(
-            within.arguments(problem.n_atoms), **of_points, cubes=queue.hold(cubes.places, np.int32),
+            within.arguments(problem.n_atoms), **of_points, cubes=queue.hold(places, np.int32),
             atoms=queue.hold(atoms), rests=queue.hold(rests),
         ),
     )  # fmt: skip
@@ -58,34 +60,26 @@ def _reach(problem: MapProblem) -> float:
     return min(max(REACH, REACH_SHARE * size), REACH_STEPS * float(spacing.min()))
 
 
-@dataclass(frozen=True, eq=False)
-class Cubes:
-    """Cubes of a slab's points that atoms reach.
+def cubes(slab: MapSlab, reach: float) -> tuple[Ints, NDArray[np.intp]]:
+    """Find the cubes of a slab's points that atoms reach.
 
-    places : (n + 1, 4) the first point of each along x, y, z, counted in the slab, and the place of its first atom. The
-        last row has only the end of the atoms
-    atoms : which atoms reach them, cube after cube, each cube's in their order
+    reach : of an atom, at most two steps of the grid, A
+
+    Returns (n + 1, 4) the first point of each along x, y, z, counted in the slab, and the place of its first atom; the
+    last row has only the end of the atoms. Then which atoms reach them, cube after cube, each cube's in their order.
     """
-
-    places: Ints
-    atoms: NDArray[np.intp]
-
-    @classmethod
-    def of(cls, slab: MapSlab, reach: float) -> Cubes:
-        """reach : of an atom, at most two steps of the grid, A"""
-        atoms, first, last = _reached(slab, reach)
-        first //= EDGE
-        last //= EDGE
-        both = np.array(list(product((0, 1), repeat=3)))
-        of, which = np.nonzero((first[:, None] + both <= last[:, None]).all(axis=2))
-        shape = -(-np.array(slab.shape) // EDGE)
-        order, starts = sorted_by_cell([*(first[of] + both[which]).T], shape)
-        cubes = np.flatnonzero(np.diff(starts))
-        z, y, x = np.unravel_index(cubes, shape[::-1])
-        places = packed4(
-            *(EDGE * np.append(each, 0) for each in (x, y, z)), np.append(starts[cubes], starts[-1]), dtype=np.int32
-        )
-        return cls(places, atoms[of[order]])
+    atoms, first, last = _reached(slab, reach)
+    first //= EDGE
+    last //= EDGE
+    both = np.array(list(product((0, 1), repeat=3)))
+    of, which = np.nonzero((first[:, None] + both <= last[:, None]).all(axis=2))
+    shape = -(-np.array(slab.shape) // EDGE)
+    order, starts = sorted_by_cell([*(first[of] + both[which]).T], shape)
+    reached = np.flatnonzero(np.diff(starts))
+    z, y, x = np.unravel_index(reached, shape[::-1])
+    corners = (EDGE * np.append(each, 0) for each in (x, y, z))
+    places = packed4(*corners, np.append(starts[reached], starts[-1]), dtype=np.int32)
+    return places, atoms[of[order]]
 
 
 def _reached(slab: MapSlab, reach: float) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.int64]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -156,12 +156,8 @@ def values_at(queue: Queue, slab: MapSlab, places: NDArray[np.int32], device: De
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class _FrameSample:
-    """A frame's map at a few points: as it was computed, in parts that come from the devices, and exactly."""
-
-    found: list[NDArray[np.floating]]
-    exact: Callable[[], Floats]
+# A frame's map at a few points: as it was computed, in parts that come from the devices, and exactly.
+_Sample = tuple[list[NDArray[np.floating]], Callable[[], Floats]]
 
 
 class MapFrames:
@@ -185,7 +181,7 @@ class MapFrames:
         self.n_frames = 0
         self._slabs: list[FrameSlab] = []
         self._statistics: list[SlabStatistics] = []
-        self._samples: deque[_FrameSample] = deque()
+        self._samples: deque[_Sample] = deque()
         self._compared: list[tuple[Floats, Floats]] = []  # (n,) as computed, and exactly
 
     @property
@@ -210,8 +206,8 @@ class MapFrames:
             queue = slab.start(problem)
             statistics.add(queue)
             if sample is not None:
-                points, of = sample
-                of.found.append(values_at(queue, slab.slab, slab.places(points[slab.owns(points)]), slab.part.device))
+                points, (found, _) = sample
+                found.append(values_at(queue, slab.slab, slab.places(points[slab.owns(points)]), slab.part.device))
             queue.submit()
         self.n_frames = number
         if sample is not None:
@@ -247,7 +243,7 @@ class MapFrames:
         self._statistics = [SlabStatistics(slab.part.queue(), slab.slab) for slab in self._slabs]
         return ready.problem
 
-    def _sample_for(self, problem: MapProblem, number: int) -> tuple[NDArray[np.int64], _FrameSample] | None:
+    def _sample_for(self, problem: MapProblem, number: int) -> tuple[NDArray[np.int64], _Sample] | None:
         """Points of the grid (n, 3), slice by slice, and room for the values there; None of direct sums.
 
         number : of the frame among all that count, from 1
@@ -257,10 +253,11 @@ class MapFrames:
         few = min(MOST_POINTS, max(FEWEST_POINTS, EVALUATIONS // problem.n_atoms))
         points = sampled_points(self._grid.shape, FIRST_POINTS if number == 1 else few, (SEED, number))[0]
         points = points[np.argsort(points[:, 2], kind="stable")]
-        return points, _FrameSample([], exact_values(problem, points, self._plan.devices[0]))
+        return points, ([], exact_values(problem, points, self._plan.devices[0]))
 
-    def _compare(self, sample: _FrameSample) -> None:
-        self._compared.append((np.concatenate(sample.found).astype(np.float64), sample.exact()[:, 0]))
+    def _compare(self, sample: _Sample) -> None:
+        found, exact = sample
+        self._compared.append((np.concatenate(found).astype(np.float64), exact()[:, 0]))
 
     def _values(self) -> dict[str, NDArray[np.floating]]:
         """Collect the statistics of the whole map, (nz, ny, nx) each."""

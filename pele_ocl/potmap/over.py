@@ -16,6 +16,7 @@ from ..atoms import Atoms, Floats, require_atoms
 from ..common.arguments import callback, checked, file_path
 from ..common.errors import InputError
 from ..common.inputfile import InputFile
+from ..common.modules import takes_structures
 from ..common.notes import with_notes
 from ..common.variant import Progress
 from ..contract import Image
@@ -39,6 +40,7 @@ STATISTICS = ("mean", "sd", "min", "max")  # of values at atoms
 
 
 @checked
+@takes_structures("atoms")
 def potmap_over(
     atoms: Atoms,
     trajectory: Trajectory | Paths,
@@ -209,6 +211,7 @@ class FramePotentials(Reported):
 
 
 @checked
+@takes_structures("atoms")
 def potentials_over(
     atoms: Atoms,
     trajectory: Trajectory | Paths,

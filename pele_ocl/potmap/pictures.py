@@ -28,22 +28,26 @@ def require_end(color_max: float | None) -> None:
 
 
 def require_drawn(
-    png: Path | None, surface_png: Path | None, scenes: Sequence[str], source: Path | None, outputs: Sequence[Path]
+    png: Path | None, surface_png: Path | None, scenes: Sequence[str], source: Path | None, outputs: Sequence[Path],
+    is_whole: bool,
 ) -> None:  # fmt: skip
-    """Raise for pictures that cannot be written, before any work is done; source : path of the structure."""
+    """Raise for pictures that cannot be written, before any work is done; source : path of the structure.
+
+    is_whole : whether all atoms of its first model, and no others, have the map
+    """
     for picture in (png, surface_png):
         if picture is not None:
             require_png(picture)
-    require_scenes(scenes, source, outputs)
+    require_scenes(scenes, source, outputs, is_whole)
 
 
 def draw(
     result: PotmapResult, png: Path | None, surface_png: Path | None, scenes: Sequence[str], end: float | None,
-    outputs: Sequence[Path],
+    outputs: Sequence[Path], is_whole: bool,
 ) -> tuple[Path, ...]:  # fmt: skip
     """Draw slices of a map and the molecular surface, and write scenes next to its files.
 
-    end : of the colours of surfaces, None to follow the values
+    end : of the colours of surfaces, None to follow the values; is_whole : as of `require_drawn`
 
     Returns the scenes' files.
     """
@@ -61,4 +65,5 @@ def draw(
         end = shown.colouring.end
         if surface_png is not None:
             shown.save_picture(surface_png, inputs)
-    return write_scenes(scenes, source, atoms, outputs, end, map_.full_unit, quantity=quantity_of(map_))
+    unit, quantity = map_.full_unit, quantity_of(map_)
+    return write_scenes(scenes, source, atoms, outputs, end, unit, quantity, is_whole)

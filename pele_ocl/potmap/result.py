@@ -28,7 +28,7 @@ from ..jobs.provenance import Call, origin, record_head
 from ..jobs.records import entries
 from ..pb_model import PBModel
 from ..potential_model import PotentialModel
-from ..report import Column, Report
+from ..report import Column, Framed, Report
 from .error import MapError
 from .methods import MAP_METHODS
 
@@ -38,7 +38,7 @@ FIELD_NAMES = ("field_x", "field_y", "field_z")
 
 
 @dataclass(frozen=True, eq=False)
-class PotmapResult(Suggests):
+class PotmapResult(Framed, Suggests):
     """Potential at the points of a grid, and how it was computed.
 
     map : Map, values (nz, ny, nx) in `unit`; of models and frames the statistic that was asked for
@@ -236,7 +236,7 @@ class FrameMaps:
     frames : (m,) numbers of the frames that count, from 0 across all files
     rmsd : (m,) A, of the atoms by which each was superposed from the reference; None where they were not
     errors : why other frames failed, by their number
-    result : PotmapResult of the mean; its `error` is all frames' maps' together
+    result : PotmapResult of the mean, with all four in `maps`; its `error` is all frames' maps' together
     seconds : of it all
     notes : sentences about the frames, of the Trajectory
     """

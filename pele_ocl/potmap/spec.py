@@ -163,7 +163,8 @@ class MapSpec(StructureSpec):
                     raise KeywordError(f'{output}: {STATISTIC} belongs to `models="all"` and to trajectories')
                 for target in targets(output).values():
                     refuse_target(target, [] if source is None else [source])
-        require_drawn(self.png, self.surface_png, self.scenes, source, whole(self.outputs))
+        is_whole, outputs = self.reading.is_whole, whole(self.outputs)
+        require_drawn(self.png, self.surface_png, self.scenes, source, outputs, is_whole)
 
     def found(
         self, given: Given | InputFile, *, tell: Tell | None = None, progress: Progress | None = None
@@ -244,7 +245,8 @@ class MapSpec(StructureSpec):
         for output in self.outputs:
             found.save(output, progress=progress)
         end = self.color_max if self.color_unit in (None, found.unit) else None
-        return draw(found, self.png, self.surface_png, self.scenes, end, whole(self.outputs))
+        is_whole, outputs = self.reading.is_whole, whole(self.outputs)
+        return draw(found, self.png, self.surface_png, self.scenes, end, outputs, is_whole)
 
     def compute(self, item: StructurePath) -> dict[str, Any]:
         """Compute and write the map of a file, and give it in figures."""

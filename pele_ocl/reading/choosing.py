@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..common.arguments import text
 from ..common.errors import KeywordError
+from ..common.indices import selection_text
 
 if TYPE_CHECKING:
     from ..atoms.selection import Selection
@@ -23,7 +24,8 @@ def selection_of(select: str | None, without: str | None = None, only: str | Non
 
     Raises InputError, before any file is read, for a text that is no selection.
     """
-    parts = [] if select is None else [text("select", select)]
+    given = None if select is None else selection_text("select", select)
+    parts = [] if given is None else [given]
     if without is not None:
         parts.append(f"not ({' or '.join(_KINDS.get(name) or _residue(name) for name in _split('without', without))})")
     if only is not None:
@@ -33,15 +35,15 @@ def selection_of(select: str | None, without: str | None = None, only: str | Non
             raise KeywordError(f"`only={only!r}`: there is no kind {unknown!r}; choose of {', '.join(_KINDS)}")
         parts.append(" or ".join(_KINDS[kind] for kind in kinds))
     whole = " and ".join(parts if len(parts) == 1 else [f"({part})" for part in parts])
-    return _parsed(whole) if whole else None
+    return _parsed(whole, getattr(given, "n_atoms", None)) if whole else None
 
 
 @lru_cache(maxsize=16)
-def _parsed(whole: str) -> Selection:
+def _parsed(whole: str, n_atoms: int | None) -> Selection:
     """Parse a selection, once for all who read by it."""
     from ..atoms.selection import Selection
 
-    return Selection(whole)
+    return Selection(whole, n_atoms)
 
 
 def _split(keyword: str, names: str) -> list[str]:

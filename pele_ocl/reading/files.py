@@ -15,7 +15,9 @@ from ..atoms.chemistry import PHOSPHORESIDUES
 from ..atoms.radii import PDB2PQR_SETS, RADII_SETS, goes_by_names, tidy_set
 from ..common import arguments
 from ..common.errors import InputError, ParameterError, PeleError
+from ..common.indices import selection_text
 from ..common.inputfile import read_file
+from ..common.modules import takes_structures
 from ..common.notes import Note
 from ..formats import brings_parameters, is_structure, read_structure_or_atoms, structure_format, structure_suffix
 from ..ligand.settings import HYDROGENS
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from ..ligand import Hydrogens, Ligand, LigandTemplate
 
 LigandGiven: TypeAlias = "str | PathLike[str] | Ligand | Atoms"
-Ligands: TypeAlias = Iterable[LigandGiven]
+Ligands: TypeAlias = "LigandGiven | Iterable[LigandGiven]"
 # The file of the positions of a topology, or the positions themselves.
 Coordinates: TypeAlias = str | PathLike[str] | Floats | None
 _LIGAND = "gaff2", "mmff"  # force field and charges that ligands have by default
@@ -43,6 +45,7 @@ def require_model(model: object) -> None:
 
 
 @arguments.checked
+@takes_structures("file")
 def read(
     path: str | PathLike[str],
     forcefield: ForceField | str | None = None,
@@ -72,16 +75,16 @@ def read(
         trajectory or a structure file. Positions themselves, an array (n, 3) A, do, too
     parameters : CHARMM's parameter files, for a .psf
     select : the atoms to take, `protein and not resname NAP` say (docs/selection.md); by default all. Atoms that
-        are left out need no template
+        are left out need no template. Indices, a mask or an AtomGroup of MDAnalysis do, too
     without, only : residues to leave out by name or kind, and kinds to take, with commas: "HOH,NAP", "protein,ligand"
     radii : set of radii, as `Atoms.with_radii` has them, for any solvent; "file" for those of the file. By default
         those of the file if it has some. Else they are the force field's default, which a SolventModel replaces if its
         GB model was made with others (gbn: bondi, gbn2: mbondi3), or if its program has others (SolventModel.like)
 
-    ligands : molecules to add, behind the atoms of the file: Ligands, Mols of RDKit, Atoms, or files of small molecules
-        (.sdf, .mol2, .smi), each by its molecule that is a residue of the file, or its first. A molecule that residues
-        of the file are by their elements and bonds, and that the force field does not know, is not added: they have
-        its parameters, and keep their positions
+    ligands : molecules to add, behind the atoms of the file, one or several: Ligands, Mols of RDKit, Atoms, or files
+        of small molecules (.sdf, .mol2, .smi), each by its molecule that is a residue of the file, or its first. A
+        molecule that residues of the file are by their elements and bonds, and that the force field does not know, is
+        not added: they have its parameters, and keep their positions. `ligand_file` is the same keyword
     ligand_forcefield, ligand_charges : of ligands without parameters, as of `Ligand.parametrize`
     ligand_hydrogens, ligand_ph : "given", or "add" for files of molecules that lack some; or a pH at which they are
         protonated, as of `Ligand.read`
@@ -101,7 +104,7 @@ def read(
     'mbondi2'
     """
     if select is not None:
-        arguments.text("select", select)
+        select = selection_text("select", select)
     chosen = select if without is None and only is None else selection_of(select, without, only)
     return read_chosen(
         path, forcefield, model, coordinates, parameters, select=chosen, radii=radii, ligands=ligands,
@@ -127,8 +130,7 @@ def read_chosen(
     ligand_template: Iterable[str] | str = (),
 ) -> tuple[Atoms, Taken | None]:
     """Read as `read` does, and tell which atoms were taken, None if all were. Ligands are taken whole."""
-    if isinstance(ligands, str | PathLike | Atoms) or not isinstance(ligands, Iterable):
-        raise InputError(f"ligands are {arguments.described(ligands)}; a list of them is needed")
+    ligands = arguments.listed_ligands(ligands)
     arguments.text("ligand_forcefield", ligand_forcefield)
     arguments.text("ligand_charges", ligand_charges)
     if (ligand_forcefield, ligand_charges) != _LIGAND:
@@ -236,9 +238,8 @@ def _read_file(
     files = arguments.file_paths("parameters", parameters)
     found: Structure | Atoms
     if coordinates is None and not files and structure_format(path).is_of_ligands:
-        from ..ligand import read_sdf
-
-        found = read_sdf(read_file(path), model, *ligand)
+        read_ligand: Callable[..., Atoms] = structure_format(path).read  # type: ignore[assignment]
+        found = read_ligand(read_file(path), model, *ligand)
     else:
         found = read_structure_or_atoms(path, model, coordinates, files)
     named, known = None if radii == FILE else radii, frozenset[int]()

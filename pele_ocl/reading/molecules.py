@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from os import PathLike
@@ -18,6 +17,7 @@ from ..atoms.radii import goes_by_names
 from ..atoms.selection import Composition
 from ..common import arguments
 from ..common.errors import InputError, KeywordError, ParameterError, PeleError
+from ..common.indices import selection_text
 from ..common.inputfile import InputFile, read_file
 from ..common.notes import Note, note
 from ..formats import (
@@ -161,6 +161,9 @@ class Reading:
     def __post_init__(self) -> None:
         for name in ("coordinates", "parameters", "templates", "obc", "pele_data"):
             object.__setattr__(self, name, _paths(name, getattr(self, name)))
+        object.__setattr__(self, "ligands", arguments.listed_ligands(self.ligands))
+        if self.select is not None:
+            object.__setattr__(self, "select", selection_text("select", self.select))
         selection_of(self.select, self.without, self.only)  # refused before any file is read
 
     def __getstate__(self) -> dict[str, object]:
@@ -177,6 +180,11 @@ class Reading:
         found = self.one(source, number)
         return found.atoms, found.chosen
 
+    @property
+    def is_whole(self) -> bool:
+        """Tell if all atoms of a file's first model are read, and no others are added."""
+        return self._selection is None and self.model is None and not self.ligands
+
     def with_molecules(self, molecules: Iterable[Path], read: Callable[[Reading], T]) -> T:
         """Read a complex; residues that have no template may be the molecule of a file, such as one of poses.
 
@@ -186,11 +194,16 @@ class Reading:
         """
         try:
             return read(self)
-        except ParameterError:
-            for path in () if self.ligands or self.ligand_template else molecules:
-                with suppress(PeleError):  # of another molecule, or one that cannot have parameters
-                    return read(replace(self, ligands=(path,)))
-            raise
+        except ParameterError as error:
+            why = error
+        for path in molecules:
+            try:
+                return read(replace(self, ligands=(*self.ligands, path)))
+            except ParameterError as error:  # of another molecule, or of a residue beside it
+                why = error
+            except PeleError:  # of a molecule that cannot have parameters
+                continue
+        raise why
 
     def one(self, source: InputFile, number: int | None = None, /) -> MoleculeRead:
         """Read the chosen atoms of a model of a file.
@@ -203,9 +216,9 @@ class Reading:
         if number is not None:
             self._require_all()
         self._tell(f"Reading {source}" if len(source.data) > LARGE_FILE else "")
-        has_own = brings_parameters(source.path)
+        has_own = brings_parameters(source)
         if has_own:
-            self._refuse_parameters(source.path)
+            self._refuse_parameters(source)
         positions, file, stripped = self._positions(source)
         goes_with_atoms = has_own or self.radii == FILE or goes_by_names(self.radii)
         atoms, taken = read_chosen(
@@ -323,7 +336,7 @@ class Reading:
     def _selection(self) -> Selection | None:
         return selection_of(self.select, self.without, self.only)
 
-    def _refuse_parameters(self, path: Path) -> None:
+    def _refuse_parameters(self, path: InputFile) -> None:
         """Raise InputError for parameters that a file which brings its own has no use for."""
         form = structure_format(path)
         follow_from_bonds = self.radii in (None, FILE, "bondi") or goes_by_names(self.radii) or form.has_bonds
@@ -341,7 +354,7 @@ class Reading:
 
     def _positions(self, source: InputFile) -> tuple[Coordinates, InputFile | Path | None, str]:
         """Find the positions of a topology: the file, or the first frame with a sentence about it, "" if none."""
-        if not self.coordinates and self.trajectory is not None and self.trajectory.paths and is_topology(source.path):
+        if not self.coordinates and self.trajectory is not None and self.trajectory.paths and is_topology(source):
             whole = read_topology(source, self._files("parameters")).parameters
             positions, stripped = self.trajectory.first_positions(whole, self._selection)
             return positions, None, stripped

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..common.arguments import checked, file_path, former_keywords, one_output
-from ..common.modules import make_callable
+from ..common.modules import make_callable, takes_structures
 from ..common.variant import Progress
 from ..jobs.provenance import Provenance
 from ..minimize.minimizer import Watch
@@ -44,6 +44,7 @@ def relax(
 ) -> RelaxBatch: ...
 @former_keywords(like="protocol", path="what")  # type: ignore[misc]  # options are these keywords
 @checked
+@takes_structures("structure")
 def relax(
     what: str | PathLike[str] | Sequence[str | PathLike[str]],
     protocol: str | Protocol | PathLike[str] = "alphafold",
@@ -92,9 +93,10 @@ def relax(
         >>> result.is_clean
         True
     """
-    is_path = isinstance(protocol, str) and protocol not in PROTOCOLS and bool(set(protocol) & {".", "/"})
-    if is_path or isinstance(protocol, PathLike):
-        output, protocol = one_output(cast("str | PathLike[str]", protocol), output), "alphafold"
+    if isinstance(protocol, PathLike) or (
+        isinstance(protocol, str) and protocol not in PROTOCOLS and set(protocol) & {".", "/"}
+    ):
+        output, protocol = one_output(protocol, output), "alphafold"
     from .running import relaxed
     from .spec import RelaxSpec
 

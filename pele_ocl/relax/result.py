@@ -40,7 +40,7 @@ class Round:
 
     def to_json(self) -> dict[str, Any]:
         """Return the part of a record about the round."""
-        values = self.result.to_dict()
+        values = self.result.numbers()
         del values["name"]
         seconds = {"total": values["seconds"]}
         return {**values, "seconds": seconds, "freed": list(self.freed), "violations": counts(self.after)}

@@ -10,11 +10,12 @@ from typing import Any, Literal
 
 from ..common.arguments import callback, choice, described, file_path
 from ..common.errors import FormatError, InputError, KeywordError
+from ..common.inputfile import InputFile
 from ..common.notes import note, one_line
 from ..formats import require_table_suffix
 from ..formats.conformation_files import CONFORMATION_FORMATS, written_suffixes
 from ..jobs.journal import Journal
-from ..jobs.outputs import expanded
+from ..jobs.outputs import expanded, require_inputs
 from ..jobs.provenance import Provenance
 from ..jobs.records import Record
 from ..jobs.running import run_with
@@ -39,12 +40,18 @@ def relaxed(
     callback("watch", watch)
     is_one = isinstance(what, str | PathLike)
     if not is_one and not isinstance(what, Sequence):
-        raise InputError(f"what to relax is {described(what)}; a path or a list of paths is needed")
+        raise InputError(
+            f"what to relax is {described(what)}; a path, a list of paths or an object with positions is needed"
+        )
     if table is not None:
         require_table_suffix(table)
     get_device(spec.device)  # which says now where there is none
-    paths = expanded([file_path(each) for each in ((what,) if is_one else what)])
-    targets = _targets(spec, paths, table)
+    paths: Sequence[Path | InputFile] = (
+        [what] if isinstance(what, InputFile) else expanded([file_path(each) for each in ((what,) if is_one else what)])
+    )
+    if errors == "raise" and not isinstance(what, InputFile):
+        require_inputs(map(Path, paths))
+    targets = _targets(spec, list(map(Path, paths)), table)
     if resume and (targets is None or targets.journal is None):
         raise KeywordError("`resume` goes on with a run of several models; leave it out for one")
     path = None if targets is None else targets.journal

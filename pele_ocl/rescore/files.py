@@ -11,11 +11,10 @@ from pathlib import Path
 
 from ..common.errors import FormatError, InputError
 from ..forcefield import ControlFile, read_control
-from ..forcefield.control import DATA_FOLDERS
+from ..forcefield.control import CONTROL, DATA_FOLDERS
 
 _REPORT = re.compile(r"(.*)report_(\d+)")
 _SUFFIXES = (".pdb", ".xtc")
-CONTROL = "pele.conf"
 OWN_JOURNAL = "explore"  # how names of explore's journals begin: explore.jsonl, explore.1of2.jsonl
 _OWN_CONTROL = "originalControlFile_{}.conf"  # what PELE writes beside a report
 _SETTINGS = ("forcefield", "gb", "ionic_strength", "allow_missing_terminals", "ligand")  # on which energies depend

@@ -15,7 +15,7 @@ from ..binding import PBSolvent
 from ..binding.decomposition import GROUPS
 from ..common.arguments import callback, checked, choice, described, file_path, flag, text, whole_number
 from ..common.errors import FormatError, InputError, KeywordError
-from ..common.modules import takes, with_words
+from ..common.modules import takes, takes_structures, with_words
 from ..common.notes import heard_notes, note
 from ..common.variant import Progress
 from ..formats.tables import folder_path
@@ -48,6 +48,7 @@ Ligands = Path_ | Ligand | Atoms | Sequence[Path_ | Ligand | Atoms]
 
 @checked
 @takes("reading", "solvent")
+@takes_structures("atoms")
 def screen(
     receptor: Atoms | Path_,
     ligands: Ligands,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from ..atoms import Atoms
 from ..common.arguments import checked
 from ..common.errors import refuse_for_atoms
-from ..common.modules import lazy_names, make_callable, takes
+from ..common.modules import lazy_names, make_callable, takes, takes_structures
 
 if TYPE_CHECKING:  # the same names as below, for checkers and editors
     from typing_extensions import Unpack
@@ -52,6 +52,7 @@ def solvent(
 ) -> Any: ...  # fmt: skip
 @checked
 @takes("object", "reading", "solvent", "trajectory", "run", ".spec:SolventSpec")
+@takes_structures("either")
 def solvent(
     atoms: Atoms | str | PathLike[str] | Sequence[str | PathLike[str]],
     output: str | PathLike[str] | None = None,

@@ -21,7 +21,7 @@ from ..contract import Image
 from ..gb_models.solvent_model import has_area
 from ..jobs.records import SCHEMA, entries
 from ..plan.plan import Plan
-from ..report import Column, Report
+from ..report import Column, Framed, Report
 from ..results import TermBatch, Terms
 from .files import Positions
 from .fingerprints import settings_of_frames
@@ -63,7 +63,7 @@ class FramesMade(Protocol):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FrameEnergies(Suggests):
+class FrameEnergies(Framed, Suggests):
     """Energies of the frames of a trajectory.
 
     frames : (m,) their numbers, from 0 across all files

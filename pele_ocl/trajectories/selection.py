@@ -13,6 +13,7 @@ from ..atoms.selection import SelectableAtoms
 from ..atoms.selection import Selection as Words
 from ..common.arguments import atoms_chosen, described
 from ..common.errors import InputError
+from ..common.indices import is_group
 from ..formats import is_topology, read_structure_or_atoms, read_topology
 
 Selection = str | Words | Taken | slice | ArrayLike
@@ -28,8 +29,8 @@ def selected_atoms(select: Selection, n_atoms: int, names: SelectableAtoms | Non
     Raises InputError for what names no atoms, and for a text that cannot be understood.
     """
     everyone = np.arange(n_atoms, dtype=np.intp)
-    if isinstance(select, str | Words):
-        words = Words(select) if isinstance(select, str) else select
+    if isinstance(select, str | Words) or is_group(select):
+        words = select if isinstance(select, Words) else Words(select)
         if names is None and words.needs_names:
             raise InputError(
                 f"the selection {words.text[:60]!r} is about names, which a trajectory lacks; give a structure of all "

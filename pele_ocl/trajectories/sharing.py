@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from ..common.errors import KeywordError
 from ..jobs import Place, Shard, shared
@@ -29,7 +29,7 @@ class OpenedFrames:
 
     frames: Trajectory
     evaluate: Evaluate[FrameResults]
-    facts: Mapping[str, object]
+    facts: Mapping[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class FramesSpec:
     def __getstate__(self) -> dict[str, object]:
         return {"open": self.open, "here": None}
 
-    def facts(self) -> Mapping[str, object]:
+    def facts(self) -> Mapping[str, Any]:
         """Give the facts of the frames."""
         return self.opened.facts
 
@@ -68,7 +68,7 @@ class SharedFrames:
     frames: Trajectory
     output: Path | None
     record: Settings
-    facts: Mapping[str, object]
+    facts: Mapping[str, Any]
     stream: ResultsOver = results_over
     is_remote: bool = False
 
@@ -87,7 +87,7 @@ def shared_frames(
     frames = spec.opened.frames
     require_output(output, resume, shard)
     with shared(spec, place or Place(None, None, None)) as work:
-        record, own = cast(Settings, work.facts["record"]), frames
+        record, own = work.facts["record"], frames
         if shard is not None and output is not None:
             own, output = frames.part(shard.part(frames.frames, "frames")), shard.path(output)
             record = {**record, "shard": str(shard)}

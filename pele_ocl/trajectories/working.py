@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from ..common.errors import KeywordError
 from ..common.inputfile import InputFile, read_file
@@ -122,8 +122,8 @@ def energies_of_frames(
         checks.energy(work.plan.atoms, tally.means(), is_mean=True)
         checks.findings += tally.imaged()
     report = FrameReport(
-        work.source, cast(Mapping[str, Any], facts["json"]),
-        [*cast(list[str], facts["lines"]), counted_frames(frames)], str(facts["how"]), tally, checks.as_json(), frames,
+        work.source, facts["json"],
+        [*facts["lines"], counted_frames(frames)], str(facts["how"]), tally, checks.as_json(), frames,
         shared.record, tuple(heard),
     )  # fmt: skip
     if keep:
@@ -188,7 +188,7 @@ class FrameWork:
         frames = trajectory.opened(self.plan.atoms, self.molecule.chosen)
         return OpenedFrames(frames, evaluate_with(self.plan, bool(self.residues)), self.facts(frames))
 
-    def facts(self, frames: Trajectory) -> Mapping[str, object]:
+    def facts(self, frames: Trajectory) -> Mapping[str, Any]:
         """Facts that another process can send: `record`, the settings of the file of results; `json` and `lines`, with
         which the report begins; `how`, with which it ends.
         """
@@ -208,7 +208,7 @@ class FrameWork:
             },
             "lines": [
                 headline(self.source.path.name, plan.atoms) + contents,
-                *lines_of(cast(Mapping[str, object], facts["settings"]), terms),
+                *lines_of(facts["settings"], terms),
             ],
             "how": f"{plan.variant}, {plan.precision}, {_radii(plan)}on {plan.device}",
         }

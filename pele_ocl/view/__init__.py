@@ -14,7 +14,7 @@ from ..atoms import Atoms
 from ..common import arguments
 from ..common.errors import InputError, KeywordError
 from ..common.inputfile import InputFile, read_file
-from ..common.modules import make_callable, takes
+from ..common.modules import make_callable, takes, takes_structures
 from ..common.notes import heard_notes, one_line, with_notes
 from ..common.variant import Progress
 from ..formats import read_map, require_map_suffix
@@ -43,7 +43,7 @@ from ..painting import (
 from ..painting.about import POISSON_BOLTZMANN
 from ..potmap import PotmapResult, potmap
 from ..reading import Reading
-from ..report import Column, Report
+from ..report import Column, Framed, Report
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -63,7 +63,7 @@ Path_ = str | PathLike[str]
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class View(Framed):
     """A molecule with its surface in colours.
 
     shown : Painted, all that a page or a picture shows
@@ -158,6 +158,7 @@ class View:
 
 @arguments.checked
 @takes("reading")
+@takes_structures("atoms")
 def view(
     what: Atoms | Path_,
     output: Path_ | Sequence[Path_] = (),

@@ -18,7 +18,7 @@ plain: dynamics alone, one surface of all; an eighth of the replicas begins at p
 
 FILE, .npz, has weights in bins of 5 degrees, of 8 groups of replicas and 4 parts of the time, written after each
 method. Groups are independent: each has its own MBAR, its own bias, its own rates. A surface is the mean of its groups,
-those of all files together (make them with different seeds), and the error of a bin is that of this mean.
+those of all files together (make them with different seeds) by the time sampled, with the error of this mean.
 
 `show` prints the shares of phi > 0 by parts of the time, which agree where the start is forgotten. Then for each pair
 of surfaces the greatest and the root mean square difference over bins that are below 5 kcal/mol in both, less the mean
@@ -63,10 +63,10 @@ SUBSET = 60_000  # samples that free energies of states are solved from, of a gr
 CHUNK = 50_000  # samples weighed at a time
 DRAWS = 1000  # of normal errors
 # Replicas of each, as parts of those asked for: fewer take shorter steps, and forget their start in less time.
-SIZES = {"plain": 1.0, "temperature": 0.5, "rest2": 0.375, "umbrella": 0.33, "metadynamics": 0.375}
-SHARES = {"plain": 0.2, "temperature": 0.28, "rest2": 0.3, "umbrella": 0.1, "metadynamics": 0.12}
+SIZES = {"plain": 1.0, "temperature": 0.5, "rest2": 0.375, "umbrella": 0.45, "metadynamics": 0.375}
+SHARES = {"plain": 0.34, "temperature": 0.18, "rest2": 0.3, "umbrella": 0.1, "metadynamics": 0.08}
 Look = Callable[[pele_ocl.Simulation], None]
-Sums = np.ndarray  # (PARTS, GROUPS, FINE, FINE) weights in bins
+Sums = np.ndarray  # (PARTS, GROUPS, FINE, FINE) weights in bins, those of a group times its weight
 
 
 def weights_in_bins(values: np.ndarray, weights: np.ndarray) -> Sums:
@@ -247,7 +247,7 @@ def rest2(starts: list[pele_ocl.Atoms], n: int, seconds: float, options: dict[st
 def umbrella(starts: list[pele_ocl.Atoms], n: int, seconds: float, options: dict[str, Any]) -> Run:
     places = np.radians(np.arange(-180, 180, APART))
     windows = np.stack(np.meshgrid(places, places), axis=-1).reshape(-1, 2)
-    copies = max(1, n // len(windows) // 2)  # of each start
+    copies = max(1, n // len(windows) // (2 * GROUPS)) * GROUPS  # of each start; all windows are in each group
     centers = np.tile(windows, (2 * copies, 1))
     positions = np.repeat([of.positions for of in starts], copies * len(windows), axis=0)
     run = pele_ocl.umbrella(
@@ -259,22 +259,19 @@ def umbrella(starts: list[pele_ocl.Atoms], n: int, seconds: float, options: dict
         values.append(of.variables("umbrella").astype(np.float32))
 
     picoseconds = sampled(run.simulation, seconds, look, 0.25, SELDOM)
-    order = np.argsort(np.tile(np.arange(copies) * GROUPS // copies, (len(windows), 1)).T.ravel(), kind="stable")
 
     def of_half(half: slice) -> Sums:
-        of_rows = np.array(values)[:, half][:, order]
-        of_states = np.tile(np.arange(len(windows)), copies)[order]
+        of_rows, of_states = np.array(values)[:, half], np.tile(np.arange(len(windows)), copies)
 
         def weigh(of: slice) -> np.ndarray:
-            samples = of_rows[:, of].reshape(-1, 2)
-            there, states = np.unique(np.tile(of_states[of], len(of_rows)), return_inverse=True)
+            samples, states = of_rows[:, of].reshape(-1, 2), np.tile(of_states[of], len(of_rows))
 
             def energies(part: slice) -> np.ndarray:
-                away = np.remainder(samples[None, part] - windows[there, None] + np.pi, 2 * np.pi) - np.pi
+                away = np.remainder(samples[None, part] - windows[:, None] + np.pi, 2 * np.pi) - np.pi
                 u = STIFF / KT * (away.astype(np.float32) ** 2).sum(axis=-1)
                 return np.concatenate([u, np.zeros((1, u.shape[1]), np.float32)])
 
-            return mixed(energies, states, len(there)).reshape(len(of_rows), -1)
+            return mixed(energies, states, len(windows)).reshape(len(of_rows), -1)
 
         return weights_in_bins(of_rows, by_groups(of_rows.shape[1], weigh))
 
@@ -326,12 +323,17 @@ def coarse(sums: Sums, bins: int) -> np.ndarray:
 
 def surface(sums: Sums, bins: int) -> tuple[np.ndarray, np.ndarray]:
     """Free energy of bins and its standard error from groups, (bins, bins) kcal/mol each."""
-    groups = coarse(sums, bins).sum(axis=0)
-    mean = groups.mean(axis=0)
+    mean, error = averaged(coarse(sums, bins).sum(axis=0))
     with np.errstate(all="ignore"):
-        energy = -KT * np.log(mean / mean.max())
-        error = KT * groups.std(axis=0, ddof=1) / np.sqrt(len(groups)) / mean
-    return energy, error
+        return -KT * np.log(mean / mean.max()), KT * error / mean
+
+
+def averaged(groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Shares of bins in all groups, and their standard errors. groups : (n, ...) of each, times its weight"""
+    n, weights = len(groups), groups.reshape(len(groups), -1).sum(axis=1).reshape(-1, *[1] * (groups.ndim - 1))
+    mean = groups.sum(axis=0) / weights.sum()
+    error = np.sqrt(n / (n - 1) * ((groups - weights * mean) ** 2).sum(axis=0)) / weights.sum()
+    return mean, error
 
 
 def compared(found: dict[str, tuple[np.ndarray, np.ndarray]]) -> list[dict[str, Any]]:
@@ -364,11 +366,11 @@ def show(sums: dict[str, Sums], methods: list[str], bins: int, figure: str | Non
     right = (EDGES[:-1] >= -1e-9) & (EDGES[:-1] < np.radians(139))
     print(f"bins of {360 // bins} degrees; share of phi of 0 to 140, and in {PARTS} parts of the time")
     for name, (energy, error) in surfaces.items():
-        groups = sums[name][:, :, right].sum(axis=(2, 3)) / sums[name].sum(axis=(2, 3)).clip(1e-300)
-        whole = sums[name][:, :, right].sum(axis=(0, 2, 3))
+        groups = np.stack([sums[name][:, :, of].sum(axis=(2, 3)) for of in (right, ~right)], axis=2)
+        (share, _), (error_of_share, _) = averaged(groups.sum(axis=0))
         low = energy < MOST
-        parts = " ".join(f"{of:.4f}" for of in groups.mean(axis=1))
-        print(f"{name:20} {whole.mean():.4f} +- {whole.std(ddof=1) / np.sqrt(len(whole)):.4f}; {parts}; {len(whole)} "
+        parts = " ".join(f"{averaged(of)[0][0]:.4f}" for of in groups)
+        print(f"{name:20} {share:.4f} +- {error_of_share:.4f}; {parts}; {groups.shape[1]} "
               f"groups; error of bins rms {rms(error[low]):.3f}, most {error[low].max():.3f} kcal/mol")  # fmt: skip
     print(f"{'difference, kcal/mol':40} greatest  expected  1 of 20     rms  expected  bins  above {CLOSE}  surely")
     rows = compared(surfaces)
@@ -463,8 +465,8 @@ def main() -> None:
     said: list[str] = []
     lock, waiting = Lock(), []
 
-    def keep(name: str, make: Callable[[], Sums]) -> None:
-        made = make().astype(np.float32)
+    def keep(name: str, make: Callable[[], Sums], weight: float) -> None:
+        made = (weight * make()).astype(np.float32)
         with lock:
             sums[name] = made
             np.savez_compressed(given.paths[0], methods=np.array(json.dumps(said)), **sums)
@@ -481,7 +483,7 @@ def main() -> None:
             )
             print(said[-1], flush=True)
             for half, of in run.sums.items():
-                waiting.append(pool.submit(keep, f"{method} {half}".strip(), of))
+                waiting.append(pool.submit(keep, f"{method} {half}".strip(), of, run.microseconds))
     for kept in waiting:
         kept.result()  # raises what it raised
     show(*read(given.paths), given.bins, given.figure)

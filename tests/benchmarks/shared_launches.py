@@ -58,7 +58,8 @@ def different(models: Sequence[Atoms], options: argparse.Namespace) -> None:
     with ExitStack() as stack:
         device = get_device(options.device)
         queues = [stack.enter_context(Queue(device, "float32", profile=False).beside()) for _ in range(2)]
-        driver = Driver(*queues, most_bytes(device))
+        driver = Driver(*queues)
+        driver.reset(most_bytes(device))
         begin = time.perf_counter()
         plans = [Minimizer(atoms, tolerance=KJ_PER_MOL_NM, model=MODEL, device=options.device) for atoms in models]
         recipes = [Recipe.of(plan.protocol, plan.energy) for plan in plans]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from ...common import arguments
+from typing import Any
+
 from ...common.errors import InputError
+from ...common.indices import selection_text
 from ..labels import Labels
 from .masks import MaskParser, is_mask
 from .parser import Parser, whole_residues
@@ -13,20 +15,25 @@ NO_ATOMS = "no_atoms"  # code of the error about a selection that takes none
 
 
 class Selection:
-    """A selection that was read once and is applied to any number of molecules."""
+    """A selection that was read once and is applied to any number of molecules.
 
-    def __init__(self, text: str) -> None:
+    text : in the words of docs/selection.md; or indices, a mask, or a group of MDAnalysis, which become one
+    n_atoms : of the molecules that it is about; by default any, or that of a mask or a universe
+    """
+
+    def __init__(self, text: Any, n_atoms: int | None = None) -> None:
         """Raise InputError, with the place of the word that is wrong, for a text that is no selection."""
-        self.text = arguments.text("the selection", text)
-        self._parser = _parsed(text)
+        self.text = selection_text("the selection", text)
+        self.n_atoms = getattr(self.text, "n_atoms", None) if n_atoms is None else n_atoms
+        self._parser = _parsed(self.text)
         self._words = self._parser.words
 
     def __repr__(self) -> str:
         return f"Selection({self.text!r})"
 
-    def __reduce__(self) -> tuple[type[Selection], tuple[str]]:
+    def __reduce__(self) -> tuple[type[Selection], tuple[str, int | None]]:
         """Pickle the text, which is parsed again elsewhere."""
-        return Selection, (self.text,)
+        return Selection, (self.text, self.n_atoms)
 
     @property
     def needs_types(self) -> bool:
@@ -44,6 +51,10 @@ class Selection:
 
     def mask_and_unknown(self, atoms: SelectableAtoms) -> tuple[Bools, tuple[str, ...]]:
         """Return the mask, and a sentence for each name in the text that no atom has."""
+        if self.n_atoms not in (None, atoms.n_atoms):
+            raise InputError(
+                f"the selection is of a molecule of {self.n_atoms:,} atoms, and this one has {atoms.n_atoms:,}"
+            )
         parser = self._parser
         parser.empty.clear()
         parser.unknown.clear()

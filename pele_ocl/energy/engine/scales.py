@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,7 @@ class ScaledParameters:
             raise InputError(
                 "rows cannot scale parameters of models whose pairs have their own: NBFIX, VDGBNP or surface integrals"
             )
-        self._passes = passes
+        self._passes, self._recorder = passes, recorder
         buffers: dict[str, Any] = passes.buffers
         buffers["sphere charges"], buffers["pair wells"] = passes.spheres.charges, passes.tables.epsilons
         buffers["atom parameters"] = passes.tables.parameters
@@ -96,7 +96,7 @@ class ScaledParameters:
         return tasks.first[those], *(tasks.members[those, k].astype(np.int64) for k in (0, 1))
 
     def _piece(self, name: str) -> BufferPiece:
-        return cast("BufferPiece", self._passes.buffers[name])
+        return self._recorder.piece(self._passes.buffers[name])
 
     def _first(self, name: str) -> Floats:
         """Parameters of the molecule by itself, as they are in a buffer."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...common.errors import FormatError
 from ...common.textfiles import quoted
+from ...forcefield.control import needed_for
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -49,9 +50,13 @@ def settings_of(cls: type[DataclassInstance]) -> Iterator[Field[Any]]:
 
 @dataclass
 class Unread:
-    """Names of settings that were passed over, in the order of the file."""
+    """What a file holds and nobody read.
+
+    names : of settings that were passed over, in the order of the file; words : `$WORDS` that have no value
+    """
 
     names: list[str] = field(default_factory=list)
+    words: tuple[str, ...] = ()
 
 
 class Block:
@@ -162,9 +167,8 @@ class Block:
 
     def fault(self, name: str, found: object, needed: str) -> FormatError:
         """Make the error about a value."""
-        if isinstance(found, str) and _WORD.search(found):
-            needed = "a value in place of this word, by `set`,"
-        return FormatError(f"{self.file}: {self.place}.{name} is {quoted(found)}; {needed} is needed")
+        what = needed_for(found, self._unread.words, needed)
+        return FormatError(f"{self.file}: {self.place}.{name} is {quoted(found)}; {what} is needed")
 
     def _value(self, name: str, default: Any, about: Mapping[str, Any]) -> Any:
         """Give a value of the default's type, and within its bounds. Raises FormatError."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...common.errors import FormatError
 from ...common.textfiles import quoted
-from ...forcefield.control import FIRST_COMPLEX, ControlFile, control_json, settings_for_energies
+from ...forcefield.control import FIRST_COMPLEX, ControlFile, control_json, settings_for_energies, words_in
 from .blocks import (
     ANM_MINIMIZER,
     AnmBlock,
@@ -178,6 +178,7 @@ def read_simulation(path: str | PathLike[str], words: Mapping[str, str] | None =
     energies = settings_for_energies(file, whole)
     assert isinstance(whole, dict)
     reader = _Reader(file)
+    reader.unread.words = words_in(whole)
     found = reader.simulation(Block(file, "", whole, reader.unread))
     notes = [note for note in energies.notes if getattr(note, "code", "") != FIRST_COMPLEX]  # all are explored
     if reader.unread.names:

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from openmm import CustomTorsionForce
 
 # The energies of harmonic impropers as openmm.app and ParmEd write them, with the factor of k.
+READ = (  # forces that are read here
+    "HarmonicBondForce", "HarmonicAngleForce", "PeriodicTorsionForce", "RBTorsionForce", "CMAPTorsionForce",
+    "CustomTorsionForce",
+)  # fmt: skip
 _HARMONIC = {
     form(energy): factor
     for energy, factor in (

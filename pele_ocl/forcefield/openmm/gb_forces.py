@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from openmm import CustomGBForce, GBSAOBCForce
     from openmm.app import Topology
 
+READ = ("GBSAOBCForce", "CustomGBForce")  # forces that are read here
 DEFAULT_SET = "mbondi2"
 _HOME = "openmm.app.internal.customgbforces"  # the only place that has radii and scales by element
 # A part of the Born radius of each CustomGBForce of openmm.app, without blanks, and the name of the model.

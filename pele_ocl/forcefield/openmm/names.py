@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 _WATER = "amber14/tip3p.xml"  # with the ions that go with it
 # The names that users know, in small letters without "-" and "_", and OpenMM's files.
 _NAMED = {
@@ -22,6 +24,11 @@ def is_named(name: str) -> bool:
     """Tell if the name of a force field is an XML file or OpenMM's; of several with commas the first counts."""
     first = name.split(",")[0].strip()
     return first.lower().endswith(".xml") or _tidy(first) in _NAMED
+
+
+def is_ff14sb(files: Sequence[str]) -> bool:
+    """Tell if files of OpenMM's have the proteins of ff14SB."""
+    return not {"amber14-all.xml", "amber14/protein.ff14SB.xml"}.isdisjoint(files)
 
 
 def names() -> list[str]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from openmm import CustomBondForce, CustomNonbondedForce
 
 Pair = tuple[int, int]
+READ = ("NonbondedForce", "CustomNonbondedForce", "CustomBondForce")  # forces that are read here
 
 # Lennard-Jones energies as openmm.app and ParmEd write them: tables by type (CHARMM's XML files; PSF and GROMACS with
 # NBFIX; ParmEd, in two ways), GROMACS' roots of C6 and C12, geometric rules.

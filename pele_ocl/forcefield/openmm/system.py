@@ -16,6 +16,7 @@ from ...atoms import Atoms, Floats, Ints, Labels, Residue
 from ...common.arguments import instance, numbers
 from ...common.errors import InputError
 from ...common.extras import extra
+from . import bonded_forces, gb_forces, nonbonded_forces
 from .bonded_forces import bonded_tables, wrapping_notes
 from .forces import A_PER_NM, Forces
 from .gb_forces import gb_parameters
@@ -26,10 +27,7 @@ if TYPE_CHECKING:
     from openmm import System
     from openmm.app import Topology
 
-_READ = frozenset(
-    "HarmonicBondForce HarmonicAngleForce PeriodicTorsionForce RBTorsionForce CMAPTorsionForce CustomTorsionForce "
-    "NonbondedForce CustomNonbondedForce CustomBondForce GBSAOBCForce CustomGBForce".split()
-)
+_READ = (*bonded_forces.READ, *nonbonded_forces.READ, *gb_forces.READ)
 _PASSED_OVER = {
     "CMMotionRemover": "",
     "MonteCarloBarostat": "",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
 import gemmi
@@ -149,8 +149,12 @@ def _within(
 
 
 def _links(structure: Structure, starts: list[int]) -> Iterator[tuple[int, int]]:
-    """Bonds of neighbours in a chain; the last residue of a ring is bonded to the first."""
-    names, segments = structure.labels.names, structure.segments
+    """Bonds of neighbours in a chain; the last residue of a ring is bonded to the first.
+
+    A residue whose name means no amino acid, as Y1P does, ends a segment in files that list it as HETATM: neighbours
+    in one chain that are as near as bonded ones are bonded, too.
+    """
+    names, segments, chains = structure.labels.names, structure.segments, structure.labels.chains[starts[:-1]]
     of = [
         {str(name): starts[r] + k for k, name in enumerate(names[starts[r] : starts[r + 1]])}
         for r in range(len(segments))
@@ -158,8 +162,11 @@ def _links(structure: Structure, starts: list[int]) -> Iterator[tuple[int, int]]
     first: dict[int, int] = {}
     for r, segment in enumerate(segments.tolist()):
         first.setdefault(segment, r)
-        after = r + 1 if r + 1 < len(segments) and segments[r + 1] == segment else first[segment]
-        for tail, head in _LINKS:
+        is_last = r + 1 == len(segments)
+        next_ones = [r + 1] if not is_last and chains[r + 1] == chains[r] else []
+        if is_last or segments[r + 1] != segment:
+            next_ones.append(first[segment])
+        for after, (tail, head) in product(next_ones, _LINKS):
             i, j = of[r].get(tail), of[after].get(head)
             if i is not None and j is not None and after != r:
                 if np.linalg.norm(structure.positions[i] - structure.positions[j]) < _POLYMER_BOND_A:

@@ -78,6 +78,10 @@ class XmlFiles:
         )
         return replace(atoms, labels=structure.labels, notes=notes, forcefield=self.name)
 
+    def has(self, name: str) -> bool:
+        """Tell if there is a template of this name."""
+        return name in self._loaded._templates
+
     def unmatched(self, structure: Structure) -> list[int]:
         """List the places of the residues, from 0, that have no template."""
         return [residue.index for residue in self._loaded.getUnmatchedResidues(topology_of(structure))]

@@ -11,7 +11,7 @@ from ..mesh import Nodes
 from ..mesh.device_mesh import Spreading
 from ..mesh.transform import Scratch
 from ..problem import MapProblem
-from .levels import LatticeLevel, Stencil
+from .levels import LatticeLevel
 from .plan import LatticePlan, near_problem
 from .splitting import Interpolant
 
@@ -38,7 +38,13 @@ class Lattices(Nodes):
         self.levels = plan.levels
         self._shares = queue.upload(interpolant.shares)
         self._layout = LatticeLayout.of(queue, max(int(plan.between.reach.max()), int(plan.coarsest.reach.max())))
-        self._stencils = DeviceStencil(queue, plan.between), DeviceStencil(queue, plan.coarsest)
+        self._stencils = [
+            dict(
+                reach=queue.int4(*stencil.reach.tolist()), weights=queue.upload(stencil.weights),
+                extents=queue.upload(stencil.extents, np.int32),
+            )
+            for stencil in (plan.between, plan.coarsest)
+        ]  # fmt: skip
 
     def potential(self, queue: Queue, problem: MapProblem) -> Buffer:
         charges = self.scratch(queue, "charges 0", self.levels[0].n_points)
@@ -93,20 +99,9 @@ class Lattices(Nodes):
         queue.launch(
             queue.kernel("potmap/msm/lattice.cl", "msm_lattice", layout.width, **layout.defines),
             layout.items(nx, ny, nz), (*layout.group, 1),
-            dict(
-                shape=queue.int4(nx, ny, nz), reach=queue.int4(*stencil.reach), scale=0.5**k, extents=stencil.extents,
-                weights=stencil.weights, charges=charges, potentials=found,
-            ),
+            dict(shape=queue.int4(nx, ny, nz), scale=0.5**k, charges=charges, potentials=found, **stencil),
         )  # fmt: skip
         return found
-
-
-class DeviceStencil:
-    """A Stencil on a device."""
-
-    def __init__(self, queue: Queue, stencil: Stencil) -> None:
-        self.reach = stencil.reach.tolist()
-        self.weights, self.extents = queue.upload(stencil.weights), queue.upload(stencil.extents, np.int32)
 
 
 @dataclass(frozen=True)

@@ -84,11 +84,16 @@ class UniverseFile(MemoryFile):
     def labels(self) -> Labels | None:
         return labels_of_group(self._group)
 
+    @property
+    def _positions(self) -> Positions:
+        found: Positions = self._group.positions
+        return found
+
     def read(self, frames: range, atoms: AtomChoice) -> Positions:
         found, cells = list[Positions](), list[NDArray[np.float64]]()
         for k in frames:
             step = self._trajectory[k]
-            found.append(self._group.positions[atoms])
+            found.append(self._positions[atoms])
             cell = step.triclinic_dimensions
             cells.append(np.full((3, 3), np.nan) if cell is None else np.array(cell, np.float64))
         self.cells = np.stack(cells)
@@ -96,6 +101,23 @@ class UniverseFile(MemoryFile):
 
     def close(self) -> None:
         self._trajectory[self._before]
+
+
+class ReaderFile(UniverseFile):
+    """Frames of a universe's `trajectory`, which has all atoms and no names."""
+
+    def __init__(self, reader: Any) -> None:
+        self._trajectory, self._before = reader, reader.frame
+        MemoryFile.__init__(self, "the trajectory of MDAnalysis", reader.n_atoms, len(reader))
+
+    @property
+    def labels(self) -> None:
+        return None
+
+    @property
+    def _positions(self) -> Positions:
+        found: Positions = self._trajectory.ts.positions
+        return found.copy()
 
 
 def held_frames(given: object) -> MemoryFile | None:
@@ -109,12 +131,14 @@ def held_frames(given: object) -> MemoryFile | None:
         return None
     library, name = type(given).__module__.split(".")[0], type(given).__name__
     if library == "MDAnalysis":
-        if not hasattr(given, "atoms"):
-            raise InputError(f"the trajectory is {described(given)}; a Universe or an AtomGroup is needed")
-        return UniverseFile(given)
+        if hasattr(given, "atoms"):
+            return UniverseFile(given)
+        if hasattr(given, "n_frames") and hasattr(given, "n_atoms") and hasattr(given, "ts"):
+            return ReaderFile(given)
+        raise InputError(f"the trajectory is {described(given)}; a Universe or an AtomGroup is needed")
     if library == "mdtraj" and name == "Trajectory":
         held: Any = given
-        labels = None if held.topology is None else _labels_of_mdtraj(held.topology)
+        labels = None if held.topology is None else labels_of_mdtraj(held.topology)
         return ArrayFile("the trajectory of MDTraj", held.xyz, A_PER_NM, held.unitcell_vectors, labels)
     if hasattr(given, "__array__") or hasattr(given, "__dlpack__") or _are_arrays(given):
         frames = array("the frames", given, "iuf", "numbers")
@@ -122,7 +146,7 @@ def held_frames(given: object) -> MemoryFile | None:
     return None
 
 
-def _labels_of_mdtraj(topology: mdtraj.Topology) -> Labels:
+def labels_of_mdtraj(topology: mdtraj.Topology) -> Labels:
     """Labels of a topology of MDTraj; a virtual site has no element."""
     return labels_of_rows(
         (atom.name, _element(atom), residue.name, residue.resSeq, "", _chain(residue), residue.index)

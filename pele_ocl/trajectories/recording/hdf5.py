@@ -11,8 +11,8 @@ import io
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import h5py
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,6 +21,9 @@ from ...common.writing import appending, replacing
 from ...formats.hdf5 import placed_dataset, write_attributes, writing_hdf5
 from ..streaming import FrameResults
 from .recorder import Recorder, Settings, error_texts, numbers_of, unit_of
+
+if TYPE_CHECKING:
+    import h5py  # which takes a tenth of a second to load, and is not needed for other formats
 
 _ERROR_BYTES = 200  # longer reasons are cut
 _NOT_TERMS = ("frame", "error", "complete")
@@ -48,6 +51,8 @@ class Hdf5Recorder(Recorder):
         self._places: dict[str, DatasetPlace] = {}
 
     def settings_there(self) -> Settings:
+        import h5py
+
         try:
             with h5py.File(self.path, "r") as file:
                 return {name: str(value) for name, value in file.attrs.items()}
@@ -55,6 +60,8 @@ class Hdf5Recorder(Recorder):
             raise FormatError(f"{self.path}: cannot be read as HDF5 ({error})") from None
 
     def resume(self) -> FrameResults | None:
+        import h5py
+
         if not self.path.exists():
             return None
         try:
@@ -115,6 +122,8 @@ class Hdf5Recorder(Recorder):
 
     def _outlined(self, path: Path, results: FrameResults) -> int:
         """Write the tables of contents, made in memory; the size that the file has with its datasets, in bytes."""
+        import h5py
+
         n = len(self.frames)
         with writing_hdf5(path, track_order=True) as file:
             write_attributes(file, self.settings)
@@ -161,6 +170,8 @@ def _reserve_all(path: Path) -> dict[str, DatasetPlace]:
 
     Raises OSError where it has not.
     """
+    import h5py
+
     with h5py.File(path, "r") as file:
         places = {name: DatasetPlace(values.id.get_offset(), values.dtype) for name, values in file.items()}
         error = file["error"].id

@@ -1,0 +1,85 @@
+"""Selections of atoms that are given as indices, masks or groups of MDAnalysis, as texts of the selection language."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import InputError, described
+
+
+class IndexText(str):
+    """Selection of atoms by their indices as a text, "index 0:9 12", of a molecule with a known number of atoms.
+
+    n_atoms : of the molecule; None where it is not known
+    """
+
+    n_atoms: int | None
+
+    def __new__(cls, text: str, n_atoms: int | None = None) -> IndexText:
+        self = super().__new__(cls, text)
+        self.n_atoms = n_atoms
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return IndexText, (str(self), self.n_atoms)
+
+
+def selection_text(name: str, given: Any) -> str:
+    """Return a selection as a text.
+
+    given : a text, which is returned as it is; indices (k,), a mask (n,), or a group of MDAnalysis
+
+    Raises InputError for anything else, and where no atom is chosen.
+    """
+    if isinstance(given, str):
+        return given
+    if is_group(given):
+        return index_text(name, given.atoms.indices, len(given.universe.atoms))
+    try:
+        found = np.asarray(given)
+    except (TypeError, ValueError, RuntimeError):
+        found = np.empty(0, object)
+    if found.ndim != 1 or found.dtype.kind not in "iub":
+        raise InputError(
+            f"{name} is {described(given)}; a text of the selection language is needed, a mask or indices of atoms, or "
+            "an AtomGroup of MDAnalysis"
+        )
+    if found.dtype.kind == "b":
+        return index_text(name, np.flatnonzero(found), len(found))
+    return index_text(name, found, None)
+
+
+def is_group(given: object) -> bool:
+    """Tell if this is a group of atoms, residues or segments of MDAnalysis, or a Universe."""
+    return type(given).__module__.partition(".")[0] == "MDAnalysis" and hasattr(given, "atoms")
+
+
+def index_text(name: str, indices: NDArray[Any], n_atoms: int | None) -> IndexText:
+    """Write indices of atoms as a text, ranges with both ends. Raises InputError for none, and for negative ones."""
+    found = np.unique(indices)
+    if not len(found):
+        raise InputError(f"{name} holds no atom")
+    if found[0] < 0:
+        raise InputError(f"{name} has the index {found[0]}; indices of atoms count from 0")
+    runs = np.split(found, np.flatnonzero(np.diff(found) != 1) + 1)
+    ranges = (f"{run[0]}" if len(run) == 1 else f"{run[0]}:{run[-1]}" for run in runs)
+    return IndexText(f"index {' '.join(ranges)}", n_atoms)
+
+
+def text_within(name: str, given: Any, structure: object) -> str:
+    """Return the selection by a group of MDAnalysis as a text about a structure.
+
+    structure : if it is a group of the same universe, atoms count as they follow each other in it
+    """
+    if not is_group(structure) or structure.universe is not given.universe:  # type: ignore[attr-defined]
+        return selection_text(name, given)
+    own = structure.atoms.indices  # type: ignore[attr-defined]
+    places = {int(index): k for k, index in enumerate(own)}
+    try:
+        chosen = [places[int(index)] for index in given.atoms.indices]
+    except KeyError as error:
+        raise InputError(f"{name} has the atom {error} of the universe, which is not in the structure") from None
+    return index_text(name, np.array(chosen, np.int64), len(own))

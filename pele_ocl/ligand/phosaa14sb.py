@@ -1,0 +1,105 @@
+"""Phosphorylated residues of AMBER's phosaa14SB as a file of OpenMM's that goes with ff14SB, out of AmberTools' files.
+
+Nothing of AMBER's files is kept here: its library and parameters are read where AmberTools has them.
+"""
+
+from __future__ import annotations
+
+import re
+from math import pi
+from pathlib import Path
+
+_KCAL = 4.184
+_NAMES = ("SEP", "TPO", "PTR", "S1P", "T1P", "Y1P")
+_OWN = {"OP": "O", "OQ": "O", "OR": "O", "OT": "O", "OV": "O", "OX": "O", "OZ": "O", "CG": "C", "P": "P"}
+_MASSES = {"O": 16.0, "C": 12.01, "P": 30.97}
+_PHOSPHORUS = 2.1, 0.2  # radius, A, and depth, kcal/mol, of parm10.dat
+
+
+def xml_of(folder: Path) -> str:
+    """Give the text of the file. folder : AmberTools' dat/leap. Raises OSError where the files are not there."""
+    library = (folder / "lib" / "phosaa14SB.lib").read_text()
+    of = _sections(folder / "parm" / "frcmod.phosaa14SB")
+    lines = ["<ForceField>", "  <AtomTypes>"]
+    lines += [
+        f'    <Type class="{name}" element="{symbol}" mass="{_MASSES[symbol]}" name="{_typed(name)}"/>'
+        for name, symbol in _OWN.items()
+    ]
+    lines += ["  </AtomTypes>", "  <Residues>"]
+    for name in _NAMES:
+        if f"!entry.{name}.unit.atoms table" in library:
+            lines += _residue(library, name)
+    lines += ["  </Residues>", "  <HarmonicBondForce>"]
+    for line in of["BOND"]:
+        types, (k, length, *_) = _split(line, 2)
+        names = " ".join(f'type{n}="{_typed(each)}"' for n, each in enumerate(types, 1))
+        lines.append(f'    <Bond k="{2 * float(k) * _KCAL * 100}" length="{float(length) / 10}" {names}/>')
+    lines += ["  </HarmonicBondForce>", "  <HarmonicAngleForce>"]
+    for line in of["ANGL"]:
+        types, (k, angle, *_) = _split(line, 3)
+        names = " ".join(f'type{n}="{_typed(each)}"' for n, each in enumerate(types, 1))
+        lines.append(f'    <Angle k="{2 * float(k) * _KCAL}" angle="{float(angle) * pi / 180}" {names}/>')
+    lines += ["  </HarmonicAngleForce>", '  <PeriodicTorsionForce ordering="amber">']
+    torsions: dict[tuple[str, ...], list[tuple[float, float, int]]] = {}
+    for line in of["DIHE"]:
+        types, (divider, k, phase, period, *_) = _split(line, 4)
+        torsions.setdefault(tuple(types), []).append(
+            (float(k) / float(divider), float(phase) * pi / 180, abs(int(float(period))))
+        )
+    for key, parts in torsions.items():
+        names = " ".join(f'type{n}="{_typed(each)}"' for n, each in enumerate(key, 1))
+        values = " ".join(
+            f'k{n}="{k * _KCAL}" phase{n}="{phase}" periodicity{n}="{period}"'
+            for n, (k, phase, period) in enumerate(parts, 1)
+        )
+        lines.append(f"    <Proper {names} {values}/>")
+    lines += [
+        "  </PeriodicTorsionForce>", '  <NonbondedForce coulomb14scale="0.8333333333333334" lj14scale="0.5">',
+        '    <UseAttributeFromResidue name="charge"/>',
+    ]  # fmt: skip
+    sizes = {words[0]: (float(words[1]), float(words[2])) for words in map(str.split, of["NONB"])} | {"P": _PHOSPHORUS}
+    for name in _OWN:
+        radius, depth = sizes[name]
+        lines.append(
+            f'    <Atom epsilon="{depth * _KCAL}" sigma="{2 * radius / 2 ** (1 / 6) / 10}" type="{_typed(name)}"/>'
+        )
+    return "\n".join([*lines, "  </NonbondedForce>", "</ForceField>", ""])
+
+
+def _typed(name: str) -> str:
+    """Name of a type in OpenMM's file of ff14SB, or in this one."""
+    return f"phosaa-{name}" if name in _OWN else f"protein-{name}"
+
+
+def _sections(path: Path) -> dict[str, list[str]]:
+    """Lines of a frcmod file by section."""
+    found: dict[str, list[str]] = {}
+    name = ""
+    for line in path.read_text().splitlines()[1:]:
+        word = line.strip()
+        if word in ("MASS", "BOND", "ANGL", "DIHE", "IMPR", "NONB"):
+            name = word
+        elif word and name:
+            found.setdefault(name, []).append(line)
+    return found
+
+
+def _split(line: str, n: int) -> tuple[list[str], list[str]]:
+    """Types of a line, and the words behind them."""
+    match = re.match(r"\s*" + r"\s*-\s*".join([r"([A-Z0-9*]{1,2})"] * n) + r"\s+(.*)", line)
+    assert match is not None, line
+    return list(match.groups()[:n]), match.group(n + 1).split()
+
+
+def _residue(library: str, name: str) -> list[str]:
+    """Template of a residue of an OFF library."""
+    part = library[library.index(f"!entry.{name}.unit.atoms table") :]
+    end = part.find("!entry.", 10)
+    atoms = [line.split() for line in part[:end].splitlines()[1:]]
+    atoms = [[word.strip('"') for word in words] for words in atoms]
+    bonds = part[part.index(f"!entry.{name}.unit.connectivity") :]
+    pairs = [line.split()[:2] for line in bonds[: bonds.find("!entry.", 10)].splitlines()[1:]]
+    lines = [f'    <Residue name="{name}">']
+    lines += [f'      <Atom charge="{of[-1]}" name="{of[0]}" type="{_typed(of[1])}"/>' for of in atoms]
+    lines += [f'      <Bond atomName1="{atoms[int(i) - 1][0]}" atomName2="{atoms[int(j) - 1][0]}"/>' for i, j in pairs]
+    return [*lines, '      <ExternalBond atomName="N"/>', '      <ExternalBond atomName="C"/>', "    </Residue>"]

@@ -1,0 +1,220 @@
+"""Objects of other libraries in the place of a structure: MDAnalysis, MDTraj, ParmEd, ASE, RDKit, OpenMM, and Ligands.
+
+`checked` (common/arguments.py) hands the calls of public functions over to `converted`, so that a function itself knows
+Atoms and files alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .atoms import Atoms, Floats, Ints, Labels, Structure
+from .common.arguments import described, is_object
+from .common.errors import InputError, KeywordError
+from .common.inputfile import InputFile, read_file
+from .common.notes import Note
+from .formats.assembly import ListedAtoms, structure
+from .formats.registry import HeldFile, StructureFormat, held_file
+from .ligand import Ligand, is_mol, ligand_of_mol
+from .reading import Reading
+
+_OF_FIELD = ("forcefield", "templates", "obc", "pele_data", "guess_radii")  # keywords of parameters by names
+_OF_RECORDS = ("output", "strict", "per_residue")  # keywords that a function has of files alone
+_OF_FILE = ("model", "coordinates", "solvent", "structures", "trajectory")  # fields of Reading that are about files
+
+
+def converted(
+    function: Callable[..., Any], what: Any, by_place: Mapping[str, Any], keywords: Mapping[str, Any]
+) -> tuple[Any, dict[str, Any]]:
+    """Convert the structure of a call to what the function takes, which its mark says (`takes_structures`).
+
+    what : the object, or a list with such; by_place, keywords : the other arguments by name
+
+    Keywords of reading are applied here where the function takes Atoms. Returns the structure, and the keywords that
+    are left. Raises InputError for an object that is no molecule.
+    """
+    kind, words = vars(function)["_structure"], dict(keywords)
+    given = {**by_place, **words}
+    parameters = words.pop("parameters", None) or ()
+    by_names = kind == "structure" or any(given.get(name) for name in _OF_FIELD)
+    if isinstance(given.get("model"), int) and kind != "file":
+        named = described(what).partition(" (")[0]
+        raise KeywordError(f"what is given, {named}, is read at its own frame; leave out the number in `model`")
+    every = what if isinstance(what, list | tuple) else [what]
+    held = [held_object(of, parameters, by_names) if is_object(of) else of for of in every]
+    if kind in ("file", "structure") or (kind == "either" and any(given.get(name) for name in _OF_RECORDS)):
+        return held if every is what else held[0], words
+    reading = words.pop("reading", None)
+    if reading is None:
+        reading = Reading(**{name: words.pop(name) for name in _words_of(function) if name in words})
+    atoms = [of if isinstance(of, Atoms) else reading.one(read_file(of)).atoms for of in held]
+    return atoms if every is what else atoms[0], words
+
+
+def _words_of(function: Callable[..., Any]) -> list[str]:
+    """Name the keywords of reading that a function takes and does not have itself."""
+    if "reading" not in vars(function).get("_groups", ()):
+        return []
+    code = function.__wrapped__.__code__  # type: ignore[attr-defined]
+    own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return [of.name for of in fields(Reading) if of.name not in (*own, *_OF_FILE)]
+
+
+def held_object(what: Any, parameters: Any = (), by_names: bool = False) -> HeldFile:
+    """Hold an object of another library as a file that is read, at its present or first frame.
+
+    parameters : CHARMM's parameter files, of a universe of a .psf
+    by_names : True for names and positions alone, False for the parameters that the object brings, too
+    """
+    for library, hold in _HOLDERS.items():
+        if any(of.__module__.partition(".")[0] == library for of in type(what).__mro__):
+            found = hold(what, parameters, by_names) if library == "MDAnalysis" else hold(what, by_names)
+            if found is not None:
+                return found
+    raise InputError(f"the structure is {described(what)}; {_NEEDED}")
+
+
+_NEEDED = (
+    "a molecule with positions is needed: Atoms, a path, a Universe or an AtomGroup of MDAnalysis, a Trajectory of "
+    "MDTraj, a Structure of ParmEd, Atoms of ASE, a Mol of RDKit, a PDBFile, Modeller or Simulation of OpenMM"
+)
+
+
+def _of_mdanalysis(what: Any, parameters: Any, by_names: bool) -> HeldFile | None:
+    from .interop.mdanalysis import held_universe
+
+    group = getattr(what, "atoms", None)
+    if group is None or not hasattr(group, "universe"):
+        return None
+    if not len(group):
+        raise InputError("the AtomGroup has no atoms; select some")
+    return held_universe(group, parameters, by_names)
+
+
+def _of_mdtraj(what: Any, by_names: bool) -> HeldFile | None:
+    from .trajectories.files.memory import A_PER_NM, labels_of_mdtraj
+
+    name = "the trajectory of MDTraj"
+    if not hasattr(what, "xyz"):
+        return None
+    if what.topology is None:
+        raise InputError(f"{name} has no topology; load it with one")
+    notes: tuple[str, ...] = ()
+    if len(what) > 1:
+        notes = (
+            Note(f"{name}: the first of its {len(what):,} frames was read; traj[k] is another", code="first_model"),
+        )
+    pieces = np.array([atom.residue.chain.index for atom in what.topology.atoms], np.int32)
+    cell = None if what.unitcell_vectors is None else A_PER_NM * what.unitcell_vectors[0].astype(np.float64)
+    labels, positions = labels_of_mdtraj(what.topology), A_PER_NM * what.xyz[0].astype(np.float64)
+    return held_file(name, _structure(name, labels, positions, pieces, notes), cell)
+
+
+def _of_parmed(what: Any, by_names: bool) -> HeldFile | None:
+    from .interop.parmed import from_parmed, residues_of
+
+    name = "the structure of ParmEd"
+    if not hasattr(what, "coordinates") or not hasattr(what, "residues"):
+        return None
+    has_own = bool(what.bond_types or what.angle_types or hasattr(what, "parm_data"))
+    if has_own and not by_names:
+        return held_file(name, from_parmed(what))
+    if what.coordinates is None:
+        raise InputError(f"{name} has no coordinates; load it with those of its atoms")
+    from .forcefield.openmm.system import labels_of_topology
+
+    labels = labels_of_topology(what.topology, residues_of(what))
+    return held_file(name, _structure(name, labels, np.array(what.coordinates, np.float64)))
+
+
+def _of_openmm(what: Any, by_names: bool) -> HeldFile | None:
+    from .forcefield.openmm.system import from_openmm, in_angstrom, labels_of_topology
+
+    name = f"the {type(what).__name__} of OpenMM"
+    topology, system = getattr(what, "topology", None), getattr(what, "system", None)
+    positions = getattr(what, "positions", None)
+    if positions is None and hasattr(what, "context"):
+        positions = what.context.getState(getPositions=True).getPositions(asNumpy=True)
+    if topology is None or not hasattr(topology, "residues"):
+        return None
+    if positions is None:
+        raise InputError(f"{name} has no positions; give the file, and that of its positions as `coordinates`")
+    if system is not None and not by_names:
+        return held_file(name, from_openmm(topology, system, positions))
+    pieces = np.array([atom.residue.chain.index for atom in topology.atoms()], np.int32)
+    places = in_angstrom(positions, topology.getNumAtoms())
+    return held_file(name, _structure(name, labels_of_topology(topology), places, pieces))
+
+
+def _of_ase(what: Any, by_names: bool) -> HeldFile | None:
+    from .ase import Calculator, is_named, labels_of_ase
+
+    name = "the atoms of ASE"
+    if not hasattr(what, "arrays"):
+        return None
+    if isinstance(what.calc, Calculator) and not by_names:
+        return held_file(name, what.calc.ordered(what))
+    if not is_named(what):
+        raise InputError(
+            f"{name} have no names of atoms and residues, by which parameters are found; read them by ASE from a PDB "
+            "file, or give a file of the molecule, such as .sdf"
+        )
+    cell = np.array(what.cell.array, np.float64) if what.pbc.all() else None
+    return held_file(name, _structure(name, labels_of_ase(what), np.array(what.positions, np.float64)), cell)
+
+
+def _of_rdkit(what: Any, by_names: bool) -> HeldFile | None:
+    from .interop.rdkit import polymer_of
+
+    name = "the Mol of RDKit"
+    if not is_mol(what):
+        return None
+    found = polymer_of(what)
+    if found is not None:
+        return held_file(name, found)
+    return _of_ligand(name, partial(ligand_of_mol, what, name))
+
+
+def _of_ligand(name: str, make: Callable[..., Ligand]) -> HeldFile:
+    """Hold a small molecule, which gets parameters where it is read, as of an SDF file."""
+
+    def read(
+        file: InputFile, model: int | None, forcefield: str = "gaff2", charges: str = "gas", hydrogens: Any = "given",
+        ph: float | None = None,
+    ) -> Atoms:  # fmt: skip
+        return make(hydrogens=hydrogens, ph=ph).parametrize(forcefield, charges)
+
+    return HeldFile(name, StructureFormat(read, lambda file: [1], True, True, kind=name))
+
+
+def _of_own(what: Any, by_names: bool) -> HeldFile | None:
+    if not isinstance(what, Ligand):
+        return None
+    return _of_ligand("the Ligand", lambda hydrogens, ph: what)
+
+
+_HOLDERS: dict[str, Callable[..., HeldFile | None]] = {
+    "MDAnalysis": _of_mdanalysis, "mdtraj": _of_mdtraj, "parmed": _of_parmed, "openmm": _of_openmm,
+    "pdbfixer": _of_openmm, "ase": _of_ase, "rdkit": _of_rdkit, "pele_ocl": _of_own,
+}  # fmt: skip
+
+
+def _structure(
+    name: str, labels: Labels, positions: ArrayLike, pieces: Ints | None = None, notes: tuple[str, ...] = ()
+) -> Structure:
+    """Assemble a Structure of labels and positions, as the readers of files do."""
+    n = len(labels)
+    zeros = np.zeros(n, np.int32)
+    places: Floats = np.asarray(positions, np.float64)
+    listed = ListedAtoms(
+        places, labels.names, labels.elements, labels.residue_names, labels.residue_numbers, labels.insertion_codes,
+        labels.chains, np.full(n, ""), np.ones(n), np.zeros(n, np.bool_), zeros if pieces is None else pieces, zeros,
+        zeros,
+    )  # fmt: skip
+    return structure(listed, name, notes, names_matter=False)

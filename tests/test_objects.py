@@ -1,0 +1,330 @@
+"""Objects of MDAnalysis, MDTraj, ASE, RDKit, ParmEd and OpenMM in the place of a structure."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from amber_helpers import content, hexapeptide, rendered, restart
+
+import pele_ocl
+from pele_ocl import FormatError, InputError
+
+TRIALANINE = Path(__file__).parent.parent / "data" / "structures" / "trialanine.pdb"
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(scope="module")
+def mda():
+    return pytest.importorskip("MDAnalysis")
+
+
+@pytest.fixture(scope="module")
+def universe(mda):
+    return mda.Universe(str(TRIALANINE))
+
+
+@pytest.fixture
+def of_topology(mda, tmp_path):
+    """A universe of a prmtop, and the atoms that our reader makes of the same files."""
+    made = content()
+    (tmp_path / "x.prmtop").write_text(rendered(made))
+    (tmp_path / "x.rst7").write_text(restart(hexapeptide().positions))
+    files = tmp_path / "x.prmtop", tmp_path / "x.rst7"
+    loaded = mda.Universe(str(files[0]), str(files[1]), topology_format="PRMTOP", format="RESTRT")
+    return loaded, pele_ocl.read(files[0], coordinates=files[1])
+
+
+def _mdtraj():
+    return pytest.importorskip("mdtraj").load(str(TRIALANINE))
+
+
+def _ase():
+    pytest.importorskip("ase")
+    return pele_ocl.ase.to_ase(pele_ocl.read(TRIALANINE))
+
+
+def _ase_of_pdb():
+    return pytest.importorskip("ase.io").read(str(TRIALANINE))
+
+
+def _rdkit():
+    return pytest.importorskip("rdkit.Chem").MolFromPDBFile(str(TRIALANINE), removeHs=False)
+
+
+def _parmed():
+    pytest.importorskip("openmm")
+    return pytest.importorskip("parmed").load_file(str(TRIALANINE))
+
+
+def _pdb_file():
+    return pytest.importorskip("openmm.app").PDBFile(str(TRIALANINE))
+
+
+def _modeller():
+    file = _pdb_file()
+    return pytest.importorskip("openmm.app").Modeller(file.topology, file.positions)
+
+
+def _universe():
+    return pytest.importorskip("MDAnalysis").Universe(str(TRIALANINE))
+
+
+def _group():
+    return _universe().select_atoms("protein")
+
+
+@pytest.mark.parametrize("make", [_universe, _group, _mdtraj, _ase, _ase_of_pdb, _rdkit, _parmed, _pdb_file, _modeller])
+def test_an_object_is_a_structure_as_its_file_is(make):
+    found, ours = pele_ocl.read(make()), pele_ocl.read(TRIALANINE)
+    assert found.positions == pytest.approx(ours.positions, abs=1e-5)
+    assert found.charges.tolist() == ours.charges.tolist()
+    assert found.lj_sigma.tolist() == ours.lj_sigma.tolist()
+    assert found.labels.residue_names.tolist() == ours.labels.residue_names.tolist()
+    assert set(found.labels.chains.tolist()) <= {"A", ""}
+
+
+def test_words_of_reading_are_applied_as_to_a_path(universe):
+    for words in (
+        {"select": "resid 2:3", "gb": "gbn2"},
+        {"forcefield": "amber99sb", "radii": "bondi"},
+        {"without": "1"},
+    ):
+        if words == {"without": "1"}:
+            words = {"select": "not element H"}
+        wanted = pele_ocl.energy(TRIALANINE, precision="float64", **words)
+        found = pele_ocl.energy(universe, precision="float64", **words)
+        assert found.total == pytest.approx(wanted.total, abs=1e-3), words
+    with pytest.raises(TypeError, match="did you mean 'forcefield'"):
+        pele_ocl.energy(universe, forcefeld="amber14")
+    with pytest.raises(InputError, match=r"type Universe, is read at its own frame; leave out the number"):
+        pele_ocl.energy(universe, model=2)
+
+
+def test_every_function_takes_a_universe(universe, tmp_path):
+    few = {"max_iterations": 1}
+    atoms = pele_ocl.read(TRIALANINE)
+    assert pele_ocl.solvent(universe).total == pytest.approx(pele_ocl.solvent(atoms).total, abs=1e-3)
+    assert len(pele_ocl.minimize([universe, TRIALANINE], **few)) == 2
+    assert pele_ocl.binding(universe, "resid 3").table()["term"][-1] == "total"
+    assert len(pele_ocl.all_pairs(universe)) == len(pele_ocl.all_pairs(atoms))
+    assert len(pele_ocl.refine(universe, ligand="resid 3", **few)) == 1
+    assert pele_ocl.relax(universe, output=tmp_path / "relaxed.pdb", **few).is_clean
+    assert pele_ocl.read(tmp_path / "relaxed.pdb").labels.chains[0] == "A"
+    pele_ocl.minimize(universe, tmp_path / "minimum.pdb", **few)
+    assert len(pele_ocl.read(tmp_path / "minimum.pdb")) == len(atoms)
+
+
+def test_keywords_of_files_are_of_objects_too(universe, tmp_path):
+    result = pele_ocl.energy(universe, tmp_path / "energy.json", strict=True, per_residue=True)
+    record = result.to_json()
+    assert (record["structure"], record["sha256"]) == ("the universe", "")
+    assert json.loads((tmp_path / "energy.json").read_text())["input"] == "the universe"
+    assert len(record["residues"]) == 3
+
+
+def test_preparing_an_object(universe):
+    pytest.importorskip("pdbfixer")
+    heavy = universe.select_atoms("not element H")
+    made = pele_ocl.prepare(heavy)
+    assert (made.n_atoms, made.hydrogens_added) == (33, 17)
+
+
+def test_parameters_of_a_universe_are_those_of_its_topology_file(of_topology):
+    loaded, ours = of_topology
+    atoms = pele_ocl.from_mdanalysis(loaded)
+    assert atoms.lj_sigma.tolist() == ours.lj_sigma.tolist()
+    assert atoms.gb_radii.tolist() == ours.gb_radii.tolist()
+    assert pele_ocl.energy(loaded, precision="float64").total == pytest.approx(
+        pele_ocl.energy(ours, precision="float64").total, abs=1e-2
+    )
+    some = loaded.select_atoms("resid 2")
+    assert pele_ocl.from_mdanalysis(some).charges.tolist() == ours.charges[some.indices].tolist()
+    loaded.atoms.translate([5.0, 0.0, 0.0])  # the present frame counts
+    assert pele_ocl.from_mdanalysis(loaded).positions[:, 0] == pytest.approx(ours.positions[:, 0] + 5.0, abs=1e-3)
+    loaded.atoms[0].charge += 0.5  # charges that were set, too
+    assert pele_ocl.from_mdanalysis(loaded).charges[0] == pytest.approx(ours.charges[0] + 0.5, abs=1e-6)
+
+
+def test_made_up_segments_are_no_chains(mda, universe, of_topology, tmp_path):
+    assert set(pele_ocl.from_mdanalysis(of_topology[0]).labels.chains.tolist()) == {""}
+    two = mda.Merge(universe.atoms)
+    two.add_TopologyAttr("segids", ["seg_0_Protein"])
+    two.del_TopologyAttr("chainIDs")
+    moved = universe.copy()
+    moved.atoms.translate([40.0, 0.0, 0.0])
+    both = mda.Merge(universe.atoms, moved.atoms)
+    both.del_TopologyAttr("chainIDs")
+    both.add_TopologyAttr("segids", ["seg_0_Protein", "seg_1_Protein"])
+    atoms = pele_ocl.from_mdanalysis(both)
+    assert list(dict.fromkeys(atoms.labels.chains.tolist())) == ["A", "B"]
+    assert "seg_0_Protein is A, seg_1_Protein is B" in "; ".join(atoms.notes)
+    atoms.save(tmp_path / "both.pdb")
+    assert set(pele_ocl.from_mdanalysis(two).labels.chains.tolist()) == {""}
+
+
+def test_an_output_that_cannot_be_written_is_refused_before_the_work(tmp_path, monkeypatch):
+    from dataclasses import replace
+
+    atoms = pele_ocl.read(TRIALANINE)
+    labels = replace(atoms.labels, chains=np.full(len(atoms), "SYSTEM"))
+    long = replace(atoms, labels=labels)
+
+    def no_work(*_: object, **__: object) -> None:
+        raise AssertionError("work was begun")
+
+    monkeypatch.setattr("pele_ocl.minimize.minimizer.Minimizer.minimize_batch", no_work)
+    monkeypatch.setattr("pele_ocl.minimize.running.minimize_all", no_work)
+    for output, what in (
+        ("x.pdb", long),
+        ("none/such/x.pdb", atoms),
+        ("x.xyz.zip", atoms),
+        ("{name}.pdb", [long, long]),
+    ):
+        with pytest.raises(FormatError):
+            pele_ocl.minimize(what, tmp_path / output)
+    assert not list(tmp_path.iterdir())
+
+
+def test_ligands_are_added_to_a_universe(universe):
+    ligand = pele_ocl.read(TRIALANINE)[22:].moved(pele_ocl.read(TRIALANINE).positions[22:] + 30.0)
+    assert len(pele_ocl.from_mdanalysis(universe, ligands=[ligand])) == 44
+    assert len(pele_ocl.read(universe, ligands=[ligand])) == 44
+    assert pele_ocl.solvent(universe, ligands=[ligand]).atoms.charges.shape == (44,)
+
+
+def test_one_ligand_alone_will_do_and_its_file_has_two_names(tmp_path):
+    pytest.importorskip("rdkit")
+    ion = pele_ocl.read(TRIALANINE)[22:].moved(pele_ocl.read(TRIALANINE).positions[22:] + 30.0)
+    for words in ({"ligands": ion}, {"ligands": [ion]}, {"ligand_file": ion}, {"ligand_files": (ion,)}):
+        assert len(pele_ocl.read(TRIALANINE, **words)) == 44
+        assert len(pele_ocl.solvent(TRIALANINE, energy=False, **words).atoms) == 44
+    with pytest.raises(InputError, match="`ligands` and `ligand_file` are one keyword; give one of them"):
+        pele_ocl.energy(TRIALANINE, ligands=ion, ligand_file=ion)
+    with pytest.raises(FormatError, match=r"gone.sdf: no such file"):
+        pele_ocl.energy(TRIALANINE, ligand_file="gone.sdf")
+    with pytest.raises(InputError, match="ligands are 3; files, Ligands, Mols of RDKit or Atoms are needed"):
+        pele_ocl.energy(TRIALANINE, ligands=3)
+    with pytest.raises(TypeError, match="ligand_file"):
+        pele_ocl.prepare(TRIALANINE, ligand_file="x.sdf")
+
+
+def test_frames_and_poses_of_objects(universe):
+    energies = pele_ocl.energy(TRIALANINE, trajectory=universe.trajectory)
+    assert energies.terms.total[0] == pytest.approx(pele_ocl.energy(TRIALANINE, gradient=False).total, abs=0.01)
+    few = {"ligand": "resid 3", "max_iterations": 1}
+    wanted = pele_ocl.refine(TRIALANINE, **few).positions[0]
+    for poses in (universe, universe.select_atoms("resid 3")):
+        found = pele_ocl.refine(TRIALANINE, poses, **few)
+        assert found.positions[0] == pytest.approx(wanted, abs=1e-3)
+    with pytest.raises(InputError, match="has 10 atoms as poses; the complex has 33, its ligand 11"):
+        pele_ocl.refine(TRIALANINE, universe.select_atoms("resid 2"), **few)
+
+
+def test_what_is_no_molecule_is_refused_with_a_way_that_works(universe):
+    app = pytest.importorskip("openmm.app")
+    with pytest.raises(InputError, match=r"type PDBReader \(give its Universe\)"):
+        pele_ocl.energy(universe.trajectory)
+    with pytest.raises(InputError, match=r"type Topology \(pele_ocl.from_openmm makes Atoms of a Topology"):
+        pele_ocl.minimize(app.PDBFile(str(TRIALANINE)).topology)
+    with pytest.raises(InputError, match="the AtomGroup has no atoms"):
+        pele_ocl.energy(universe.select_atoms("resname XXX"))
+    with pytest.raises(InputError, match=r"type Universe \(pele_ocl.read makes Atoms of it\)"):
+        pele_ocl.Energy(universe)
+
+
+def test_a_group_is_a_selection(universe, tmp_path):
+    """Of the whole universe, and of a group of it, whose atoms count anew; the text is what records have."""
+    last, atoms = universe.select_atoms("resid 3"), pele_ocl.read(TRIALANINE)
+    wanted = pele_ocl.binding(TRIALANINE, "resid 3", precision="float64")
+    for structure in (TRIALANINE, atoms, universe):
+        found = pele_ocl.binding(structure, last, precision="float64")
+        assert found.table()["delta"][-1] == pytest.approx(wanted.table()["delta"][-1], abs=1e-3)
+    some = universe.select_atoms("resid 2:3")
+    found = pele_ocl.binding(some, last, receptor=universe.select_atoms("resid 2"), precision="float64")
+    wanted = pele_ocl.binding(TRIALANINE, "resid 3", "resid 2", select="resid 2:3", precision="float64")
+    assert found.table()["delta"][-1] == pytest.approx(wanted.table()["delta"][-1], abs=1e-3)
+    refined = pele_ocl.refine(TRIALANINE, ligand=last, max_iterations=1)
+    assert refined.spec.ligand == "index 22:32"
+    assert len(pele_ocl.read(TRIALANINE, select=last)) == len(atoms.select(last)) == 11
+    assert pele_ocl.solvent(universe, select=last).atoms.charges.shape == (11,)
+    held = pele_ocl.minimize(atoms, freeze=last, max_iterations=2)
+    assert (held.positions[22:] == atoms.positions[22:]).all()
+    assert (held.positions[:22] != atoms.positions[:22]).any()
+    with pytest.raises(InputError, match="ligand has the atom 0 of the universe, which is not in the structure"):
+        pele_ocl.binding(some, universe.select_atoms("resid 1"))
+    with pytest.raises(InputError, match="of a molecule of 33 atoms, and this one has 21"):
+        pele_ocl.minimize(atoms.select("resid 2:3"), freeze=last)
+    with pytest.raises(InputError, match=r"`restrain` takes texts .*PositionalRestraint"):
+        pele_ocl.minimize(atoms, restrain=last)
+
+
+@pytest.mark.parametrize("give", [lambda mask: mask, np.flatnonzero, lambda mask: np.flatnonzero(mask).tolist()])
+def test_masks_and_indices_are_selections_where_texts_are(give):
+    atoms = pele_ocl.read(TRIALANINE)
+    mask = atoms.selected("resid 3")
+    chosen = give(mask)
+    assert len(pele_ocl.read(TRIALANINE, select=chosen)) == 11
+    assert len(pele_ocl.energy(TRIALANINE, select=chosen).atoms) == 11
+    assert pele_ocl.refine(TRIALANINE, ligand=chosen, max_iterations=1).spec.ligand == "index 22:32"
+    held = pele_ocl.minimize(TRIALANINE, freeze=chosen, max_iterations=1)
+    assert (held.positions[22:] == atoms.positions[22:]).all()
+    assert (atoms.selected(chosen) == mask).all()
+
+
+def test_selections_that_choose_nothing_say_so():
+    atoms = pele_ocl.read(TRIALANINE)
+    for given, sentence in (
+        (np.zeros(33, bool), "holds no atom"), ([-1], "has the index -1; indices of atoms count from 0"),
+        ([40], "takes no atom"), (np.ones(5, bool), "of a molecule of 5 atoms, and this one has 33"),
+        (3.5, "is 3.5; a text of the selection language is needed"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=sentence):
+            pele_ocl.minimize(atoms, freeze=given)
+        with pytest.raises(InputError, match=sentence):
+            pele_ocl.read(TRIALANINE, select=given)
+
+
+@pytest.mark.parametrize("name", ["energy", "solvent", "nonbond", "minimize", "relax", "binding"])
+def test_a_missing_file_is_said_before_any_work(name, tmp_path, monkeypatch):
+    """Where failures are to raise; else it is a row among the others."""
+    monkeypatch.chdir(tmp_path)
+    Path("a.pdb").write_text(TRIALANINE.read_text())
+    more = {"nonbond": {"cutoff": 8.0}, "binding": {"ligand": "resid 3"}, "minimize": {"max_iterations": 1}}.get(
+        name, {}
+    )
+    function = getattr(pele_ocl, name)
+    output = {"minimize": "out", "relax": "out"}.get(name, "out.csv")
+    with pytest.raises(FormatError, match=r"gone.pdb: no such file, and 1 more"):
+        function(["a.pdb", "gone.pdb", "other.pdb"], output=output, errors="raise", **more)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.pdb"]
+    found = function(["a.pdb", "gone.pdb"], errors="record", **more)
+    failed = found.errors if hasattr(found, "errors") else {k: r.error for k, r in enumerate(found) if r.failed}
+    assert list(failed) == [1]
+    assert "gone.pdb: no such file" in failed[1]
+
+
+def test_errors_of_models_can_be_raised(tmp_path):
+    atoms = pele_ocl.read(TRIALANINE)
+    there = np.stack([atoms.positions, atoms.positions])
+    there[1, 1] = there[1, 0]
+    pele_ocl.write_conformations(tmp_path / "two.pdb", atoms, there)
+    assert list(pele_ocl.energy(tmp_path / "two.pdb", models="all").errors) == [1]
+    with pytest.raises(InputError, match=r"coincident|same place|overlap|apart"):
+        pele_ocl.energy(tmp_path / "two.pdb", models="all", errors="raise")
+
+
+def test_a_pattern_is_several_structures_everywhere(tmp_path):
+    for name in ("a.pdb", "b.pdb"):
+        (tmp_path / name).write_text(TRIALANINE.read_text())
+    (tmp_path / "c[1].pdb").write_text(TRIALANINE.read_text())
+    assert len(pele_ocl.energy(f"{tmp_path}/[ab].pdb")) == 2
+    assert len(pele_ocl.solvent([tmp_path / "*.pdb"])) == 3
+    assert len(pele_ocl.nonbond(f"{tmp_path}/?.pdb", cutoff=8.0)) == 2
+    assert len(pele_ocl.binding(str(tmp_path / "?.pdb"), "resid 3")) == 2
+    assert pele_ocl.energy(tmp_path / "c[1].pdb").total == pele_ocl.energy(TRIALANINE).total
+    assert pele_ocl.energy(tmp_path / "a*.pdb").total == pele_ocl.energy(TRIALANINE).total
+    with pytest.raises(FormatError, match=r"x\*.pdb: no such file"):
+        pele_ocl.energy(tmp_path / "x*.pdb")
