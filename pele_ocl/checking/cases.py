@@ -121,7 +121,8 @@ def of_distances(points: Floats, positions: Floats, charges: Floats) -> Iterator
         return summed
 
     def with_one(axis: int, values: Floats) -> Floats:
-        return np.linalg.norm(np.where(np.arange(3) == axis, values, d), axis=2)
+        r: Floats = np.linalg.norm(np.where(np.arange(3) == axis, values, d), axis=2)
+        return r
 
     with np.errstate(divide="ignore", invalid="ignore"):
         rounded = "to a whole number: its variable is an int, where a float is meant"
