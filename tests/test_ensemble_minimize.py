@@ -321,18 +321,6 @@ def test_a_large_store_of_the_minimizer_is_given_back(device, monkeypatch):
     assert not ensemble.minimize(max_iterations=1).errors
 
 
-def test_a_large_store_of_the_minimizer_is_given_back(device, monkeypatch):
-    """With all that holds it, such as launches that copied to it; the next call makes another one."""
-    ensemble = Ensemble(PEPTIDE, 40, device=device)
-    ensemble.minimize(max_iterations=1)
-    kept = ensemble._minimizer._driver.size
-    held = device.held_bytes
-    monkeypatch.setattr(minimizing, "MOST_KEPT", 0)
-    ensemble.minimize(max_iterations=1)
-    assert device.held_bytes < held - 0.9 * kept
-    assert not ensemble.minimize(max_iterations=1).errors
-
-
 def test_rows_without_gradients(device):
     """They get to the minima that rows with gradients get to."""
     plain, other = (Ensemble(MOLECULES[1], 2, gradient=of, device=device) for of in (True, False))
