@@ -69,12 +69,15 @@ def _words_of(function: Callable[..., Any]) -> list[str]:
     return [of.name for of in fields(Reading) if of.name not in (*own, *_OF_FILE)]
 
 
-def held_object(what: Any, parameters: Any = (), by_names: bool = False) -> HeldFile:
-    """Hold an object of another library as a file that is read, at its present or first frame.
+def held_object(what: Any, parameters: Any = (), by_names: bool = False) -> InputFile | Atoms:
+    """Hold an object of another library as a file that is read, at its present or first frame; or take a result's.
 
     parameters : CHARMM's parameter files, of a universe of a .psf
     by_names : True for names and positions alone, False for the parameters that the object brings, too
     """
+    if hasattr(type(what), "as_structure"):
+        of_result: InputFile | Atoms = what.as_structure()
+        return of_result
     for library, hold in _HOLDERS.items():
         if any(of.__module__.partition(".")[0] == library for of in type(what).__mro__):
             found = hold(what, parameters, by_names) if library == "MDAnalysis" else hold(what, by_names)

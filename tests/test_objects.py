@@ -340,3 +340,14 @@ def test_a_pattern_is_several_structures_everywhere(tmp_path):
     assert pele_ocl.energy(tmp_path / "a*.pdb").total == pele_ocl.energy(TRIALANINE).total
     with pytest.raises(FormatError, match=r"x\*.pdb: no such file"):
         pele_ocl.energy(tmp_path / "x*.pdb")
+
+
+def test_results_are_taken_as_the_structures_that_they_made(tmp_path):
+    pytest.importorskip("pdbfixer")
+    made = pele_ocl.prepare(TRIALANINE)
+    relaxed = pele_ocl.minimize(made, tmp_path / "minimum.pdb", max_iterations=5)
+    assert pele_ocl.energy(made).total == pytest.approx(relaxed.energy_before.total)
+    assert pele_ocl.energy(relaxed).total == pytest.approx(relaxed.total)
+    assert pele_ocl.minimize([relaxed, made], max_iterations=0).total[0] == pytest.approx(relaxed.total)
+    run = pele_ocl.simulate(relaxed, tmp_path / "run", steps=10, minimize=0, report_every=10)
+    assert run.steps == 10

@@ -108,8 +108,12 @@ class Preparation(Framed, Suggests):
 
     def read(self, **options: Any) -> Atoms:
         """Read the structure with parameters; options and errors as of `pele_ocl.read`."""
+        return read(self.as_structure(), **options)
+
+    def as_structure(self) -> InputFile:
+        """Give the structure as a file in memory, which functions take in the place of a path."""
         name = "prepared.pdb" if self.source is None else f"{self.source.path.name.split('.')[0]}.pdb"
-        return read(InputFile(file_path(name), self.text.encode("latin-1")), **options)
+        return InputFile(file_path(name), self.text.encode("latin-1"))
 
     def to_json(self) -> dict[str, Any]:
         """Record of all changes, as its command prints it as JSON, but for the seconds."""

@@ -114,6 +114,10 @@ class MinimizeResult(Reported, Suggests):
             f"moved {self.rms_displacement:.3f} A)"
         )
 
+    def as_structure(self) -> Atoms:
+        """Give the minimized atoms; functions take a result in the place of a structure."""
+        return self.atoms
+
     @property
     def name(self) -> str:
         """Name of the structure: its file as it was given, "" of atoms."""
