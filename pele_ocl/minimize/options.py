@@ -156,3 +156,8 @@ def method_of(method: object, constraints: str | None = None) -> type[Method]:
     if constraints is not None and not found.holds_bonds:
         raise InputError(f"{found.title} holds no bonds; take the method lbfgs, or leave out constraints")
     return cast("type[Method]", found)
+
+
+def method_name(method: str | type[Method]) -> str:
+    """Name a method as records do, by its name in METHODS or by that of its class."""
+    return method.__name__ if isinstance(method, type) else method

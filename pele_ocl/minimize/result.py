@@ -37,6 +37,7 @@ from ..opencl.device import get_device
 from ..opencl.interface import Stop
 from ..report import Column, Report, Reported
 from ..results import Terms
+from .options import method_name
 from .rounding import rounding_gradient
 
 REASONS = tuple(reason.name.lower() for reason in Stop if reason)
@@ -534,7 +535,7 @@ def facts_of_molecule(atoms: Atoms, options: Mapping[str, Any]) -> dict[str, Any
         "n_atoms": len(atoms),
         "composition": composition_as_json(atoms),
         "device": str(get_device(options.get("device"))),
-        "method": options.get("method", "lbfgs"),
+        "method": method_name(options.get("method", "lbfgs")),
         "precision": options.get("precision", "float32"),
         "settings": {
             **settings(options.get("model") or SolventModel(), atoms),
