@@ -12,7 +12,7 @@ import pytest
 from test_minimize import PEPTIDE, shaken
 
 import pele_ocl
-from pele_ocl import Ensemble, InputError, Minimizer
+from pele_ocl import Ensemble, InputError, KernelBuildError, Minimizer, PeleError
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "extend" / "minimizer.md").read_text()
@@ -92,6 +92,40 @@ def test_a_step_without_sums_is_an_error(method, device):
 
     for wrong in (Forgets, Late):
         with pytest.raises(
-            InputError, match=rf"{wrong.__name__}.step gives no self.measure\(\) before step_heavy_ball"
+            PeleError, match=rf"{wrong.__name__}\.step gives no self.measure\(\) before step_heavy_ball"
         ):
             Minimizer(PEPTIDE[:30], method=wrong, device=device).minimize()
+    with pytest.raises(PeleError, match=r"Late\.step gives no self.measure"):
+        Ensemble(PEPTIDE[:30], device=device).minimize(method=Late)
+
+
+def test_errors_of_kernels_name_the_files_of_the_user(method, tmp_path, device):
+    """By their paths, with the compiler's lines once; and a kernel that is missing, by what the file has."""
+    good, wrong = tmp_path / "heavy_ball.cl", tmp_path / "wrong.cl"
+    wrong.write_text(good.read_text().replace("local int action", "local itn action"))
+
+    def of(path: Path | str, kernel: str) -> type:
+        class Of(method):
+            def step(self, before, after):
+                return [self.measure(), self.moving(path, kernel, before, after)]
+
+        return Of
+
+    for place in (Minimizer, Ensemble):
+        with pytest.raises(KernelBuildError, match=re.escape(str(wrong))) as caught:
+            minimize_by(place, of(wrong, "step_heavy_ball"), device)
+        assert "wrong-" not in str(caught.value)
+        assert str(caught.value).count("BUILD_PROGRAM_FAILURE") <= 1
+        with pytest.raises(KernelBuildError, match=f"{re.escape(str(good))} has no kernel gone; .* step_heavy_ball"):
+            minimize_by(place, of(good, "gone"), device)
+    with pytest.raises(PeleError, match=r"there is no kernel file cl/heavy_ball.cl; a file of your own is given as a"):
+        minimize_by(Minimizer, of("heavy_ball.cl", "step_heavy_ball"), device)
+    with pytest.raises(InputError, match=rf"no kernel named 'gone' in {re.escape(str(good))}; there are step_heavy"):
+        Ensemble(PEPTIDE[:30], device=device).kernel(good, "gone")
+
+
+def minimize_by(place: type, method: type, device: object) -> object:
+    atoms = PEPTIDE[:30]
+    if place is Minimizer:
+        return Minimizer(atoms, method=method, device=device).minimize()
+    return Ensemble(atoms, device=device).minimize(method=method)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..common.errors import InputError
+from ..common.errors import PeleError
 from ..energy.passes import AnyPasses
 from ..energy.result import PASS_TERMS
 from ..opencl.interface import N_STATE, StepState
@@ -144,13 +144,13 @@ class Method(ABC):
         """Bind the launches that follow an evaluation. before, after : names of the states"""
 
     def _checked_step(self, before: str, after: str) -> list[Launch]:
-        """Give the launches of `step`. Raises InputError if one decides from sums that none before it makes."""
+        """Give the launches of `step`. Raises PeleError if one decides from sums that none before it makes."""
         launches, has_sums = self.step(before, after), False
         measuring, moving = (set(map(id, bound)) for bound in (self._measuring, self._moving))
         for launch in launches:
             has_sums |= id(launch) in measuring
             if id(launch) in moving and not has_sums:
-                raise InputError(
+                raise PeleError(
                     f"{type(self).__name__}.step gives no self.measure() before {launch.kernel.name}, which decides "
                     "from its sums; begin the list with it"
                 )

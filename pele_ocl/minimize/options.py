@@ -63,6 +63,11 @@ class Stopping:
         given = {name: options[name] for name in BOUNDS if name in options}
         return cls(**{**given, "tolerance": tolerance_of(given.get("tolerance", cls.tolerance))})
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Give the bounds by name, for records; None for those that do not count."""
+        return {of.name: getattr(self, of.name) for of in fields(self)}
+
     def judge(self, states: Floats) -> None:
         """Have structures that time ended be done by a bound that they are below. states : (m, N_STATE), changed"""
         columns = states.T

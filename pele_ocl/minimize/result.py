@@ -37,7 +37,7 @@ from ..opencl.device import get_device
 from ..opencl.interface import Stop
 from ..report import Column, Report, Reported
 from ..results import Terms
-from .options import method_name
+from .options import Stopping, method_name
 from .rounding import rounding_gradient
 
 REASONS = tuple(reason.name.lower() for reason in Stop if reason)
@@ -540,7 +540,7 @@ def facts_of_molecule(atoms: Atoms, options: Mapping[str, Any]) -> dict[str, Any
         "settings": {
             **settings(options.get("model") or SolventModel(), atoms),
             "cutoff": options.get("cutoff"), "one_four": options.get("one_four", "scale"),
-            "terms": options.get("only_terms"),
+            "terms": options.get("only_terms"), **Stopping.of(options).facts,
         },
     }  # fmt: skip
 
