@@ -164,7 +164,11 @@ def matched(given: Any) -> Any:
         found = expanded([file_path(given)])
         return given if len(found) == 1 and str(found[0]) == str(Path(given)) else one_or_all(found)
     if isinstance(given, list | tuple) and given and all(isinstance(of, str | PathLike) for of in given):
-        return given if any(isinstance(of, InputFile) for of in given) else list(expanded(map(file_path, given)))
+        return (
+            given
+            if any(isinstance(of, InputFile) for of in given)
+            else [path for of in given for path in expanded([file_path(of)])]
+        )
     return given
 
 

@@ -167,6 +167,8 @@ def test_suffixes_stand_in_the_tables_alone() -> None:
         "pb/__init__.py",  # writes PQR
         "pb/result.py",
         "interop/preparation.py",  # writes PDB
+        "interop/mdanalysis.py",  # topologies of CHARMM
+        "minimize/running.py",  # names of structures in memory
         "pb/apbs.py",  # writes what APBS would
         "ligand/cache.py",  # topologies that are kept
         "ligand/molecule.py",  # files of small molecules

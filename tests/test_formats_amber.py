@@ -22,7 +22,7 @@ from amber_helpers import (
 
 import pele_ocl
 from pele_ocl import Energy, FormatError, InputError, SolventModel
-from pele_ocl.formats import is_topology, read_topology
+from pele_ocl.formats import is_topology, read_structure, read_topology
 from pele_ocl.units import JOULE_PER_CALORIE
 
 OPENMM_COULOMB = 138.93545764438198 * 10 / JOULE_PER_CALORIE  # kcal A / (mol e^2)
@@ -340,6 +340,10 @@ def test_hydrogen_bonds_of_old_force_fields_are_refused(tmp_path):
 
 def test_reading_needs_coordinates(tmp_path):
     path = written(tmp_path, content(), "x.prmtop")
+    with pytest.raises(
+        FormatError, match=r"x\.prmtop: brings its own parameters, .* so it needs no structure made ready"
+    ):
+        read_structure(path)  # as prepare and relax do, which take no coordinates
     assert is_topology(path)
     with pytest.raises(
         FormatError, match=r"x.prmtop: a topology has no coordinates; name a file of them as `coordinates`"

@@ -240,6 +240,7 @@ def test_a_topology_takes_the_coordinates_behind_it(topology, tmp_path):
     minimum = tmp_path / "min.rst7"
     found = pele_ocl.minimize([topology, restart_file], output=minimum, max_iterations=2)
     assert [of["text"].partition(" A ")[2] for of in found.records[0]["findings"]] == ["where the minimization begins"]
+    assert pele_ocl.minimize(topology, minimum, coordinates=restart_file, max_iterations=2).total == found.total
     found.save(again := tmp_path / "again.rst7")
     assert again.read_text().splitlines()[1:] == minimum.read_text().splitlines()[1:]
     assert pele_ocl.energy(topology, coordinates=minimum).total == pytest.approx(found.total, abs=1e-3)

@@ -264,7 +264,8 @@ class Atoms(ReadOnlyArrays, Suggests):
                 "take PELE's OPLS2005"
             )
         if missing:
-            raise InputError(f"{purpose} needs {' and '.join(missing)}, which these atoms lack")
+            way = next((f"; {of}" for of in self.notes if isinstance(of, Note) and of.code == "no_lennard_jones"), "")
+            raise InputError(f"{purpose} needs {' and '.join(missing)}, which these atoms lack{way}")
         if len(self) == 0:
             raise InputError(f"{purpose} needs at least one atom; there is none")
 

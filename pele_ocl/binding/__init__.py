@@ -105,9 +105,11 @@ def binding(
     trajectory, or over poses (docs/binding.md). The parts share the positions of the complex, unless they have
     trajectories of their own. `Binding` is the plan behind it, for loops.
 
-    complex : Atoms, the path of a structure or topology, or several paths
-    ligand, receptor : a selection (docs/selection.md), a mask or indices; the receptor is by default all atoms but
-        ligands, water and stripped atoms. Several selections are several ligands, computed one by one
+    complex : Atoms, the path of a structure or topology, several paths or a pattern, or an object of another library
+        (docs/libraries.md)
+    ligand, receptor : a selection (docs/selection.md), a mask or indices, or an AtomGroup of MDAnalysis; the receptor
+        is by default all atoms but ligands, water and stripped atoms. Several selections are several ligands, computed
+        one by one
     strip : atoms in neither part besides water, or "none"; by default the counter-ions that the program of `like`
         strips
     models : "one", or "all" to take all models of a PDB file as conformations

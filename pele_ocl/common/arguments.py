@@ -250,7 +250,7 @@ def checked(function: F) -> F:
         ):
             _require_words(checking, arguments, keywords)
         if len(arguments) > 1:
-            _refuse_input_by_place(checking, names, arguments)
+            _refuse_input_by_place(checking, names, arguments, keywords)
         if not _WORDS.isdisjoint(keywords):
             keywords = in_lower_case(keywords)
         has_groups = False
@@ -332,6 +332,9 @@ _WORD_OF_SUFFIX = {  # of a file that is given without its keyword; others are t
 }
 
 
+_NEVER_WRITTEN = ("gro",)  # suffixes of structures that nothing writes
+
+
 def word_of_file(path: object) -> str | None:
     """Return the keyword that a file of coordinates or a trajectory is given by, as its suffix says; None of others."""
     return _WORD_OF_SUFFIX.get(str(path).rpartition(".")[2].lower())
@@ -381,13 +384,20 @@ def several_structures(paths: Iterable[object]) -> KeywordError:
     return KeywordError("a trajectory, or all models, are of one structure; give one file")
 
 
-def _refuse_input_by_place(function: Callable[..., Any], names: Sequence[str], arguments: tuple[Any, ...]) -> None:
-    """Raise TypeError for a file of coordinates or of a trajectory in another keyword's place, behind the first."""
+def _refuse_input_by_place(
+    function: Callable[..., Any], names: Sequence[str], arguments: tuple[Any, ...], keywords: Mapping[str, Any]
+) -> None:
+    """Raise TypeError for a file of coordinates or of a trajectory in another keyword's place, behind the first.
+
+    One in the place of the output is that where the coordinates or the trajectory are given by their name.
+    """
     for name, value in islice(zip(names, arguments, strict=False), 1, None):
         word = word_of_file(value) if isinstance(value, str | PathLike) else None
-        if name == "output" and word is None and str(value).lower().endswith(".gro"):  # which nothing writes
+        if name == "output" and word is None and str(value).rpartition(".")[2].lower() in _NEVER_WRITTEN:
             word = "coordinates"
         if word is None or word == name or word not in signature(with_words(function)).parameters:
+            continue
+        if name == "output" and word in keywords:
             continue
         if name == "output":
             raise TypeError(

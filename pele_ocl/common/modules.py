@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from importlib import import_module
 from operator import attrgetter
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .errors import UnexpectedKeywordError, no_attribute
@@ -57,7 +57,29 @@ class CallableModule(ModuleType):
 
     @property
     def __doc__(self) -> str | None:  # type: ignore[override]
-        return with_words(self._function).__doc__  # `help` shows the signature next
+        """Text of the function with its signature, which `help` would show of a function alone.
+
+        pydoc asks past `__getattribute__` for it. All others get the function's text, and the signature apart.
+        """
+        import textwrap
+
+        first, _, rest = (with_words(self._function).__doc__ or "").partition("\n")
+        called = f"{self._function.__name__}{self.__signature__}"
+        return "\n\n    ".join([first, textwrap.fill(called, 112, subsequent_indent="        "), rest.strip()])
+
+    def __getattribute__(self, name: str) -> Any:
+        found = super().__getattribute__
+        return with_words(found("_function")).__doc__ if name == "__doc__" else found(name)
+
+    def __dir__(self) -> list[str]:
+        """List the public classes and functions of other files: what `help` is to show is the function."""
+        own = vars(self)
+        public = {of: own.get(of) for of in own.get(_PUBLIC, ()) if not of.isupper()}  # None until it is loaded
+        kept = [
+            name for name, of in public.items()
+            if of is None or (isinstance(of, type | FunctionType) and of.__module__ != self.__name__)
+        ]  # fmt: skip
+        return sorted([*kept, *(of for of in own if of.startswith("__") and of != "__annotations__")])
 
     def __getattr__(self, name: str) -> Any:
         raise no_attribute(f"module {self.__name__!r}", name, vars(self).get(_PUBLIC, ()))

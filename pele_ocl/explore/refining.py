@@ -281,7 +281,7 @@ def refine(
     Side chains near the ligand are predicted if it clashes, then the ligand and residues near it are minimized
     (docs/refine.md). Refiner is for loops.
 
-    what : the complex, Atoms with a force field or a path
+    what : the complex, Atoms with a force field or a path, or an object of another library (docs/libraries.md)
     poses : files of poses of the ligand (.sdf, .mol2, .pdb, .cif; atoms in any order), or of whole complexes, also
         trajectories (.nc, .dcd, .xtc); or positions (m, n_ligand, 3) or (m, n, 3) A. By default the complex's own.
         A ligand that the force field does not know gets the parameters of its molecule in an .sdf or .mol2 file here

@@ -28,7 +28,6 @@ from ..common.arguments import checked, file_path, numbers
 from ..common.errors import FormatError, InputError
 from ..common.extras import extra
 from ..common.writing import appending, replacing
-from .amber.writing import rst7_text
 from .hdf5 import placed_dataset, text_array, text_type, write_attributes
 from .pdb_writing import atom_lines
 from .registry import WRITTEN, named
@@ -574,6 +573,8 @@ class RestartFormat(ConformationFormat):
         return b""
 
     def conformation(self, number: int, positions: Floats | None) -> bytes:
+        from .amber.writing import rst7_text  # with all that reads topologies, which most commands do without
+
         assert positions is not None
         return rst7_text(positions, self._title).encode("ascii", "replace")
 

@@ -37,7 +37,8 @@ def read_structure(path: str | PathLike[str], model: int | None = None) -> Struc
 
     Raises FormatError, naming file and line, for whatever cannot be read, and for a file that brings parameters.
     """
-    found = structure_format(path).read(read_file(path), model)
+    file = read_file(path)
+    found = None if is_topology(path) else structure_format(path).read(file, model)
     if not isinstance(found, Structure):
         raise FormatError(
             f"{path}: brings its own parameters, or gets them from its bonds, so it needs no structure made ready; "

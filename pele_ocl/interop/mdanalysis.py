@@ -15,7 +15,7 @@ from ..common.arguments import checked, described
 from ..common.errors import InputError, PeleError
 from ..common.extras import extra
 from ..common.modules import takes
-from ..common.notes import collected_notes
+from ..common.notes import Note, collected_notes
 from ..contract import made_whole
 from ..forcefield import ForceField
 from ..forcefield.openmm.gb_forces import DEFAULT_SET
@@ -147,7 +147,10 @@ def _with_charges(group: AtomGroup, found: Structure) -> Atoms | None:
         types=None if types is None else types.astype(np.str_),
         notes=(
             *found.notes,
-            f"charges are those of the universe, which has no Lennard-Jones parameters; to have them, {way}",
+            Note(
+                f"charges are those of the universe, which has no Lennard-Jones parameters; to have them, {way}",
+                code="no_lennard_jones",
+            ),
         ),
     )
     return given_default_radii(atoms, DEFAULT_SET if len(bonds) else "bondi")

@@ -80,7 +80,7 @@ def prepare(
     added. Heavy atoms of the file stay in place. Hydrogens that are too near their atoms move away along the bond.
     Chains and numbers are kept. A strand begins without a phosphate, which force fields have no parameters of.
 
-    path : a .pdb or .cif file, also with .gz
+    path : a .pdb or .cif file, also with .gz, or an object of another library (docs/libraries.md)
     output : the .pdb file to write; without it `save` of the result writes one
     ph : decides the protonation of residues by their pKa; ends of chains stay charged
     keep_water, keep_hetero : keep waters; keep ligands and ions, whose atoms are left as they are

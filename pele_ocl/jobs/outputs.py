@@ -12,7 +12,6 @@ from ..common.errors import FormatError
 from ..common.writing import refuse_target
 from ..forcefield import is_parameter_file
 from ..formats import StructureFormat, is_structure, structure_format
-from ..formats.conformation_files import require_suffix
 
 _LONGEST = 60  # letters of a name that is made of a title
 NAME = "{name}"  # in an output: the structure's name without its suffix
@@ -43,6 +42,8 @@ class OutputNames:
         form = structure_format(path) if is_read else StructureFormat
         suffix = form.written_as if self.is_folder else ""
         target = Path(self.pattern.replace(NAME, stem) + suffix)
+        from ..formats.conformation_files import require_suffix  # of what writes structures alone
+
         require_suffix(target)
         return target
 

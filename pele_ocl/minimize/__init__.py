@@ -114,7 +114,7 @@ def minimize(
     Minimizer is for many calls with one molecule in memory, minimize_many for many molecules in memory.
 
     what : Atoms as `energy` takes them, with the bonded terms of a force field, or the path of a structure; or a list
-        of these, or a pattern of paths such as "designs/*.pdb"
+        of these, or a pattern of paths such as "designs/*.pdb". Objects of other libraries do, too (docs/libraries.md)
     output : file to write; of several structures a folder, or a name such as "minima/{name}.cif"; of a trajectory or
         all models one file. By default nothing is written
     method : "lbfgs", "newton" for truncated Newton as in PELE, "fire", or "steepest" for steepest descent alone
@@ -132,7 +132,7 @@ def minimize(
     distance : holds two atoms at a distance, "ATOM|ATOM:K,R0" or "ATOM|ATOM:K,R0,FLAT", each a selection, in A
     torsion : holds a torsion at an angle, "A|B|C|D:K,DEGREES" or with FLAT, K in kcal/mol/rad^2
     reference : structure with the positions that `restrain` holds atoms at, by default where each begins
-    freeze : atoms that do not move, as a selection: "not within 6 of resname LIG"
+    freeze : atoms that do not move, as a selection: "not within 6 of resname LIG"; a mask, indices or an AtomGroup
     constraints : "hbonds" holds bonds to hydrogen at the lengths of the force field, to 1e-5 A; "hbonds-present" at
         their present lengths; the gradient is then along what they leave
     bond_repair : bring bonds near their lengths before the first step if more than 2 % of them are 0.5 A off; the
@@ -147,7 +147,8 @@ def minimize(
     table : file of `result.table()`: .csv, .h5 or .json
     resume : go on with an interrupted run of several structures or frames that wrote to `output`
     workers, scheduler, shard : as of `jobs.run`, of several structures and of frames
-    errors : "record" for NaN and a sentence in `errors` where a structure fails; "raise" for an InputError
+    errors : "record" for NaN and a sentence in `errors` where a structure fails; "raise" for an InputError, before
+        any work if a file does not exist
     progress : called with the share that is done, 0 to 1
     watch : called with the structures done, with all, and with the largest rms gradient of the others, kcal/mol/A
     reading : how files are read, a Reading; or in words its fields, as of `pele_ocl.read` (forcefield, select,

@@ -21,7 +21,7 @@ from ..ligand import Hydrogens, Ligand, Maker, check_choice, ligand_makers, liga
 from ..ligand.remarks import LigandRemark
 from ..reading import read
 from .items import MoleculeItem
-from .writing import Target, require_folder, write_amber, write_ligand, write_structure
+from .writing import Target, require_folder, write_amber, write_complex, write_ligand
 
 JOURNAL = "molecules.jsonl"  # in the folder of the output
 
@@ -131,8 +131,7 @@ class ParametrizeSpec(Spec[MoleculeItem]):
         together, written = self._receptor + atoms, list[Path]()
         stem = Path(self.target.path) / item.name / f"{item.name}_complex"
         if "pdb" in self.target.formats:
-            written.append(stem.with_name(f"{stem.name}.pdb"))
-            write_structure(written[0], together, len(atoms), remark=remark)
+            written.append(write_complex(stem, together, len(atoms), remark))
         if "amber" in self.target.formats:
             try:
                 written += write_amber(stem, together, item.name)

@@ -123,6 +123,13 @@ def write_ligand(
             temporary.write_text(text, encoding="utf-8")
 
 
+def write_complex(stem: Path, atoms: Atoms, n_bonded: int, remark: LigandRemark | None) -> Path:
+    """Write NAME.pdb of a complex, and give it; parameters as of `write_structure`"""
+    path = stem.with_name(f"{stem.name}.pdb")
+    write_structure(path, atoms, n_bonded, remark=remark)
+    return path
+
+
 def write_amber(stem: Path, atoms: Atoms, title: str) -> tuple[Path, Path]:
     """Write an AMBER topology and its restart, NAME.prmtop and NAME.rst7; give both.
 

@@ -80,7 +80,7 @@ def solvent(
     -122.7 kcal/mol
 
     atoms : Atoms with charges, gb_radii and gb_scales; n >= 1. Or the path of a file, which is read and checked as the
-        command does; or several paths
+        command does; or several paths, a pattern of them, or an object of another library (docs/libraries.md)
     output : of a path, table of results to write: .csv, .h5 or .json
     variant : key of VARIANTS, "auto", or a rung of pele_ocl.ladder: how the Born radii are computed
     precision : "float32" or "float64"

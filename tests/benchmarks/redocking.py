@@ -13,7 +13,8 @@ pose that is shown: docked for Vina, refined for `screen`.
 Scores. First 40 cases: the score of `screen`'s defaults, with charges of MMFF94, was named before, as it had a
 near-native pose first in 8 of 10 other cases (ligands 3 and 4 of tyk2, mcl1, cdk2, ptp1b and p38; Vina: 6). It had 28
 of 40, Vina 30, and the score with strain 31. So the score with strain was named for 40 further cases before they were
-run. Printed beside them: the score with the energy of the ligand alone where it is bound, in the solvent of the score.
+run (31, Vina 33). Printed beside them: the score with the energy of the ligand alone where it is bound, in the solvent
+of the score.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def settings_of(cls: type[DataclassInstance]) -> Iterator[Field[Any]]:
 
 @dataclass
 class Unread:
-    """What a file holds and nobody read.
+    """Names in a file that were passed over, and words that nobody filled in.
 
     names : of settings that were passed over, in the order of the file; words : `$WORDS` that have no value
     """
