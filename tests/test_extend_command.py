@@ -132,7 +132,7 @@ def test_a_number_and_an_option(changed: Path) -> None:
     assert told["settings"]["charge_scale"] == half["settings"]["charge_scale"] == 0.5
     assert "Charges       times 0.5" in run(changed, "energy", TRIALANINE, "--gb", "none", "--charge-scale", 0.5)
     wrong = run(changed, "energy", TRIALANINE, "--charge-scale", -1, code=1)
-    assert "charge_scale is -1.0; a number, 0 or more, is needed" in wrong
+    assert "charge_scale is -1; a number, 0 or more, is needed" in wrong
 
 
 def test_an_option_of_minimize(changed: Path, tmp_path: Path) -> None:

@@ -663,7 +663,7 @@ class _Written(Mapping[str, type[ConformationFormat]]):
     """Classes of the table WRITTEN; their modules are imported when they are asked for."""
 
     def __getitem__(self, suffix: str) -> type[ConformationFormat]:
-        found = named(WRITTEN[suffix])
+        found: type[ConformationFormat] = named(WRITTEN[suffix])
         assert issubclass(found, ConformationFormat), f"{WRITTEN[suffix]} is no ConformationFormat"
         return found
 
