@@ -186,7 +186,9 @@ def _build(device: Device, file: str, source: str, options: list[str]) -> Progra
                 "for an older processor"
             ) from error
         kind = GroupTooLargeError if is_about_the_group(error) else KernelBuildError
-        words = _words_of(error).replace(file, _shown(file)) if file in _PATHS else _words_of(error)
+        words = _words_of(error)
+        if file in _TEXTS:
+            words = words.replace(file, _PATHS.get(file, "text"))
         raise kind(f"{_shown(file)} does not compile on {device.name} with {' '.join(options)}: {words}") from error
     entry.write(program.handle, program.all_signatures)
     return program
