@@ -40,7 +40,7 @@ myst_fence_as_directive = ["math"]
 # A cell that fails or takes too long costs the outputs of its notebook and is a warning; the pages are made.
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(HERE.parent / "build" / f"notebooks-{code_key(HERE.parent)}")
-nb_execution_excludepatterns = ["notebooks/*"]  # of files of the reader's own; a test runs them on made ones
+nb_execution_excludepatterns = ["notebooks/*"]  # which have their outputs: docs/notebooks/run.py
 nb_execution_in_temp = True
 nb_execution_raise_on_error = False
 nb_execution_timeout = 900  # seconds of a cell; on busy machines those of the gallery take minutes

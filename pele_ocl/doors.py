@@ -10,6 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from .atoms import Atoms
 from .common.arguments import described, file_path, instance, several_structures, word_of_file
 from .common.errors import InputError, KeywordError, UnexpectedKeywordError, refuse_for_atoms
 from .common.inputfile import InputFile, read_file
@@ -196,6 +197,11 @@ def paths_of(given: Given) -> PathGiven | None:
         if len(given) == 0:
             raise InputError("there is no structure; give the path of one, or several")
         return None
+    if isinstance(given, list | tuple) and all(isinstance(of, Atoms) for of in given):
+        raise InputError(
+            "several molecules in memory are given; evaluate them one by one, or as rows of pele_ocl.Ensemble, or give "
+            "their paths"
+        )
     raise InputError(f"the structure is {described(given)}; Atoms, the path of a file or several paths are needed")
 
 

@@ -46,6 +46,9 @@ def converted(
     if isinstance(given.get("model"), int) and kind != "file":
         named = described(what).partition(" (")[0]
         raise KeywordError(f"what is given, {named}, is read at its own frame; leave out the number in `model`")
+    universe, frames = getattr(what, "universe", None), words.get("trajectory")
+    if universe is not None and (frames is universe.trajectory or getattr(frames, "universe", None) is universe):
+        words["trajectory"] = what.atoms  # the structure's atoms alone, with their names
     every = what if isinstance(what, list | tuple) else [what]
     held = [held_object(of, parameters, by_names) if is_object(of) else of for of in every]
     if kind in ("file", "structure") or (kind == "either" and any(given.get(name) for name in _OF_RECORDS)):

@@ -215,6 +215,7 @@ def test_a_kernel_that_does_not_end_is_told_so(monkeypatch):
 SOLUTIONS = KERNELS.parent.parent.parent / "docs" / "course" / "solutions"
 PLACE = "map[(k * ny + j) * nx + i]"
 OF_MAP = "a point's place in `map` is (k * ny + j) * nx + i"
+GROUPS = "POINTS * width * get_group_id(0) + get_local_id(0)"
 OF_SUM = "each work-group has one element of `sums`, the one of its number, get_group_id(0)"
 
 
@@ -225,6 +226,18 @@ OF_SUM = "each work-group has one element of `sums`, the one of its number, get_
         ("gather", "i >= nx", "i > nx", "out-of-bounds", "along x must do nothing; points go along x from 0 to nx - 1"),
         ("gather", PLACE, "map[(j * nz + k) * nx + i]", "axes", OF_MAP),
         ("gather", PLACE, "map[k * nz + j * ny + i]", "out-of-bounds", OF_MAP),
+        ("gather", "rsqrt(dx", "1.0f / (int)sqrt(dx", "formula", "the distance is rounded to a whole number"),
+        ("gather", " + dz * dz", "", "formula", "dz is left out of the distance"),
+        ("gather", "corner.w * j", "j", "formula", "the spacing is left out: y is corner.y + corner.w * j"),
+        ("gather", "corner.x + corner.w", "corner.w", "formula", "the corner is left out: x is"),
+        ("gather", "corner.w * k", "corner.w * (k + 0.5f)", "formula", "half a spacing is added"),
+        ("gather", "sum += atoms", "sum += 332.06f * atoms", "factor", "are times Coulomb's constant already"),
+        ("gather", "i = get_global_id(0)", "i = get_local_id(0)", "not-written", "counts within a group"),
+        ("gather", "i = get_global_id(0)", "i = get_group_id(0)", "not-written", "is the number of a group"),
+        ("gather", "k = get_global_id(2)", "k = get_global_id(1)", "not-written", "points whose y and z are equal"),
+        ("coalesced", GROUPS, "get_global_id(0)", "not-written", "groups overlap"),
+        ("coalesced", GROUPS, "POINTS * get_global_id(0)", "not-written", "groups overlap"),
+        ("coalesced", "if (i + c * width < nx) ", "", "out-of-bounds", "4 points needs its own test"),
         ("gather", PLACE, "map[k][j][i]", "compile", "one index, not one for each axis"),
         ("sum_tree", "get_global_size(0)", "GROUP", "formula", "values are counted several times"),
         ("sum_tree", "get_global_size(0)", "1", "formula", "values are counted several times"),
@@ -238,7 +251,7 @@ def test_slips_of_students_are_told_by_their_cause(name, right, wrong, kinds, se
     source = (SOLUTIONS / f"{name}.cl").read_text()
     assert right in source
     asked = dict.fromkeys(("kernel", "launch", "group", "points_per_item"))
-    asked |= {"quantity": "potmap"} if name == "gather" else {"quantity": "sum", "points_per_item": 8}
+    asked |= {"quantity": "potmap"} if name != "sum_tree" else {"quantity": "sum", "points_per_item": 8}
     asked |= {"source": source.replace(right, wrong), "is_timed": False, "is_simulated": False}
     findings = in_this_process(asked, DEVICE).findings
     assert {each.kind for each in findings} == {kinds}

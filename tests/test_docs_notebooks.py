@@ -1,10 +1,11 @@
-"""Notebooks of the documentation run unchanged, and are kept without outputs."""
+"""Notebooks of the documentation run unchanged, and are kept with their outputs."""
 
 from __future__ import annotations
 
 import json
 import re
 from pathlib import Path
+from runpy import run_path
 
 import pytest
 from amber_helpers import ROOT
@@ -20,10 +21,16 @@ def code_of(notebook: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
-def test_outputs_are_stripped(notebook):
-    cells = [cell for cell in json.loads(notebook.read_text())["cells"] if cell["cell_type"] == "code"]
-    assert cells
-    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in cells)
+def test_outputs_are_of_this_code(notebook):
+    """The site shows what is kept: `python docs/notebooks/run.py` runs them again after a change."""
+    key_of = run_path(str(ROOT / "docs" / "notebooks" / "run.py"))["key_of"]
+    found = json.loads(notebook.read_text())
+    cells = [cell for cell in found["cells"] if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
+    assert any(cell["outputs"] for cell in cells)
+    assert not any(output["output_type"] == "error" for cell in cells for output in cell["outputs"])
+    assert found["metadata"]["pele_ocl"] == {"code": key_of(found)}
+    assert len(notebook.read_bytes()) < 250_000
 
 
 def test_a_picture_in_ten_lines(tmp_path, monkeypatch, capsys):
@@ -46,6 +53,7 @@ def test_a_picture_in_ten_lines(tmp_path, monkeypatch, capsys):
 def test_models_are_trained(name, tmp_path, monkeypatch, capsys):
     """A torch notebook runs on a molecule of 22 atoms; torch is no dependency of the tests."""
     pytest.importorskip("torch")
+    pytest.importorskip("matplotlib").use("agg")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(ROOT / "tests" / "benchmarks")
     from dipeptide import pdb_of_dipeptide
@@ -58,6 +66,6 @@ def test_models_are_trained(name, tmp_path, monkeypatch, capsys):
     if name == "force-matching":
         assert float(re.search(r"([\d.]+) of the forces", shown)[1]) < 0.3
     else:
-        first, last = map(float, re.search(r"loss (\S+), at the end (\S+)", shown).groups())
-        assert last < first - 10
-        assert "effective samples of 2048" in shown
+        counts = [int(n) for n in re.findall(r"(\d+) effective samples of 8,192", shown)]
+        assert len(counts) == 2
+        assert max(counts) > 300

@@ -214,6 +214,11 @@ def test_one_ligand_alone_will_do_and_its_file_has_two_names(tmp_path):
 def test_frames_and_poses_of_objects(universe):
     energies = pele_ocl.energy(TRIALANINE, trajectory=universe.trajectory)
     assert energies.terms.total[0] == pytest.approx(pele_ocl.energy(TRIALANINE, gradient=False).total, abs=0.01)
+    some = universe.select_atoms("resid 2:3")
+    wanted = pele_ocl.energy(TRIALANINE, select="resid 2:3").total
+    for frames in (universe, universe.trajectory, some):
+        found = pele_ocl.energy(some, trajectory=frames)
+        assert found.terms.total[0] == pytest.approx(wanted, abs=0.01)
     few = {"ligand": "resid 3", "max_iterations": 1}
     wanted = pele_ocl.refine(TRIALANINE, **few).positions[0]
     for poses in (universe, universe.select_atoms("resid 3")):
@@ -250,6 +255,12 @@ def test_a_group_is_a_selection(universe, tmp_path):
     assert refined.spec.ligand == "index 22:32"
     assert len(pele_ocl.read(TRIALANINE, select=last)) == len(atoms.select(last)) == 11
     assert pele_ocl.solvent(universe, select=last).atoms.charges.shape == (11,)
+    both = pele_ocl.binding(universe, [last, universe.select_atoms("resid 1")], receptor="resid 2")
+    assert len(both) == 2
+    assert not pele_ocl.energy(universe, frozen=last).gradient[22:].any()
+    assert len(atoms[last]) == 11
+    with pytest.raises(InputError, match="several molecules in memory are given; evaluate them one by one"):
+        pele_ocl.energy([universe, universe])
     held = pele_ocl.minimize(atoms, freeze=last, max_iterations=2)
     assert (held.positions[22:] == atoms.positions[22:]).all()
     assert (held.positions[:22] != atoms.positions[:22]).any()

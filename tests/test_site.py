@@ -237,7 +237,17 @@ def test_the_site_builds_without_a_warning(tmp_path, options):
     assert_searches_lead_to_guides(tmp_path)
 
 
-FIRST = {"install": "start", "ligand": "ligands", "GPU": "start", "minimize": "minimizing", "APBS": "coming-from-apbs"}
+FIRST = {
+    "install": "start",
+    "ligand": "ligands",
+    "GPU": "start",
+    "minimize": "minimizing",
+    "APBS": "coming-from-apbs",
+    "CUDA": "start",
+    "GROMACS": "formats/inputs",
+    "docking": "screen",
+    "dynamics": "simulating",
+}
 
 
 def assert_searches_lead_to_guides(site: Path) -> None:

@@ -242,18 +242,36 @@ def of_pairs(pairs: Any) -> Case:
             return "the sum so far counts by its bits: as_float(expected) is its value"
         if n == 1 and not len(sizes):
             return "nothing was added, or a float's value rounded to an int; as_int(as_float(...) + ...) keeps its bits"
-        if n > 1:
-            return (
-                "one pair alone is right, so additions are lost: to what is there the value must be added, and the "
-                "exchange tried again if another number was seen than expected"
-            )
-        return ""
+        if n == 1:
+            return _of_pair(found.astype(float).reshape(-1, 3), exact.reshape(-1, 3), pairs)
+        return (
+            "one pair alone is right, so additions are lost: to what is there the value must be added, and the "
+            "exchange tried again if another number was seen than expected"
+        )
 
     n, exact = len(pairs.pairs), pairs.exact().ravel()
     return Case(
         f"{n:,} {'pair' if n == 1 else 'pairs'}", (-(-n // 16) * 16,), (16,), pairs.arguments, pairs.zeros().ravel(),
         exact, 1e-5 * np.abs(exact).max(), lambda k: f"that of atom {k // 3} along {'xyz'[k % 3]}", explain,
     )  # fmt: skip
+
+
+def _of_pair(found: NDArray[np.float64], exact: NDArray[np.float64], pairs: Any) -> str:
+    """Explain wrong gradients (n_atoms, 3) of a single pair."""
+    i, j = pairs.pairs[0]
+    r = float(np.linalg.norm((pairs.atoms[i] - pairs.atoms[j])[:3]))
+    allowed = 1e-4 * np.abs(exact).max()
+    if np.allclose(found, -exact, rtol=0, atol=allowed):
+        return "the sign is wrong: these are forces, minus the gradient"
+    for power, lacks in ((1, "1 / r"), (2, "1 / r2"), (-1, "r"), (-2, "r2")):
+        if np.allclose(found, exact * r**power, rtol=1e-4, atol=allowed * r**power):
+            return f"the slope lacks a factor {lacks}: it is -q q / r^3, times dx, dy and dz"
+    alike = np.abs(found - exact) <= allowed
+    if (alike | (np.abs(found + exact) <= allowed)).all():
+        return "the second atom gets minus the gradient of the first, in x, y and z"
+    if not found[exact != 0].all():
+        return "a number is not where it belongs: x, y, z of atom i are numbers 3 * i, 3 * i + 1, 3 * i + 2"
+    return ""
 
 
 def timed_pairs() -> Case:
@@ -290,6 +308,8 @@ def of_segments(pairs: Any, axis: int, sign: float) -> Case:
     allowed = 1e-5 * np.abs(exact).max()
     slips = [
         ("it takes pair k for the k-th of the list: that one is number index[k]", added(stored, begins, ends)),
+        ("the sum replaces what was there: = where += is meant", exact - 1),
+        ("the sign of the sum is wrong: sign * sum is added", 2 - exact),
         ("each segment has one pair too many: it ends before offsets[i + 1]", added(listed, begins, ends + 1)),
         ("each segment begins at offsets[i], not with the first of all", added(listed, 0 * begins, ends)),
         ("each segment ends at offsets[i + 1], not with the last of all", added(listed, begins, 0 * ends + len(atoms))),

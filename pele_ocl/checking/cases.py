@@ -112,6 +112,53 @@ def of_terms(terms: Floats, word: str, what: str = "sum") -> Iterator[Slip]:
         yield Slip("absolute", "signs are lost: every term counts as positive", np.abs(terms).sum(axis=1))
 
 
+def of_distances(points: Floats, positions: Floats, charges: Floats) -> Iterator[Slip]:
+    """Yield mistakes in the distances of points (m, 3) and atoms (n, 3)."""
+    d = points[:, None] - positions[None]
+
+    def potential_of(r: Floats) -> Floats:
+        summed: Floats = (charges / r).sum(1)
+        return summed
+
+    def with_one(axis: int, values: Floats) -> Floats:
+        r: Floats = np.linalg.norm(np.where(np.arange(3) == axis, values, d), axis=2)
+        return r
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rounded = "to a whole number: its variable is an int, where a float is meant"
+        yield Slip("formula", f"the distance is rounded {rounded}", potential_of(np.trunc(np.linalg.norm(d, axis=2))))
+        whole = np.linalg.norm(np.trunc(d), axis=2)
+        yield Slip("formula", f"a difference of coordinates is rounded {rounded}", potential_of(whole))
+        for axis, name in enumerate("xyz"):
+            yield Slip("formula", f"d{name} is rounded {rounded}", potential_of(with_one(axis, np.trunc(d))))
+            lacks = f"d{name} is left out of the distance: r^2 = dx^2 + dy^2 + dz^2"
+            yield Slip("formula", lacks, potential_of(with_one(axis, np.zeros_like(d))))
+
+
+def of_places(
+    corner: Floats, spacing: float, indices: NDArray[np.integer], positions: Floats, charges: Floats
+) -> Iterator[Slip]:
+    """Yield mistakes in where points are; indices : (m, 3) along x, y, z"""
+
+    def potential_at(places: Floats) -> Floats:
+        summed: Floats = (charges / np.linalg.norm(places[:, None] - positions[None], axis=2)).sum(1)
+        return summed
+
+    right = corner + spacing * indices
+    for axes, name in ((0, "x"), (1, "y"), (2, "z"), (slice(None), "a coordinate")):
+        rule = "corner.x + corner.w * i" if axes in (0, slice(None)) else f"corner.{name} + corner.w * {'ijk'[axes]}"
+        for sentence, values in (
+            ("the corner is left out", spacing * indices),
+            ("the spacing is left out", corner + indices),
+            ("the number of the point is left out", np.broadcast_to(corner, indices.shape)),
+            ("half a spacing is added: points are at the corners of cells, not in their middles", right + spacing / 2),
+        ):
+            places = right.copy()
+            places[:, axes] = values[:, axes]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                yield Slip("formula", f"{sentence}: {name} is {rule}", potential_at(places))
+
+
 @cache
 def sum_cases(group: int) -> Sequence[Case]:
     """Sums of numbers, up to millions of them."""
@@ -138,7 +185,7 @@ def potmap_cases(group: int) -> Sequence[Case]:
     """Maps whose edges differ and are no multiples of a group; one atom, no charge at all, a long row."""
 
     def case(shape: tuple[int, int, int], n: int, uncharged: bool = False, simulated: bool = False) -> Case:
-        spacing, corner = 0.5, np.array([-0.5, 0.25, -0.75])
+        spacing, corner = 0.5, np.array([-0.625, 0.25, -0.75])
         positions = _single(_atoms(n) + 0.07)
         charges = np.zeros(n) if uncharged else _charges(n)
         indices = np.stack(np.meshgrid(*map(np.arange, shape[::-1]), indexing="ij")[::-1], -1).reshape(-1, 3)
@@ -160,6 +207,8 @@ def potmap_cases(group: int) -> Sequence[Case]:
                 r = np.linalg.norm(moved[:, None] - positions[None], axis=2)
                 off = f"points are off by one along {name}: point 0 is at the corner, not one spacing beyond"
                 yield Slip("off-by-one", off, (charges / r).sum(1))
+            yield from of_distances(points, positions, charges)
+            yield from of_places(corner, spacing, indices, positions, charges)
 
         size = " x ".join(map(str, shape))
         name = f"{size} points, {n:,} atom{'s' * (n > 1)}{', charges all zero' * uncharged}"

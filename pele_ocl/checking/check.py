@@ -281,6 +281,8 @@ def together(simulated: Sequence[Finding], computed: Sequence[Finding]) -> tuple
             seen.remove(same)
     left = [each for each in computed if not any(each.sentence == other.sentence for other in named)]
     follows = {"wrong", "not-a-number", "race", "out-of-bounds", "not-written", "partial-group"}
+    if {each.kind for each in simulated} & {"barrier", "divergence"}:
+        follows |= {"formula"}
     left = [each for each in left if not simulated or (each.kind not in follows and len(each.cases) != 1)]
     return merged([*named, *seen, *left])
 

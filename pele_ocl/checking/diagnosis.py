@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats
+from ..units import COULOMB_KCAL_A
 from .cases import Case
 from .findings import CaseResult, Finding, merged
 from .running import Outcome, Runner
@@ -24,6 +25,16 @@ EXACTLY = 3  # times the tolerance, within which a slip explains a result
 REPEATS = 2
 FEWEST_PLACES = 2  # numbers in wrong places that are no chance
 COUNTED = 24  # values of a sum whose number of additions is looked at
+# Factors by which a potential is wrong, and why.
+FACTORS = {
+    COULOMB_KCAL_A: "the atoms' charges are times Coulomb's constant already",
+    1 / COULOMB_KCAL_A: "the atoms' charges are times Coulomb's constant, which is not divided out",
+    0.1: "lengths are in Å, not in nm",
+    10.0: "lengths are in Å, not in nm",
+    4.184: "energies are in kcal, not in kJ",
+    1 / 4.184: "energies are in kcal, not in kJ",
+}
+UNWRITTEN = "it is never written, or only with zeros, as an int holds fractions"
 UNNAMED = ("wrong", "not-a-number")  # explanations that others are better than
 FOLLOWS = (*UNNAMED, "not-written", "axes")  # explanations that what is certain is better than
 
@@ -74,6 +85,10 @@ def _guard(runner: Runner, cases: Sequence[Case]) -> str:
         return quantity.place
     if element != "point" or runner.compiled.group is not None or len(runner.launch.shape(cases[0])) == 1:
         return f"work-items beyond the last {element} must do nothing, by `if (i >= n) return;`"
+    if runner.launch.points_per_item > 1:
+        return (
+            f"each of a work-item's {runner.launch.points_per_item} points needs its own test, that its x is below nx"
+        )
     n_axes = len(runner.launch.shape(cases[0]))
     named = ["xyz"[axis] for axis in range(n_axes) if _writes_beyond(runner, cases, axis)]
     if not named or _writes_beyond(runner, cases, None):
@@ -147,16 +162,19 @@ def _explained(runner: Runner, case: Case, first: Outcome, wrong: NDArray[np.boo
             close = (np.abs(values - slip.values) <= tolerance) | (~np.isfinite(values) & ~np.isfinite(slip.values))
             if is_other.any() and close.all():
                 yield Finding(slip.kind, slip.sentence)
-    first_missing = _first_missing(values, wrong, case) if runner.quantity.element == "point" else None
-    if first_missing is not None and runner.launch.points_per_item > 1:
-        k = runner.launch.points_per_item
+    is_map, k = runner.quantity.element == "point", runner.launch.points_per_item
+    if is_map and k > 1 and _is_alike_in_rows(values, wrong, case):
         yield Finding(
             "not-written",
-            f"points from x = {first_missing} on are never written, and those before are right: groups overlap, since "
-            f"one whose work-items own {k} points each begins at {k} * get_local_size(0) * get_group_id(0)",
+            f"some points are never written, all others are right: groups overlap, since work-items own {k} points "
+            f"each. Either these are neighbours, from {k} * get_global_id(0) on, or get_local_size(0) apart, the first "
+            f"at {k} * get_local_size(0) * get_group_id(0) + get_local_id(0)",
         )
-    if runner.quantity.element == "point" and values[wrong].any() and _is_misplaced(values, case.exact, tolerance):
-        yield Finding("axes", f"numbers are right, but not in their places: {runner.quantity.place}")
+    if is_map and k == 1:
+        yield from _of_numbers(runner, case, values, wrong)
+    if is_map and values[wrong].any() and _is_misplaced(values, case.exact, tolerance):
+        owned = "; a work-item's points are as far apart in x as in the index" * (k > 1)
+        yield Finding("axes", f"numbers are right, but not in their places: {runner.quantity.place}{owned}")
     if case.added and not _is_long(case):
         yield from _of_sum(runner, case, first)
     errors, where = _errors(first, case), _named(np.flatnonzero(wrong), runner, case)
@@ -168,7 +186,7 @@ def _explained(runner: Runner, case: Case, first: Outcome, wrong: NDArray[np.boo
             "precision", "digits are lost in one long sum in float: sum runs of some hundred terms, and these"
         )
     if not values.any():
-        yield Finding("not-written", f"`{runner.quantity.output}` stays zero: it is never written, or only with zeros")
+        yield Finding("not-written", f"`{runner.quantity.output}` stays zero: {UNWRITTEN}")
     if _is_last_group(wrong, runner) and not values[wrong].any():
         yield Finding("partial-group", "the last work-group, which is not full, writes nothing, or only zeros")
     if _is_last_group(wrong, runner) and not wrong.all():
@@ -177,7 +195,9 @@ def _explained(runner: Runner, case: Case, first: Outcome, wrong: NDArray[np.boo
         )
     factor = _factor(values, case)
     if factor is not None:
-        yield Finding("factor", f"all results are {factor:.4g} times what they should be")
+        known = [why for of, why in FACTORS.items() if abs(factor / of - 1) < 1e-3] if is_map else []
+        if known or len(values) > 1:
+            yield Finding("factor", ": ".join([f"all results are {factor:.4g} times what they should be", *known[:1]]))
     broken = np.flatnonzero(~np.isfinite(values))
     if len(broken):
         why = "a division by a distance of zero, or a root of less than zero"
@@ -190,13 +210,35 @@ def _explained(runner: Runner, case: Case, first: Outcome, wrong: NDArray[np.boo
         yield Finding("wrong", f"{where}: wrong; {worst}")
 
 
-def _first_missing(values: Floats, wrong: NDArray[np.bool_], case: Case) -> int | None:
-    """Find the place along x from which on all rows are zero, if what is written is right; else None."""
+def _is_alike_in_rows(values: Floats, wrong: NDArray[np.bool_], case: Case) -> bool:
+    """Tell if the same points of all rows are zero, not the first, and all others are right."""
     rows = wrong.reshape(-1, case.size("nx"))
-    first = int(np.argmax(rows[0]))
-    if not first or values[wrong].any() or (rows[:, :first]).any() or not (rows[:, first:]).all():
-        return None
-    return first
+    return not values[wrong].any() and not rows[:, 0].any() and bool((rows == rows[0]).all())
+
+
+def _of_numbers(runner: Runner, case: Case, values: Floats, wrong: NDArray[np.bool_]) -> Iterator[Finding]:
+    """Explain points of a map that are zero, where all others are right, by the numbers of their work-items."""
+    if values[wrong].any() or len(runner.launch.shape(case)) < 2:
+        return
+    shape = tuple(case.size(f"n{name}") for name in "zyx")
+    missing, places = wrong.reshape(shape), np.indices(shape)
+    for axis, name in enumerate("xyz"):
+        along, group = places[2 - axis], runner.launch.fitted(3)[axis]
+        for first, number in ((group, "get_local_id"), (-(-shape[2 - axis] // group), "get_group_id")):
+            if 0 < first < shape[2 - axis] and np.array_equal(missing, along >= first):
+                what = "counts within a group" if number == "get_local_id" else "is the number of a group"
+                yield Finding(
+                    "not-written",
+                    f"points along {name} are left out: {number}({axis}) {what}; get_global_id({axis}) numbers all",
+                )
+    for first, second in ((0, 1), (0, 2), (1, 2)):
+        if np.array_equal(missing, places[2 - first] != places[2 - second]):
+            names = f"{'xyz'[first]} and {'xyz'[second]}"
+            yield Finding(
+                "not-written",
+                f"only points whose {names} are equal are written: get_global_id({first}) and get_global_id({second}) "
+                "number them",
+            )
 
 
 def _is_misplaced(values: Floats, exact: Floats, tolerance: Floats) -> bool:
@@ -261,7 +303,7 @@ def _is_last_group(wrong: NDArray[np.bool_], runner: Runner) -> bool:
 def _factor(values: Floats, case: Case) -> float | None:
     """Find the constant factor of all results, if there is one."""
     counted = np.abs(case.exact) > 1e-3 * case.scale
-    if counted.sum() < 2:
+    if not counted.any():
         return None
     ratios = values[counted] / case.exact[counted]
     middle = float(np.median(ratios))

@@ -153,7 +153,9 @@ def array(name: str, values: object, kinds: str, needed: str) -> NDArray[Any]:
 
 
 def atoms_chosen(name: str, values: object) -> NDArray[Any]:
-    """Return indices of atoms or a mask, unchecked otherwise, or raise InputError."""
+    """Return indices of atoms or a mask, unchecked otherwise, or raise InputError; of a group of MDAnalysis indices."""
+    if is_group(values):
+        return np.asarray(values.atoms.indices)  # type: ignore[attr-defined]
     if isinstance(values, str):
         raise InputError(
             f"{name} are {described(values)}; indices or booleans are needed: pele_ocl.selection(atoms, {values!r})"
@@ -257,7 +259,7 @@ def checked(function: F) -> F:
         for name, value in (*zip(names, arguments, strict=False), *keywords.items()):
             if value is not None and name in _KINDS:
                 _KINDS[name](name, value)
-            has_groups = has_groups or (name in _SELECTIONS and is_group(value))
+            has_groups = has_groups or (name in _SELECTIONS and _has_groups(value))
         first = arguments[0] if arguments else keywords.get(names[0]) if names else None
         if has_groups:
             arguments, keywords = _with_texts(first, names, arguments, keywords)
@@ -300,13 +302,22 @@ def listed_ligands(given: Any) -> tuple[Any, ...]:
 _SELECTIONS = frozenset("select freeze ligand receptor strip at at_atoms align alanine".split())
 
 
+def _has_groups(value: object) -> bool:
+    """Tell if this is a group of MDAnalysis, or a list with one."""
+    return is_group(value) or (isinstance(value, list | tuple) and any(map(is_group, value)))
+
+
 def _with_texts(
     structure: object, names: tuple[str, ...], arguments: tuple[Any, ...], keywords: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Write selections that are groups of MDAnalysis as texts about the structure."""
 
     def text(name: str, value: Any) -> Any:
-        return text_within(name, value, structure) if name in _SELECTIONS and is_group(value) else value
+        if name not in _SELECTIONS or not _has_groups(value):
+            return value
+        if is_group(value):
+            return text_within(name, value, structure)
+        return [text_within(name, of, structure) if is_group(of) else of for of in value]
 
     several = {name: text(name, value) for name, value in keywords.items()}
     return (arguments[0], *map(text, names[1:], arguments[1:])) if arguments else arguments, several

@@ -86,8 +86,8 @@ class Settings:
             in_unit("hydrogen_mass", hydrogen_mass, "Da"), exchange_every,
             _schedule(anneal, step, len(temperatures), integrator),
             None if remove_motion is None else flag("remove_motion", remove_motion),
-            whole_number("first_replica", first_replica), exchange,
-            _shape(ladder_shape, len(temperatures), exchange), **further,
+            whole_number("first_replica", first_replica), exchange=exchange,
+            ladder_shape=_shape(ladder_shape, len(temperatures), exchange), **further,
         )  # fmt: skip
 
     @property

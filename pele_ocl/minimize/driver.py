@@ -79,9 +79,9 @@ class Driver:
         recipes = dict.fromkeys(job.recipe for job in jobs)
         for recipe in recipes:
             _ = recipe.rows  # which lays out what is kept
-        needed = sum(of.recorder.shared.size for of in recipes) + sum(job.recipe.recorder.own.size for job in jobs)
-        least, device = max((of.size for of in recipes), default=0), self._queue.device
-        most = max(least, most_bytes(device))
+        sizes = [of.recorder.shared.size for of in recipes] + [job.recipe.recorder.own.size for job in jobs]
+        least, device = max([of.size for of in recipes], default=0), self._queue.device
+        needed, most = sum(sizes), max(least, most_bytes(device))
         if least > device.largest_buffer:
             n_atoms = max(len(of.protocol.atoms) for of in recipes)
             raise DeviceMemoryError(
@@ -133,7 +133,7 @@ class Driver:
     @property
     def n_seated(self) -> int:
         """Structures that are minimized at the moment."""
-        return sum(len(seats.jobs) for seats in self._by_key.values())
+        return sum([len(seats.jobs) for seats in self._by_key.values()])
 
     def fits(self, recipe: Recipe) -> bool:
         """Return whether a structure of a molecule fits into the store by itself."""
@@ -427,12 +427,12 @@ class Seats:
         if not self._builds:
             return BUILD_EVERY
         first, evaluations = 0, [job.evaluations for job in self.jobs]
-        for due, seats in groupby(is_due(count) for count in evaluations):
+        for due, seats in groupby([is_due(count) for count in evaluations]):
             n_seats = len(list(seats))
             if due:
                 self._queue.launch_bound([self._builds[self.count % 2]], n_seats, first=first)
             first += n_seats
-        return min(until_due(count) for count in evaluations)
+        return min([until_due(count) for count in evaluations])
 
     def start_look(self) -> None:
         """Have the states read once all that was started until now is done."""
@@ -524,5 +524,5 @@ def is_due(evaluations: int) -> bool:
 
 def until_due(evaluations: int) -> int:
     """Count the evaluations until it is the blocks' turn again."""
-    later = (first - evaluations for first in FIRST_BUILDS if first > evaluations)
-    return min(*later, BUILD_EVERY - evaluations % BUILD_EVERY, BUILD_EVERY)
+    later = [first - evaluations for first in FIRST_BUILDS if first > evaluations]
+    return min([*later, BUILD_EVERY - evaluations % BUILD_EVERY])

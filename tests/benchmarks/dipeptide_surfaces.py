@@ -107,7 +107,8 @@ def mixed(energies: Callable[[slice], np.ndarray], states: np.ndarray, n_states:
 def by_groups(n_rows: int, weigh: Callable[[slice], np.ndarray]) -> np.ndarray:
     """Weights (n_times, n_rows), each group of rows weighed by itself."""
     ends = [0, *np.cumsum([len(of) for of in np.array_split(np.arange(n_rows), GROUPS)]).tolist()]
-    return np.concatenate([weigh(slice(*of)) for of in pairwise(ends)], axis=1)
+    with ThreadPoolExecutor(GROUPS) as pool:
+        return np.concatenate(list(pool.map(weigh, [slice(*of) for of in pairwise(ends)])), axis=1)
 
 
 def sampled(simulation: pele_ocl.Simulation, seconds: float, look: Look, discarded: float, every: int) -> float:
@@ -369,7 +370,8 @@ def show(sums: dict[str, Sums], methods: list[str], bins: int, figure: str | Non
         groups = np.stack([sums[name][:, :, of].sum(axis=(2, 3)) for of in (right, ~right)], axis=2)
         (share, _), (error_of_share, _) = averaged(groups.sum(axis=0))
         low = energy < MOST
-        parts = " ".join(f"{averaged(of)[0][0]:.4f}" for of in groups)
+        of_parts = groups[: 0 if name == "plain" else PARTS]  # of plain dynamics the rates tell
+        parts = " ".join(f"{averaged(of)[0][0]:.4f}" for of in of_parts) or "by rates"
         print(f"{name:20} {share:.4f} +- {error_of_share:.4f}; {parts}; {groups.shape[1]} "
               f"groups; error of bins rms {rms(error[low]):.3f}, most {error[low].max():.3f} kcal/mol")  # fmt: skip
     print(f"{'difference, kcal/mol':40} greatest  expected  1 of 20     rms  expected  bins  above {CLOSE}  surely")
