@@ -87,7 +87,7 @@ HELD = {
     "pele_ocl/explore/walk.py": "class Stage(",
     "pele_ocl/forcefield/matching.py": "def _explain(",
     "pele_ocl/forcefield/openmm/xml.py": "def _sentence(",
-    "pele_ocl/formats/conformation_files.py": "CONFORMATION_FORMATS: ",
+    "pele_ocl/formats/conformation_files.py": "class ConformationFormat(",
     "pele_ocl/formats/pqr.py": "_QUANTITIES",
     "pele_ocl/formats/registry.py": '".pqr": "pele_ocl.formats.pqr:FORMAT"',
     "pele_ocl/gb_models/__init__.py": "GB_MODELS",

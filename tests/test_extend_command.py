@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -11,16 +12,18 @@ import sys
 from pathlib import Path
 
 import pytest
+from test_architecture import FLOOR_OF
 
 ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "extend" / "command.md"
 HEXAPEPTIDE, TRIALANINE = (ROOT / "data" / "structures" / f"{name}.pdb" for name in ("hexapeptide", "trialanine"))
 
 
 @pytest.fixture(scope="module")
 def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a copy of the package with all that the page adds."""
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "extend" / "command.md").read_text(), re.DOTALL)
-    function, command, number, field, option, *blocks = blocks
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    function, command, number, field, check, needs, told, text, option, *blocks = blocks
     root = tmp_path_factory.mktemp("checkout")
     shutil.copytree(ROOT / "pele_ocl", root / "pele_ocl", ignore=shutil.ignore_patterns("__pycache__"))
     for folder in ("cl", "data"):
@@ -30,10 +33,15 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     spec, energy = root / "pele_ocl" / "energy" / "spec.py", root / "pele_ocl" / "cli" / "energy.py"
     insert(spec, '            "energy": result.energy,\n', number)
     insert(spec, "    per_atom: bool = False\n", field)
+    insert(spec, "        terms_listed(self.terms)\n", check)
+    insert(spec, "from ..atoms import Atoms\n", needs)
+    change(spec, told.splitlines(keepends=True)[1].replace(", **own", ""), told)
+    insert(spec, "*lines_of(facts, names)]\n", text)
     insert(energy, "@strict_option\n", option)
-    bound, packed, descent, setting, kept, noise, dynamics = blocks
+    bound, checked, packed, descent, setting, kept, noise, dynamics = blocks
     options, settings = root / "pele_ocl" / "minimize" / "options.py", root / "pele_ocl" / "dynamics" / "settings.py"
     insert(options, "    max_seconds: float | None = None\n", bound)
+    insert(options, '        whole_number("max_iterations", self.max_iterations, most=1 << 24)\n', checked)
     change(options, "            most_step=MOST_STEP,\n", packed)
     insert(
         root / "pele_ocl" / "cli" / "minimize.py",
@@ -82,8 +90,28 @@ def test_a_command(changed: Path, tmp_path: Path) -> None:
     assert rows[0] == "structure,n_atoms,dipole_x [D],dipole_y [D],dipole_z [D],dipole [D],error"
     one = json.loads(run(changed, "dipole", HEXAPEPTIDE, "--json"))
     assert one["dipole"] == pytest.approx(float(rows[1].split(",")[-2]))
+    again = run(changed, "dipole", HEXAPEPTIDE, TRIALANINE, "-o", table, "--resume")
+    assert "2 structures" in again
     assert "no such file" in run(changed, "dipole", tmp_path / "none.pdb", code=1)
     assert "Did you mean" in run(changed, "dipole", HEXAPEPTIDE, "--forcefeld", "x", code=2)
+
+
+def test_a_new_room_is_asked_into_a_box_and_onto_a_floor(changed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a sentence, also where what imports it comes first; with the page's words the figure is drawn."""
+    spec = importlib.util.spec_from_file_location("make_architecture", ROOT / "docs" / "architecture" / "make.py")
+    make = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(make)
+    monkeypatch.setattr(make, "PACKAGE", changed / "pele_ocl")
+    with pytest.raises(SystemExit, match=r"pele_ocl/dipole is in no box of docs/architecture/make\.py"):
+        make.drawing()
+    make.imports.cache_clear()
+    column, width, _, about = make.BOXES["trajectories"]
+    assert '"trajectories doors dipole"' in PAGE.read_text()
+    monkeypatch.setitem(make.BOXES, "trajectories", (column, width, "trajectories doors dipole", about))
+    assert make.drawing().endswith("</svg>\n")
+    rooms = make.imported_layers(changed / "pele_ocl" / "dipole.py")
+    assert rooms == set("atoms common doors jobs reading".split())
+    assert max(FLOOR_OF[room] for room in rooms) == FLOOR_OF["doors"]
 
 
 def test_a_number_and_an_option(changed: Path) -> None:
@@ -101,11 +129,17 @@ def test_a_number_and_an_option(changed: Path) -> None:
     assert whole["net_charge"] == pytest.approx(0, abs=1e-6)
     told = json.loads(run(changed, "energy", TRIALANINE, "--gb", "none", "--charge-scale", 0.5, "--json"))
     assert told["energy"] == half["energy"]
+    assert told["settings"]["charge_scale"] == half["settings"]["charge_scale"] == 0.5
+    assert "Charges       times 0.5" in run(changed, "energy", TRIALANINE, "--gb", "none", "--charge-scale", 0.5)
+    wrong = run(changed, "energy", TRIALANINE, "--charge-scale", -1, code=1)
+    assert "charge_scale is -1; a number, 0 or more, is needed" in wrong
 
 
 def test_an_option_of_minimize(changed: Path, tmp_path: Path) -> None:
     words = HEXAPEPTIDE, "-o", tmp_path / "small.pdb", "--max-iterations", 20, "--no-bond-repair", "--json"
     short, long = (json.loads(run(changed, "minimize", *words, "--max-step", step)) for step in (0.0001, 0.2))
+    assert (short["settings"]["max_step"], short["settings"]["max_iterations"]) == (0.0001, 20)
+    assert "a number of A, 0 to 1, is needed" in run(changed, "minimize", *words, "--max-step", 2, code=1)
     assert short["rms_displacement"] <= 0.002 < long["rms_displacement"]
     code = (
         "import sys, pele_ocl\n"

@@ -8,7 +8,7 @@ import json
 import re
 import sys
 import types
-from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,38 +26,59 @@ HEXAPEPTIDE = ROOT / "data" / "structures" / "hexapeptide.pdb"
 
 
 @pytest.fixture
-def added(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def added(monkeypatch: pytest.MonkeyPatch) -> None:
     """Add the four formats of the page, as it prints them."""
     monkeypatch.setattr(registry, "STRUCTURES", dict(registry.STRUCTURES))
     monkeypatch.setattr(registry, "MAPS", dict(registry.MAPS))
+    monkeypatch.setattr(registry, "WRITTEN", dict(registry.WRITTEN))
+    monkeypatch.setattr(conformation_files, "WRITTEN", registry.WRITTEN)
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     assert len(blocks) == 8
-    for module, line in zip(blocks[:6:2], blocks[1:6:2], strict=True):
-        name = re.search(r'"(pele_ocl\.formats\.\w+):FORMAT"', line)[1]
+    for module, line in zip(blocks[::2], blocks[1::2], strict=True):
+        assert "from pele_ocl" not in module, "modules of the package take relative imports"
+        name = re.search(r'"(pele_ocl\.formats\.[\w.]+):', line)[1]
         made = types.ModuleType(name)
+        made.__package__ = name.rpartition(".")[0]
         exec(compile(module, "format.md", "exec"), vars(made))
         monkeypatch.setitem(sys.modules, name, made)
         exec(compile(line, "format.md", "exec"), vars(registry))
-    for block in blocks[6:]:
-        exec(compile(block, "format.md", "exec"), vars(conformation_files))
-    yield
-    del conformation_files.CONFORMATION_FORMATS[".tab"], vars(conformation_files)["TabFormat"]
 
 
 @pytest.mark.usefixtures("added")
 def test_a_structure_format(tmp_path: Path) -> None:
-    text = "# water\n0 0 0 -0.8 1.5\n0.96 0 0 0.4 1.2 # hydrogen\n-0.24 0.93 0 0.4 1.2\n"
-    plain, packed = tmp_path / "water.xyzq", tmp_path / "water.xyzq.gz"
+    text = "# water\nO 0 0 0 -0.8 1.5\nH 0.96 0 0 0.4 1.2 # hydrogen\nH -0.24 0.93 0 0.4 1.2\n"
+    plain, packed = tmp_path / "water.elq", tmp_path / "water.elq.gz"
     plain.write_text(text)
     packed.write_bytes(gzip.compress(text.encode()))
     for path in (plain, packed):
         assert read(path).charges.tolist() == [-0.8, 0.4, 0.4]
         assert (brings_parameters(path), model_numbers(path)) == (True, [1])
-    plain.write_text(text.replace("0.93", "0.9x"))
-    with pytest.raises(FormatError, match=r"water.xyzq:4: x, y, z, charge and radius are needed here, not '-0.24 0.9x"):
-        read(plain)
-    with pytest.raises(FormatError, match=r"molecules end in .*, .pqr, .*, .xyzq, .named, or these with .gz or .bz2"):
+    for before, after in (("0.93", "0.9x"), ("H -0.24", "Qq -0.24")):
+        plain.write_text(text.replace(before, after))
+        with pytest.raises(
+            FormatError, match=r"water.elq:4: element, x, y, z, charge and radius are needed here, not "
+        ):
+            read(plain)
+    with pytest.raises(FormatError, match=r"molecules end in .*, .pqr, .*, .elq, .named, or these with .gz or .bz2"):
         read(tmp_path / "water.abc")
+
+
+@pytest.mark.usefixtures("added")
+def test_a_structure_format_is_written_by_its_own_module(tmp_path: Path) -> None:
+    """What is read is written and read again, also by `minimize`; it holds one structure."""
+    atoms, path = read(HEXAPEPTIDE), tmp_path / "hexapeptide.elq"
+    pele_ocl.write_conformations(path, atoms)
+    again = read(path)
+    np.testing.assert_allclose(again.positions, atoms.positions, atol=6e-5)
+    np.testing.assert_allclose(again.charges, atoms.charges, atol=6e-7)
+    assert again.labels.elements.tolist() == atoms.labels.elements.tolist()
+    with pytest.raises(FormatError, match=r"a \.elq file holds one structure"):
+        pele_ocl.write_conformations(path, atoms, [atoms.positions, atoms.positions])
+    with pytest.raises(FormatError, match="its atoms have no radii"):
+        pele_ocl.write_conformations(path, replace(atoms, gb_radii=None, gb_scales=None))
+    words = ["minimize", str(HEXAPEPTIDE), "--max-iterations", "1", "-o", str(tmp_path / "least.elq")]
+    assert CliRunner().invoke(main, words).exit_code == 0
+    assert len(read(tmp_path / "least.elq")) == 96
 
 
 @pytest.mark.usefixtures("added")
@@ -116,6 +137,8 @@ def test_a_map_format(tmp_path: Path) -> None:
 def test_every_line_of_the_tables_names_a_format() -> None:
     for suffix in registry.STRUCTURES:
         assert callable(registry.structure_format(f"a{suffix}").read)
+    for suffix in registry.WRITTEN:
+        assert conformation_files.CONFORMATION_FORMATS[suffix].head
     for suffix in registry.MAPS:
         assert callable(registry.map_format(suffix).write)
 
@@ -133,7 +156,6 @@ def test_suffixes_stand_in_the_tables_alone() -> None:
     }
     assert named == {
         "formats/registry.py",
-        "formats/conformation_files.py",
         "formats/mmcif.py",  # its `written_as`
         "trajectories/files/__init__.py",  # the table of trajectories
         "binding/poses.py",  # poses come as SDF, too

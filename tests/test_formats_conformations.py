@@ -110,7 +110,7 @@ def test_a_restart_of_amber_holds_one_structure(suffix, digits, peptide, tmp_pat
     assert (numbers, found.shape) == ([1], (1, 96, 3))
     read = AmberInpcrdFile(str(path)).getPositions(asNumpy=True).value_in_unit(angstrom)
     assert np.abs(read - peptide.positions).max() <= max(digits, 1e-12)
-    with pytest.raises(FormatError, match=r"a restart holds one structure; write 2 structures as \.nc"):
+    with pytest.raises(FormatError, match=r"a \.\w+ file holds one structure; write 2 structures as \.nc"):
         pele_ocl.write_conformations(tmp_path / f"two{suffix}", peptide, [peptide.positions] * 2)
     with pytest.raises(FormatError, match="beyond 9,999 A") if digits else nullcontext():
         pele_ocl.write_conformations(path, peptide, peptide.positions + 1e4)

@@ -23,7 +23,7 @@ import pele_ocl
 from pele_ocl import FormatError, InputError, jobs
 from pele_ocl.common.inputfile import InputFile
 from pele_ocl.common.installation import shipped
-from pele_ocl.jobs import Journal
+from pele_ocl.jobs import Journal, workers
 from pele_ocl.jobs.running import _Records
 
 ROOT = Path(__file__).parent.parent
@@ -372,3 +372,14 @@ def test_a_journal_waits_for_the_first_success(tmp_path):
         journal.add(jobs.Record.failed_by("why", "a"))
         journal.add(jobs.Record("b", "", {"n": 1}))
     assert list(jobs.read_journal(path).records) == ["a", "b"]
+
+
+def test_workers_that_die_at_once_are_told_of_both_causes(monkeypatch):
+    """A script without its guard begins itself again in each of them."""
+
+    def dies(**_):
+        raise RuntimeError("Nanny failed to start.")
+
+    monkeypatch.setattr("distributed.LocalCluster", dies)
+    with pytest.raises(InputError, match=r'memory for 2 of them\? .* below if __name__ == "__main__":'):
+        workers._begun(2)

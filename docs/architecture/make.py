@@ -63,11 +63,12 @@ def imports() -> dict[str, set[str]]:
     """Find the boxes that each box imports."""
     box_of = {module: box for box, (_, _, modules, _) in BOXES.items() for module in modules.split()}
     found: dict[str, set[str]] = {box: set() for box in BOXES}
-    for path in sorted(PACKAGE.rglob("*.py")):
-        own = layer(path)
-        if own not in box_of:
-            raise SystemExit(f"pele_ocl/{own} is in no box of docs/architecture/make.py; put it in BOXES")
-        found[box_of[own]] |= {box_of[name] for name in imported_layers(path)} - {box_of[own]}
+    paths = sorted(PACKAGE.rglob("*.py"))
+    if homeless := sorted({layer(path) for path in paths} - box_of.keys()):  # before any of them is imported
+        raise SystemExit(f"pele_ocl/{homeless[0]} is in no box of docs/architecture/make.py; put it in BOXES")
+    for path in paths:
+        own = box_of[layer(path)]
+        found[own] |= {box_of[name] for name in imported_layers(path)} - {own}
     return found
 
 

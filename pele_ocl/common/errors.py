@@ -263,7 +263,7 @@ class DeviceMemoryError(DeviceError):
 
 
 class KernelBuildError(PeleError):
-    """A kernel that the device's compiler refused, whose lines the text has."""
+    """A kernel that the device's compiler refused, whose lines the text has, or that its file lacks."""
 
     code = "kernel_build"
 

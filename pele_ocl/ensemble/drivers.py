@@ -35,8 +35,10 @@ class DriverKernel:
 
         resident = state.resident
         words = _words_of(source)
-        if not re.search(rf"\bkernel\s[^;{{]*\bvoid\s+{re.escape(arguments.text('name', name))}\s*\(", words):
-            raise InputError(f"there is no kernel named {arguments.described(name)} in the source")
+        if arguments.text("name", name) not in (names := re.findall(r"\bkernel\s[^;{]*?\bvoid\s+(\w+)\s*\(", words)):
+            where = str(source) if isinstance(source, Path) else "the source"
+            there = f"; there are {', '.join(names)}" if names else ""
+            raise InputError(f"there is no kernel named {arguments.described(name)} in {where}{there}")
         file = kernel_file(source) if isinstance(source, Path) else named_source(words)
         macros = {**resident.macros, **defines}
         self._state, self.name = state, name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -28,7 +29,7 @@ class TermArrays(RowValues):
     def __init__(self, state: State, term: str, name: str) -> None:
         """Raises InputError if a molecule has no such array"""
         self._state, self.words = state, f"{text('name', name)} of {text('term', term)}"
-        self._name = self.words
+        self._name, self._of = self.words, (term, name)
         for k in state.resident.there.tolist():
             if self._name not in names_of_arrays(system := state.resident.system(k)):
                 there = ", ".join(names_of_arrays(system)) or "none"
@@ -50,7 +51,18 @@ class TermArrays(RowValues):
             raise InputError(f"{self._name} of row {k} have shape {np.shape(values)}; {shape} is needed") from None
         if not np.isfinite(given).all():
             raise InputError(f"{self._name} of row {k} must be finite numbers")
+        self._check_by_term(k, system, given)
         return given
+
+    def _check_by_term(self, k: int, system: System, given: Floats) -> None:
+        """Have the term check values of a field of its own, as it does when it is made."""
+        named, name = self._of
+        for term in system.energy.further_terms:
+            if term.name == named and is_dataclass(term) and name in (of.name for of in fields(term) if of.init):
+                try:
+                    replace(term, **{name: given}).check(system.energy.atoms)
+                except InputError as error:
+                    raise InputError(f"{self._name} of row {k}: {error}") from None
 
     def _decoded(self, system: System, raw: NDArray[Any]) -> Sequence[NDArray[Any]]:
         return list(raw.reshape(len(raw), *self._shape(system)))

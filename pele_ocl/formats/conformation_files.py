@@ -10,7 +10,7 @@ import io
 import json
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from os import PathLike
@@ -30,6 +30,7 @@ from ..common.extras import extra
 from ..common.writing import appending, replacing
 from .hdf5 import placed_dataset, text_array, text_type, write_attributes
 from .pdb_writing import atom_lines
+from .registry import WRITTEN, named
 
 INTERVAL = "interval_ps"  # the attribute of a Content that tells the time between its frames
 
@@ -657,11 +658,26 @@ __all__ = [
     "write_conformations",
 ]
 
-CONFORMATION_FORMATS: dict[str, type[ConformationFormat]] = {
-    ".pdb": PdbFormat, ".cif": MmcifFormat, ".h5": Hdf5Format, ".nc": NetcdfFormat, ".dcd": DcdFormat,
-    ".xtc": XtcFormat, ".xyz": XyzFormat, ".rst7": RestartFormat, ".inpcrd": RestartFormat,
-    ".ncrst": NetcdfRestartFormat,
-}  # fmt: skip
+
+class _Written(Mapping[str, type[ConformationFormat]]):
+    """Classes of the table WRITTEN; their modules are imported when they are asked for."""
+
+    def __getitem__(self, suffix: str) -> type[ConformationFormat]:
+        found: type[ConformationFormat] = named(WRITTEN[suffix])
+        assert issubclass(found, ConformationFormat), f"{WRITTEN[suffix]} is no ConformationFormat"
+        return found
+
+    def __contains__(self, suffix: object) -> bool:
+        return suffix in WRITTEN
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(WRITTEN)
+
+    def __len__(self) -> int:
+        return len(WRITTEN)
+
+
+CONFORMATION_FORMATS = _Written()
 
 
 def written_suffixes(*, with_b_factors: bool = False) -> str:
@@ -688,7 +704,8 @@ def layout_of(path: str | PathLike[str], content: Content) -> ConformationFormat
     """
     form = CONFORMATION_FORMATS[require_suffix(path)]
     if form.holds_one and content.n != 1:
-        raise FormatError(f"{path}: a restart holds one structure; write {content.n:,} structures as .nc, a trajectory")
+        kind = f"a {Path(path).suffix.lower()} file"
+        raise FormatError(f"{path}: {kind} holds one structure; write {content.n:,} structures as .nc, a trajectory")
     return MdtrajFormat(content) if form is Hdf5Format and INTERVAL in content.attributes else form(content)
 
 

@@ -1,6 +1,6 @@
 """Formats of structures and maps by the suffixes of their files: the one table that tells them apart.
 
-A format is one module with a StructureFormat or a MapFormat, and one line here for each suffix: docs/extend/format.md.
+A format is one module and one line here for each suffix and each of reading and writing: docs/extend/format.md.
 Modules are imported when a file of theirs is first met.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from ..atoms import Atoms, Floats, Structure
 from ..common.errors import FormatError, InputError
@@ -55,6 +55,19 @@ MAPS: dict[str, str] = {
     ".map": "pele_ocl.formats.maps.mrc:FORMAT",
     ".h5": "pele_ocl.formats.maps.hdf5:FORMAT",
 }
+# Formats that conformations of a molecule are written in, each a ConformationFormat of `conformation_files.py`.
+WRITTEN: dict[str, str] = {
+    ".pdb": "pele_ocl.formats.conformation_files:PdbFormat",
+    ".cif": "pele_ocl.formats.conformation_files:MmcifFormat",
+    ".h5": "pele_ocl.formats.conformation_files:Hdf5Format",
+    ".nc": "pele_ocl.formats.conformation_files:NetcdfFormat",
+    ".dcd": "pele_ocl.formats.conformation_files:DcdFormat",
+    ".xtc": "pele_ocl.formats.conformation_files:XtcFormat",
+    ".xyz": "pele_ocl.formats.conformation_files:XyzFormat",
+    ".rst7": "pele_ocl.formats.conformation_files:RestartFormat",
+    ".inpcrd": "pele_ocl.formats.conformation_files:RestartFormat",
+    ".ncrst": "pele_ocl.formats.conformation_files:NetcdfRestartFormat",
+}
 
 
 COMPRESSED = (".gz", ".bz2")
@@ -80,7 +93,7 @@ class StructureFormat:
     has_pdb_records : whether a file's lines can be kept in a PDB file
     cell : the unit cell (3, 3) A in the bytes of a file, plain; None if it names none
     first_model : gemmi's structure of the first model, of a format that has occupancies and B-factors
-    written_as : the suffix in CONFORMATION_FORMATS that a file like it is written with
+    written_as : the suffix in WRITTEN that a file like it is written with
     """
 
     read: Callable[[InputFile, int | None], Structure | Atoms]
@@ -278,7 +291,12 @@ F = TypeVar("F")
 
 def _loaded(where: str, kind: type[F]) -> F:
     """Import the format at `module:name`."""
-    module, _, name = where.partition(":")
-    found = getattr(import_module(module), name)
+    found = named(where)
     assert isinstance(found, kind), f"{where} is no {kind.__name__}"
     return found
+
+
+def named(where: str) -> Any:
+    """Import the object at `module:name`."""
+    module, _, name = where.partition(":")
+    return getattr(import_module(module), name)

@@ -110,7 +110,10 @@ def _begun(workers: int) -> LocalCluster:
                 )  # fmt: skip
         except RuntimeError:  # "Nanny failed to start."
             continue
-    raise InputError(f"workers died {_ATTEMPTS} times while they began; is there memory for {workers:,} of them?")
+    raise InputError(
+        f"workers died {_ATTEMPTS} times while they began; is there memory for {workers:,} of them? Each begins by "
+        'importing the script that asked for it: what the script runs stands below if __name__ == "__main__":'
+    )
 
 
 @contextmanager

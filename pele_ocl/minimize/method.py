@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..common.errors import PeleError
 from ..energy.passes import AnyPasses
 from ..energy.result import PASS_TERMS
 from ..opencl.interface import N_STATE, StepState
@@ -119,7 +120,9 @@ class Method(ABC):
         held = () if constraints is None else constraints.launches(passes, queue, self.arrays["base"], self.free)
         evaluated, stepped = held[:1], held[1:]  # what follows an evaluation and a step
         either = ("state", "next_state"), ("next_state", "state")
-        self.both = [[*self.evaluation, *evaluated, *self.step(*names), *stepped] for names in either]
+        self._measuring: list[Launch] = []  # what `measure` bound
+        self._moving: list[Launch] = []  # what `moving` bound
+        self.both = [[*self.evaluation, *evaluated, *self._checked_step(*names), *stepped] for names in either]
         self.builds = self.builds_of()
         del self.passes  # of which the launches have what they need
 
@@ -140,6 +143,19 @@ class Method(ABC):
     def step(self, before: str, after: str) -> list[Launch]:
         """Bind the launches that follow an evaluation. before, after : names of the states"""
 
+    def _checked_step(self, before: str, after: str) -> list[Launch]:
+        """Give the launches of `step`. Raises PeleError if one decides from sums that none before it makes."""
+        launches, has_sums = self.step(before, after), False
+        measuring, moving = (set(map(id, bound)) for bound in (self._measuring, self._moving))
+        for launch in launches:
+            has_sums |= id(launch) in measuring
+            if id(launch) in moving and not has_sums:
+                raise PeleError(
+                    f"{type(self).__name__}.step gives no self.measure() before {launch.kernel.name}, which decides "
+                    "from its sums; begin the list with it"
+                )
+        return launches
+
     def builds_of(self) -> list[Launch]:
         """Launches that build the blocks at the bases, for either state."""
         return [self.build("base", state) for state in ("state", "next_state")] if self._preconditioner else []
@@ -156,9 +172,11 @@ class Method(ABC):
         """Bind the launch that adds up over the atoms at the trials."""
         arguments = dict(step=self.passes.encoding.step, **self.counts, **self.blocks, **self.named(
             "free", "sums", "positions", "results", "base", "base_gradient", "history"))  # fmt: skip
-        return self.bind(
+        launch = self.bind(
             "minimize/measure.cl", "measure", (self.n_chunks, self.n_rows), arguments, width=self.block_width
         )
+        self._measuring.append(launch)
+        return launch
 
     def moving(self, file: str | Path, name: str, before: str, after: str, **arguments: Any) -> Launch:
         """Bind a kernel that decides on a trial and moves atoms, a group for each `moved` of them.
@@ -172,7 +190,9 @@ class Method(ABC):
             **self.named("free", "sums", "positions", "results", "base", "base_gradient"),
         )  # fmt: skip
         n_groups = -(-self.n_atoms // self.shape.moved)
-        return self.bind(file, name, (n_groups, 1), common | arguments, ROUND=self.shape.round)
+        launch = self.bind(file, name, (n_groups, 1), common | arguments, ROUND=self.shape.round)
+        self._moving.append(launch)
+        return launch
 
     def bind(
         self, file: str | Path, name: str, groups: tuple[int, int], arguments: Arguments, *, width: int = 1,

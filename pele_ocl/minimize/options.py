@@ -63,6 +63,11 @@ class Stopping:
         given = {name: options[name] for name in BOUNDS if name in options}
         return cls(**{**given, "tolerance": tolerance_of(given.get("tolerance", cls.tolerance))})
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Give the bounds by name, for records; None for those that do not count."""
+        return {of.name: getattr(self, of.name) for of in fields(self)}
+
     def judge(self, states: Floats) -> None:
         """Have structures that time ended be done by a bound that they are below. states : (m, N_STATE), changed"""
         columns = states.T
@@ -156,3 +161,8 @@ def method_of(method: object, constraints: str | None = None) -> type[Method]:
     if constraints is not None and not found.holds_bonds:
         raise InputError(f"{found.title} holds no bonds; take the method lbfgs, or leave out constraints")
     return cast("type[Method]", found)
+
+
+def method_name(method: str | type[Method]) -> str:
+    """Name a method as records do, by its name in METHODS or by that of its class."""
+    return method.__name__ if isinstance(method, type) else method

@@ -37,6 +37,7 @@ from ..opencl.device import get_device
 from ..opencl.interface import Stop
 from ..report import Column, Report, Reported
 from ..results import Terms
+from .options import Stopping, method_name
 from .rounding import rounding_gradient
 
 REASONS = tuple(reason.name.lower() for reason in Stop if reason)
@@ -538,12 +539,12 @@ def facts_of_molecule(atoms: Atoms, options: Mapping[str, Any]) -> dict[str, Any
         "n_atoms": len(atoms),
         "composition": composition_as_json(atoms),
         "device": str(get_device(options.get("device"))),
-        "method": options.get("method", "lbfgs"),
+        "method": method_name(options.get("method", "lbfgs")),
         "precision": options.get("precision", "float32"),
         "settings": {
             **settings(options.get("model") or SolventModel(), atoms),
             "cutoff": options.get("cutoff"), "one_four": options.get("one_four", "scale"),
-            "terms": options.get("only_terms"),
+            "terms": options.get("only_terms"), **Stopping.of(options).facts,
         },
     }  # fmt: skip
 

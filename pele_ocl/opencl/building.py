@@ -11,7 +11,7 @@ import os
 import re
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -63,7 +63,7 @@ def get_kernel(
     of_rows : whether it serves many structures by a table of arguments, described in cl/engine/arguments.clh
     defines : further macros of the kernel
 
-    Raises KernelBuildError with the compiler's words.
+    Raises KernelBuildError with the compiler's words, and for a file that has no kernel of this name.
     """
     key = (file, name, precision, width, portable, of_rows, tuple(sorted(defines.items())))
     kernel: Kernel | None = device.kernels.get(key)
@@ -71,6 +71,7 @@ def get_kernel(
         with BUILDING:
             program = get_program(device, file, precision, width, portable, defines, name if of_rows else None)
             types = types_of(precision, defines.get("FIXED_BITS", 0), defines.get("DOUBLES", 0))
+            _require_kernel(file, name, program.names)
             with device_errors(device):
                 signature = Signature(name, program.signature(name), types)
                 made = Kernel(program.handle, name, device.handle, device.vendor, signature)
@@ -106,6 +107,7 @@ def _program_of_rows(device: Device, file: str, name: str, options: list[str]) -
     """Build a file whose kernels serve rows; signatures are those of the plain kernels."""
     source, seen = expanded_source(file, source_of), set[str]()
     declared = _declared(device, file, source, options)
+    _require_kernel(file, name, declared)
     served = served_kernels(source, name, declared)
     whole = source_of_rows(file, served, declared, lambda each: expanded_source(each, source_of, seen))
     try:
@@ -118,6 +120,13 @@ def _program_of_rows(device: Device, file: str, name: str, options: list[str]) -
             f"begin its statements with SERVES_ROWS({name}): {error}"
         ) from error
     return Program(handle, {kernel: declared[kernel] for kernel in served})
+
+
+def _require_kernel(file: str, name: str, names: Iterable[str]) -> None:
+    """Raise KernelBuildError unless a file has a kernel of this name."""
+    if name not in names:
+        there = f"there are {', '.join(sorted(names))}" if names else "there is none"
+        raise KernelBuildError(f"{_shown(file)} has no kernel {name}; {there}")
 
 
 def _declared(device: Device, file: str, source: str, options: list[str]) -> Mapping[str, tuple[Parameter, ...]]:
@@ -177,7 +186,10 @@ def _build(device: Device, file: str, source: str, options: list[str]) -> Progra
                 "for an older processor"
             ) from error
         kind = GroupTooLargeError if is_about_the_group(error) else KernelBuildError
-        raise kind(f"cl/{file} does not compile on {device.name} with {' '.join(options)}: {error}") from error
+        words = _words_of(error)
+        if file in _TEXTS:
+            words = words.replace(file, _PATHS.get(file, "text"))
+        raise kind(f"{_shown(file)} does not compile on {device.name} with {' '.join(options)}: {words}") from error
     entry.write(program.handle, program.all_signatures)
     return program
 
@@ -189,6 +201,12 @@ def _require_linker(device: Device) -> None:
             f"{device} links kernels with the system's {' and '.join(missing)}, which this system does not have: "
             "install gcc (apt-get install gcc, or dnf install gcc), or another runtime: pip install 'pele-ocl[intel]'"
         )
+
+
+def _words_of(error: cl.Error) -> str:
+    """Give the compiler's own words, without what PyOpenCL puts around them."""
+    found = re.search(r"^Build on <.*>:\s*\n(.*?)(?=^\(options: |\Z)", str(error), re.DOTALL | re.MULTILINE)
+    return found[1].strip() if found and found[1].strip() else str(error)
 
 
 def is_about_the_group(error: cl.Error) -> bool:
@@ -210,6 +228,12 @@ def _compiling() -> Iterator[None]:
 
 
 _TEXTS: dict[str, str] = {}  # sources that are no files of cl/, by name
+_PATHS: dict[str, str] = {}  # of such sources that are files elsewhere, for messages
+
+
+def _shown(file: str) -> str:
+    """Name a kernel file as its author knows it, for messages."""
+    return _PATHS.get(file) or ("the text of the kernel" if file in _TEXTS else f"cl/{file}")
 
 
 def named_source(text: str, stem: str = "text") -> str:
@@ -222,15 +246,21 @@ def named_source(text: str, stem: str = "text") -> str:
 def kernel_file(source: str | Path) -> str:
     """Name a kernel file for `get_kernel`: one of cl/ by its place there, another one, given as a Path, by its text.
 
-    Raises InputError for a file that cannot be read.
+    Raises InputError for a file that is not there, or cannot be read.
     """
     if not isinstance(source, Path):
-        return named_source(source) if "\n" in source else source
+        if "\n" in source:
+            return named_source(source)
+        if not (shipped("cl") / source).is_file():
+            raise InputError(f"there is no kernel file cl/{source}; a file of your own is given as a Path")
+        return source
     ours, path = shipped("cl").resolve(), source.resolve()
     if path.is_relative_to(ours):
         return str(path.relative_to(ours))
     try:
-        return named_source(source.read_text(encoding="utf-8"), source.stem)
+        name = named_source(source.read_text(encoding="utf-8"), source.stem)
+        _PATHS[name] = str(source)
+        return name
     except (OSError, ValueError) as error:
         raise InputError(f"{source}: the kernel cannot be read: {error}") from None
 
@@ -269,7 +299,9 @@ def expanded_source(file: str, read: Callable[[str], str], seen: set[str] | None
             if branching and re.match(r"\s*#(elif|else|endif)", line):
                 lines.append(f'#line {number + 1} "{file}"')
         elif not is_header(header[1]):
-            raise KernelBuildError(f"{file}:{number}: {header[1]} is no file of cl/, whose headers alone are included")
+            raise KernelBuildError(
+                f"{_PATHS.get(file, file)}:{number}: {header[1]} is no file of cl/, whose headers alone are included"
+            )
         elif header[1] not in seen:
             lines += [expanded_source(header[1], read, seen), f'#line {number + 1} "{file}"']
             branching = True

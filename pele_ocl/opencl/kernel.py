@@ -181,10 +181,17 @@ class Program:
         """Give the parameters of a kernel."""
         return parameters_of(self.handle, name) if self.signatures is None else self.signatures[name]
 
+    @property
+    def names(self) -> list[str]:
+        """Names of the kernels."""
+        if self.signatures is not None:
+            return list(self.signatures)
+        names: Any = self.handle.get_info(cl.program_info.KERNEL_NAMES)
+        return [name for name in names.strip("\0").split(";") if name]
+
     def all_signatures(self) -> dict[str, tuple[Parameter, ...]]:
         """Give the parameters of every kernel."""
-        names: Any = self.handle.get_info(cl.program_info.KERNEL_NAMES)
-        return {name: self.signature(name) for name in names.strip("\0").split(";") if name}
+        return {name: self.signature(name) for name in self.names}
 
 
 class Kernel:
