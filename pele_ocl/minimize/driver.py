@@ -60,7 +60,7 @@ class Driver:
     """
 
     def __init__(self, queue: Queue, own_queue: Queue, rows: Store | None = None, is_steady: bool = False) -> None:
-        """queue : of launches; own_queue : of what is brought and taken meanwhile, which may be the same
+        """queue : of launches; own_queue : of copies to and from the device, which may be the same
 
         rows : the store of rows that are minimized where they are; without it structures are brought, too
         is_steady : if no structures follow the first ones
