@@ -167,7 +167,7 @@ def matched(given: Any) -> Any:
     are_paths = isinstance(given, list | tuple) and all(
         isinstance(of, str | PathLike) and not isinstance(of, InputFile) for of in given
     )
-    return [path for of in given for path in expanded([file_path(of)])] if given and are_paths else given
+    return [path for of in given for path in expanded([file_path(of)])] if are_paths and given else given
 
 
 def one_or_all(paths: Sequence[Path]) -> Path | list[Path]:
