@@ -44,8 +44,8 @@ def converted(
     parameters = words.pop("parameters", None) or ()
     by_names = kind == "structure" or any(given.get(name) for name in _OF_FIELD)
     if isinstance(given.get("model"), int) and kind != "file":
-        named = described(what).partition(" (")[0]
-        raise KeywordError(f"what is given, {named}, is read at its own frame; leave out the number in `model`")
+        name = type(what).__name__
+        raise KeywordError(f"what is given, of type {name}, is read at its own frame; leave out the number in `model`")
     universe, frames = getattr(what, "universe", None), words.get("trajectory")
     if universe is not None and (frames is universe.trajectory or getattr(frames, "universe", None) is universe):
         words["trajectory"] = what.atoms  # the structure's atoms alone, with their names
