@@ -349,3 +349,25 @@ def test_results_are_taken_as_the_structures_that_they_made(tmp_path):
     assert pele_ocl.minimize([relaxed, made], max_iterations=0).total[0] == pytest.approx(relaxed.total)
     run = pele_ocl.simulate(relaxed, tmp_path / "run", steps=10, minimize=0, report_every=10)
     assert run.steps == 10
+
+
+@pytest.mark.parametrize(
+    ("xml", "said"), [(None, "gb='none'"), ("implicit/gbn2.xml", "`like='openmm'` with `gb='gbn2'`")]
+)
+def test_the_solvent_of_a_system_of_openmm_is_named_with_the_words_that_compute_it(xml, said):
+    app = pytest.importorskip("openmm.app")
+    pdb = app.PDBFile(str(TRIALANINE))
+    system = app.ForceField("amber14-all.xml", *([xml] if xml else [])).createSystem(pdb.topology)
+    atoms = pele_ocl.from_openmm(pdb.topology, system, pdb.positions)
+    assert any(said in note for note in atoms.notes)
+    words = {"gb": "none"} if xml is None else {"like": "openmm", "gb": "gbn2"}
+    simulation = app.Simulation(pdb.topology, system, openmm_integrator())
+    simulation.context.setPositions(pdb.positions)
+    energy = simulation.context.getState(getEnergy=True).getPotentialEnergy()._value / 4.184
+    assert pele_ocl.energy(simulation, **words).total == pytest.approx(energy, abs=0.01)
+
+
+def openmm_integrator():
+    import openmm
+
+    return openmm.VerletIntegrator(0.001)

@@ -78,8 +78,8 @@ def gb_parameters(
     if np.abs(rows[:, 0] - charges).max(initial=0) > 1e-6:
         raise InputError("the Generalized Born force has other charges than the NonbondedForce; give both the same")
     notes = [
-        f"the System's Generalized Born model is {model}{_dielectric(force)}; its radii are taken, the model and the "
-        "dielectric that are computed are those you choose"
+        f"the System's Generalized Born model is {model}{_dielectric(force)}; its radii are taken, and "
+        f"`like='openmm'` with `gb='{model}'` computes its energy"
     ]
     if model in _WITH_OWN_SCALES:
         notes += _unusual(topology, model, rows, scales)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -61,7 +61,10 @@ def from_openmm(topology: Topology, system: System, positions: ArrayLike, radii:
     instance("topology", topology, extra("openmm.app", "an OpenMM System").Topology, "a Topology of openmm.app")
     atoms = atoms_of_system(topology, system, positions, radii)
     _require_masses(system, atoms)
-    return atoms
+    if any(type(force).__name__ in gb_forces.READ for force in system.getForces()):
+        return atoms
+    vacuum = "the System has no Generalized Born force; `gb='none'` computes its own energy, without a solvent"
+    return replace(atoms, notes=(*atoms.notes, vacuum))
 
 
 def atoms_of_system(
