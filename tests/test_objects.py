@@ -351,3 +351,49 @@ def test_results_are_taken_as_the_structures_that_they_made(tmp_path):
     assert pele_ocl.minimize([relaxed, made], max_iterations=0).total[0] == pytest.approx(relaxed.total)
     run = pele_ocl.simulate(relaxed, tmp_path / "run", steps=10, minimize=0, report_every=10)
     assert run.steps == 10
+
+
+def _many(mda, n=3):
+    """A universe of n frames that are different by a shift of the last atoms."""
+    made = mda.Universe(str(TRIALANINE))
+    frames = np.stack([made.atoms.positions] * n)
+    frames[1:, 22:] += 0.01
+    made.load_new(frames)
+    return made
+
+
+def test_which_frame_of_several_was_read_is_noted(mda):
+    many = _many(mda)
+    many.trajectory[1]
+    for function, words in ((pele_ocl.energy, {}), (pele_ocl.binding, {"ligand": "resid 3"})):
+        notes = function(many, **words).to_json()["notes"]
+        assert any("the present one, 1, of its 3 frames was read" in each for each in notes), notes
+        assert any("`trajectory` takes all frames" in each for each in notes)
+        notes = function(many, trajectory=many, **words).to_json()["notes"]
+        assert not any("frames was read" in each for each in notes), notes
+    assert not any("frames was read" in each for each in pele_ocl.read(_many(mda, 1)).notes)
+    assert any("was read" in each for each in pele_ocl.read(many.select_atoms("resid 2:3")).notes)
+    held = _mdtraj()
+    held = held.slice([0, 0])
+    assert any("first of its 2 frames" in each for each in pele_ocl.energy(held).to_json()["notes"])
+    assert "frames was read" not in str(pele_ocl.energy(held, trajectory=held).to_json()["notes"])
+
+
+def test_positions_in_float32_are_those_of_the_file(universe):
+    wanted = pele_ocl.read(TRIALANINE).positions
+    for held in (universe, _mdtraj(), universe.select_atoms("all")):
+        assert (pele_ocl.read(held).positions == wanted).all()
+    assert pele_ocl.energy(universe).total == pele_ocl.energy(TRIALANINE).total
+
+
+def test_float32_that_no_text_file_had_stays():
+    from pele_ocl.formats.assembly import of_float32
+
+    numbers = np.random.default_rng(1).uniform(-50, 50, (20, 3))
+    found = numbers.astype(np.float32)
+    assert (of_float32(found) == found.astype(np.float64)).all()
+    assert (of_float32(numbers) == numbers).all()
+    for decimals in (3, 4):
+        wanted = np.round(numbers, decimals)
+        assert (of_float32(wanted.astype(np.float32)) == wanted).all()
+        assert (of_float32((wanted / 10).astype(np.float32), 10.0) == wanted).all()

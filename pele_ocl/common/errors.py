@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from numbers import Real
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 MOST_NEAR = 0.6  # share of equal characters from which a name is suggested for another
@@ -151,8 +152,12 @@ def described(value: object) -> str:
             return f"{float(value):g}"
         except OverflowError:
             return "a number beyond all limits"
-    if value is None or (isinstance(value, str) and len(value) <= _LONGEST_VALUE):
+    if isinstance(value, str) and len(value) > _LONGEST_VALUE:
+        value = f"{value[: _LONGEST_VALUE // 4]}...{value[-_LONGEST_VALUE * 3 // 4 :]}"  # paths end with what tells most
+    if value is None or isinstance(value, str):
         return repr(value)
+    if isinstance(value, PathLike) and type(value).__module__.startswith("pathlib"):
+        return described(str(value))
     if hasattr(value, "value_in_unit"):  # of openmm.unit
         return f"{value}, with a unit (give the number alone)"
     return f"of type {type(value).__name__}{_way_of(value)}"

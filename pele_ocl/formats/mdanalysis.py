@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..atoms import Labels, Strings
 from ..atoms.chemistry import element
-from .assembly import ListedAtoms, labels_of_records
+from .assembly import ListedAtoms, labels_of_records, of_float32
 
 if TYPE_CHECKING:
     from MDAnalysis import AtomGroup
@@ -34,7 +34,7 @@ def records_of_group(group: AtomGroup) -> ListedAtoms:
     numbers, occupancies = column(group, "resids"), column(group, "occupancies")
     kinds = _texts(group, "record_types", n)
     return ListedAtoms(
-        positions=np.asarray(group.positions, np.float64),
+        positions=of_float32(group.positions),
         names=names,
         elements=np.array([element(*atom) for atom in zip(names, residues, symbols, strict=True)], np.str_),
         residue_names=residues,
