@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from functools import partial
 from inspect import signature
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,8 +25,10 @@ from .common.modules import with_words
 from .common.notes import Note
 from .formats.assembly import ListedAtoms, of_float32, structure
 from .formats.registry import HeldFile, StructureFormat, held_file
-from .ligand import Ligand, is_mol, ligand_of_mol
+from .jobs.outputs import expanded
+from .ligand import Ligand, is_mol, ligand_of_mol, molecules_among
 from .reading import Reading
+from .trajectories.files.memory import UniverseFile, reader_of
 
 _OF_FIELD = ("forcefield", "templates", "obc", "pele_data", "guess_radii")  # keywords of parameters by names
 _OF_RECORDS = ("output", "strict", "per_residue")  # keywords that a function has of files alone
@@ -49,8 +53,11 @@ def converted(
         named = described(what).partition(" (")[0]
         raise KeywordError(f"what is given, {named}, is read at its own frame; leave out the number in `model`")
     universe, frames = getattr(what, "universe", None), words.get("trajectory")
-    if universe is not None and (frames is universe.trajectory or getattr(frames, "universe", None) is universe):
-        words["trajectory"] = what.atoms  # the structure's atoms alone, with their names
+    if universe is not None and frames is not None:  # of the structure's atoms alone, with their names
+        if getattr(frames, "universe", None) is universe:
+            words["trajectory"] = what.atoms
+        elif reader_of(frames) is universe.trajectory:
+            words["trajectory"] = (UniverseFile(what, frames),)
     every = what if isinstance(what, list | tuple) else [what]
     held = [held_object(of, parameters, by_names) if is_object(of) else of for of in every]
     if words.get("trajectory") is None and not is_object(given.get("poses")):
@@ -61,7 +68,13 @@ def converted(
     reading = words.pop("reading", None)
     if reading is None:
         reading = Reading(**{name: words.pop(name) for name in _words_of(function) if name in words})
-    atoms = [of if isinstance(of, Atoms) else reading.one(read_file(of)).atoms for of in held]
+    poses = molecules_among(given.get("poses"))
+    molecules = [each for of in poses for each in (expanded([Path(of)]) if isinstance(of, str | PathLike) else [of])]
+    atoms = [
+        of if isinstance(of, Atoms)
+        else reading.with_molecules(molecules, lambda reads, of=of: reads.one(read_file(of)).atoms)
+        for of in held
+    ]  # fmt: skip
     return atoms if every is what else atoms[0], words
 
 

@@ -36,6 +36,7 @@ _ELSEWHERE = {
     "solute_dielectric": "pdie epsin indi interior_dielectric solutedielectric",
     "solvent_dielectric": "sdie epsout exdi exterior_dielectric solventdielectric",
     "dielectric_surface": "srfm", "scene": "pymol chimerax vmd", "map": "potential values grid", "ligand": "lig",
+    "ligands": "ligand lig",
     "moving_radius": "radius", "ph": "pH", "unit": "units", "color_max": "vmax range",
     "gradient": "forces force", "total": "total_energy potential_energy final_energy dg delta_g deltag mean energy",
     "solvation": "solvation_energy total", "energy": "delta terms energies", "to_json": "to_dict as_dict asdict dict",
@@ -153,7 +154,9 @@ def described(value: object) -> str:
         except OverflowError:
             return "a number beyond all limits"
     if isinstance(value, str) and len(value) > _LONGEST_VALUE:
-        value = f"{value[: _LONGEST_VALUE // 4]}...{value[-_LONGEST_VALUE * 3 // 4 :]}"  # paths end with what tells most
+        value = (
+            f"{value[: _LONGEST_VALUE // 4]}...{value[-_LONGEST_VALUE * 3 // 4 :]}"  # paths end with what tells most
+        )
     if value is None or isinstance(value, str):
         return repr(value)
     if isinstance(value, PathLike) and type(value).__module__.startswith("pathlib"):
