@@ -397,3 +397,31 @@ def test_float32_that_no_text_file_had_stays():
         wanted = np.round(numbers, decimals)
         assert (of_float32(wanted.astype(np.float32)) == wanted).all()
         assert (of_float32((wanted / 10).astype(np.float32), 10.0) == wanted).all()
+
+
+def test_some_frames_of_a_trajectory_of_mdanalysis(mda):
+    many = _many(mda, 5)
+    many.trajectory[1]
+    every = pele_ocl.energy(many, trajectory=many).total
+    assert (pele_ocl.energy(many, trajectory=many.trajectory[::2]).total == every[::2]).all()
+    assert (pele_ocl.energy(many, trajectory=many.trajectory[[3, 0]]).total == every[[3, 0]]).all()
+    assert many.trajectory.frame == 1
+    assert len(pele_ocl.energy(many.select_atoms("resid 2:3"), trajectory=many.trajectory[1:4])) == 3
+    assert len(pele_ocl.energy(TRIALANINE, trajectory=many.trajectory[:2])) == 2
+    energies = pele_ocl.binding(many, "resid 3", trajectory=many.trajectory[::2]).energies
+    assert energies.table()["frame"].tolist() == [0, 1, 2]
+    assert energies.table()["total"].tolist() == energies.total.tolist()
+    assert energies[1].table()["coulomb"].tolist() == [energies.delta.coulomb[1]]
+
+
+def test_sentences_about_objects_and_files_in_other_places(universe):
+    with pytest.raises(pele_ocl.ParameterError, match=r"universe has no hydrogen atoms.*; pele_ocl.prepare of it adds"):
+        pele_ocl.energy(universe.select_atoms("not element H"))
+    with pytest.raises(TypeError, match="did you mean 'ligands'"):
+        pele_ocl.simulate(TRIALANINE, ligand="x.sdf")
+    for path, word in (("pb.csv", "output"), ("a/lig.sdf", "ligands"), ("run.nc", "trajectory")):
+        with pytest.raises(TypeError, match=rf"takes the ligand there, .*; name the file, {word}='{path}'"):
+            pele_ocl.binding(universe, path, "resid 2")
+    long = "/" + "folder/" * 20
+    with pytest.raises(TypeError, match=r"trajectory='/folder.*\.\.\..*/run.nc' to read it"):
+        pele_ocl.energy(TRIALANINE, f"{long}run.nc")

@@ -141,7 +141,7 @@ def worded(text: str, spell: Callable[[str, str | None], str | None]) -> str:
 
 
 def described(value: object) -> str:
-    """A value for messages: a number or a short text as it is, the type of anything else; of results how to go on.
+    """A value for messages: a number, a text or a path as it is, without its middle if it is long; else its type.
 
     >>> described(3.0), described("a"), described([1])
     ('3', "'a'", 'of type list')
@@ -154,9 +154,8 @@ def described(value: object) -> str:
         except OverflowError:
             return "a number beyond all limits"
     if isinstance(value, str) and len(value) > _LONGEST_VALUE:
-        value = (
-            f"{value[: _LONGEST_VALUE // 4]}...{value[-_LONGEST_VALUE * 3 // 4 :]}"  # paths end with what tells most
-        )
+        few = _LONGEST_VALUE // 4
+        value = f"{value[:few]}...{value[-3 * few :]}"  # the end of a path tells most
     if value is None or isinstance(value, str):
         return repr(value)
     if isinstance(value, PathLike) and type(value).__module__.startswith("pathlib"):

@@ -107,8 +107,8 @@ def of_float32(positions: NDArray[Any], scale: float = 1.0) -> Floats:
 
     scale : A in their unit
 
-    A PDB file has three decimals and a mol2 file four; float32 has 7 digits, so that 38.198 became 38.19800186. Positions
-    that are no such numbers, as of a DCD file, stay.
+    A PDB file has three decimals and a mol2 file four; in float32, 38.198 is 38.19800186. Positions that are no such
+    numbers, as of a DCD file, stay.
     """
     found: Floats = scale * np.asarray(positions, np.float64)
     if positions.dtype == np.float32:
