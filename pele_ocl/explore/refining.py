@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -33,7 +33,7 @@ from ..jobs.records import Record
 from ..jobs.running import collected, run_with
 from ..jobs.shards import Place
 from ..jobs.texts import counted, lines_of
-from ..ligand import Ligand, ligand_of_mol, molecules_among
+from ..ligand import Ligand, molecules_among
 from ..ligand.sdf_writing import save_sdf
 from ..minimize.result import UNIT, masked
 from ..minimize.running import described_by, note_unconverged
@@ -287,7 +287,7 @@ def refine(
     what : the complex, Atoms with a force field or a path, or an object of another library (docs/libraries.md)
     poses : files of poses of the ligand (.sdf, .mol2, .pdb, .cif; atoms in any order), or of whole complexes, also
         trajectories (.nc, .dcd, .xtc); or positions (m, n_ligand, 3) or (m, n, 3) A; or Ligands or Mols of RDKit, a
-        pose each. By default the complex's own.
+        pose of each conformer. By default the complex's own.
         A ligand that the force field does not know gets the parameters of its molecule in an .sdf or .mol2 file here
     ligand : selection of its atoms (docs/selection.md)
     native : file of a pose of the ligand that rmsd is measured to
@@ -371,6 +371,17 @@ def refine(
 with_words(refine)
 
 
+def _poses_of(molecule: Any) -> Iterator[Molecule]:
+    """Yield the graph of a Ligand with its positions, or of a Mol of RDKit with those of each conformer."""
+    if isinstance(molecule, Ligand):
+        yield Molecule(Graph.of(list(molecule.elements), molecule.bonds), molecule.positions)
+        return
+    bonds = [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in molecule.GetBonds()]
+    graph = Graph.of([atom.GetSymbol() for atom in molecule.GetAtoms()], np.array(bonds, np.int32).reshape(-1, 2))
+    for conformer in molecule.GetConformers():
+        yield Molecule(graph, np.array(conformer.GetPositions(), np.float64))
+
+
 def _with_molecules(spec: RefineSpec, poses: Any) -> RefineSpec:
     """Give a job the positions of molecules, Ligands or Mols of RDKit, as poses. Raises InputError for other atoms."""
     every = list(poses) if isinstance(poses, list | tuple) else [poses]
@@ -383,12 +394,13 @@ def _with_molecules(spec: RefineSpec, poses: Any) -> RefineSpec:
         spec.check(atoms)
         vars(spec)["given"] = atoms
     places = list[Floats]()
-    for k, of in enumerate(molecules, 1):
-        ligand = of if isinstance(of, Ligand) else ligand_of_mol(of, f"pose {k}")
+    for k, pose in enumerate((pose for of in molecules for pose in _poses_of(of)), 1):
         try:
-            places.append(spec.reader.placed(Molecule(Graph.of(list(ligand.elements), ligand.bonds), ligand.positions)))
+            places.append(spec.reader.placed(pose))
         except FormatError as error:
             raise InputError(f"pose {k}: {error}") from None
+    if not places:
+        raise InputError("the Mols of RDKit have no conformer; give poses with positions")
     found = replace(spec, poses=np.stack(places))
     vars(found).update(given=spec.given, refiner=spec.refiner)  # which are not made again
     return found
