@@ -386,6 +386,14 @@ def test_positions_in_float32_are_those_of_the_file(universe):
     assert pele_ocl.energy(universe).total == pele_ocl.energy(TRIALANINE).total
 
 
+def test_positions_of_a_binary_frame_are_those_of_our_reader(mda, tmp_path):
+    atoms = pele_ocl.read(TRIALANINE)
+    pele_ocl.write_conformations(tmp_path / "x.xtc", atoms, np.round(atoms.positions + 50.0, 2)[np.newaxis])
+    loaded = mda.Universe(str(TRIALANINE), str(tmp_path / "x.xtc"))
+    frames = pele_ocl.energy(TRIALANINE, trajectory=tmp_path / "x.xtc", precision="float64")
+    assert pele_ocl.energy(loaded, precision="float64").total == frames.total[0]
+
+
 def test_float32_that_no_text_file_had_stays():
     from pele_ocl.formats.assembly import of_float32
 
