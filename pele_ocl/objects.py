@@ -7,8 +7,11 @@ files.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
+from inspect import signature
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,11 +21,14 @@ from .atoms import Atoms, Floats, Ints, Labels, Structure
 from .common.arguments import described, is_object
 from .common.errors import InputError, KeywordError
 from .common.inputfile import InputFile, read_file
+from .common.modules import with_words
 from .common.notes import Note
-from .formats.assembly import ListedAtoms, structure
+from .formats.assembly import ListedAtoms, of_float32, structure
 from .formats.registry import HeldFile, StructureFormat, held_file
-from .ligand import Ligand, is_mol, ligand_of_mol
+from .jobs.outputs import expanded
+from .ligand import Ligand, is_mol, ligand_of_mol, molecules_among
 from .reading import Reading
+from .trajectories.files.memory import UniverseFile, reader_of
 
 _OF_FIELD = ("forcefield", "templates", "obc", "pele_data", "guess_radii")  # keywords of parameters by names
 _OF_RECORDS = ("output", "strict", "per_residue")  # keywords that a function has of files alone
@@ -47,16 +53,28 @@ def converted(
         name = type(what).__name__
         raise KeywordError(f"what is given, of type {name}, is read at its own frame; leave out the number in `model`")
     universe, frames = getattr(what, "universe", None), words.get("trajectory")
-    if universe is not None and (frames is universe.trajectory or getattr(frames, "universe", None) is universe):
-        words["trajectory"] = what.atoms  # the structure's atoms alone, with their names
+    if universe is not None and frames is not None:  # of the structure's atoms alone, with their names
+        if getattr(frames, "universe", None) is universe:
+            words["trajectory"] = what.atoms
+        elif reader_of(frames) is universe.trajectory:
+            words["trajectory"] = (UniverseFile(what, frames),)
     every = what if isinstance(what, list | tuple) else [what]
     held = [held_object(of, parameters, by_names) if is_object(of) else of for of in every]
+    if words.get("trajectory") is None and not is_object(given.get("poses")):
+        takes_frames = "trajectory" in signature(with_words(function)).parameters
+        held = [_noted(file, _notes_of_frames(of, takes_frames)) for of, file in zip(every, held, strict=True)]
     if kind in ("file", "structure") or (kind == "either" and any(given.get(name) for name in _OF_RECORDS)):
         return held if every is what else held[0], words
     reading = words.pop("reading", None)
     if reading is None:
         reading = Reading(**{name: words.pop(name) for name in _words_of(function) if name in words})
-    atoms = [of if isinstance(of, Atoms) else reading.one(read_file(of)).atoms for of in held]
+    poses = molecules_among(given.get("poses"))
+    molecules = [each for of in poses for each in (expanded([Path(of)]) if isinstance(of, str | PathLike) else [of])]
+    atoms = [
+        of if isinstance(of, Atoms)
+        else reading.with_molecules(molecules, lambda reads, of=of: reads.one(read_file(of)).atoms)
+        for of in held
+    ]  # fmt: skip
     return atoms if every is what else atoms[0], words
 
 
@@ -86,6 +104,32 @@ def held_object(what: Any, parameters: Any = (), by_names: bool = False) -> Inpu
     raise InputError(f"the structure is {described(what)}; {_NEEDED}")
 
 
+def _notes_of_frames(what: Any, takes_frames: bool) -> tuple[Note, ...]:
+    """Say which frame of an object with several was read; takes_frames : True where `trajectory` takes them all"""
+    library = type(what).__module__.partition(".")[0]
+    every = "; `trajectory` takes all frames" if takes_frames else ""
+    if library == "MDAnalysis" and (n := len(what.universe.trajectory)) > 1:
+        read = f"the universe: the present one, {what.universe.trajectory.frame}, of its {n:,} frames was read"
+        return (Note(f"{read}; universe.trajectory[k] sets another{every}", code="first_model"),)
+    if library == "mdtraj" and (n := len(what)) > 1:
+        read = f"the trajectory of MDTraj: the first of its {n:,} frames was read"
+        return (Note(f"{read}; traj[k] is another{every}", code="first_model"),)
+    return ()
+
+
+def _noted(file: Any, notes: tuple[Note, ...]) -> Any:
+    """Add notes to the molecule that is held as a file."""
+    if not notes or not isinstance(file, HeldFile):
+        return file
+    form = file.form
+
+    def read(of: InputFile, model: int | None) -> Structure | Atoms:
+        found = form.read(of, model)
+        return replace(found, notes=(*found.notes, *notes))
+
+    return HeldFile(str(file), replace(form, read=read))
+
+
 _NEEDED = (
     "a molecule with positions is needed: Atoms, a path, a Universe or an AtomGroup of MDAnalysis, a Trajectory of "
     "MDTraj, a Structure of ParmEd, Atoms of ASE, a Mol of RDKit, a PDBFile, Modeller or Simulation of OpenMM"
@@ -111,15 +155,10 @@ def _of_mdtraj(what: Any, by_names: bool) -> HeldFile | None:
         return None
     if what.topology is None:
         raise InputError(f"{name} has no topology; load it with one")
-    notes: tuple[str, ...] = ()
-    if len(what) > 1:
-        notes = (
-            Note(f"{name}: the first of its {len(what):,} frames was read; traj[k] is another", code="first_model"),
-        )
     pieces = np.array([atom.residue.chain.index for atom in what.topology.atoms], np.int32)
     cell = None if what.unitcell_vectors is None else A_PER_NM * what.unitcell_vectors[0].astype(np.float64)
-    labels, positions = labels_of_mdtraj(what.topology), A_PER_NM * what.xyz[0].astype(np.float64)
-    return held_file(name, _structure(name, labels, positions, pieces, notes), cell)
+    labels, positions = labels_of_mdtraj(what.topology), of_float32(what.xyz[0], A_PER_NM)
+    return held_file(name, _structure(name, labels, positions, pieces), cell)
 
 
 def _of_parmed(what: Any, by_names: bool) -> HeldFile | None:
@@ -212,8 +251,8 @@ _HOLDERS: dict[str, Callable[..., HeldFile | None]] = {
 
 
 def _structure(
-    name: str, labels: Labels, positions: ArrayLike, pieces: Ints | None = None, notes: tuple[str, ...] = ()
-) -> Structure:
+    name: str, labels: Labels, positions: ArrayLike, pieces: Ints | None = None
+) -> Structure:  # fmt: skip
     """Assemble a Structure of labels and positions (n, 3) A, as the readers of files do."""
     n = len(labels)
     zeros = np.zeros(n, np.int32)
@@ -223,4 +262,4 @@ def _structure(
         labels.chains, np.full(n, ""), np.ones(n), np.zeros(n, np.bool_), zeros if pieces is None else pieces, zeros,
         zeros,
     )  # fmt: skip
-    return structure(listed, name, notes, names_matter=False)
+    return structure(listed, name, (), names_matter=False)

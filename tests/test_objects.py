@@ -371,3 +371,85 @@ def openmm_integrator():
     import openmm
 
     return openmm.VerletIntegrator(0.001)
+
+
+def _many(mda, n=3):
+    """A universe of n frames that are different by a shift of the last atoms."""
+    made = mda.Universe(str(TRIALANINE))
+    frames = np.stack([made.atoms.positions] * n)
+    frames[1:, 22:] += 0.01
+    made.load_new(frames)
+    return made
+
+
+def test_which_frame_of_several_was_read_is_noted(mda):
+    many = _many(mda)
+    many.trajectory[1]
+    for function, words in ((pele_ocl.energy, {}), (pele_ocl.binding, {"ligand": "resid 3"})):
+        notes = function(many, **words).to_json()["notes"]
+        assert any("the present one, 1, of its 3 frames was read" in each for each in notes), notes
+        assert any("`trajectory` takes all frames" in each for each in notes)
+        notes = function(many, trajectory=many, **words).to_json()["notes"]
+        assert not any("frames was read" in each for each in notes), notes
+    assert not any("frames was read" in each for each in pele_ocl.read(_many(mda, 1)).notes)
+    assert any("was read" in each for each in pele_ocl.read(many.select_atoms("resid 2:3")).notes)
+    held = _mdtraj()
+    held = held.slice([0, 0])
+    assert any("first of its 2 frames" in each for each in pele_ocl.energy(held).to_json()["notes"])
+    assert "frames was read" not in str(pele_ocl.energy(held, trajectory=held).to_json()["notes"])
+
+
+def test_positions_in_float32_are_those_of_the_file(universe):
+    wanted = pele_ocl.read(TRIALANINE).positions
+    for held in (universe, _mdtraj(), universe.select_atoms("all")):
+        assert (pele_ocl.read(held).positions == wanted).all()
+    assert pele_ocl.energy(universe).total == pele_ocl.energy(TRIALANINE).total
+
+
+def test_positions_of_a_binary_frame_are_those_of_our_reader(mda, tmp_path):
+    atoms = pele_ocl.read(TRIALANINE)
+    pele_ocl.write_conformations(tmp_path / "x.xtc", atoms, np.round(atoms.positions + 50.0, 2)[np.newaxis])
+    loaded = mda.Universe(str(TRIALANINE), str(tmp_path / "x.xtc"))
+    frames = pele_ocl.energy(TRIALANINE, trajectory=tmp_path / "x.xtc", precision="float64")
+    assert pele_ocl.energy(loaded, precision="float64").total == frames.total[0]
+
+
+def test_float32_that_no_text_file_had_stays():
+    from pele_ocl.formats.assembly import of_float32
+
+    numbers = np.random.default_rng(1).uniform(-50, 50, (20, 3))
+    found = numbers.astype(np.float32)
+    assert (of_float32(found) == found.astype(np.float64)).all()
+    assert (of_float32(numbers) == numbers).all()
+    for decimals in (3, 4):
+        wanted = np.round(numbers, decimals)
+        assert (of_float32(wanted.astype(np.float32)) == wanted).all()
+        assert (of_float32((wanted / 10).astype(np.float32), 10.0) == wanted).all()
+
+
+def test_some_frames_of_a_trajectory_of_mdanalysis(mda):
+    many = _many(mda, 5)
+    many.trajectory[1]
+    every = pele_ocl.energy(many, trajectory=many).total
+    assert (pele_ocl.energy(many, trajectory=many.trajectory[::2]).total == every[::2]).all()
+    assert (pele_ocl.energy(many, trajectory=many.trajectory[[3, 0]]).total == every[[3, 0]]).all()
+    assert many.trajectory.frame == 1
+    assert len(pele_ocl.energy(many.select_atoms("resid 2:3"), trajectory=many.trajectory[1:4])) == 3
+    assert len(pele_ocl.energy(TRIALANINE, trajectory=many.trajectory[:2])) == 2
+    energies = pele_ocl.binding(many, "resid 3", trajectory=many.trajectory[::2]).energies
+    assert energies.table()["frame"].tolist() == [0, 1, 2]
+    assert energies.table()["total"].tolist() == energies.total.tolist()
+    assert energies[1].table()["coulomb"].tolist() == [energies.delta.coulomb[1]]
+
+
+def test_sentences_about_objects_and_files_in_other_places(universe):
+    with pytest.raises(pele_ocl.ParameterError, match=r"universe has no hydrogen atoms.*; pele_ocl.prepare of it adds"):
+        pele_ocl.energy(universe.select_atoms("not element H"))
+    with pytest.raises(TypeError, match="did you mean 'ligands'"):
+        pele_ocl.simulate(TRIALANINE, ligand="x.sdf")
+    for path, word in (("pb.csv", "output"), ("a/lig.sdf", "ligands"), ("run.nc", "trajectory")):
+        with pytest.raises(TypeError, match=rf"takes the ligand there, .*; name the file, {word}='{path}'"):
+            pele_ocl.binding(universe, path, "resid 2")
+    long = "/" + "folder/" * 20
+    with pytest.raises(TypeError, match=r"trajectory='/folder.*\.\.\..*/run.nc' to read it"):
+        pele_ocl.energy(TRIALANINE, f"{long}run.nc")

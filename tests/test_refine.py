@@ -15,7 +15,7 @@ from test_cli import error_of, on_the_chosen_device, run
 
 import pele_ocl
 from pele_ocl import Refiner, RefineSpec
-from pele_ocl.common.errors import FormatError, InputError, ParameterError
+from pele_ocl.common.errors import FormatError, InputError, ParameterError, PeleError
 from pele_ocl.explore.example import write_example
 from pele_ocl.explore.poses import CLASH, clashes_of, ranks_of
 
@@ -416,6 +416,28 @@ def test_poses_of_a_ligand_that_has_no_template_bring_its_parameters_and_names(s
             assert each.GetAtomWithIdx(0).GetSymbol() == ("H" if k == 1 else "C")
     binding = pele_ocl.binding(example / "complex.pdb", ligand="resname LIG", poses=poses)
     assert len(binding.energies) == len(found)
+
+
+def test_poses_bring_parameters_to_objects_and_are_molecules(tmp_path):
+    """A universe of the complex, with a file of poses or Mols of RDKit, in any order of their atoms."""
+    mda = pytest.importorskip("MDAnalysis")
+    example = write_example(tmp_path / "example").parent
+    path, poses = example / "complex.pdb", example / "ligand.sdf"
+    words = {"ligand": "resname LIG", "max_iterations": 1, "moving_radius": 1.0, "side_chains": 0.0}
+    wanted = pele_ocl.refine(path, poses, **words)
+    molecule = Chem.MolFromMolFile(str(poses), removeHs=False)
+    turned = Chem.RenumberAtoms(molecule, list(range(20))[::-1])
+    universe = mda.Universe(str(path))
+    for what, given in ((universe, poses), (universe, [molecule, turned]), (path, turned)):
+        found = pele_ocl.refine(what, given, **words)
+        assert found.score == pytest.approx(wanted.score[0], abs=1e-3)
+    bare = Chem.RemoveHs(molecule)
+    for given, sentence in (
+        ([molecule, bare], "pose 2: hydrogens are missing"),
+        ([molecule, poses], "poses are of several kinds"),
+    ):
+        with pytest.raises(PeleError, match=sentence):
+            pele_ocl.refine(path, given, **words)
 
 
 def test_of_two_residues_without_templates_the_one_that_is_no_pose_is_named(tmp_path):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
 from ..common.errors import InputError
+from ..report import Column, Framed, Report
 from ..results import Terms
 from .decomposition import Decomposition
 from .statistics import Spread, spread_of
@@ -24,7 +26,7 @@ _STEEP = ("lennard_jones", "lennard_jones_14")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BindingEnergies:
+class BindingEnergies(Framed):
     """Energies of a complex, of its parts, and the difference: complex less receptor less ligand.
 
     complex, receptor, ligand, delta : Terms of one shape (..., n_terms), kcal/mol: () of one frame, (m,) of many; a
@@ -89,6 +91,17 @@ class BindingEnergies:
     def total(self) -> Floats:
         """Binding energy, (...,) kcal/mol."""
         return self.delta.total
+
+    def table(self) -> Report:
+        """Return a row for each frame: the terms of the difference, their total, and why the frame failed."""
+        n = np.size(self.total)
+        columns: dict[str, Any] = {"frame": np.arange(n) if self.frames is None else self.frames}
+        columns |= {name: Column(np.atleast_1d(of), "kcal/mol") for name, of in self.delta.columns().items()}
+        if self.rmsd is not None:
+            columns["rmsd"] = Column(self.rmsd, "angstrom")
+        if self.errors:
+            columns["error"] = np.array([self.errors.get(k, "") for k in range(n)])
+        return Report("Binding energies", columns)
 
     def systems(self) -> dict[str, Terms]:
         """Terms of "complex", "receptor", "ligand" and "delta"."""

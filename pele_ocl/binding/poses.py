@@ -120,6 +120,10 @@ class PoseReader:
         """Return the molecule's atom for each atom of the ligand, (n,). Raises FormatError as `read` does."""
         return self._check(molecule, self._matched(molecule.graph))
 
+    def placed(self, molecule: Molecule) -> Floats:
+        """Give the positions (n, 3) A of a molecule in our order. Raises FormatError as `read` does."""
+        return self._laid(molecule)
+
     def read_native(self, path: Path) -> Floats:
         """Read the first pose of a file as positions (n, 3) A to compare heavy atoms with; all hydrogens are NaN.
 

@@ -392,6 +392,22 @@ def several_structures(paths: Iterable[object]) -> KeywordError:
     return KeywordError("a trajectory, or all models, are of one structure; give one file")
 
 
+_TABLES = frozenset("csv json jsonl h5 html".split())
+_MOLECULES = frozenset("pdb cif sdf mol2 mol smi".split())
+
+
+def _suffix(path: object) -> str:
+    return str(path).rpartition(".")[2].lower()
+
+
+def _is_file_name(value: object) -> bool:
+    """Tell if this is a path, or a text that names a file and selects no atoms."""
+    known = _suffix(value) in _TABLES | _MOLECULES or word_of_file(value) is not None
+    return isinstance(value, PathLike) or (
+        isinstance(value, str) and " " not in value.strip() and "." in value and known
+    )
+
+
 def _refuse_input_by_place(
     function: Callable[..., Any], names: Sequence[str], arguments: tuple[Any, ...], keywords: Mapping[str, Any]
 ) -> None:
@@ -401,6 +417,11 @@ def _refuse_input_by_place(
     """
     for name, value in islice(zip(names, arguments, strict=False), 1, None):
         word = word_of_file(value) if isinstance(value, str | PathLike) else None
+        if name in _SELECTIONS and _is_file_name(value):
+            own = [of for of in ("output", "ligands") if of in signature(with_words(function)).parameters]
+            meant = word or ("output" if _suffix(value) in _TABLES else own[-1] if own else "")
+            way = f"; name the file, {meant}={described(value)}" if meant else ""
+            raise TypeError(f"{function.__name__}() takes the {name} there, a selection such as 'resname LIG'{way}")
         if name == "output" and word is None and str(value).rpartition(".")[2].lower() in _NEVER_WRITTEN:
             word = "coordinates"
         if word is None or word == name or word not in signature(with_words(function)).parameters:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from numbers import Real
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 MOST_NEAR = 0.6  # share of equal characters from which a name is suggested for another
@@ -35,6 +36,7 @@ _ELSEWHERE = {
     "solute_dielectric": "pdie epsin indi interior_dielectric solutedielectric",
     "solvent_dielectric": "sdie epsout exdi exterior_dielectric solventdielectric",
     "dielectric_surface": "srfm", "scene": "pymol chimerax vmd", "map": "potential values grid", "ligand": "lig",
+    "ligands": "ligand lig",
     "moving_radius": "radius", "ph": "pH", "unit": "units", "color_max": "vmax range",
     "gradient": "forces force", "total": "total_energy potential_energy final_energy dg delta_g deltag mean energy",
     "solvation": "solvation_energy total", "energy": "delta terms energies", "to_json": "to_dict as_dict asdict dict",
@@ -139,7 +141,7 @@ def worded(text: str, spell: Callable[[str, str | None], str | None]) -> str:
 
 
 def described(value: object) -> str:
-    """A value for messages: a number or a short text as it is, the type of anything else; of results how to go on.
+    """A value for messages: a number, a text or a path as it is, without its middle if it is long; else its type.
 
     >>> described(3.0), described("a"), described([1])
     ('3', "'a'", 'of type list')
@@ -151,8 +153,13 @@ def described(value: object) -> str:
             return f"{float(value):g}"
         except OverflowError:
             return "a number beyond all limits"
-    if value is None or (isinstance(value, str) and len(value) <= _LONGEST_VALUE):
+    if isinstance(value, str) and len(value) > _LONGEST_VALUE:
+        few = _LONGEST_VALUE // 4
+        value = f"{value[:few]}...{value[-3 * few :]}"  # the end of a path tells most
+    if value is None or isinstance(value, str):
         return repr(value)
+    if isinstance(value, PathLike) and type(value).__module__.startswith("pathlib"):
+        return described(str(value))
     if hasattr(value, "value_in_unit"):  # of openmm.unit
         return f"{value}, with a unit (give the number alone)"
     return f"of type {type(value).__name__}{_way_of(value)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,13 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
-from ..common.arguments import callback, checked, choice, file_path, former_keywords, is_object, numbers
+from ..atoms.graphs import Graph
+from ..common.arguments import are_objects, callback, checked, choice, file_path, former_keywords, is_object, numbers
 from ..common.errors import FormatError, InputError, KeywordError, PeleError, Suggests, described
 from ..common.indices import selection_text
+from ..common.inputfile import read_file
 from ..common.modules import takes, takes_structures, with_words
 from ..common.notes import heard_notes, note
 from ..common.variant import Progress
 from ..formats import Content, layout_of, read_conformations
+from ..formats.molecules import Molecule
 from ..formats.tables import folder_path
 from ..gb_models.solvent_model import SolventModel
 from ..jobs.journal import Journal
@@ -30,7 +33,7 @@ from ..jobs.records import Record
 from ..jobs.running import collected, run_with
 from ..jobs.shards import Place
 from ..jobs.texts import counted, lines_of
-from ..ligand import Ligand
+from ..ligand import Ligand, molecules_among
 from ..ligand.sdf_writing import save_sdf
 from ..minimize.result import UNIT, masked
 from ..minimize.running import described_by, note_unconverged
@@ -284,7 +287,8 @@ def refine(
 
     what : the complex, Atoms with a force field or a path, or an object of another library (docs/libraries.md)
     poses : files of poses of the ligand (.sdf, .mol2, .pdb, .cif; atoms in any order), or of whole complexes, also
-        trajectories (.nc, .dcd, .xtc); or positions (m, n_ligand, 3) or (m, n, 3) A. By default the complex's own.
+        trajectories (.nc, .dcd, .xtc); or positions (m, n_ligand, 3) or (m, n, 3) A; or Ligands or Mols of RDKit, a
+        pose of each conformer. By default the complex's own.
         A ligand that the force field does not know gets the parameters of its molecule in an .sdf or .mol2 file here
     ligand : selection of its atoms (docs/selection.md)
     native : file of a pose of the ligand that rmsd is measured to
@@ -331,7 +335,7 @@ def refine(
         given = expanded([file_path(path) for path in listed])
         if errors == "raise":
             require_inputs(given)
-    elif is_object(poses):
+    elif is_object(poses) or are_objects(poses):
         given = ()  # whose atoms are known once the complex is read
     else:
         given = numbers("poses", poses)
@@ -346,7 +350,9 @@ def refine(
     if place.is_remote and folder is None:
         raise KeywordError("`workers` and `scheduler` write files that all can read; give `output`")
     with heard_notes() as heard:
-        if is_object(poses):
+        if molecules_among(poses) and are_objects(poses):
+            spec = _with_molecules(spec, poses)
+        elif is_object(poses) or are_objects(poses):
             spec = _with_frames(spec, poses)
         if folder is not None:
             layout_of(folder / "complex.pdb", Content(spec.given))  # which says now what it could not write
@@ -364,6 +370,41 @@ def refine(
 
 
 with_words(refine)
+
+
+def _poses_of(molecule: Any) -> Iterator[Molecule]:
+    """Yield the graph of a Ligand with its positions, or of a Mol of RDKit with those of each conformer."""
+    if isinstance(molecule, Ligand):
+        yield Molecule(Graph.of(list(molecule.elements), molecule.bonds), molecule.positions)
+        return
+    bonds = [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in molecule.GetBonds()]
+    graph = Graph.of([atom.GetSymbol() for atom in molecule.GetAtoms()], np.array(bonds, np.int32).reshape(-1, 2))
+    for conformer in molecule.GetConformers():
+        yield Molecule(graph, np.array(conformer.GetPositions(), np.float64))
+
+
+def _with_molecules(spec: RefineSpec, poses: Any) -> RefineSpec:
+    """Give a job the positions of molecules, Ligands or Mols of RDKit, as poses. Raises InputError for other atoms."""
+    every = list(poses) if isinstance(poses, list | tuple) else [poses]
+    molecules = molecules_among(every)
+    if len(molecules) < len(every) or any(isinstance(of, str | PathLike) for of in every):
+        raise InputError("poses are of several kinds; give files, or Mols of RDKit, or frames of one trajectory")
+    if not isinstance(spec.path, Atoms):
+        source = read_file(spec.path)
+        atoms, _ = spec.reading.with_molecules(molecules, lambda reading: reading.chosen(source))
+        spec.check(atoms)
+        vars(spec)["given"] = atoms
+    places = list[Floats]()
+    for k, pose in enumerate((pose for of in molecules for pose in _poses_of(of)), 1):
+        try:
+            places.append(spec.reader.placed(pose))
+        except FormatError as error:
+            raise InputError(f"pose {k}: {error}") from None
+    if not places:
+        raise InputError("the Mols of RDKit have no conformer; give poses with positions")
+    found = replace(spec, poses=np.stack(places))
+    vars(found).update(given=spec.given, refiner=spec.refiner)  # which are not made again
+    return found
 
 
 def _with_frames(spec: RefineSpec, poses: object) -> RefineSpec:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
@@ -207,6 +208,8 @@ def _way(residue: _Residue) -> str:
 
 def without_hydrogens(source: str) -> str:
     """Write the sentence about a file without hydrogens, with the command that adds them."""
+    if not Path(source).suffix:  # an object of another library, which has no file
+        return f"{source} has no hydrogen atoms, and the charges need them; pele_ocl.prepare of it adds them"
     name = re.sub(r"(\.(pdb|ent|cif|mmcif))?(\.gz)?$", "", source, flags=re.IGNORECASE)
     return (
         f"{source} has no hydrogen atoms, and the charges need them; "

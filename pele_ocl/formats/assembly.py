@@ -102,6 +102,24 @@ def labels_of_records(atoms: ListedAtoms) -> Labels:
     )
 
 
+def of_float32(positions: NDArray[Any], scale: float = 1.0) -> Floats:
+    """Positions (n, 3) A of a library that keeps them as float32, as the text file had them that it read.
+
+    scale : A in their unit
+
+    A PDB file has three decimals and a mol2 file four; in float32, 38.198 is 38.19800186. Positions that are no such
+    numbers, as of a DCD file, stay.
+    """
+    found: Floats = scale * np.asarray(positions, np.float64)
+    if positions.dtype == np.float32:
+        most = 1.5 * scale * np.spacing(np.abs(positions)).astype(np.float64)  # conversion from A to nm rounds, too
+        for decimals in (3, 4):
+            rounded = np.round(found, decimals)
+            if (np.abs(rounded - found) <= most).all():
+                return rounded
+    return found
+
+
 def model_note(source: str, model: str | int) -> str:
     """Write the note of a reader that took the first of several models, as none was named."""
     return Note(f"{source} holds several models; model {model}, the first, was read{ANOTHER_MODEL}", code="first_model")

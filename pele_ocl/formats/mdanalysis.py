@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atoms import Labels, Strings
+from ..atoms import Floats, Labels, Strings
 from ..atoms.chemistry import element
-from .assembly import ListedAtoms, labels_of_records
+from .assembly import ListedAtoms, labels_of_records, of_float32
 
 if TYPE_CHECKING:
     from MDAnalysis import AtomGroup
 
 
 _LONGEST = 4  # letters of a segment, as CHARMM names them, which PDB files have columns for
+_IN_FLOAT32 = ("XTC", "TRR", "DCD", "NCDF")  # MDAnalysis' names of trajectories
 _LETTERS = ascii_uppercase + digits + ascii_lowercase
 
 
@@ -34,7 +35,7 @@ def records_of_group(group: AtomGroup) -> ListedAtoms:
     numbers, occupancies = column(group, "resids"), column(group, "occupancies")
     kinds = _texts(group, "record_types", n)
     return ListedAtoms(
-        positions=np.asarray(group.positions, np.float64),
+        positions=positions_of_group(group),
         names=names,
         elements=np.array([element(*atom) for atom in zip(names, residues, symbols, strict=True)], np.str_),
         residue_names=residues,
@@ -48,6 +49,13 @@ def records_of_group(group: AtomGroup) -> ListedAtoms:
         copies=zeros,
         lines=zeros,
     )
+
+
+def positions_of_group(group: AtomGroup) -> Floats:
+    """Positions (n, 3) A at the present frame: with the decimals of a text file, as float32 of a binary trajectory."""
+    if group.universe.trajectory.format in _IN_FLOAT32:  # which our readers take as it is, too
+        return np.asarray(group.positions, np.float64)
+    return of_float32(group.positions)
 
 
 def chains_of_group(group: AtomGroup) -> tuple[Strings, dict[str, str]]:

@@ -20,7 +20,7 @@ from ..contract import made_whole
 from ..forcefield import ForceField
 from ..forcefield.openmm.gb_forces import DEFAULT_SET
 from ..formats.assembly import structure
-from ..formats.mdanalysis import chains_of_group, column, records_of_group
+from ..formats.mdanalysis import chains_of_group, column, positions_of_group, records_of_group
 from ..formats.registry import HeldFile, held_file
 from ..formats.structures import brings_parameters, is_topology, read_structure_or_atoms, read_topology
 from ..reading import Reading
@@ -117,7 +117,7 @@ def _of_topology_file(
     assert isinstance(whole, Atoms)
     if len(whole) != len(everyone):
         return None
-    atoms = whole.moved(np.asarray(everyone.positions, np.float64))
+    atoms = whole.moved(positions_of_group(everyone))
     charges = column(everyone, "charges")
     own = None if charges is None else charges.astype(np.float64)
     if own is not None and np.abs(own - atoms.charges).max() > _MOST_APART_E:

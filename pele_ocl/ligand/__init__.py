@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # the same names as below, for checkers and editors
         ligand_beside,
         ligand_makers,
         ligand_of_mol,
+        molecules_among,
         number_of_residue,
         read_ligands,
     )
@@ -44,6 +45,7 @@ __all__ = [
     "ligand_beside",
     "ligand_makers",
     "ligand_of_mol",
+    "molecules_among",
     "number_of_residue",
     "parametriser_of",
     "read_ligands",
@@ -56,7 +58,7 @@ if not TYPE_CHECKING:  # names by the file that has them
         {
             "files": "read_sdf",
             "molecule": "ELEMENTS Ligand Maker count_molecules is_mol is_molecule_file ligand_beside ligand_makers "
-            "ligand_of_mol number_of_residue read_ligands",
+            "ligand_of_mol molecules_among number_of_residue read_ligands",
             "parametrisers": "Parametriser check_choice parametriser_of",
             "residues": "LigandTemplate LigandTemplates",
             "settings": "ADDED_HYDROGENS ATOM_TYPES CHARGES HYDROGENS Hydrogens",

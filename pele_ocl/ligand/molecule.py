@@ -537,6 +537,16 @@ def is_molecule_file(path: str | PathLike[str]) -> bool:
     return _suffix_of(str(path)) in SUFFIXES
 
 
+def molecules_among(poses: object) -> list[Any]:
+    """List the molecules among poses, which have a ligand's parameters: files, Ligands and Mols of RDKit."""
+    every = poses if isinstance(poses, list | tuple) else [poses]
+    return [
+        of
+        for of in every
+        if is_mol(of) or isinstance(of, Ligand) or (isinstance(of, str | PathLike) and is_molecule_file(of))
+    ]
+
+
 def ligand_makers(
     path: str | PathLike[str], *, hydrogens: Hydrogens = "given", residue_name: str = "", template: str | None = None,
     ph: float | None = None, word: str = "hydrogens",

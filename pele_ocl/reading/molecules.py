@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -185,12 +185,12 @@ class Reading:
         """True if all atoms of a file's first model are read, and no others are added."""
         return self._selection is None and self.model is None and not self.ligands
 
-    def with_molecules(self, molecules: Iterable[Path], read: Callable[[Reading], T]) -> T:
+    def with_molecules(self, molecules: Iterable[Any], read: Callable[[Reading], T]) -> T:
         """Read a complex whose residues without a template may be the molecule of a file, such as one of poses.
 
         Such residues get the parameters of the first molecule that fits, and keep their positions; a note says so.
 
-        molecules : files, tried in their order; read : reads the complex by a Reading
+        molecules : files, Ligands or Mols, tried in their order; read : reads the complex by a Reading
 
         Raises the last ParameterError if no molecule fits.
         """

@@ -75,9 +75,11 @@ class ArrayFile(MemoryFile):
 class UniverseFile(MemoryFile):
     """Frames of a universe of MDAnalysis, which is at its own frame again when it is closed."""
 
-    def __init__(self, universe: Universe | AtomGroup) -> None:
-        self._group, self._trajectory = universe.atoms, universe.universe.trajectory
-        self._before: int = self._trajectory.frame
+    def __init__(self, universe: Universe | AtomGroup, frames: Any = None) -> None:
+        """Take all frames, or some: frames : `trajectory[::2]`"""
+        self._group, self._reader = universe.atoms, universe.universe.trajectory
+        self._trajectory = self._reader if frames is None else frames
+        self._before: int = self._reader.frame
         super().__init__("the universe", len(self._group), len(self._trajectory))
 
     @property
@@ -100,15 +102,16 @@ class UniverseFile(MemoryFile):
         return np.stack(found)
 
     def close(self) -> None:
-        self._trajectory[self._before]
+        self._reader[self._before]
 
 
 class ReaderFile(UniverseFile):
-    """Frames of a universe's `trajectory`, which has all atoms and no names."""
+    """Frames of a universe's `trajectory`, or some of them, `trajectory[::2]`; with all atoms and no names."""
 
-    def __init__(self, reader: Any) -> None:
-        self._trajectory, self._before = reader, reader.frame
-        MemoryFile.__init__(self, "the trajectory of MDAnalysis", reader.n_atoms, len(reader))
+    def __init__(self, frames: Any) -> None:
+        self._trajectory, self._reader = frames, reader_of(frames)
+        self._before = self._reader.frame
+        MemoryFile.__init__(self, "the trajectory of MDAnalysis", self._reader.n_atoms, len(frames))
 
     @property
     def labels(self) -> None:
@@ -116,8 +119,15 @@ class ReaderFile(UniverseFile):
 
     @property
     def _positions(self) -> Positions:
-        found: Positions = self._trajectory.ts.positions
+        found: Positions = self._reader.ts.positions
         return found.copy()
+
+
+def reader_of(frames: object) -> Any:
+    """Return a universe's `trajectory` of which these are frames, `trajectory[::2]` say, or itself; else None."""
+    reader = getattr(frames, "trajectory", frames)
+    is_reader = hasattr(reader, "n_frames") and hasattr(reader, "n_atoms") and hasattr(reader, "ts")
+    return reader if is_reader and not hasattr(frames, "atoms") else None
 
 
 def held_frames(given: object) -> MemoryFile | None:
@@ -133,7 +143,7 @@ def held_frames(given: object) -> MemoryFile | None:
     if library == "MDAnalysis":
         if hasattr(given, "atoms"):
             return UniverseFile(given)
-        if hasattr(given, "n_frames") and hasattr(given, "n_atoms") and hasattr(given, "ts"):
+        if reader_of(given) is not None:
             return ReaderFile(given)
         raise InputError(f"the trajectory is {described(given)}; a Universe or an AtomGroup is needed")
     if library == "mdtraj" and name == "Trajectory":
