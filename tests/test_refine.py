@@ -12,6 +12,7 @@ import pytest
 from conftest import DEVICES
 from rdkit import Chem
 from test_cli import error_of, on_the_chosen_device, run
+from test_screen import with_a_residue
 
 import pele_ocl
 from pele_ocl import Refiner, RefineSpec
@@ -158,6 +159,18 @@ def test_cofactors_are_no_backbone(atoms):
     assert own[names == "COF"].sum() >= 3
     assert not other[(names == "COF") & (atoms.labels.chains == "A")].any()
     assert np.array_equal(own[names != "COF"], other[names != "COF"])
+
+
+def test_another_small_molecule_where_the_ligand_is_is_refused(atoms, refiner, poses):
+    """Of a receptor that kept the ligand of its crystal."""
+    copy = atoms[refiner.ligand]
+    both = with_a_residue(atoms, copy.moved(copy.positions + 0.2))
+    ligand = np.asarray(refiner.ligand)
+    whole = Refiner(both, ligand, max_iterations=2, moving_radius=1.0, device=DEVICES[0])
+    found = whole.refine([poses[0], poses[0] + [0.0, 0.0, 60.0]], errors="record")
+    assert list(found.errors) == [0]
+    assert "L:LIG99" in found.errors[0]
+    assert "`without='LIG'`" in found.errors[0]
 
 
 def test_ranks():
