@@ -830,3 +830,8 @@ def test_coinciding_atoms_of_a_center_and_states_with_long_bonds(tmp_path):
     with pytest.raises(InputError, match=r"one.sdf.* are bonded at 0.00 A; mend the positions"):
         Ligand.read(path)
     assert len(ligand.moved(ligand.positions * 2)) == len(ligand)
+
+
+def test_the_module_says_what_to_call():
+    with pytest.raises(TypeError, match=r"pele_ocl\.ligand is a module, .* pele_ocl\.parametrize"):
+        pele_ocl.ligand("x.sdf")

@@ -167,7 +167,7 @@ def test_another_small_molecule_where_the_ligand_is_is_refused(atoms, refiner, p
     both = with_a_residue(atoms, copy.moved(copy.positions + 0.2))
     ligand = np.asarray(refiner.ligand)
     whole = Refiner(both, ligand, max_iterations=2, moving_radius=1.0, device=DEVICES[0])
-    found = whole.refine([poses[0], poses[0] + [0.0, 0.0, 60.0]], errors="record")
+    found = whole.refine([poses[0], poses[0] + 60.0], errors="record")
     assert list(found.errors) == [0]
     assert "L:LIG99" in found.errors[0]
     assert "`without='LIG'`" in found.errors[0]
@@ -296,6 +296,12 @@ def test_mistakes_are_sentences(complex_file, pose_file, atoms, poses, refiner, 
     assert "two poses have the name poses_1" in error_of(
         "refine", complex_file, pose_file, again, "--ligand", LIGAND, "-o", tmp_path / "out"
     )
+
+
+def test_a_receptor_alone_is_for_screens(pose_file):
+    for call in (pele_ocl.refine, pele_ocl.binding):
+        with pytest.raises(InputError, match=r"no residue is called LIG .* Give a receptor and poses to `screen`"):
+            call(STRUCTURES / "hexapeptide.pdb", poses=pose_file, ligand="resname LIG")
 
 
 def test_poses_in_another_order_are_matched_by_names(complex_file, pose_file, tmp_path):

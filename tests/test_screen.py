@@ -211,13 +211,13 @@ def with_a_residue(receptor, molecule, name="LIG"):
 def test_a_receptor_that_holds_a_ligand_where_poses_lie_is_refused(receptor, peptides):
     """Before anything is computed for the first pose, and as a row for another one; a cofactor elsewhere stays."""
     first = peptides[0]
-    away = first.moved(first.positions + [0.0, 0.0, 8.0])
+    away = first.moved(first.positions + np.array([0.0, 0.0, 8.0]))
     occupied = with_a_residue(receptor, first)
     with pytest.raises(InputError, match=r"the receptor still has the residue L:LIG99 .*`without='LIG'`") as caught:
         screen(occupied, [first])
     assert caught.value.code == "occupied"
     with pytest.raises(InputError, match="L:LIG99"):
-        screen(occupied, [first.moved(first.positions + [0.4, 0.4, 0.4])])
+        screen(occupied, [first.moved(first.positions + 0.4)])
     part = with_a_residue(receptor, peptides[0][:14])  # a smaller one, in the place of a part of the pose
     with pytest.raises(InputError, match="L:LIG99"):
         screen(part, [first])

@@ -79,7 +79,8 @@ class Entry:
         elements = of.elements if isinstance(of, Ligand) else getattr(getattr(of, "labels", None), "elements", None)
         if isinstance(of, PeleError) or elements is None:
             return np.empty((0, 3))
-        return of.positions[np.asarray(elements) != "H"]
+        found: Floats = of.positions[np.asarray(elements) != "H"]
+        return found
 
     def parametrized(self, forcefield: str, charges: str) -> Atoms:
         """Give its atoms with parameters. Raises PeleError if there are none."""
