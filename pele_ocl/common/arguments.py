@@ -343,7 +343,7 @@ _LIBRARIES = frozenset("MDAnalysis mdtraj parmed ase rdkit openmm pdbfixer".spli
 
 
 def is_object(value: object) -> bool:
-    """Tell if this is an object of another library of molecules, or of a class derived from such; a Ligand, a result."""
+    """Tell if this is an object of another library of molecules, or a class derived from such; a Ligand; a result."""
     kind = type(value)
     own = hasattr(kind, "parametrize") or hasattr(kind, "as_structure")
     return own or any(of.__module__.partition(".")[0] in _LIBRARIES for of in kind.__mro__)
