@@ -835,3 +835,10 @@ def test_coinciding_atoms_of_a_center_and_states_with_long_bonds(tmp_path):
 def test_the_module_says_what_to_call():
     with pytest.raises(TypeError, match=r"pele_ocl\.ligand is a module, .* pele_ocl\.parametrize"):
         pele_ocl.ligand("x.sdf")
+
+
+def test_the_command_knows_ligand_files_by_the_keyword_of_python(tmp_path):
+    said = error_of("energy", HEXAPEPTIDE, "--ligands", tmp_path / "none.sdf")
+    assert "none.sdf" in said
+    assert "No such option" not in said
+    assert "--ligands" not in run("energy", "--help-all").stdout
