@@ -205,14 +205,10 @@ class Screener:
                     f"it is {apart:.0f} A from the receptor; give poses in the receptor's frame, by docking them first"
                 )
             complex_ = _Complex(atoms, len(ligand))
-            self.require_free(atoms.positions[heavy(atoms, complex_.ligand)])
+            self._small.require_apart(atoms.positions, atoms.positions[heavy(atoms, complex_.ligand)])
             return complex_
         except PeleError as error:
             return error
-
-    def require_free(self, pose: Floats) -> None:
-        """Raise InputError if a small molecule of the receptor is where a pose lies; (k, 3) A of its heavy atoms."""
-        self._small.require_apart(self.receptor.positions, pose)
 
     @cached_property
     def _small(self) -> SmallMolecules:

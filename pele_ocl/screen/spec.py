@@ -20,6 +20,7 @@ from ..common.errors import InputError, PeleError
 from ..common.hashing import sha256_of
 from ..common.inputfile import read_file
 from ..energy.result import BONDED_TERMS
+from ..explore.poses import SmallMolecules
 from ..explore.refinement_spec import RefinementSpec
 from ..formats import read_conformations
 from ..formats.conformation_files import Content, write_conformation
@@ -132,7 +133,7 @@ class ScreenSpec(RefinementSpec):
         first = next((of for of in self.entries if not isinstance(of.given, PeleError)), None)
         if first is not None:
             try:
-                self.screener.require_free(first.heavy)
+                SmallMolecules(self.given).require_apart(self.given.positions, first.heavy)
             except InputError as error:
                 raise InputError(f"{self.title}: {error}", code=error.code) from None
         return list(range(len(self.entries)))
