@@ -291,10 +291,10 @@ def _signature(function: Any, groups: tuple[str, ...]) -> Any:
     return signature_of(function, groups)
 
 
-def _settled(function: Any, what: Any, keywords: Any) -> Any:
+def _settled(function: Any, what: Any, keywords: Any, behind: Any) -> Any:
     from .doors import by_given_files
 
-    return by_given_files(function, what, keywords)
+    return by_given_files(function, what, keywords, behind)
 
 
 def _converted(function: Any, what: Any, by_place: Any, keywords: Any) -> Any:

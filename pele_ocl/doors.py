@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from .atoms import Atoms
-from .common.arguments import described, file_path, instance, several_structures, word_of_file
+from .common.arguments import described, file_path, instance, is_file_of_coordinates, several_structures, word_of_file
 from .common.errors import InputError, KeywordError, UnexpectedKeywordError, refuse_for_atoms
 from .common.inputfile import InputFile, read_file
 from .common.modules import with_words
@@ -242,10 +242,22 @@ def structure_of(control: ControlFile, instead: str) -> Path:
     return path
 
 
-def by_given_files(function: Callable[..., Any], what: Any, keywords: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Find out what the files of a call are: a control file of PELE, or topologies followed by their coordinates."""
+def by_given_files(
+    function: Callable[..., Any], what: Any, keywords: Mapping[str, Any], behind: PathGiven | None = None
+) -> tuple[Any, dict[str, Any]]:
+    """Settle what the files of a call are: a control file of PELE, and coordinates behind their topologies.
+
+    behind : file of coordinates that follows one structure, whose `coordinates` it is if that is a topology
+    """
+    if behind is not None:
+        return what, {**keywords, "coordinates": behind} if belongs_to_topology(what, behind) else dict(keywords)
     what, words = _with_coordinates(function, what, dict(keywords))
     return _by_control_file(function, what, words)
+
+
+def belongs_to_topology(path: PathGiven, behind: PathGiven) -> bool:
+    """Tell if the second of two paths is a file of coordinates, and the first a topology, which has none."""
+    return is_file_of_coordinates(behind) and not Path(path).is_dir() and is_topology(path)
 
 
 def _with_coordinates(function: Callable[..., Any], what: Any, words: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -254,7 +266,7 @@ def _with_coordinates(function: Callable[..., Any], what: Any, words: dict[str, 
     The same applies to a structure without parameters directly after a topology, such as the .gro file of a .top. A
     topology and its coordinates alone are one structure.
 
-    Raises KeywordError for coordinates without a topology, and for a trajectory directly after one.
+    Raises KeywordError for coordinates without a topology, and for a trajectory behind a structure.
     """
     if (
         not isinstance(what, list | tuple)
@@ -264,14 +276,17 @@ def _with_coordinates(function: Callable[..., Any], what: Any, words: dict[str, 
     ):
         return what, words
     left, coordinates, topology = list[PathGiven](), list[PathGiven](), ""
+    has_trajectory = "trajectory" in signature(with_words(function)).parameters and "trajectory" not in words
     for path in what:
         word = word_of_file(path)
         if not Path(path).is_dir() and is_topology(path):
             topology = str(path)
             left.append(path)
             continue
-        if word == "trajectory" and topology:
-            raise KeywordError(f"{path}: is a trajectory of {topology}; name it so: `trajectory={str(path)!r}`")
+        if word == "trajectory" and (topology or (left and has_trajectory)):
+            raise KeywordError(
+                f"{path}: is a trajectory of {topology or left[-1]}; name it so: `trajectory={str(path)!r}`"
+            )
         (coordinates if word == "coordinates" or topology else left).append(path)
         topology = ""
     if not coordinates:

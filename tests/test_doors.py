@@ -609,6 +609,29 @@ def test_a_reading_pickles_and_knows_where_positions_come_from(tmp_path):
     assert f"# coordinates: {places}" in table.read_text().splitlines()
 
 
+def test_coordinates_behind_a_topology_are_its_own(tmp_path):
+    """As second file of a call, by every door; one that is not there is none, and neither is one behind a PDB file."""
+    top, places = tmp_path / "top.parm7", tmp_path / "places.rst7"
+    top.write_text(amber_helpers.rendered(amber_helpers.content()))
+    places.write_text(amber_helpers.restart(amber_helpers.hexapeptide().positions))
+    expected = pele_ocl.energy(top, coordinates=places, gb="none").total
+    assert len(pele_ocl.read(str(top), str(places))) == 96
+    assert pele_ocl.energy(top, places, gb="none").total == expected
+    table = tmp_path / "table.csv"
+    assert pele_ocl.energy(top, places, table, gb="none").total == expected
+    assert f"# coordinates: {places}" in table.read_text().splitlines()
+    with pytest.raises(TypeError, match=r"takes the output second; name the file, coordinates='none\.rst7'"):
+        pele_ocl.energy(top, "none.rst7")
+    with pytest.raises(TypeError, match="name the file, coordinates="):
+        pele_ocl.energy(PEPTIDE, places)
+    page = tmp_path / "page.html"
+    done = run("view", top, places, "-o", page)
+    assert (done.exit_code, page.exists()) == (0, True)
+    behind = run("refine", top, places, PEPTIDE, "--ligand", "resname XYZ", "-o", tmp_path / "out", code=1)
+    assert "no residue is called XYZ" in behind.stderr
+    assert "`" not in behind.stderr.replace("`screen`", "")
+
+
 def test_read_takes_the_choices_that_commands_do(atoms):
     assert len(pele_ocl.read(PEPTIDE, only="protein", without="HOH")) == len(atoms)
     with pytest.raises(InputError, match="takes no atom"):

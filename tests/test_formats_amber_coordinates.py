@@ -133,7 +133,6 @@ def test_structures_have_coordinates_too(topology):
         ("x.coor", (96).to_bytes(4, "little") + bytes(24 * 96), "is a binary coordinate file of NAMD, which is not"),
         ("x.crd", b"* a title\n*\n   96  EXT\n", "is a coordinate file of CHARMM, which is not read"),
         ("x.bcif", b"\x83\xa7version", "BinaryCIF is not read; give the same entry as mmCIF"),
-        ("x.pdbx", b"data_x\n", "is mmCIF by its suffix; rename it to .cif"),
     ],
 )  # fmt: skip
 def test_coordinates_of_other_programs_are_named(topology, name, content, sentence):
@@ -254,8 +253,11 @@ def test_coordinates_and_trajectories_in_the_place_of_a_structure_are_explained(
         pele_ocl.energy([restart_file, "x.pdb"])
     with pytest.raises(FormatError, match=r"x\.rst7: coordinates belong to a topology; name that"):
         pele_ocl.energy(restart_file)
-    said = error_of("pb", topology, restart_file)
+    pdb = Path(__file__).parent.parent / "data" / "structures" / "hexapeptide.pdb"
+    said = error_of("pb", pdb, restart_file)
     assert said.endswith(f"extra argument ({restart_file}); give it as --coordinates {restart_file}")
+    with pytest.raises(KeywordError, match=r"run\.nc: is a trajectory of .*hexapeptide\.pdb; name it so"):
+        pele_ocl.binding([pdb, "run.nc"], ligand="resid 6")
 
 
 def test_python_of_the_page_runs(topology, tmp_path, monkeypatch):

@@ -148,3 +148,8 @@ def test_same_structure_as_from_pdb(tmp_path: Path) -> None:
     np.testing.assert_allclose(from_cif.positions, from_pdb.positions, atol=1e-9)
     for name in ("names", "elements", "residue_names", "residue_numbers", "chains", "residue_index"):
         np.testing.assert_array_equal(getattr(from_cif.labels, name), getattr(from_pdb.labels, name))
+
+
+def test_a_file_may_have_the_suffix_pdbx(tmp_path):
+    (tmp_path / "p.pdbx").write_text(cif())
+    assert np.array_equal(read_structure(tmp_path / "p.pdbx").positions, read(tmp_path, cif()).positions)

@@ -128,8 +128,7 @@ def test_a_topology_of_gromacs_takes_the_coordinates_behind_it(gromacs):
     top, conf = gromacs()
     expected = pele_ocl.nonbond(top, coordinates=conf, gb="none")
     assert pele_ocl.nonbond([top, conf], gb="none").total == expected.total
-    with pytest.raises(TypeError, match=r"energy\(\) takes the output second; name the file, coordinates='.*gro'"):
-        pele_ocl.energy(str(top), str(conf))
+    assert pele_ocl.nonbond(str(top), str(conf), gb="none").total == expected.total
     said = run("nonbond", top, conf, "--gb", "none", "--json").stdout
     assert json.loads(said)["energy"]["total"] == expected.total
 

@@ -575,7 +575,7 @@ def test_commands_read_what_they_wrote(tmp_path):
     assert record["n_atoms"] == report["n_atoms"]
     assert record["energy"]["total"] == pytest.approx(report["energy_after"]["total"], abs=0.5)
     run("binding", out, "--ligand-file", path, "--ligand", "resname LIG", "--json")
-    assert "--ligand-file ligand.sdf" in error_of("energy", out)
+    assert "(--ligand-file)" in error_of("energy", out)
 
 
 # Molecules that are hard to read
@@ -830,3 +830,15 @@ def test_coinciding_atoms_of_a_center_and_states_with_long_bonds(tmp_path):
     with pytest.raises(InputError, match=r"one.sdf.* are bonded at 0.00 A; mend the positions"):
         Ligand.read(path)
     assert len(ligand.moved(ligand.positions * 2)) == len(ligand)
+
+
+def test_the_module_says_what_to_call():
+    with pytest.raises(TypeError, match=r"pele_ocl\.ligand is a module, .* pele_ocl\.parametrize"):
+        pele_ocl.ligand("x.sdf")
+
+
+def test_the_command_knows_ligand_files_by_the_keyword_of_python(tmp_path):
+    said = error_of("energy", HEXAPEPTIDE, "--ligands", tmp_path / "none.sdf")
+    assert "none.sdf" in said
+    assert "No such option" not in said
+    assert "--ligands" not in run("energy", "--help-all").stdout

@@ -48,6 +48,21 @@ def residue(line):
     return int(line[22:26])
 
 
+def test_what_is_taken_out_is_told_and_other_formats_are_refused(tmp_path, caplog):
+    bare = file_of(tmp_path, [*HEAVY, *LIGAND, WATER])
+    prepare(bare)
+    assert "bare.pdb: 1 LIG taken out; `keep_hetero=True` keeps ligands and ions" in caplog.text
+    done = run("prepare", bare, "-o", tmp_path / "ready.pdb")
+    assert "1 LIG taken out; --keep-hetero keeps ligands and ions" in done.stderr
+    assert "HOH taken out" not in done.stderr
+    (tmp_path / "x.gro").write_text("title\n0\n1 1 1\n")
+    with pytest.raises(FormatError, match=r"x.gro: `prepare` reads PDB and mmCIF files; give a .pdb or .cif file"):
+        prepare(tmp_path / "x.gro")
+    for word in ("keep", "ligands"):
+        with pytest.raises(TypeError, match=f"'{word}'; did you mean 'keep_hetero'"):
+            prepare(bare, **{word: "LIG"})
+
+
 def test_hydrogens_are_added_where_they_belong(tmp_path):
     target = tmp_path / "ready.pdb"
     changes = prepare(file_of(tmp_path, HEAVY), target)

@@ -12,6 +12,7 @@ import pytest
 from conftest import DEVICES
 from rdkit import Chem
 from test_cli import error_of, on_the_chosen_device, run
+from test_screen import with_a_residue
 
 import pele_ocl
 from pele_ocl import Refiner, RefineSpec
@@ -160,6 +161,18 @@ def test_cofactors_are_no_backbone(atoms):
     assert np.array_equal(own[names != "COF"], other[names != "COF"])
 
 
+def test_another_small_molecule_where_the_ligand_is_is_refused(atoms, refiner, poses):
+    """Of a receptor that kept the ligand of its crystal."""
+    copy = atoms[refiner.ligand]
+    both = with_a_residue(atoms, copy.moved(copy.positions + 0.2))
+    ligand = np.asarray(refiner.ligand)
+    whole = Refiner(both, ligand, max_iterations=2, moving_radius=1.0, device=DEVICES[0])
+    found = whole.refine([poses[0], poses[0] + 60.0], errors="record")
+    assert list(found.errors) == [0]
+    assert "L:LIG99" in found.errors[0]
+    assert "`without='LIG'`" in found.errors[0]
+
+
 def test_ranks():
     assert ranks_of(np.array([-1.0, np.nan, -5.0, 2.0])).tolist() == [2, 0, 1, 3]
 
@@ -283,6 +296,12 @@ def test_mistakes_are_sentences(complex_file, pose_file, atoms, poses, refiner, 
     assert "two poses have the name poses_1" in error_of(
         "refine", complex_file, pose_file, again, "--ligand", LIGAND, "-o", tmp_path / "out"
     )
+
+
+def test_a_receptor_alone_is_for_screens(pose_file):
+    for call in (pele_ocl.refine, pele_ocl.binding):
+        with pytest.raises(InputError, match=r"no residue is called LIG .* Give a receptor and poses to `screen`"):
+            call(STRUCTURES / "hexapeptide.pdb", poses=pose_file, ligand="resname LIG")
 
 
 def test_poses_in_another_order_are_matched_by_names(complex_file, pose_file, tmp_path):

@@ -198,6 +198,35 @@ def test_help_and_parameters_tell_the_solvent_of_the_score(places, tmp_path):
         assert (told["gb"], told["solute_dielectric"]) == expected
 
 
+def with_a_residue(receptor, molecule, name="LIG"):
+    """A receptor with a copy of a molecule, as one residue that is no peptide."""
+    labels, n = molecule.labels, len(molecule)
+    one = replace(
+        labels, residue_names=np.full(n, name), residue_numbers=np.full(n, 99), residue_index=np.zeros(n, np.int64),
+        names=np.array([f"X{k}" for k in range(n)]), chains=np.full(n, "L"),
+    )  # fmt: skip
+    return receptor + replace(molecule, labels=one)
+
+
+def test_a_receptor_that_holds_a_ligand_where_poses_lie_is_refused(receptor, peptides):
+    """Before anything is computed for the first pose, and as a row for another one; a cofactor elsewhere stays."""
+    first = peptides[0]
+    away = first.moved(first.positions + np.array([0.0, 0.0, 8.0]))
+    occupied = with_a_residue(receptor, first)
+    with pytest.raises(InputError, match=r"the receptor still has the residue L:LIG99 .*`without='LIG'`") as caught:
+        screen(occupied, [first])
+    assert caught.value.code == "occupied"
+    with pytest.raises(InputError, match="L:LIG99"):
+        screen(occupied, [first.moved(first.positions + 0.4)])
+    part = with_a_residue(receptor, peptides[0][:14])  # a smaller one, in the place of a part of the pose
+    with pytest.raises(InputError, match="L:LIG99"):
+        screen(part, [first])
+    found = screen(with_a_residue(receptor, away), [first, away], max_iterations=2)
+    assert list(found.errors) == [1]
+    assert "L:LIG99" in found.errors[1]
+    assert "L:LIG99" in found.to_json()["molecules"][1]["error"]
+
+
 @needs_programs
 def test_cofactors_belong_to_the_receptor(receptor, places, tmp_path, monkeypatch):
     from rdkit import Chem

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats, require_atoms
-from ..atoms.selection import residue_kinds
+from ..atoms.selection import NO_ATOMS, residue_kinds
 from ..common.arguments import array
 from ..common.errors import InputError
 from ..common.indices import is_group
@@ -64,7 +64,7 @@ class Parts:
         is named, strip is refused, too.
         """
         require_atoms(atoms)
-        is_ligand = mask_of(atoms, ligand, "ligand")
+        is_ligand = _ligand_of(atoms, ligand)
         notes = list[str]()
         if receptor is None:
             is_water = ~is_ligand & _kind(atoms, "water")
@@ -159,6 +159,20 @@ def solutes(atoms: Atoms) -> Iterator[Bools]:
         yield ~is_water & ~_stripped_by(like, atoms, True)[0]
     yield ~is_water
     yield ~is_water & ~is_ion
+
+
+def _ligand_of(atoms: Atoms, ligand: Chosen) -> Bools:
+    """Mark the atoms of the ligand, (n,). Raises InputError, which says what a receptor alone is for."""
+    try:
+        return mask_of(atoms, ligand, "ligand")
+    except InputError as error:
+        if error.code != NO_ATOMS or _kind(atoms, "ligand").any():
+            raise
+        raise InputError(
+            f"{error}: the complex has no ligand. Give a receptor and poses to `screen`, or a complex that holds the "
+            "ligand, which `ligands` adds from a file of the molecule",
+            code=NO_ATOMS,
+        ) from None
 
 
 def mask_of(atoms: Atoms, chosen: Chosen, name: str) -> Bools:

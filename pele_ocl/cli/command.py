@@ -154,13 +154,37 @@ class EachOnce(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         with self._suggesting(ctx, args):
-            given = args = args if ctx.resilient_parsing else with_control_file(self, ctx, args)
+            if not ctx.resilient_parsing:
+                args = self._with_coordinates(ctx, with_control_file(self, ctx, args))
+            given = args
             # First, so that --help and mistakes in single values are answered first.
             left = super().parse_args(ctx, list(args))
         if not ctx.resilient_parsing:
             self._refuse_repeated(ctx, given)
             self._refuse_overwriting(ctx)
         return left
+
+    def _with_coordinates(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Give the file of coordinates behind the topology of a command that takes one structure by its option."""
+        first = next((of for of in self.params if isinstance(of, click.Argument)), None)
+        option = next((of for of in self.params if of.name == "coordinates"), None)
+        if first is None or option is None or first.nargs != 1 or {"--help", "--help-all"} & {*args}:
+            return args
+        found, left, _ = self.make_parser(ctx).parse_args(list(args))
+        path = found.get(first.name or "")
+        if not isinstance(path, str) or found.get("coordinates") or found.get("trajectory"):
+            return args
+        rest = [of for argument in self.params if isinstance(argument, click.Argument) and argument is not first
+                for of in _listed(found.get(argument.name or ""))]  # fmt: skip
+        behind = next(iter([*rest, *left]), None)
+        if behind is None:
+            return args
+        from ..doors import belongs_to_topology  # which brings NumPy
+
+        if not belongs_to_topology(path, behind):
+            return args
+        place = args.index(behind, args.index(path) + 1)
+        return [*args[:place], option.opts[0], *args[place:]]
 
     @contextmanager
     def _suggesting(self, ctx: click.Context, args: Sequence[str]) -> Iterator[None]:
@@ -275,6 +299,11 @@ class EachOnce(click.Command):
                 for path in value if isinstance(value, tuple) else (value,):
                     if path is not None:
                         yield name, path
+
+
+def _listed(value: Any) -> list[str]:
+    """List the words of an argument, which may have several, or none."""
+    return list(value) if isinstance(value, tuple | list) else [value] if isinstance(value, str) else []
 
 
 def _takes_call(callback: Any) -> bool:

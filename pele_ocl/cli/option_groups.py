@@ -93,7 +93,7 @@ class StructureGroup:
         "Parameters for a small molecule of an .sdf, .mol2 or .smi file: of residues of the structure that are this "
         "molecule and have no template, which stay where they are; else it is added, of several the first. Can be "
         "given several times.",
-        default=(), metavar="FILE",
+        default=(), metavar="FILE", former=("--ligands",),
     )  # fmt: skip
     ligand_forcefield: str = option(
         f"Force field of ligands without parameters: {' or '.join(ATOM_TYPES)} by AmberTools' antechamber, one of "

@@ -242,6 +242,9 @@ def checked(function: F) -> F:
 
     @wraps(function)
     def checking(*arguments: Any, **keywords: Any) -> Any:
+        if len(arguments) > 1 and _may_be_coordinates(checking, arguments, keywords):
+            first, keywords = settled(checking, arguments[0], keywords, arguments[1])
+            arguments = (first, *arguments[2 if "coordinates" in keywords else 1 :])
         if has_ligands and not _LIGAND_FILES.isdisjoint(keywords):
             keywords = _with_ligands(keywords)
         if (
@@ -277,7 +280,20 @@ def checked(function: F) -> F:
     return cast(F, checking)
 
 
-_LIGAND_FILES = frozenset(("ligand_file", "ligand_files"))  # further names of `ligands`, after the option of commands
+def _may_be_coordinates(
+    function: Callable[..., Any], arguments: tuple[Any, ...], keywords: Mapping[str, Any]
+) -> bool:  # fmt: skip
+    """Tell if the second of two paths may be the coordinates of the first, which nothing else gives."""
+    return (
+        isinstance(arguments[0], str | PathLike)
+        and isinstance(arguments[1], str | PathLike)
+        and is_file_of_coordinates(arguments[1])
+        and keywords.keys().isdisjoint(("coordinates", "trajectory", "reading"))
+        and "coordinates" in signature(with_words(function)).parameters
+    )
+
+
+_LIGAND_FILES = frozenset(("ligand_file", "ligand_files"))  # further names of `ligands`, as the command has it
 
 
 def _with_ligands(keywords: dict[str, Any]) -> dict[str, Any]:
@@ -348,6 +364,12 @@ def word_of_file(path: object) -> str | None:
     return _WORD_OF_SUFFIX.get(str(path).rpartition(".")[2].lower())
 
 
+def is_file_of_coordinates(path: object) -> bool:
+    """Tell if a path is a file that is there, of coordinates alone, which a topology needs."""
+    suffix = str(path).rpartition(".")[2].lower()
+    return (word_of_file(path) == "coordinates" or suffix in _NEVER_WRITTEN) and Path(str(path)).is_file()
+
+
 _OF_FRONT_ENDS = ("call", "keep")  # keywords that signatures leave out
 _STRUCTURES = ("structure", "topology", "pdb", "path", "file", "filename", "molecule", "protein", "receptor", "top")
 
@@ -362,7 +384,8 @@ def _require_words(function: Callable[..., Any], arguments: tuple[Any, ...], key
                 raise TypeError(f"{name}() takes {first!r} first: {name}({keywords.get(word)!r}, ...)")
     takes_any = any(of.kind is of.VAR_KEYWORD for of in parameters.values())
     for word in keywords:
-        if word not in parameters and word not in _OF_FRONT_ENDS and not takes_any:
+        of_front_ends = word in _OF_FRONT_ENDS and "_groups" in vars(function)
+        if word not in parameters and not of_front_ends and not takes_any:
             raise UnexpectedKeywordError(word, parameters, name)
     for word, value in zip(parameters, arguments, strict=False):
         if word in keywords:

@@ -45,6 +45,8 @@ _ELSEWHERE = {
     "trajectories": "positions xyz coordinates", "read": "load open parse atoms molecule",
     "save": "write to_csv export",
     "evaluate": "run compute calculate calc get_energy energy", "minimize": "run relax optimize minimise",
+    "complex_topology": "cp cprmtop", "receptor_topology": "rp", "ligand_topology": "lp", "solvated_complex": "sp",
+    "keep_hetero": "keep keep_ligand keep_ligands ligand ligands ligand_file hetero heterogens keepheterogens",
     "refine": "run dock", "score": "scores best energies", "positions": "coordinates xyz",
     "iterations": "steps n_steps nsteps nit niter", "energies": "delta",
 }  # fmt: skip

@@ -102,6 +102,16 @@ def make_callable(name: str) -> None:
     module.__class__ = CallableModule
 
 
+def refuse_calls(name: str, instead: str) -> None:
+    """Let a loaded module, given by its full name, say what to call in its place; `instead` : a sentence"""
+
+    class Uncalled(ModuleType):
+        def __call__(self, *_: Any, **__: Any) -> Any:
+            raise TypeError(f"{name} is a module, which cannot be called; {instead}")
+
+    sys.modules[name].__class__ = Uncalled
+
+
 def takes(*groups: str) -> Callable[[T], T]:
     """Say the groups of keywords of `**words`: keys of jobs.words, or ".module:Class" for fields."""
 
@@ -137,13 +147,17 @@ def settle_calls_by(settle: Callable[..., Any]) -> None:
     _settling[:] = [settle]
 
 
-def settled(function: Callable[..., Any], what: Any, keywords: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Add the settings of a control file to a call of a function, and pair files of coordinates with their topology.
+def settled(
+    function: Callable[..., Any], what: Any, keywords: Mapping[str, Any], behind: Any = None
+) -> tuple[Any, dict[str, Any]]:  # fmt: skip
+    """Add the settings of a control file to a call of a function, and take coordinates for those of their topology.
+
+    behind : file of coordinates that follows one structure in the call
 
     Returns the structure, or several, and the keywords.
     """
     (settle,) = _settling
-    found: tuple[Any, dict[str, Any]] = settle(function, what, keywords)
+    found: tuple[Any, dict[str, Any]] = settle(function, what, keywords, behind)
     return found
 
 

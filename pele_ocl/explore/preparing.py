@@ -30,7 +30,7 @@ from .rigid import random_frames
 
 _DATA = "DataLocal"
 _CHAINS = "LZ" + "".join(sorted(set(ascii_uppercase + digits) - set("LZ")))  # that a ligand may get, in this order
-_OF_POLYMERS = (".pdb", ".ent", ".cif", ".mmcif")
+_OF_POLYMERS = (".pdb", ".ent", ".cif", ".mmcif", ".pdbx")
 _TOUCHING = 5.0  # A, PELE's proximityDistance, beyond which a ligand moves alone
 _LEAST = 3.0  # A between a ligand at a random place and the receptor
 _TRIES = 10_000  # random places for each explorer

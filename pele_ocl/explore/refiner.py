@@ -19,7 +19,7 @@ from ..common.variant import Progress
 from ..energy.terms import PositionalRestraint
 from ..ensemble import Ensemble
 from ..gb_models.solvent_model import SolventModel
-from .poses import Measures, Refined, clashes_of, heavy
+from .poses import Measures, Refined, SmallMolecules, clashes_of, heavy
 from .rotations import side_chains_of
 from .side_chains import SideChainPredictor
 
@@ -160,8 +160,9 @@ class Refiner(Suggests):
 
     def _batch(self, complexes: Floats) -> Refined:
         """Refine complexes (m, n, 3) A together."""
-        before, failed = self._measured(complexes, {})
-        state = _State.of(complexes, failed)
+        occupied = self._occupied(complexes)
+        before, failed = self._measured(complexes, occupied)
+        state = _State.of(complexes, occupied | failed)
         rows = self._rows(self._guarded, state, complexes, STEEP)
         turned = self._turn_side_chains(rows, [k for k in state.good if before.clashes[k] > 0])
         state.minimize(rows, self._limits)
@@ -173,6 +174,16 @@ class Refiner(Suggests):
         moved = np.sqrt(((state.positions - complexes)[:, ours] ** 2).sum(axis=2).mean(axis=1))
         errors = dict(sorted(state.failed.items()))
         return Refined(state.positions, before, after, moved, state.iterations, state.converged, turned, errors)
+
+    def _occupied(self, complexes: Floats) -> dict[int, str]:
+        """Tell which complexes (m, n, 3) A have another small molecule where the ligand is."""
+        small, ours, found = SmallMolecules(self.atoms, self.ligand), heavy(self.atoms, self.ligand), dict[int, str]()
+        for k, positions in enumerate(complexes):
+            try:
+                small.require_apart(positions, positions[ours])
+            except InputError as error:
+                found[k] = str(error)
+        return found
 
     def _rows(self, atoms: Atoms, state: _State, starts: Floats, constant: float) -> Ensemble:
         """Make rows at the positions of a state, held near their starts (m, n, 3) by a force constant."""

@@ -36,6 +36,7 @@ STRUCTURES: dict[str, str] = {
     ".ent": "pele_ocl.formats.pdb:FORMAT",
     ".cif": "pele_ocl.formats.mmcif:FORMAT",
     ".mmcif": "pele_ocl.formats.mmcif:FORMAT",
+    ".pdbx": "pele_ocl.formats.mmcif:FORMAT",
     ".pqr": "pele_ocl.formats.pqr:FORMAT",
     ".prmtop": "pele_ocl.formats.amber:FORMAT",
     ".parm7": "pele_ocl.formats.amber:FORMAT",
@@ -172,7 +173,6 @@ class MapFormat:
 # Suffixes of formats that are not read, and what to do.
 _OTHERS = {
     ".bcif": "BinaryCIF is not read; give the same entry as mmCIF (.cif)",
-    ".pdbx": "is mmCIF by its suffix; rename it to .cif, which is read",
     ".mmtf": "MMTF is not read; give the same entry as mmCIF (.cif)",
     ".coor": "coordinates of NAMD belong to a topology; name that (.psf, .prmtop) first, and these as its coordinates",
     **dict.fromkeys(
@@ -200,7 +200,7 @@ def structure_format(path: str | PathLike[str]) -> StructureFormat:
 def refuse_other_format(path: str | PathLike[str]) -> None:
     """Raise FormatError for coordinates in a format that is not read, by the suffix and the first bytes."""
     suffix = structure_suffix(path)
-    if suffix in (".bcif", ".pdbx", ".mmtf"):
+    if suffix in (".bcif", ".mmtf"):
         raise FormatError(f"{path}: {_OTHERS[suffix]}")
     try:
         with open_plain(path) as stream:

@@ -95,7 +95,9 @@ def read_conformations(
         instance("failed", failed, dict, "a dictionary that takes reasons")
     read = structure_format(path).conformations if structure_suffix(path) in STRUCTURES else None
     if read is None:
-        raise FormatError(f"{path}: models are read together from PDB and mmCIF files; choose one by `model`")
+        raise FormatError(
+            f"{path}: all models at once are read from PDB and mmCIF files alone; read one at a time by `model`"
+        )
     numbers, positions = read(read_file(path), failed)
     cell, readable = read_cell(path), [place for place in range(len(numbers)) if place not in (failed or {})]
     if (cell is None and atoms is None) or not readable:

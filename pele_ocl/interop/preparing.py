@@ -20,17 +20,19 @@ import numpy as np
 from ..atoms import Floats, Structure
 from ..atoms.chemistry import is_nucleotide, is_polymer, is_water
 from ..common import arguments
-from ..common.errors import InputError, PeleError
+from ..common.errors import FormatError, InputError, PeleError
 from ..common.extras import extra
 from ..common.inputfile import InputFile, read_file
 from ..common.modules import takes_structures
+from ..common.notes import note
 from ..common.writing import replacing
 from ..forcefield import ForceField
 from ..forcefield.bonding import POLYMER_BOND_A
 from ..forcefield.matching import unmatched_residues
 from ..forcefield.openmm.topologies import gaps
-from ..formats import read_structure
+from ..formats import read_structure, structure_suffix
 from ..formats.assembly import ANOTHER_MODEL
+from ..formats.registry import HeldFile
 from .building import LINKS, SEED, Gap, Tell, build_atoms, build_loops, delete, key_of, positions_nm, tidy_bonds
 from .building import name as _name
 from .chosen_atoms import chosen_text, passed_ters, require_backbones, with_short_names
@@ -56,6 +58,7 @@ _TELLING: dict[str, tuple[set[str], dict[tuple[str, ...], str]]] = {
 _CARRIERS = {"NLN": "ASN", "OLS": "SER", "OLT": "THR"}
 _PHOSPHATE = {"P", "OP1", "OP2", "OP3", "O1P", "O2P", "O3P", "HOP2", "HOP3"}
 _ORGANIC = frozenset("CNOPS")
+_READ = (".pdb", ".ent", ".cif", ".mmcif", ".pdbx")  # formats whose files have the residues of a sequence
 _NAME = 3  # letters of a residue's name in a PDB file
 
 
@@ -117,6 +120,8 @@ def prepare(
     pdbfixer = extra("pdbfixer", "preparing a structure")
     with_propka = asks_propka(pka)
     source = read_file(path)
+    if not isinstance(source, HeldFile) and structure_suffix(source) not in _READ:
+        raise FormatError(f"{source}: `prepare` reads PDB and mmCIF files; give a .pdb or .cif file")
     structure = read_structure(source)
     notes = tuple(note.removesuffix(ANOTHER_MODEL) for note in structure.notes)
     require_backbones(source, structure)
@@ -143,6 +148,8 @@ def prepare(
             raise InputError(f"{source}: PDBFixer cannot prepare it: {error}") from error
         changes = work.changes(temporary)
         written = None if output is None else str(output)
+        if taken := [f"{n:,} {name}" for name, n in changes.removed.items() if not is_water(name)]:
+            note(f"Note: {source}: {', '.join(taken)} taken out; `keep_hetero=True` keeps ligands and ions")
         return replaced(changes, source=source, output=written, ph=ph, text=temporary.read_text(encoding="latin-1"))
 
 

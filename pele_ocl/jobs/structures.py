@@ -176,8 +176,13 @@ def as_text_of(records: Sequence[Record], total: float, units: Mapping[str, str]
     ending = f"{variants}, {precisions}, on {devices}: in all {duration(total)}"
     single = ["", "Terms are added up here; files and JSON have each by itself"] if are_grouped else []
     physics = _physics_lines(records)
-    what = f"Energy of structures, {UNIT}" if "total" in names else "Born radii of structures, A"
+    what = f"{_energy(records)} of structures, {UNIT}" if "total" in names else "Born radii of structures, A"
     return "\n".join([counts, "", what, *lines, *single, "", *physics, ending])
+
+
+def _energy(records: Sequence[Record]) -> str:
+    """Name the energies of a table: those of complexes are differences to their parts."""
+    return "Energy of binding" if any("delta" in of.result for of in records if not of.failed) else "Energy"
 
 
 def _group(name: str) -> str:
@@ -261,7 +266,7 @@ def table_of(
     own = dict.fromkeys(names, UNIT if "total" in names else "angstrom") | {"surface_area": "angstrom^2"} | {**units}
     what = counted(len(records), "structure")
     shown = {name: Column(of, own.get(name, "")) for name, of in columns.items()}
-    return Report(f"Energy of {what}" if names else what, shown, attributes)
+    return Report(f"{_energy(records)} of {what}" if names else what, shown, attributes)
 
 
 def journal_of(output: Path) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..common.modules import lazy_names
+from ..common.modules import lazy_names, refuse_calls
 
 if TYPE_CHECKING:  # the same names as below, for checkers and editors
     from .files import read_sdf
@@ -64,3 +64,5 @@ if not TYPE_CHECKING:  # names by the file that has them
             "settings": "ADDED_HYDROGENS ATOM_TYPES CHARGES HYDROGENS Hydrogens",
         },
     )
+
+refuse_calls(__name__, "pele_ocl.parametrize gives a small molecule its parameters, pele_ocl.Ligand.read reads it")

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 ELEMENTS = ("H", "C", "N", "O", "F", "P", "S", "Cl", "Br", "I")  # which GAFF has parameters for
 MOLECULES = (".sdf", ".mol", ".mol2", ".smi", ".pdbqt", ".dlg")  # suffixes of files of molecules
-SUFFIXES = (*MOLECULES, ".pdb", ".ent", ".cif", ".mmcif")  # and of structures, with a template
+SUFFIXES = (*MOLECULES, ".pdb", ".ent", ".cif", ".mmcif", ".pdbx")  # and of structures, with a template
 _SYMBOLS = {gemmi.Element(k).name for k in range(1, 119)}
 _PURPOSE = "a molecule without parameters"
 # Lengths of bonds as parts of the sum of the covalent radii, outside which positions are a drawing or wrong.
@@ -658,7 +658,7 @@ def _of_residues(file: InputFile, ways: Ways) -> Iterator[_Found]:
 _READERS: dict[str, _Reader] = {
     ".sdf": _of_sdf, ".mol": _of_sdf, ".mol2": _of_mol2, ".smi": _of_smiles, ".pdbqt": _of_poses,
     ".dlg": partial(_of_poses, is_dlg=True),
-    **dict.fromkeys((".pdb", ".ent", ".cif", ".mmcif"), _of_residues),
+    **dict.fromkeys((".pdb", ".ent", ".cif", ".mmcif", ".pdbx"), _of_residues),
 }  # fmt: skip
 
 

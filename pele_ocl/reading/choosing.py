@@ -56,6 +56,10 @@ def _split(keyword: str, names: str) -> list[str]:
 
 def _residue(name: str) -> str:
     """Write the selection of a residue name; * and ? match any letters."""
+    name = name.removeprefix("resname ").strip()  # as a selection has it
     if set(name) & set('()" '):
-        raise KeywordError(f"`without={name!r}`: names of residues are needed, without blanks and parentheses")
+        raise KeywordError(
+            f"`without={name!r}`: names of residues are needed, with commas between them, as in `without='LIG,SO4'`; "
+            "`select` takes a selection"
+        )
     return f"resname {name}" if any(c in name for c in "*?") else f'resname "{name}"'

@@ -203,7 +203,7 @@ def template_of_residue(template: str, path: str | PathLike[str], kind: _Kind, r
     from ..ligand import Ligand, LigandTemplate
 
     forcefield, charges, _, ph = kind
-    source = read_file(path) if structure_suffix(path) in (".cif", ".mmcif") else None
+    source = read_file(path) if structure_suffix(path) in (".cif", ".mmcif", ".pdbx") else None
     ligand = Ligand.from_template(template, source, ph=ph)
     atoms = ligand.parametrize(forcefield, charges)
     return LigandTemplate(atoms if radii in (None, FILE) else atoms.with_radii(str(radii)), ligand.source, True)

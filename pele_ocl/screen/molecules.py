@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..atoms import Atoms
+from ..atoms import Atoms, Floats
 from ..atoms.graphs import Graph
 from ..common.errors import FormatError, InputError, PeleError
 from ..common.hashing import sha256_of
@@ -71,6 +71,16 @@ class Entry:
             own: list[Any] = [list(of.elements), of.bonds.tolist(), charges, of.positions.round(4).tolist()]
             return sha256_of([self.title, of.smiles, *own])
         return sha256_of([self.title, of.charges.tolist(), of.positions.round(4).tolist()])
+
+    @property
+    def heavy(self) -> Floats:
+        """Positions of its heavy atoms, (k, 3) A; none of one that cannot be read, or that has no elements."""
+        of = self.given
+        elements = of.elements if isinstance(of, Ligand) else getattr(getattr(of, "labels", None), "elements", None)
+        if isinstance(of, PeleError) or elements is None:
+            return np.empty((0, 3))
+        found: Floats = of.positions[np.asarray(elements) != "H"]
+        return found
 
     def parametrized(self, forcefield: str, charges: str) -> Atoms:
         """Give its atoms with parameters. Raises PeleError if there are none."""

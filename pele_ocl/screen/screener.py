@@ -21,7 +21,7 @@ from ..dynamics import Simulation
 from ..energy import Energy
 from ..energy.terms import PositionalRestraint
 from ..ensemble import Ensemble
-from ..explore.poses import clashes_of, heavy
+from ..explore.poses import SmallMolecules, clashes_of, heavy
 from ..explore.refiner import BACKBONE, STEEP, guarded
 from ..gb_models.solvent_model import SolventModel, choose_radii_of
 from ..minimize import MinimizeBatch, MinimizeResult, minimize_many
@@ -204,9 +204,15 @@ class Screener:
                 raise InputError(
                     f"it is {apart:.0f} A from the receptor; give poses in the receptor's frame, by docking them first"
                 )
-            return _Complex(atoms, len(ligand))
+            complex_ = _Complex(atoms, len(ligand))
+            self._small.require_apart(atoms.positions, atoms.positions[heavy(atoms, complex_.ligand)])
+            return complex_
         except PeleError as error:
             return error
+
+    @cached_property
+    def _small(self) -> SmallMolecules:
+        return SmallMolecules(self.receptor)
 
     # Refinement
 

@@ -20,6 +20,7 @@ from ..common.errors import InputError, PeleError
 from ..common.hashing import sha256_of
 from ..common.inputfile import read_file
 from ..energy.result import BONDED_TERMS
+from ..explore.poses import SmallMolecules
 from ..explore.refinement_spec import RefinementSpec
 from ..formats import read_conformations
 from ..formats.conformation_files import Content, write_conformation
@@ -123,8 +124,18 @@ class ScreenSpec(RefinementSpec):
         return None if self.native is None else Natives.read(self.native)
 
     def items(self) -> list[int]:
-        """Number all molecules from 0. Raises PeleError for a receptor or known poses that cannot be taken."""
+        """Number all molecules from 0.
+
+        Raises PeleError for a receptor or known poses that cannot be taken, and for a receptor that has a small
+        molecule where the first pose lies.
+        """
         _ = self.natives, self.screener  # before a molecule is computed
+        first = next((of for of in self.entries if not isinstance(of.given, PeleError)), None)
+        if first is not None:
+            try:
+                SmallMolecules(self.given).require_apart(self.given.positions, first.heavy)
+            except InputError as error:
+                raise InputError(f"{self.title}: {error}", code=error.code) from None
         return list(range(len(self.entries)))
 
     def name(self, item: int) -> str:
