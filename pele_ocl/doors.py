@@ -157,24 +157,21 @@ class Door:
 
 
 def matched(given: Any) -> Any:
-    """Put the files that match in the place of a pattern such as "designs/*.pdb", and of patterns in a list.
+    """Replace a pattern such as "designs/*.pdb", or patterns in a list, by the files that match.
 
-    One file that matches is its path; what is no path, and a pattern that nothing matches, stay as they are.
+    A single match is its path. Anything that is not a path, and a pattern without a match, are returned unchanged.
     """
     if isinstance(given, str | PathLike) and not isinstance(given, InputFile):
         found = expanded([file_path(given)])
         return given if len(found) == 1 and str(found[0]) == str(Path(given)) else one_or_all(found)
-    if isinstance(given, list | tuple) and given and all(isinstance(of, str | PathLike) for of in given):
-        return (
-            given
-            if any(isinstance(of, InputFile) for of in given)
-            else [path for of in given for path in expanded([file_path(of)])]
-        )
-    return given
+    are_paths = isinstance(given, list | tuple) and all(
+        isinstance(of, str | PathLike) and not isinstance(of, InputFile) for of in given
+    )
+    return [path for of in given for path in expanded([file_path(of)])] if are_paths and given else given
 
 
 def one_or_all(paths: Sequence[Path]) -> Path | list[Path]:
-    """One path alone, or several."""
+    """Return the path of a list of one, or the list."""
     return paths[0] if len(paths) == 1 else list(paths)
 
 
@@ -199,7 +196,7 @@ def paths_of(given: Given) -> PathGiven | None:
         return None
     if isinstance(given, list | tuple) and all(isinstance(of, Atoms) for of in given):
         raise InputError(
-            "several molecules in memory are given; evaluate them one by one, or as rows of pele_ocl.Ensemble, or give "
+            "several molecules in memory are given; evaluate them one by one, or as rows of pele_ocl.Ensemble, or pass "
             "their paths"
         )
     raise InputError(f"the structure is {described(given)}; Atoms, the path of a file or several paths are needed")
@@ -246,18 +243,18 @@ def structure_of(control: ControlFile, instead: str) -> Path:
 
 
 def by_given_files(function: Callable[..., Any], what: Any, keywords: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Settle what the files of a call are: a control file of PELE, and coordinates behind their topologies."""
+    """Find out what the files of a call are: a control file of PELE, or topologies followed by their coordinates."""
     what, words = _with_coordinates(function, what, dict(keywords))
     return _by_control_file(function, what, words)
 
 
 def _with_coordinates(function: Callable[..., Any], what: Any, words: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Take files of coordinates out of several structures, and give them as `coordinates` of the topologies there.
+    """Move files of coordinates from a list of structures to the keyword `coordinates` of their topologies.
 
-    So are structures without parameters right behind a topology, such as the .gro file of a .top. A topology and its
-    coordinates alone are one structure.
+    The same applies to a structure without parameters directly after a topology, such as the .gro file of a .top. A
+    topology and its coordinates alone are one structure.
 
-    Raises KeywordError for coordinates without a topology, and for a trajectory behind one.
+    Raises KeywordError for coordinates without a topology, and for a trajectory directly after one.
     """
     if (
         not isinstance(what, list | tuple)

@@ -1,7 +1,7 @@
-"""Objects of other libraries in the place of a structure: MDAnalysis, MDTraj, ParmEd, ASE, RDKit, OpenMM, and Ligands.
+"""Objects of other libraries instead of a structure: MDAnalysis, MDTraj, ParmEd, ASE, RDKit, OpenMM, and Ligands.
 
-`checked` (common/arguments.py) hands the calls of public functions over to `converted`, so that a function itself knows
-Atoms and files alone.
+`checked` (common/arguments.py) calls `converted` for public functions, so that a function itself handles only Atoms and
+files.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def converted(
     parameters = words.pop("parameters", None) or ()
     by_names = kind == "structure" or any(given.get(name) for name in _OF_FIELD)
     if isinstance(given.get("model"), int) and kind != "file":
-        named = described(what).partition(" (")[0]
-        raise KeywordError(f"what is given, {named}, is read at its own frame; leave out the number in `model`")
+        name = type(what).__name__
+        raise KeywordError(f"what is given, of type {name}, is read at its own frame; leave out the number in `model`")
     universe, frames = getattr(what, "universe", None), words.get("trajectory")
     if universe is not None and frames is not None:  # of the structure's atoms alone, with their names
         if getattr(frames, "universe", None) is universe:
@@ -227,10 +227,10 @@ def _of_rdkit(what: Any, by_names: bool) -> HeldFile | None:
 
 
 def _of_ligand(name: str, make: Callable[..., Ligand]) -> HeldFile:
-    """Hold a small molecule, which gets parameters where it is read, as of an SDF file."""
+    """Hold a small molecule, which gets parameters when it is read, like that of an SDF file."""
 
     def read(
-        file: InputFile, model: int | None, forcefield: str = "gaff2", charges: str = "gas", hydrogens: Any = "given",
+        file: InputFile, model: int | None, forcefield: str = "gaff2", charges: str = "mmff", hydrogens: Any = "given",
         ph: float | None = None,
     ) -> Atoms:  # fmt: skip
         return make(hydrogens=hydrogens, ph=ph).parametrize(forcefield, charges)
@@ -253,7 +253,7 @@ _HOLDERS: dict[str, Callable[..., HeldFile | None]] = {
 def _structure(
     name: str, labels: Labels, positions: ArrayLike, pieces: Ints | None = None
 ) -> Structure:  # fmt: skip
-    """Assemble a Structure of labels and positions, as the readers of files do."""
+    """Assemble a Structure of labels and positions (n, 3) A, as the readers of files do."""
     n = len(labels)
     zeros = np.zeros(n, np.int32)
     places: Floats = np.asarray(positions, np.float64)

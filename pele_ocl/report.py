@@ -185,31 +185,26 @@ class Report:
         return f"<table><caption>{escape(self.title)}</caption><thead>{line('th', heads)}</thead>{body}</table>"
 
 
-class Framed:
+class Framed(Protocol):
     """Part that all results share: their table as a DataFrame of pandas."""
-
-    if TYPE_CHECKING:
-
-        def table(self) -> Report:
-            """Return the result as a table for people."""
-
-    def to_dataframe(self) -> pandas.DataFrame:
-        """Return the table as a DataFrame of pandas, a column each; units are in `attrs["units"]`.
-
-        Raises InputError where pandas is not installed.
-        """
-        return self.table().to_dataframe()
-
-
-class Reported(Protocol):
-    """Form of the results of all public functions.
-
-    The object of `to_json` is what the command prints as JSON, and the file of `save` what it writes.
-    """
 
     @abstractmethod
     def table(self) -> Report:
         """Return the result as a table for people."""
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Return the table as a DataFrame of pandas, a column each; units are in `attrs["units"]`.
+
+        Raises InputError if pandas is not installed.
+        """
+        return self.table().to_dataframe()
+
+
+class Reported(Framed, Protocol):
+    """Form of the results of all public functions.
+
+    The object of `to_json` is what the command prints as JSON, and the file of `save` what it writes.
+    """
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
@@ -221,10 +216,6 @@ class Reported(Protocol):
 
     def _repr_html_(self) -> str:
         return self.table()._repr_html_()
-
-    def to_dataframe(self) -> pandas.DataFrame:
-        """Return the table as a DataFrame of pandas; as of Report."""
-        return self.table().to_dataframe()
 
     if not TYPE_CHECKING:
         __getattr__ = Suggests.__getattr__

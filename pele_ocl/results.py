@@ -16,12 +16,10 @@ from .atoms import Atoms, Floats, Labels, Residue
 from .common.errors import InputError, no_attribute
 from .common.modules import public
 from .common.readonly import ReadOnlyArrays
-from .report import Framed
+from .report import Column, Framed, Report
 
 if TYPE_CHECKING:
     import pandas
-
-    from .report import Report
 
 __all__ = ["Residue", "ResidueTerms", "TermBatch", "TermResult", "Terms"]
 
@@ -136,8 +134,6 @@ class Terms(ReadOnlyArrays):
 
         Raises InputError for terms of more than two axes, and where pandas is not installed.
         """
-        from .report import Column, Report
-
         if self.values.ndim > 2:
             raise InputError(f"energies of shape {self.values.shape} are no table; take those of one conformation")
         columns = {name: Column(np.atleast_1d(of), "kcal/mol") for name, of in self.columns().items()}

@@ -164,6 +164,6 @@ def test_a_range_in_another_unit_is_not_that_of_kt(tmp_path):
 
 def test_of_a_script_its_way_is_named(tmp_path):
     said = run("view", HEXAPEPTIDE, "-o", tmp_path / "x.pml", code=1).stderr
-    assert "pictures in .png; potmap and pb write a scene for this program beside a map: `scene='pymol'`" in said
+    assert "pictures in .png; potmap and pb write a scene for this program next to a map: `scene='pymol'`" in said
     said = run("potmap", HEXAPEPTIDE, "-o", tmp_path / "x.pml", code=1).stderr
-    assert "potmap and pb write a scene for this program beside a map: --scene pymol" in said
+    assert "potmap and pb write a scene for this program next to a map: --scene pymol" in said

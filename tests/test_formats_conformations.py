@@ -110,6 +110,10 @@ def test_a_restart_of_amber_holds_one_structure(suffix, digits, peptide, tmp_pat
     assert (numbers, found.shape) == ([1], (1, 96, 3))
     read = AmberInpcrdFile(str(path)).getPositions(asNumpy=True).value_in_unit(angstrom)
     assert np.abs(read - peptide.positions).max() <= max(digits, 1e-12)
+    if suffix == ".ncrst":
+        with netCDF4.Dataset(path) as file:
+            assert b"".join(file["spatial"][:]) == b"xyz"
+            assert (file["time"][...], file["time"].units) == (0, "picosecond")
     with pytest.raises(FormatError, match=r"a \.\w+ file holds one structure; write 2 structures as \.nc"):
         pele_ocl.write_conformations(tmp_path / f"two{suffix}", peptide, [peptide.positions] * 2)
     with pytest.raises(FormatError, match="beyond 9,999 A") if digits else nullcontext():

@@ -271,6 +271,10 @@ def test_one_file_and_what_is_refused(tmp_path):
         pele_ocl.parametrize(path, "opls")
     with pytest.raises(InputError, match="there is no molecule"):
         pele_ocl.parametrize([])
+    with pytest.raises(FormatError, match=r"none\.sdf: no such file"):
+        pele_ocl.parametrize([path, "none.sdf"], output=tmp_path / "many", errors="record")
+    assert not (tmp_path / "many").exists()
+    assert [item.name for item in pele_ocl.parametrize(str(tmp_path / "*.sdf")).items] == ["l"]
     assert "is no SMILES that RDKit can read" in error_of("ligand", "C1CC", "-o", tmp_path / "x")
 
 

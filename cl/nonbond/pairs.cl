@@ -1,5 +1,5 @@
-// A work-item for each pair (several where the list is long): energies alone, through a tree in every group. Energies of
-// many pairs cancel, so sums have more digits than they do.
+// A work-item for each pair (several where the list is long): energies alone, added up by a tree in every group. Energies
+// of many pairs cancel, so sums have more digits than terms.
 #include "common/real.clh"
 #include "nonbond/list.clh"
 #include "common/exact.clh"

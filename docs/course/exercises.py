@@ -245,7 +245,7 @@ def of_pairs(pairs: Any) -> Case:
         if n == 1:
             return _of_pair(found.astype(float).reshape(-1, 3), exact.reshape(-1, 3), pairs)
         return (
-            "one pair alone is right, so additions are lost: to what is there the value must be added, and the "
+            "one pair alone is right, so additions are lost: the value must be added to the current number, and the "
             "exchange tried again if another number was seen than expected"
         )
 

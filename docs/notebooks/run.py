@@ -1,7 +1,7 @@
 """Run the notebooks of this folder and keep their outputs: python docs/notebooks/run.py [NAME ...]
 
 They run in a folder with alanine dipeptide, dipeptide.pdb, and the complex of make_complex.py. Needs nbclient, and
-torch for two of them. A key of the code is kept with the outputs, by which a test tells if they are of this code.
+torch for two of them. A key of the code is kept with the outputs, so that a test can check that they belong to it.
 """
 
 from __future__ import annotations

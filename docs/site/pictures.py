@@ -32,7 +32,7 @@ def is_white(path: Path) -> bool:
 
 
 class Themes(SphinxTransform):
-    """Gives each picture of a page its twin or a class."""
+    """Adds the twin for dark pages to each picture of a page, or a class."""
 
     default_priority = 5  # before pictures are collected
 

@@ -200,11 +200,11 @@ def binding(
 
 
 def _refuse_file(name: str, given: object) -> None:
-    """Raise KeywordError for a file in the place of a part's selection; name : keyword of the part"""
+    """Raise KeywordError for a file instead of a part's selection; name : keyword of the part"""
     if isinstance(given, str | PathLike) and is_structure(given):
-        ours = "; topologies of the parts are `pele_ocl.mmpbsa`'s" if is_topology(given) else ""
+        advice = "; topologies of the parts are `pele_ocl.mmpbsa`'s" if is_topology(given) else ""
         raise KeywordError(
-            f'`{name}` is {str(given)!r}, a file; choose its atoms of the complex, as in "resname LIG"{ours}'
+            f'`{name}` is {str(given)!r}, a file; choose its atoms of the complex, as in "resname LIG"{advice}'
         )
 
 

@@ -117,7 +117,7 @@ class PoseReader:
         return found
 
     def order(self, molecule: Molecule) -> Indices:
-        """Find our atoms in a molecule, (n,): its atom for each of ours. Raises FormatError as `read` does."""
+        """Return the molecule's atom for each atom of the ligand, (n,). Raises FormatError as `read` does."""
         return self._check(molecule, self._matched(molecule.graph))
 
     def placed(self, molecule: Molecule) -> Floats:

@@ -179,7 +179,7 @@ class EachOnce(click.Command):
             raise
 
     def _say_each(self, ctx: click.Context, given: Sequence[str], error: click.UsageError) -> None:
-        """Raise for a word too many: behind an option that takes one value each time, or a file that has an option."""
+        """Raise for an extra word after an option that takes one value each time, or for a file that has an option."""
         if "unexpected extra argument" not in error.message:
             return
         several = [option for option in self.params if isinstance(option, click.Option) and option.multiple]

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import InputError, KeywordError, UnexpectedKeywordError
+from .errors import OTHER_LIBRARIES, InputError, KeywordError, UnexpectedKeywordError
 from .errors import described as described
 from .indices import is_group, text_within
 from .modules import converted, settled, with_words
@@ -153,7 +153,7 @@ def array(name: str, values: object, kinds: str, needed: str) -> NDArray[Any]:
 
 
 def atoms_chosen(name: str, values: object) -> NDArray[Any]:
-    """Return indices of atoms or a mask, unchecked otherwise, or raise InputError; of a group of MDAnalysis indices."""
+    """Return indices of atoms or a mask, unchecked otherwise; indices for a group of MDAnalysis. Raises InputError."""
     if is_group(values):
         return np.asarray(values.atoms.indices)  # type: ignore[attr-defined]
     if isinstance(values, str):
@@ -277,11 +277,11 @@ def checked(function: F) -> F:
     return cast(F, checking)
 
 
-_LIGAND_FILES = frozenset(("ligand_file", "ligand_files"))  # further names of `ligands`, as the command has it
+_LIGAND_FILES = frozenset(("ligand_file", "ligand_files"))  # further names of `ligands`, after the option of commands
 
 
 def _with_ligands(keywords: dict[str, Any]) -> dict[str, Any]:
-    """Give `ligands` its name. Raises KeywordError where it is given by two names."""
+    """Rename the further names to `ligands`. Raises KeywordError if two of the names are used."""
     given = [name for name in ("ligands", *_LIGAND_FILES) if name in keywords]
     if len(given) > 1:
         raise KeywordError(f"`{given[0]}` and `{given[1]}` are one keyword; give one of them")
@@ -319,18 +319,16 @@ def _with_texts(
             return text_within(name, value, structure)
         return [text_within(name, of, structure) if is_group(of) else of for of in value]
 
-    several = {name: text(name, value) for name, value in keywords.items()}
-    return (arguments[0], *map(text, names[1:], arguments[1:])) if arguments else arguments, several
-
-
-_LIBRARIES = frozenset("MDAnalysis mdtraj parmed ase rdkit openmm pdbfixer".split())
+    named = {name: text(name, value) for name, value in keywords.items()}
+    return (arguments[0], *map(text, names[1:], arguments[1:])) if arguments else arguments, named
 
 
 def is_object(value: object) -> bool:
     """Tell if this is an object of another library of molecules, or a class derived from such; a Ligand; a result."""
     kind = type(value)
-    own = hasattr(kind, "parametrize") or hasattr(kind, "as_structure")
-    return own or any(of.__module__.partition(".")[0] in _LIBRARIES for of in kind.__mro__)
+    libraries = {of.__module__.partition(".")[0] for of in kind.__mro__}
+    is_own = hasattr(kind, "parametrize") or hasattr(kind, "as_structure")
+    return is_own or not libraries.isdisjoint(OTHER_LIBRARIES)
 
 
 def are_objects(value: object) -> bool:
@@ -342,13 +340,11 @@ _WORD_OF_SUFFIX = {  # of a file that is given without its keyword; others are t
     **dict.fromkeys("rst7 crd inpcrd ncrst rst".split(), "coordinates"),
     **dict.fromkeys("nc dcd xtc trr mdcrd".split(), "trajectory"),
 }
-
-
 _NEVER_WRITTEN = ("gro",)  # suffixes of structures that nothing writes
 
 
 def word_of_file(path: object) -> str | None:
-    """Return the keyword that a file of coordinates or a trajectory is given by, as its suffix says; None of others."""
+    """Return the keyword for a file with this suffix, "coordinates" or "trajectory"; None for other files."""
     return _WORD_OF_SUFFIX.get(str(path).rpartition(".")[2].lower())
 
 
@@ -415,9 +411,9 @@ def _is_file_name(value: object) -> bool:
 def _refuse_input_by_place(
     function: Callable[..., Any], names: Sequence[str], arguments: tuple[Any, ...], keywords: Mapping[str, Any]
 ) -> None:
-    """Raise TypeError for a file of coordinates or of a trajectory in another keyword's place, behind the first.
+    """Raise TypeError for a file of coordinates or a trajectory at the place of another keyword than the first.
 
-    One in the place of the output is that where the coordinates or the trajectory are given by their name.
+    At the place of the output it is the output if coordinates or a trajectory are also given by name.
     """
     for name, value in islice(zip(names, arguments, strict=False), 1, None):
         word = word_of_file(value) if isinstance(value, str | PathLike) else None

@@ -166,7 +166,8 @@ def described(value: object) -> str:
 
 
 _READ = "pele_ocl.read makes Atoms of it"
-_WAYS = {  # of an object of another library: an attribute of those that are molecules, and the way of the others
+# Libraries of molecules: an attribute of the objects that `read` converts, and what to do with others.
+OTHER_LIBRARIES = {
     "MDAnalysis": ("atoms", "give its Universe"),
     "parmed": ("coordinates", ""),
     "ase": ("positions", ""),
@@ -180,8 +181,8 @@ _WAYS = {  # of an object of another library: an attribute of those that are mol
 def _way_of(value: object) -> str:
     """Say how an object of another library, or a result, is handed over; "" for others."""
     library = type(value).__module__.partition(".")[0]
-    if library in _WAYS:
-        attribute, other = _WAYS[library]
+    if library in OTHER_LIBRARIES:
+        attribute, other = OTHER_LIBRARIES[library]
         way = _READ if hasattr(value, attribute) else other
         return f" ({way})" if way else ""
     return ", which its `save` writes to a file" if hasattr(value, "save") and hasattr(value, "to_json") else ""

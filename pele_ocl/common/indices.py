@@ -1,4 +1,4 @@
-"""Selections of atoms that are given as indices, masks or groups of MDAnalysis, as texts of the selection language."""
+"""Indices, masks and groups of MDAnalysis as texts of the selection language."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from .errors import InputError, described
 
 
 class IndexText(str):
-    """Selection of atoms by their indices as a text, "index 0:9 12", of a molecule with a known number of atoms.
+    """Selection of atoms by index as a text, "index 0:9 12".
 
-    n_atoms : of the molecule; None where it is not known
+    n_atoms : of the molecule; None if it is not known
     """
 
     n_atoms: int | None
@@ -70,9 +70,11 @@ def index_text(name: str, indices: NDArray[Any], n_atoms: int | None) -> IndexTe
 
 
 def text_within(name: str, given: Any, structure: object) -> str:
-    """Return the selection by a group of MDAnalysis as a text about a structure.
+    """Return a selection, a group of MDAnalysis, as a text for a structure.
 
-    structure : if it is a group of the same universe, atoms count as they follow each other in it
+    structure : if it is a group of the same universe, indices count its atoms, else those of the universe
+
+    Raises InputError for atoms that are not in the structure.
     """
     if not is_group(structure) or structure.universe is not given.universe:  # type: ignore[attr-defined]
         return selection_text(name, given)

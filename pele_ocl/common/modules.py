@@ -133,12 +133,12 @@ _settling: list[Callable[..., Any]] = []
 
 
 def settle_calls_by(settle: Callable[..., Any]) -> None:
-    """Register the function that puts the files of a call into their places, for `settled`."""
+    """Register the function that assigns the files of a call to its keywords, for `settled`."""
     _settling[:] = [settle]
 
 
 def settled(function: Callable[..., Any], what: Any, keywords: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Add the settings of a control file to a call of a function, and take coordinates for those of their topology.
+    """Add the settings of a control file to a call of a function, and pair files of coordinates with their topology.
 
     Returns the structure, or several, and the keywords.
     """
@@ -150,9 +150,9 @@ def settled(function: Callable[..., Any], what: Any, keywords: Mapping[str, Any]
 def takes_structures(kind: str) -> Callable[[T], T]:
     """Mark a function whose structure may be an object of another library, which `checked` converts.
 
-    kind : "atoms" for Atoms, made with the function's keywords of reading; "file" or "structure" for a file in memory,
-        which brings the object's parameters if it has some, or names and positions alone; "either" for Atoms, or a
-        file where keywords are given that are about files
+    kind : "atoms" for Atoms, made with the function's keywords of reading; "file" for a file in memory with the
+        object's parameters, if it has some; "structure" for one with names and positions alone; "either" for Atoms, or
+        a file if keywords about files are given
     """
 
     def mark(function: T) -> T:

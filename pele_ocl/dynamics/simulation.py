@@ -76,8 +76,8 @@ class Simulation(Suggests, Settled):
         the temperatures
     exchange : what replicas exchange: "temperature" alone, or "hamiltonian" for all that rows have of their own too,
         such as scales, restraints and biases; temperatures may then be equal, and say how many rungs there are
-    ladder_shape : (n, m) for ladders of two dimensions, whose n m rungs lie row by row, such as n temperatures by m
-        windows; exchanges, of all that rows have, are along the one and the other by turns
+    ladder_shape : (n, m) for ladders of two dimensions, whose n m rungs are listed row by row, such as n temperatures
+        by m windows; exchanges need `exchange="hamiltonian"`, and alternate between the dimensions
     anneal : points (n, 2) of time in ps and temperature in K, linear between them
     remove_motion : if the centre of mass is kept at rest; by default unless atoms are frozen or terms are added
     frozen : mask (n,) or indices of atoms that stay, in all replicas

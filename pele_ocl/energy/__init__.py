@@ -96,7 +96,7 @@ def energy(
 
     atoms : Atoms with charges, lj_sigma, lj_epsilon, gb_radii and gb_scales, as far as the terms need them; n >= 1. Or
         the path of a file, which is read and checked as the command does; or several paths, or a pattern of them. An
-        object of another library is taken as its file would be: a Universe or an AtomGroup of MDAnalysis, a Trajectory
+        object of another library is read like a file: a Universe or an AtomGroup of MDAnalysis, a Trajectory
         of MDTraj, a Structure of ParmEd, Atoms of ASE, a Mol of RDKit, a PDBFile of OpenMM (docs/libraries.md)
     output : of a path, table of results to write: .csv, .h5 or .json
     gradient : False for energies alone
@@ -128,7 +128,7 @@ def energy(
         structure. Of the solvent: `like`, or fields of SolventModel such as `gb` and
         `ionic_strength`. Of the run: `trajectory`, `frames`, `topology` and `image`;
         `resume`, `workers`, `scheduler`, `shard`; `progress`, called with the share done, 0 to 1; `errors`, "raise"
-        where parts that fail are to be no rows with NaN
+        for an error instead of NaN where a part fails
 
     Returns an EnergyResult, kcal/mol and A, with the kernels' time, and of "tree" the error that was measured. Of all
     models an Evaluation, `found[i]`; of a trajectory FrameEnergies; of several paths Structures. Each has `table()`,

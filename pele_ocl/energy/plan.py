@@ -306,11 +306,11 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
 class EnergyAndAtoms(Energy):
     """Energies with the bits of a plan without `per_atom`, and with energies of single atoms.
 
-    These come from kernels of their own, which add in another order: their sum equals the energy to rounding alone.
+    of_atoms : the plan of the latter; its kernels add in another order, so their sum equals the energy up to rounding
     """
 
     def __init__(self, atoms: Atoms, *, gradient: bool = True, **options: Any) -> None:
-        self._of_atoms = Energy(atoms, **options, gradient=False, per_atom=True)
+        self.of_atoms = Energy(atoms, **options, gradient=False, per_atom=True)
         super().__init__(atoms, **options, gradient=gradient)
 
     def _described(self) -> dict[str, Any]:
@@ -326,7 +326,7 @@ class EnergyAndAtoms(Energy):
         self, positions: ArrayLike | None = None, *, profile: bool = False, progress: Progress | None = None
     ) -> EnergyResult:
         found = super().evaluate(positions, profile=profile, progress=progress)
-        of_atoms = self._of_atoms.evaluate(positions, profile=profile)
+        of_atoms = self.of_atoms.evaluate(positions, profile=profile)
         return replace(found, per_atom=of_atoms.per_atom, seconds=_sums(found.seconds, of_atoms.seconds))
 
     def evaluate_batch(
@@ -334,7 +334,7 @@ class EnergyAndAtoms(Energy):
         errors: Literal["raise", "record"] = "raise",
     ) -> EnergyBatch:  # fmt: skip
         found = super().evaluate_batch(conformations, progress, profile=profile, errors=errors)
-        of_atoms = self._of_atoms.evaluate_batch(conformations, profile=profile, errors=errors)
+        of_atoms = self.of_atoms.evaluate_batch(conformations, profile=profile, errors=errors)
         return replace(found, per_atom=of_atoms.per_atom, seconds=_sums(found.seconds, of_atoms.seconds))
 
 

@@ -214,8 +214,8 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
                 columns["gradient"], units["gradient"] = batch.gradients, f"{UNIT}/angstrom"
             return columns, units, _attributes(found, batch, told, call)
         result = found.first
-        if result.per_atom is None:
-            result = replace(result, per_atom=self.plan(molecule.atoms, False, True).evaluate().per_atom)
+        if result.per_atom is None and isinstance(plan := self.plan(molecule.atoms, False, True), EnergyAndAtoms):
+            result = replace(result, per_atom=plan.of_atoms.evaluate().per_atom)
         columns = label_columns(result.atoms)
         columns |= {} if result.per_atom is None else result.per_atom.columns()
         if not result.model.gb_model.vacuum:

@@ -55,8 +55,8 @@ def prepare_run(
     structure : PDB or mmCIF file of the receptor, with the ligand or without
     reading : says the molecules, the first of which is explored; others are part of the receptor
     seed, steps : None for a seed by the clock, and for the preset's steps
-    explorers : how many begin, each at a place of its own if the preset has random ones, which are those of seed 0 if
-        there is none
+    explorers : how many begin, each at a place of its own if the preset has random places; without a seed these are
+        the places of seed 0
 
     The ligand gets a chain of its own. Water is left out, as the solvent is implicit.
 
@@ -192,7 +192,7 @@ def _notes_of(structure: Path, atoms: Atoms, explored: Indices, copies: Sequence
 
 
 def _sphere(atoms: Atoms, explored: Indices) -> tuple[Floats, float]:
-    """Center (3,) and radius of a box about a receptor with room for a ligand around it, A, as pele_platform has it."""
+    """Center (3,) and radius, A, of pele_platform's box about a receptor with room for a ligand around it."""
     rest = np.delete(np.arange(len(atoms)), explored)
     positions, masses = atoms.positions[rest], atoms.masses[rest]
     center = masses @ positions / masses.sum()
@@ -202,9 +202,11 @@ def _sphere(atoms: Atoms, explored: Indices) -> tuple[Floats, float]:
 def _placed(
     atoms: Atoms, explored: Indices, center: Floats, radius: float, count: int, seed: int
 ) -> list[Floats]:  # fmt: skip
-    """Positions (n, 3) A of complexes whose ligand is at random places of a sphere, turned at random, at the receptor.
+    """Positions (n, 3) A of `count` complexes, with the ligand placed and turned at random near the receptor's surface.
 
-    Raises InputError where there is no such place.
+    center, radius : of the sphere that holds the ligand's centre of mass, A; seed : of the random numbers
+
+    Raises InputError if too few places are found.
     """
     rng = np.random.default_rng(seed)
     rest = np.delete(np.arange(len(atoms)), explored)

@@ -190,7 +190,7 @@ class RefineSpec(RefinementSpec):
         return Poses(self.refiner.complexes(chosen), found.errors, found.notes)
 
     def molecule(self, item: int, positions: Floats) -> Ligand | None:
-        """Give the molecule of a pose's file at its places in a complex (n, 3) A; None of a pose that is no molecule.
+        """Return the molecule of a pose with its positions in a complex (n, 3) A; None if the pose is not a molecule.
 
         Raises PeleError for one that cannot be made.
         """
@@ -315,9 +315,9 @@ class RefineSpec(RefinementSpec):
 
 
 def _makers_of(path: Path, n: int) -> list[Maker | None]:
-    """Give the n molecules of a file of poses, to be made; None of a file of structures."""
+    """List the makers of the n molecules of a file of poses; None for each pose of a file of structures."""
     if holds_molecules(path):
-        with suppress(PeleError):  # which the reader of the poses tells
+        with suppress(PeleError):  # which the reader of the poses reports
             makers: list[Maker | None] = [*ligand_makers(path)]
             if len(makers) == n:
                 return makers

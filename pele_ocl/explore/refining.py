@@ -162,17 +162,18 @@ class RefineBatch(Reported, Suggests):
         """Return a table with a row for each pose, or why there is none, the best first."""
         rows = sorted(self.rows, key=lambda row: row["rank"] or len(self) + 1)
         names = ("clashes", "closest", "total", "binding", "strain", "score")
-        numbers = {
+        numbers = {"rank": [row["rank"] for row in rows]}
+        numbers |= {
             f"{name}_{when}": [row.get(when, {}).get(name) for row in rows]
             for name in names
             for when in ("before", "after")
         }
-        others = ("rank", "moved", "rmsd_before", "rmsd_after", "side_chains", "iterations", "converged")
+        others = ("moved", "rmsd_before", "rmsd_after", "side_chains", "iterations", "converged")
         numbers |= {name: [row.get(name) for row in rows] for name in others if any(name in row for row in rows)}
         energies = {name: UNIT for name in numbers if name.split("_")[0] in ("total", "binding", "strain", "score")}
         units = energies | {name: "angstrom" for name in ("moved", "rmsd_before", "rmsd_after")}
         files_alone = ("closest", "total", "iterations", "converged")
-        columns: dict[str, Any] = {"pose": np.array([row["structure"] for row in rows]), "rank": None}
+        columns: dict[str, Any] = {"pose": np.array([row["structure"] for row in rows])}
         columns |= {
             name: Column(masked(values), units.get(name, ""), ",.2f", shown=name.split("_")[0] not in files_alone)
             for name, values in numbers.items()
@@ -407,7 +408,7 @@ def _with_molecules(spec: RefineSpec, poses: Any) -> RefineSpec:
 
 
 def _with_frames(spec: RefineSpec, poses: object) -> RefineSpec:
-    """Give a job the frames of a universe of MDAnalysis, or of a trajectory of MDTraj, as poses."""
+    """Return the job with the frames of an MDAnalysis universe or an MDTraj trajectory as poses."""
     held = held_frames(poses)
     if held is None:
         raise InputError(

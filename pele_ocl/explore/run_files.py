@@ -116,10 +116,11 @@ class Files:
 
 
 def leave_control(folder: Path, control: Path, text: str, data: Sequence[Path]) -> None:
-    """Write the control file of a run beside its reports, as `rescore` looks for it, and link PELE's data folders.
+    """Write the control file of a run next to its reports, where `rescore` looks for it, and link PELE's data folders.
 
-    A control file of the user's that is there stays. text : of the control file, with its words filled in
-    data : folders Data and DataLocal that were read
+    A control file of the user's is never replaced.
+
+    text : of the control file, with its words filled in; data : folders Data and DataLocal that were read
     """
     target = folder / CONTROL
     try:

@@ -92,9 +92,9 @@ def _each_word(value: object) -> Iterator[str]:
 
 
 def needed_for(found: object, words: Sequence[str], otherwise: str) -> str:
-    """Say what is needed in place of a value: of one with a `$WORD` values of all words of the file.
+    """Say what is needed instead of a value that is refused; for a `$WORD` these are values of all words of the file.
 
-    words : of the file, as of `words_in`; otherwise : what is needed in place of another value
+    words : of the file, as of `words_in`; otherwise : what is needed instead of a value without a word
     """
     if not isinstance(found, str) or not _ANY_WORD.search(found):
         return otherwise

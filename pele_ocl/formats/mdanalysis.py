@@ -61,10 +61,10 @@ def positions_of_group(group: AtomGroup) -> Floats:
 def chains_of_group(group: AtomGroup) -> tuple[Strings, dict[str, str]]:
     """Chains of the atoms of a group (n,): its chain identifiers, or else its segments.
 
-    MDAnalysis makes up names of segments, "SYSTEM" or "seg_0_Protein_A", that no file has room for. A single one of
-    these is no chain; several are lettered in their order.
+    MDAnalysis makes up names of segments, "SYSTEM" or "seg_0_Protein_A", that are too long for files. A single one of
+    these is not a chain; several become letters in their order.
 
-    Returns also the letters by the names of segments that they stand for.
+    Returns also the letter of each segment with such a name.
     """
     n = len(group)
     chains = _texts(group, "chainIDs", n)

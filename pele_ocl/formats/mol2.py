@@ -184,7 +184,7 @@ FORMAT = StructureFormat(
     brings_parameters=True,
     kind="a mol2 file",
     has_lennard_jones=False,
-    advice="give the molecule as an SDF file, or beside a structure as its ligand file (`ligands`), for GAFF2's "
+    advice="give the molecule as an SDF file, or with a structure as its ligand file (`ligands`), for GAFF2's "
     "parameters; or an AMBER topology of the ligand, or its OpenMM XML file with a .pdb file "
     "(`forcefield='amber14,ligand.xml'`)",
 )

@@ -114,7 +114,7 @@ class StructureFormat:
 
 
 class HeldFile(InputFile):
-    """Molecule in memory in place of a file: functions that read files take it as they take an InputFile.
+    """Molecule in memory instead of a file: functions that read files take it as they take an InputFile.
 
     name : for messages, "the universe" say; form : its format, whose `read` gives the molecule
     """
@@ -272,7 +272,7 @@ _SCRIPTS = {".pml": "pymol", ".cxc": "chimerax", ".vmd": "vmd"}  # of programs t
 def scripts_way(path: str | PathLike[str]) -> str:
     """Say how a program's script is written, as the end of a sentence about its suffix; "" for other suffixes."""
     program = _SCRIPTS.get(Path(path).suffix.lower())
-    return f"; potmap and pb write a scene for this program beside a map: `scene={program!r}`" if program else ""
+    return f"; potmap and pb write a scene for this program next to a map: `scene={program!r}`" if program else ""
 
 
 def map_suffix(path: str | PathLike[str]) -> str | None:

@@ -73,7 +73,7 @@ def require_table_suffix(path: str | PathLike[str]) -> str:
 
 
 def folder_path(path: str | PathLike[str], of: str = "all files") -> Path:
-    """Return the path of a folder that files are written to; it need not be there yet. of : the files, for messages
+    """Return the path of a folder that files are written to; it need not exist yet. of : the files, for messages
 
     Raises FormatError for what is a file, and for a new folder with the suffix of a file of molecules, maps or tables.
     """

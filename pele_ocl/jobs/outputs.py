@@ -42,7 +42,7 @@ class OutputNames:
         form = structure_format(path) if is_read else StructureFormat
         suffix = form.written_as if self.is_folder else ""
         target = Path(self.pattern.replace(NAME, stem) + suffix)
-        from ..formats.conformation_files import require_suffix  # of what writes structures alone
+        from ..formats.conformation_files import require_suffix  # imported only where structures are written
 
         require_suffix(target)
         return target

@@ -115,7 +115,7 @@ class Run:
         return Place(self.workers, self.scheduler, self.device)
 
     def refused(self, found: T) -> T:
-        """Return a result with `errors`, unless parts of it failed and `errors` is "raise"."""
+        """Return a result; raise InputError if parts of it failed and `errors` is "raise"."""
         failed: Mapping[int, str] = getattr(found, "errors", {})
         if self.errors == "raise" and failed:
             raise InputError(failed[min(failed)])

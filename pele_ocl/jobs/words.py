@@ -157,7 +157,7 @@ def _fields_of(cls: Any, words: Any, *more: tuple[str, Any]) -> Iterator[tuple[s
 
 
 def _pairs_of(group: str, function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
-    """Keywords of a group with their defaults; of ".module:Class" of the function's room, the fields that have any."""
+    """Yield keywords of a group with their defaults; ".module:Class" has those fields of the class with defaults."""
     if group in _GROUPS:
         yield from _GROUPS[group]()
         return

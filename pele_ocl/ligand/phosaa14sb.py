@@ -1,6 +1,6 @@
-"""Phosphorylated residues of AMBER's phosaa14SB as a file of OpenMM's that goes with ff14SB, out of AmberTools' files.
+"""Phosphorylated residues of AMBER's phosaa14SB as an OpenMM XML file that extends ff14SB, made of AmberTools' files.
 
-Nothing of AMBER's files is kept here: its library and parameters are read where AmberTools has them.
+Nothing of AMBER's files is kept here: its library and parameters are read from AmberTools' folder.
 """
 
 from __future__ import annotations
@@ -9,15 +9,21 @@ import re
 from math import pi
 from pathlib import Path
 
-_KCAL = 4.184
+from ..common.errors import FormatError
+
+_KCAL = 4.184  # kJ
 _NAMES = ("SEP", "TPO", "PTR", "S1P", "T1P", "Y1P")
+# Types that phosaa14SB adds, with their elements; others are ff14SB's.
 _OWN = {"OP": "O", "OQ": "O", "OR": "O", "OT": "O", "OV": "O", "OX": "O", "OZ": "O", "CG": "C", "P": "P"}
-_MASSES = {"O": 16.0, "C": 12.01, "P": 30.97}
+_MASSES = {"O": 16.0, "C": 12.01, "P": 30.97}  # Da
 _PHOSPHORUS = 2.1, 0.2  # radius, A, and depth, kcal/mol, of parm10.dat
 
 
 def xml_of(folder: Path) -> str:
-    """Give the text of the file. folder : AmberTools' dat/leap. Raises OSError where the files are not there."""
+    """Return the text of the file. folder : AmberTools' dat/leap
+
+    Raises OSError if a file cannot be read, FormatError for a line of parameters that is none.
+    """
     library = (folder / "lib" / "phosaa14SB.lib").read_text()
     of = _sections(folder / "parm" / "frcmod.phosaa14SB")
     lines = ["<ForceField>", "  <AtomTypes>"]
@@ -67,12 +73,12 @@ def xml_of(folder: Path) -> str:
 
 
 def _typed(name: str) -> str:
-    """Name of a type in OpenMM's file of ff14SB, or in this one."""
+    """Name of a type in OpenMM's file of ff14SB or in this file."""
     return f"phosaa-{name}" if name in _OWN else f"protein-{name}"
 
 
 def _sections(path: Path) -> dict[str, list[str]]:
-    """Lines of a frcmod file by section."""
+    """Lines of a frcmod file by section, without the title."""
     found: dict[str, list[str]] = {}
     name = ""
     for line in path.read_text().splitlines()[1:]:
@@ -85,9 +91,10 @@ def _sections(path: Path) -> dict[str, list[str]]:
 
 
 def _split(line: str, n: int) -> tuple[list[str], list[str]]:
-    """Types of a line, and the words behind them."""
+    """Split a line into its n types and the words after them. Raises FormatError."""
     match = re.match(r"\s*" + r"\s*-\s*".join([r"([A-Z0-9*]{1,2})"] * n) + r"\s+(.*)", line)
-    assert match is not None, line
+    if match is None:
+        raise FormatError(f"{line.strip()!r}: is no line of parameters")
     return list(match.groups()[:n]), match.group(n + 1).split()
 
 

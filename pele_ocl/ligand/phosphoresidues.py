@@ -16,7 +16,7 @@ import numpy as np
 from ..atoms import Structure
 from ..atoms.chemistry import PHOSPHORESIDUES
 from ..atoms.radii import element_rule
-from ..common.errors import InputError, ParameterError
+from ..common.errors import FormatError, InputError, ParameterError
 from ..common.inputfile import InputFile
 from ..common.notes import Note
 from ..forcefield import ForceField
@@ -60,22 +60,22 @@ def with_phosphoresidues(field: ForceField, structure: Structure) -> tuple[Force
 def _with_ff14sb(
     field: XmlForceField, structure: Structure, wanted: list[str]
 ) -> tuple[ForceField, Structure]:  # fmt: skip
-    """Add AmberTools' phosaa14SB to ff14SB, where AmberTools is installed."""
+    """Add the residues `wanted` of AmberTools' phosaa14SB to ff14SB, if AmberTools is installed."""
     lacking = [name for name in wanted if not field.xml.has(name)] if is_ff14sb(field.xml.files) else []
     if not lacking:
         return field, structure
     try:
         folder = Path(antechamber.program("tleap")).resolve().parent.parent / "dat" / "leap"
         text = xml_of(folder)
-    except (InputError, OSError):  # the sentence about a residue without a template says what to do
+    except (FormatError, InputError, OSError):  # the sentence about a residue without a template says what to do
         return field, structure
     kept = cache.entry("phosphoresidues", text).with_suffix(".xml")
     if not kept.is_file():
         cache.keep(kept, text.encode())
     if not kept.is_file():
         raise InputError(f"{kept}: cannot be written; name another folder by {cache.VARIABLE}")
-    told = f"{' and '.join(lacking)}: parameters of AMBER's phosaa14SB, of AmberTools' files"
-    notes = (*structure.notes, Note(told, code="phosphoresidues"))
+    sentence = f"{' and '.join(lacking)}: parameters of AMBER's phosaa14SB, of AmberTools' files"
+    notes = (*structure.notes, Note(sentence, code="phosphoresidues"))
     added = replace(field, xml=replace(field.xml, files=(*field.xml.files, str(kept))))
     return added, replace(structure, notes=notes)
 

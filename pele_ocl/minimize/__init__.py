@@ -114,7 +114,7 @@ def minimize(
     Minimizer is for many calls with one molecule in memory, minimize_many for many molecules in memory.
 
     what : Atoms as `energy` takes them, with the bonded terms of a force field, or the path of a structure; or a list
-        of these, or a pattern of paths such as "designs/*.pdb". Objects of other libraries do, too (docs/libraries.md)
+        of these, or a pattern of paths such as "designs/*.pdb". Also objects of other libraries (docs/libraries.md)
     output : file to write; of several structures a folder, or a name such as "minima/{name}.cif"; of a trajectory or
         all models one file. By default nothing is written
     method : "lbfgs", "newton" for truncated Newton as in PELE, "fire", or "steepest" for steepest descent alone

@@ -60,7 +60,7 @@ class Driver:
     """
 
     def __init__(self, queue: Queue, own_queue: Queue, rows: Store | None = None, is_steady: bool = False) -> None:
-        """queue : of launches; own_queue : of what is brought and taken meanwhile, which may be the same
+        """queue : of launches; own_queue : of copies to and from the device, which may be the same
 
         rows : the store of rows that are minimized where they are; without it structures are brought, too
         is_steady : if no structures follow the first ones
@@ -72,9 +72,9 @@ class Driver:
         self.begin(None)
 
     def make_room(self, jobs: Sequence[Job]) -> None:
-        """Have a store of what is brought for structures, or for as many as there may be at a time.
+        """Make the store large enough for all structures, or for as many as the device allows at a time.
 
-        Raises DeviceMemoryError if one has no room.
+        Raises DeviceMemoryError if a structure does not fit into the device's largest buffer.
         """
         recipes = dict.fromkeys(job.recipe for job in jobs)
         for recipe in recipes:
@@ -92,11 +92,11 @@ class Driver:
             self.reset(min(max(needed, 2 * self.size), most))
 
     def reset(self, size: int = 0) -> None:
-        """Have no seats, and an empty store of so many bytes for what is brought."""
+        """Drop all seats, and make an empty store of `size` bytes for structures that are brought."""
         self._by_key.clear()
         self._copies = Copies(self._queue)  # whose launches keep buffers
         self._own_copies = self._copies if self._own_queue is self._queue else Copies(self._own_queue)
-        self._stores = [] if self._rows is None else [self._rows]  # what is old goes before the new one comes
+        self._stores = [] if self._rows is None else [self._rows]  # frees the former store first
         self._stores.append(Store(self._own_queue, size))
 
     @property

@@ -353,7 +353,7 @@ def with_bonds_restored(bonds: Bonds, positions: Floats, free: NDArray[np.bool_]
     """
     if not n_restored(bonds, positions):
         return positions
-    found, shares = positions.copy(), np.where(free[bonds.atoms], SHARE, 0.0)  # of the excess that each atom goes
+    found, shares = positions.copy(), np.where(free[bonds.atoms], SHARE, 0.0)  # of the excess, by which each atom moves
     n, (i, j), (of_i, of_j) = len(found), bonds.atoms.T, shares.T
     for _ in range(SWEEPS):  # in each, all bonds pull or push their atoms
         vectors, lengths, excess = _excess(bonds, found)
@@ -366,7 +366,7 @@ def with_bonds_restored(bonds: Bonds, positions: Floats, free: NDArray[np.bool_]
 
 def n_restored(bonds: Bonds, positions: Floats) -> int:
     """Count bonds of positions (n, 3) A that are off; 0 if they are too few to be restored."""
-    if not np.isfinite(positions).all():  # of which the minimizer says that it cannot minimize them
+    if not np.isfinite(positions).all():  # the minimizer raises an error for them
         return 0
     excess = np.abs(_excess(bonds, positions)[2])
     n_off = int(((excess > OFF) & (excess < TORN)).sum())

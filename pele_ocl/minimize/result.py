@@ -188,7 +188,7 @@ class MinimizeResult(Reported, Suggests):
         return Content(self.atoms) if known is None else replace(known, atoms=self.atoms, n=1)
 
     def to_dict(self, name: str = "") -> dict[str, object]:
-        """Former way to the numbers of `to_json`, which ends with the next release."""
+        """Deprecated; removed in the next release. Use `to_json`."""
         return renamed("MinimizeResult.to_dict", "to_json", self.numbers(name))
 
     def numbers(self, name: str = "") -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""A work-item a pair: energies alone of `rows` and of the ladder, and what its rungs with gradients share with that."""
+"""A work-item per pair: energies alone, of `rows` and the ladder, and the part that rungs with gradients share."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Programs and their kernels, built for a device from the files of cl/.
 
-Kernels that serve rows of an ensemble are their files as they are, behind macros that list their parameters;
-cl/engine/arguments.clh has what the macros become.
+Kernels that serve rows of an ensemble are built from the same files, preceded by macros that list their parameters;
+cl/engine/arguments.clh defines what the macros expand to.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """OpenCL devices: which there are, which to use, and the Device that owns context, queues and built kernels.
 
-What PyOpenCL does not tell of a device is here, and the sentences that errors of OpenCL become.
+Also the properties of devices that PyOpenCL does not report, and the messages for errors of OpenCL.
 """
 
 from __future__ import annotations

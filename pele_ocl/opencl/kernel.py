@@ -201,7 +201,7 @@ class Kernel:
     arguments, enqueues, and gives it back. Objects are kept, because making one costs more than a launch. Threads may
     use a Kernel at the same time, and finalizers may give objects back.
 
-    handle : of the device; vendor : of its compiler, as Device has it
+    handle : of the device; vendor : of its compiler, `Device.vendor`
     signature : what it takes; of one that serves rows, what it takes for a structure alone
     launched : if it has run on the device
     """

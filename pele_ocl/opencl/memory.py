@@ -29,7 +29,7 @@ class Buffer(cl.Buffer):
 
 
 def part_of(buffer: Buffer, first: int, size: int) -> Buffer:
-    """Give so many bytes of a buffer, from its byte `first` on, as a buffer of their own."""
+    """Return `size` bytes of a buffer, from byte `first` on, as a buffer."""
     part: Any = buffer.get_sub_region(first, size)
     part.dtype, part.is_read_only = buffer.dtype, buffer.is_read_only
     found: Buffer = part

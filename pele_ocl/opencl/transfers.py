@@ -1,6 +1,6 @@
 """Buffers and mapped arrays on a device, and the copies to and from them.
 
-Large arrays come by way of host memory that the device fills: threads copy parts while others come.
+Large arrays are read into pinned host memory in parts; threads copy each part while the next ones are transferred.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class Viewer:
 
 
 class SceneFiles(NamedTuple):
-    """Files of a scene: its script, the map beside it, and the structure. is_own : whether that is to be written"""
+    """Files of a scene: script, map and structure. is_own : whether the structure is to be written"""
 
     script: Path
     map_: Path
@@ -74,9 +74,9 @@ class SceneFiles(NamedTuple):
 def scene_files(
     program: str, structure: str | PathLike[str] | None, maps: Sequence[Path], is_whole: bool = True
 ) -> SceneFiles:  # fmt: skip
-    """Choose the script of a program, and the map among `maps` that it shows: the script lies beside it.
+    """Choose the script of a program, and the map among `maps` that it shows: the script is written next to it.
 
-    A structure that the program does not read, such as a topology, and a part of one become a PDB file beside the map.
+    A structure that the program does not read, such as a topology, or a part of one becomes a PDB file next to the map.
 
     program : a key of PROGRAMS; structure : the file of the molecule, None of atoms
     is_whole : whether all atoms of the file's first model are shown, and no others
@@ -102,7 +102,7 @@ def scene_files(
 def require_scenes(
     programs: Sequence[str], structure: Path | None, maps: Sequence[Path], is_whole: bool = True
 ) -> tuple[Path, ...]:  # fmt: skip
-    """Name the files that `write_scenes` will write; raise for those that it cannot, before any work is done."""
+    """List the files that `write_scenes` will write. Raises FormatError for those that it cannot write."""
     written = dict[Path, None]()
     for program in programs:
         choice("scene", program, tuple(PROGRAMS))
@@ -117,9 +117,9 @@ def write_scenes(
     programs: Sequence[str], structure: InputFile | None, atoms: Atoms, maps: Sequence[Path], end: float, unit: str,
     quantity: str = "potential", is_whole: bool = True,
 ) -> tuple[Path, ...]:  # fmt: skip
-    """Write the scripts of programs beside the map that each shows; give all files that were written.
+    """Write the scripts of programs next to the map that each shows; return all files that were written.
 
-    structure : the file of the molecule, None of atoms; atoms : of which a PDB file is written where it is needed
+    structure : the file of the molecule, None of atoms; atoms : written as a PDB file if a program needs one
     end, unit, quantity : as of `write_scene`; is_whole : as of `scene_files`
 
     Raises FormatError as `scene_files`, and where a file cannot be written.

@@ -54,8 +54,8 @@ def parametrize(
 ) -> ParametrizeResult:
     """Give small molecules parameters, and write them for OpenMM, AMBER's programs and PELE.
 
-    what : files of molecules, a SMILES, Ligands, or Mols of RDKit, one or several. Files are SDF, mol2, .smi, poses of
-        Vina and AutoDock-GPU (.pdbqt, .dlg), PDB and mmCIF with a `template`
+    what : files of molecules or a pattern such as "*.sdf", a SMILES, Ligands, or Mols of RDKit, one or several. Files
+        are SDF, mol2, .smi, poses of Vina and AutoDock-GPU (.pdbqt, .dlg), PDB and mmCIF with a `template`
     forcefield, charges, limit : as of Ligand.parametrize
     hydrogens, ph, template : as of Ligand.read
     receptor : a structure, or its Atoms, that the molecules stand in, to write the complexes, too, as PDB files and

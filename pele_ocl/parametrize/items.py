@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..common import arguments
 from ..common.errors import FormatError, InputError
+from ..jobs.outputs import expanded
 from ..ligand import Hydrogens, Ligand, is_mol, is_molecule_file, ligand_makers
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ def items_of(
         elif isinstance(each, str) and is_smiles(each):
             found.append(MoleculeItem("", smiles=each))
         elif isinstance(each, str | PathLike):
-            found += _of_file(str(each), hydrogens, ph, template)
+            for path in expanded([Path(each)]):
+                found += _of_file(str(path), hydrogens, ph, template)
         else:
             raise InputError(
                 f"a molecule is {arguments.described(each)}; a file, a SMILES, a Ligand or a Mol of RDKit is needed"

@@ -187,7 +187,7 @@ class NearTables:
         self._arguments: dict[str, Any] = {}
 
     def arguments(self, queue: Queue, slab: MapSlab) -> dict[str, Any]:
-        """Arguments of cl/potmap/cutoff.cl that tell of a slab and its bins, kept for its further maps."""
+        """Arguments of cl/potmap/cutoff.cl that describe a slab and its bins, kept for its further maps."""
         if self._slab != (slab.first, *slab.shape):
             names = ("middle_x", "middle_y", "middle_z")
             middles = (queue.upload(each, np.int32) for each in self.grid.middles(slab))

@@ -77,7 +77,7 @@ class MapProblem:
     corner : (3,) the first point, A; box : (3,) the lowest and the highest coordinates of all atoms and points, A, and
         of atoms moved by `margin`
     accuracy : by norm, of methods that have one
-    longest_line, most_nodes : of the meshes that all devices have room for, without padding
+    longest_line, most_nodes : of meshes that fit into the memory of all devices, without padding
     most_one_level : nodes with padding up to which meshes of two levels are not considered
     near : coefficients of the near part within the model's cutoff, if no other part is wanted; `outer` and `inner` of
         the kernels' Law
@@ -117,7 +117,7 @@ class MapProblem:
         return cls(grid, corner, positions, charges, rounded, model, field, precision, box, accuracy)
 
     def on(self, devices: Sequence[Device]) -> MapProblem:
-        """Return the problem with meshes that each of the devices has room for.
+        """Return the problem with limits on meshes that fit into the memory of each device.
 
         They take half of a device's memory, as the map needs some, too. Lines lie in local memory, a power of two of
         room.

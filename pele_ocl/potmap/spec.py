@@ -95,7 +95,7 @@ class MapSpec(StructureSpec):
     reading : of the structures; models : "one" or "all"; options : of each map
     grid : of maps, or None and how it is made: spacing, A; padding, A around all atoms, 10 by default; in its place
         origin and shape, of the first point, A, and points along x, y, z
-    frames : gives the trajectory of a molecule, None without one; combine : statistic of models and frames
+    frames : opens the trajectory of a molecule, None without one; combine : statistic of models and frames
     align : atoms by which frames are superposed, True for those of `potmap_over`, False for none
     at_atoms : atoms whose values in frames are wanted in place of a map, or None
     outputs : files; png, surface_png : pictures, of slices and of the molecular surface; {name} in them if there are
@@ -136,7 +136,7 @@ class MapSpec(StructureSpec):
             raise KeywordError("a grid is made by `padding`, or by `origin` and `shape` together")
 
     def grid_around(self, models: Sequence[Atoms]) -> Grid:
-        """Give the grid; it is made around all models if nothing says where it lies."""
+        """Return the grid, by default one around all models."""
         if self.grid is not None:
             return self.grid
         if self.origin is not None and self.shape is not None:

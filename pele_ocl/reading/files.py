@@ -81,7 +81,7 @@ def read(
         those of the file if it has some. Else they are the force field's default, which a SolventModel replaces if its
         GB model was made with others (gbn: bondi, gbn2: mbondi3), or if its program has others (SolventModel.like)
 
-    ligands : molecules to add, behind the atoms of the file, one or several: Ligands, Mols of RDKit, Atoms, or files
+    ligands : molecules to add after the atoms of the file, one or several: Ligands, Mols of RDKit, Atoms, or files
         of small molecules (.sdf, .mol2, .smi), each by its molecule that is a residue of the file, or its first. A
         molecule that residues of the file are by their elements and bonds, and that the force field does not know, is
         not added: they have its parameters, and keep their positions. `ligand_file` is the same keyword

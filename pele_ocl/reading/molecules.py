@@ -182,15 +182,17 @@ class Reading:
 
     @property
     def is_whole(self) -> bool:
-        """Tell if all atoms of a file's first model are read, and no others are added."""
+        """True if all atoms of a file's first model are read, and no others are added."""
         return self._selection is None and self.model is None and not self.ligands
 
     def with_molecules(self, molecules: Iterable[Any], read: Callable[[Reading], T]) -> T:
-        """Read a complex; residues that have no template may be the molecule of a file, such as one of poses.
+        """Read a complex whose residues without a template may be the molecule of a file, such as one of poses.
 
-        They then have the parameters of the first that fits, and keep their positions, as a note tells.
+        Such residues get the parameters of the first molecule that fits, and keep their positions; a note says so.
 
-        molecules : files, Ligands or Mols; read : reads the complex by a Reading
+        molecules : files, Ligands or Mols of RDKit, tried in their order; read : reads the complex by a Reading
+
+        Raises the last ParameterError if no molecule fits.
         """
         try:
             return read(self)
@@ -199,7 +201,7 @@ class Reading:
         for path in molecules:
             try:
                 return read(replace(self, ligands=(*self.ligands, path)))
-            except ParameterError as error:  # of another molecule, or of a residue beside it
+            except ParameterError as error:  # of another molecule, or of a further residue
                 why = error
             except PeleError:  # of a molecule that cannot have parameters
                 continue

@@ -99,9 +99,8 @@ def rescore(
         if out is not None:
             require_table_suffix(out)
         model, reading = door.model, replace(door.reading, solvent=door.model)
-        if (
-            run.own and reading.radii is None and not model.gb_model.vacuum
-        ):  # rows that tables lack, as explore has them
+        if run.own and reading.radii is None and not model.gb_model.vacuum:
+            # explore reads its structures with these radii
             reading = replace(reading, radii=model.radii_set)
         source = read_file(run.structure if structure is None else structure)
         chosen = ligand or run.ligand

@@ -7,8 +7,8 @@ FOLDER has com.parm7, rec.parm7, lig.parm7 and com.rst7, as parity_build.py make
 with noise of 0.02 A. Both read the same input, igb 5 with LCPO surfaces and use_sander = 1, and write a table; each run
 has its own folder.
 Times are of the processor, user and system, of the whole command with all that it starts, so that other programs do
-not count: MMPBSA.py computes on one core, ours on all that the device has. Byte code of both is kept, as of installed
-packages, and ours runs once before it is timed. FILE is a shell file that puts AmberTools on the PATH.
+not count: MMPBSA.py computes on one core, pele-ocl on all cores of the device. Byte code of both is cached, as for
+installed packages, and pele-ocl runs once before it is timed. FILE is a shell file that puts AmberTools on the PATH.
 
 Of several folders each complex is minimized first, which is not timed. MMPBSA.py then takes a command for each complex,
 as each has topologies of its own; `pele-ocl binding` takes all of them in one.

@@ -370,7 +370,7 @@ def show(sums: dict[str, Sums], methods: list[str], bins: int, figure: str | Non
         groups = np.stack([sums[name][:, :, of].sum(axis=(2, 3)) for of in (right, ~right)], axis=2)
         (share, _), (error_of_share, _) = averaged(groups.sum(axis=0))
         low = energy < MOST
-        of_parts = groups[: 0 if name == "plain" else PARTS]  # of plain dynamics the rates tell
+        of_parts = groups[: 0 if name == "plain" else PARTS]  # shares of plain dynamics follow from rates
         parts = " ".join(f"{averaged(of)[0][0]:.4f}" for of in of_parts) or "by rates"
         print(f"{name:20} {share:.4f} +- {error_of_share:.4f}; {parts}; {groups.shape[1]} "
               f"groups; error of bins rms {rms(error[low]):.3f}, most {error[low].max():.3f} kcal/mol")  # fmt: skip
@@ -475,7 +475,7 @@ def main() -> None:
 
     methods = given.methods.split(",")
     whole = sum(SHARES[method] for method in methods)
-    with ThreadPoolExecutor(6) as pool:  # surfaces are made while the device goes on
+    with ThreadPoolExecutor(6) as pool:  # surfaces are made while the device runs the next method
         for method in methods:
             begin = time.perf_counter()
             n, seconds = round(given.replicas * SIZES[method]), given.seconds * SHARES[method] / whole

@@ -120,7 +120,7 @@ def witness(starts: list[pele_ocl.Atoms], given: argparse.Namespace, options: di
     simulation.draw_velocities()
     ca = pele_ocl.selection(starts[0], "name CA")
     simulation.run(EXCHANGE)
-    begin, found, times, best, told = time.perf_counter(), [], [], np.inf, 0.0
+    begin, found, times, best, reported = time.perf_counter(), [], [], np.inf, 0.0
     while (now := time.perf_counter() - begin) < given.seconds or not found:
         simulation.run(EVERY)
         positions = np.asarray(simulation.positions[:])
@@ -129,12 +129,12 @@ def witness(starts: list[pele_ocl.Atoms], given: argparse.Namespace, options: di
         if found[-1][0].min() < best and given.pdb:
             best = found[-1][0].min()
             starts[0].moved(positions[found[-1][0].argmin()]).save(given.pdb)
-        if now > told + REPORT:
-            told = now
-            tell_witness(keep_witness(found, times, given.json))
+        if now > reported + REPORT:
+            reported = now
+            print_witness(keep_witness(found, times, given.json))
     if simulation.errors:
         print(f"{len(simulation.errors)} replicas stopped: {next(iter(simulation.errors.values()))}")
-    tell_witness(keep_witness(found, times, given.json))
+    print_witness(keep_witness(found, times, given.json))
 
 
 def keep_witness(rmsd: list[np.ndarray], times: list[float], path: Path | None) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def keep_witness(rmsd: list[np.ndarray], times: list[float], path: Path | None) 
     return found
 
 
-def tell_witness(found: dict[str, Any]) -> None:
+def print_witness(found: dict[str, Any]) -> None:
     """Print the shares that are folded in each tenth of the time, and the passages."""
     rmsd, ns = np.array(found["rmsd"]), found["ns"]
     n = rmsd.shape[1] * rmsd.shape[2]
@@ -188,15 +188,15 @@ def show(found: dict[str, Any], figure: str | None) -> None:
     """Print what was found, and draw it."""
     plain = found.get("witness")
     if "ladders" in found:
-        tell_ladders(found["ladders"])
+        print_ladders(found["ladders"])
     if plain:
-        tell_witness(plain)
+        print_witness(plain)
     if figure:
         for theme, (background, text, grid, *_) in THEMES.items():
             draw(found.get("ladders"), plain, Path(f"{figure}-{theme}.png"), background, text, grid)
 
 
-def tell_ladders(of: dict[str, Any]) -> None:
+def print_ladders(of: dict[str, Any]) -> None:
     rmsd, ns = np.array(of["rmsd"]), of["ns"]
     print(
         f"{of['rows']:,} replicas, {ns[-1]:.2f} ns each, {of['rows'] * ns[-1] / 1e3:.3f} us in all, in "

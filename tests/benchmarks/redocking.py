@@ -13,7 +13,7 @@ pose that is shown: docked for Vina, refined for `screen`.
 Scores. First 40 cases: the score of `screen`'s defaults, with charges of MMFF94, was named before, as it had a
 near-native pose first in 8 of 10 other cases (ligands 3 and 4 of tyk2, mcl1, cdk2, ptp1b and p38; Vina: 6). It had 28
 of 40, Vina 30, and the score with strain 31. So the score with strain was named for 40 further cases before they were
-run (31, Vina 33). Printed beside them: the score with the energy of the ligand alone where it is bound, in the solvent
+run (31, Vina 33). Also printed: the score with the energy of the ligand alone where it is bound, in the solvent
 of the score.
 """
 
@@ -161,9 +161,8 @@ def _ligands(screener: Any, found: Sequence[Any]) -> list[float | None]:
     from pele_ocl import Ensemble
     from pele_ocl.screen.screener import Scored
 
-    good = [k for k, one in enumerate(found) if isinstance(one, Scored)]
-    ligands = [one.atoms[list(range(len(one.atoms) - one.n_ligand, len(one.atoms)))] for one in found
-               if isinstance(one, Scored)]  # fmt: skip
+    good = {k: one for k, one in enumerate(found) if isinstance(one, Scored)}
+    ligands = [one.atoms[list(range(len(one.atoms) - one.n_ligand, len(one.atoms)))] for one in good.values()]
     rows = Ensemble(ligands, model=screener.model, gradient=False)
     rows.evaluate()
     energies: list[float | None] = [None] * len(found)
@@ -180,11 +179,11 @@ def _row(one: Any, ligand: float | None, receptor: Any, where: Any, score: float
     row = {"vina": score, "docked": where.round(4).tolist()}
     if not isinstance(one, Scored):
         return row | {"failed": str(one)}
-    there = one.atoms.positions[: len(receptor)]
-    moved = np.flatnonzero((there != receptor.positions).any(axis=1))
+    refined = one.atoms.positions[: len(receptor)]
+    moved = np.flatnonzero((refined != receptor.positions).any(axis=1))
     return row | {
         "score": one.binding, "strain": one.strain, "ligand": ligand, "clashes": one.clashes,
-        "refined": one.ligand.round(4).tolist(), "moved": moved.tolist(), "receptor": there[moved].round(3).tolist(),
+        "refined": one.ligand.round(4).tolist(), "moved": moved.tolist(), "receptor": refined[moved].round(3).tolist(),
     }  # fmt: skip
 
 

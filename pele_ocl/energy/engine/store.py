@@ -105,7 +105,7 @@ class Store:
 
 
 def take_gap(gaps: Gaps, size: int) -> int | None:
-    """Take the first gap of this size and give its first byte; None if there is none."""
+    """Take bytes of the first gap that is large enough. Returns the first one; None if no gap is."""
     for k, (begin, end) in enumerate(gaps):
         if end - begin >= size:
             gaps[k : k + 1] = [(begin + size, end)] if end - begin > size else []
@@ -114,7 +114,7 @@ def take_gap(gaps: Gaps, size: int) -> int | None:
 
 
 def give_gap_back(gaps: Gaps, first: int, size: int) -> None:
-    """Free bytes that were taken, and join them with the gaps beside them."""
+    """Free bytes that were taken, and join them with adjacent gaps."""
     joined: Gaps = []
     for begin, end in sorted([*gaps, (first, first + size)]):
         if joined and joined[-1][1] == begin:

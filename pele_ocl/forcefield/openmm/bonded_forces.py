@@ -28,11 +28,11 @@ from .forces import A_PER_NM, KCAL_PER_KJ, Forces, form, terms
 if TYPE_CHECKING:
     from openmm import CustomTorsionForce
 
-# The energies of harmonic impropers as openmm.app and ParmEd write them, with the factor of k.
 READ = (  # forces that are read here
     "HarmonicBondForce", "HarmonicAngleForce", "PeriodicTorsionForce", "RBTorsionForce", "CMAPTorsionForce",
     "CustomTorsionForce",
 )  # fmt: skip
+# The energies of harmonic impropers as openmm.app and ParmEd write them, with the factor of k.
 _HARMONIC = {
     form(energy): factor
     for energy, factor in (

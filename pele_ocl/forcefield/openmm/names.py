@@ -27,7 +27,7 @@ def is_named(name: str) -> bool:
 
 
 def is_ff14sb(files: Sequence[str]) -> bool:
-    """Tell if files of OpenMM's have the proteins of ff14SB."""
+    """True if OpenMM's files include the proteins of ff14SB."""
     return not {"amber14-all.xml", "amber14/protein.ff14SB.xml"}.isdisjoint(files)
 
 

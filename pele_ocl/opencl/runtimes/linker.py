@@ -10,7 +10,7 @@ import shutil
 from functools import cache
 from pathlib import Path
 
-FOLDERS = os.pathsep.join(("/usr/local/bin", "/usr/bin", "/bin"))  # where clang looks besides PATH
+FOLDERS = os.pathsep.join(("/usr/local/bin", "/usr/bin", "/bin"))  # which clang searches after PATH
 # Where clang 14 looks for the files of GCC.
 LIBRARIES = tuple(f"{top}/{folder}/*/*/libgcc.a" for top in ("usr", "usr/local") for folder in ("lib/gcc", "lib64/gcc"))
 LIBRARIES += ("usr/lib/gcc-cross/*/*/libgcc.a", "usr/lib/*/gcc/*/*/libgcc.a", "opt/rh/*/root/usr/lib/gcc/*/*/libgcc.a")
@@ -18,12 +18,12 @@ LIBRARIES += ("usr/lib/gcc-cross/*/*/libgcc.a", "usr/lib/*/gcc/*/*/libgcc.a", "o
 
 @cache
 def missing_parts() -> list[str]:
-    """List what PoCL 3.0 needs of this system and does not find."""
+    """List what PoCL 3.0 needs for linking and this system lacks."""
     path = os.pathsep.join(filter(None, (os.environ.get("PATH"), FOLDERS)))
     return missing_below(Path("/"), path)
 
 
 def missing_below(root: Path, path: str) -> list[str]:
-    """List them; root : of the file system, path : folders of programs, as in PATH"""
+    """List what is missing. root : of the file system; path : folders of programs, as in PATH"""
     found = {"ld": shutil.which("ld", path=path), "libgcc": any(any(root.glob(pattern)) for pattern in LIBRARIES)}
     return [name for name, place in found.items() if not place]
