@@ -152,8 +152,14 @@ class Door:
             raise several_structures(paths)
         from .jobs.structures import structures_by
 
-        every = tuple(map(Path, paths))
-        return structures_by(replace(spec, reading=replace(spec.reading, structures=every)), every, run)
+        every = tuple(path if isinstance(path, InputFile) else Path(path) for path in paths)
+        if held := [path for path in every if isinstance(path, InputFile)]:
+            if run.resume or run.shard is not None or run.place.is_remote:
+                raise KeywordError(
+                    f"{held[0]} is in memory; `resume`, `shard`, `workers` and `scheduler` need files: give paths"
+                )
+        files = tuple(path for path in every if isinstance(path, Path))
+        return structures_by(replace(spec, reading=replace(spec.reading, structures=files)), every, run)
 
 
 def matched(given: Any) -> Any:

@@ -63,7 +63,8 @@ def converted(
     if words.get("trajectory") is None and not is_object(given.get("poses")):
         takes_frames = "trajectory" in signature(with_words(function)).parameters
         held = [_noted(file, _notes_of_frames(of, takes_frames)) for of, file in zip(every, held, strict=True)]
-    if kind in ("file", "structure") or (kind == "either" and any(given.get(name) for name in _OF_RECORDS)):
+    are_files = kind == "either" and (every is what or any(given.get(name) for name in _OF_RECORDS))
+    if kind in ("file", "structure") or are_files:
         return held if every is what else held[0], words
     reading = words.pop("reading", None)
     if reading is None:

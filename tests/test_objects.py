@@ -258,7 +258,7 @@ def test_a_group_is_a_selection(universe, tmp_path):
     assert not pele_ocl.energy(universe, frozen=last).gradient[22:].any()
     assert len(atoms[last]) == 11
     with pytest.raises(InputError, match="several molecules in memory are given; evaluate them one by one"):
-        pele_ocl.energy([universe, universe])
+        pele_ocl.energy([atoms, atoms])
     held = pele_ocl.minimize(atoms, freeze=last, max_iterations=2)
     assert (held.positions[22:] == atoms.positions[22:]).all()
     assert (held.positions[:22] != atoms.positions[:22]).any()
@@ -453,3 +453,16 @@ def test_sentences_about_objects_and_files_in_other_places(universe):
     long = "/" + "folder/" * 20
     with pytest.raises(TypeError, match=r"trajectory='/folder.*\.\.\..*/run.nc' to read it"):
         pele_ocl.energy(TRIALANINE, f"{long}run.nc")
+
+
+def test_several_objects_are_several_structures(universe, tmp_path):
+    some = universe.select_atoms("resid 2:3")
+    wanted = [pele_ocl.energy(of, precision="float64").total for of in (universe, some, TRIALANINE)]
+    found = pele_ocl.energy([universe, some, TRIALANINE], tmp_path / "three.csv", precision="float64")
+    assert found.total == pytest.approx(wanted, abs=1e-6)
+    assert [record.structure for record in found] == ["the universe", "the universe", str(TRIALANINE)]
+    assert (tmp_path / "three.csv").read_text().count("\nthe universe,") == 2
+    assert len(pele_ocl.solvent([universe, some], errors="raise")) == 2
+    assert len(pele_ocl.nonbond([universe], cutoff=8.0)) == 1
+    with pytest.raises(InputError, match=r"the universe is in memory; .*need files"):
+        pele_ocl.energy([universe, some], tmp_path / "three.csv", workers=2)

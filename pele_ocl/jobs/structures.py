@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..common.errors import InputError, KeywordError
+from ..common.inputfile import InputFile
 from ..common.notes import one_line
 from ..formats import require_table_suffix
 from ..report import Column, Framed, Report, text_table
@@ -285,9 +286,9 @@ def structures_by(spec: StructureSpec, paths: Sequence[str | PathLike[str]], run
         raise KeywordError(f"{'`resume` goes on with' if run.resume else '`shard` begins'} a file; name it as `output`")
     if output is not None:
         require_table_suffix(output)
-    every = [Path(path) for path in paths]
+    every: list[StructurePath] = [path if isinstance(path, InputFile) else Path(path) for path in paths]
     if run.errors == "raise":
-        require_inputs(every)
+        require_inputs(path for path in every if isinstance(path, Path))
     own = every
     if shard is not None and output is not None:
         own, output = list(shard.part(every, "structures")), shard.path(output)
