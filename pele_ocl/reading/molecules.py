@@ -190,11 +190,7 @@ class Reading:
 
         Such residues get the parameters of the first molecule that fits, and keep their positions; a note says so.
 
-<<<<<<< HEAD
-        molecules : files, Ligands or Mols, tried in their order; read : reads the complex by a Reading
-=======
         molecules : files, Ligands or Mols of RDKit, tried in their order; read : reads the complex by a Reading
->>>>>>> mend1
 
         Raises the last ParameterError if no molecule fits.
         """
