@@ -393,6 +393,15 @@ def test_a_tree_whose_items_all_write_the_sum_is_right_with_a_note():
     assert [each.kind for each in result.notes] == ["same-value"]
 
 
+@needs_simulator
+def test_a_sum_that_a_group_shares_is_no_right_kernel():
+    """Its work-items run one after another on PoCL, and an optimizer would keep the sum in a register."""
+    source = (SOLUTIONS / "gather.cl").read_text().replace("float sum = 0;", "local float sum; sum = 0;")
+    result = check_kernel(source, "potmap", device=DEVICE.index, timing=False)
+    line = source[: source.index("sum = 0;")].count("\n") + 1
+    assert line in {each.line for each in result.findings}
+
+
 @pytest.mark.parametrize(
     ("source", "where"),
     [

@@ -13,6 +13,7 @@ from .findings import Finding
 
 INSTALL = "pip install 'pele-ocl[teach]', or apt install oclgrind"
 MOST_ERRORS = 200
+AS_WRITTEN = "-cl-opt-disable"  # an optimizer keeps a shared number in registers, and its races are gone
 BEYOND = {  # usual causes of what an access does
     ("read", False): "does a loop run while the index < the number, and does every work-item beyond the last return?",
     ("write", False): "is the index right? work-items beyond the last element along each axis must do nothing",
@@ -44,8 +45,10 @@ def simulated(command: list[str], log: str, *, same_values: bool = False) -> tup
     environment = dict(os.environ, PELE_OCL_DEVICE="oclgrind")
     if simulator() == "oclgrind":
         options = ["--data-races", "--uninitialized", "--max-errors", str(MOST_ERRORS), "--log", log]
-        return ["oclgrind", *options, *["--uniform-writes"] * same_values, *command], environment
+        options += ["--build-options", AS_WRITTEN, *["--uniform-writes"] * same_values]
+        return ["oclgrind", *options, *command], environment
     asked = dict(OCLGRIND_DATA_RACES="1", OCLGRIND_UNINITIALIZED="1", OCLGRIND_MAX_ERRORS=str(MOST_ERRORS))
+    asked |= {"OCLGRIND_BUILD_OPTIONS": AS_WRITTEN}
     asked |= {"OCLGRIND_UNIFORM_WRITES": "1"} if same_values else {}
     return command, environment | asked | {"OCLGRIND_LOG": log}
 
