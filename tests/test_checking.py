@@ -399,7 +399,36 @@ def test_a_sum_that_a_group_shares_is_no_right_kernel():
     source = (SOLUTIONS / "gather.cl").read_text().replace("float sum = 0;", "local float sum; sum = 0;")
     result = check_kernel(source, "potmap", device=DEVICE.index, timing=False)
     line = source[: source.index("sum = 0;")].count("\n") + 1
-    assert line in {each.line for each in result.findings}
+    (finding,) = result.findings
+    assert (finding.kind, finding.line) == ("race", line)
+    assert "share one number in local memory, `sum`" in finding.sentence
+
+
+ADDITION = """
+Read-write data race at local memory address 0x1000000000000
+    Kernel: f
+    First entity:  Global(1,0,0) Local(1,0,0) Group(0,0,0)
+    At line 3 (column {}) of text.cl:
+    Second entity: Global(0,0,0) Local(0,0,0) Group(0,0,0)
+    At line 3 (column {}) of text.cl:
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "columns", "kind"),
+    [
+        ("total += sum;", (7, 7), "race"),
+        ("total = total + sum;", (7, 9), "race"),
+        ("parts[0] += sum;", (10, 10), "race"),
+        ("parts[l] += parts[l + n];", (10, 13), "barrier"),
+        ("total = parts[l];", (7, 9), "barrier"),
+        ("x = sum + total + parts[l];", (11, 19), "barrier"),
+    ],
+)
+def test_a_number_that_all_add_to_misses_no_barrier(line, columns, kind):
+    (finding,) = findings_of(ADDITION.format(*columns), f"\n\n{line}\n")
+    assert (finding.kind, finding.line) == (kind, 3)
+    assert finding.sentence.startswith("all work-items add to one number") == (kind == "race")
 
 
 @pytest.mark.parametrize(
