@@ -186,6 +186,8 @@ ADDED = "as_int(as_float(expected) + value)"
         ("cutoff_bins", "a < begins[b + 1]", "a < begins[b]", "nothing was added"),
         ("cutoff_bins", ">= bins.xyz)", ">= bins.xyz - 1)", "last layer of bins is left out"),
         ("cutoff_bins", "any(bin.xyz < 0)", "any(bin.xyz < 1)", "first layer of bins is left out"),
+        ("cutoff_bins", "= sum;", "= 332.06f * sum;", "all are 332.1 times what they should be"),
+        ("cutoff_bins", "= sum;", "= 0.1f * sum;", "all are 0.1 times what they should be"),
         ("cutoff_bins", NUMBER, "(own.z * bins.y + own.y) * bins.x + own.x", "b is the number of `bin`"),
         ("cutoff_bins", NUMBER, "(bin.x * bins.y + bin.y) * bins.z + bin.z", "x and z change places"),
         ("cutoff_bins", NUMBER, "(bin.z * bins.x + bin.x) * bins.y + bin.y", "x and y change places"),
