@@ -208,6 +208,14 @@ def test_a_file_of_another_exercise_is_told_as_such(capfd):
         assert f"{name}: the file has no {wanted}; it has `gather`" in capfd.readouterr().out
 
 
+def test_a_file_that_is_missing_is_told_with_the_command_that_makes_it(tmp_path, capsys, monkeypatch):
+    import course
+
+    monkeypatch.setattr(course, "HERE", tmp_path)
+    assert course.main(["check", "gather"]) == 2
+    assert f"cp {tmp_path}/blanks/gather.cl {tmp_path}/mine" in capsys.readouterr().out
+
+
 def test_a_misspelt_kernel_is_told_with_the_near_name():
     import course
 

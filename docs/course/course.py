@@ -549,7 +549,8 @@ def main(words: list[str]) -> int:
         return _grade(asked.folder, asked.output)
     exercise, file = asked.exercise, asked.file or HERE / "mine" / f"{asked.exercise}.cl"
     if not file.is_file():
-        print(f"there is no file {file}")
+        copied = f"; cp {HERE / 'blanks' / file.name} {HERE / 'mine'} makes it, with its blanks to be filled"
+        print(f"there is no file {file}{copied if asked.file is None else ''}")
         return 2
     if asked.command == "check" and asked.json:
         verdict = _verdict(exercise, file)
