@@ -333,6 +333,7 @@ def test_hand_ins_are_graded_in_a_table(tmp_path, capfd, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(COURSE.parent.parent))
     solution = (COURSE / "solutions" / "segments.cl").read_text()
     hand_ins = {
+        "ada/gather": (COURSE / "solutions" / "gather.cl").read_text(),
         "ada/segments": solution,
         "bob/segments": solution.replace("k < offsets[i + 1]", "k < offsets[i]"),
         "bob/gather": (COURSE / "blanks" / "gather.cl").read_text(),
@@ -341,20 +342,26 @@ def test_hand_ins_are_graded_in_a_table(tmp_path, capfd, monkeypatch):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / f"{name}.cl").write_text(text)
     (tmp_path / "bob" / "notes.cl").write_text("no exercise")
-    assert course.main(["grade", str(tmp_path), "-o", str(tmp_path / "grades.csv")]) == 0
+    (tmp_path / "bob" / "atomic.cl").write_text("an exercise that was not set")
+    (tmp_path / "eve").mkdir()
+    asked = ["grade", str(tmp_path), "-o", str(tmp_path / "grades.csv"), "--exercises", "gather,segments"]
+    assert course.main(asked) == 0
     with (tmp_path / "grades.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [(row["student"], row["exercise"], row["right"]) for row in rows] == [
-        ("ada", "segments", "yes"), ("bob", "gather", "no"), ("bob", "segments", "no"),
+        ("ada", "gather", "yes"), ("ada", "segments", "yes"), ("bob", "gather", "no"), ("bob", "segments", "no"),
     ]  # fmt: skip
-    assert float(rows[0]["ms"]) > 0
-    printed = capfd.readouterr().out.splitlines()
-    assert printed[-2].startswith("ada")
-    assert "1 of 9 right; not handed in: " in printed[-2]
-    assert "0 of 9 right; wrong: gather, segments; not handed in: " in printed[-1]
-    assert "still to be filled" in rows[1]["findings"]
-    assert "still 1, as the check filled the array before" in rows[2]["findings"]
+    assert all(float(row[column]) > 0 for row in rows[:2] for column in ("ms", "ms of the solution"))
+    assert [line.split("; ") for line in capfd.readouterr().out.splitlines()[-3:]] == [
+        [f"{'ada':20} 2 of 2 right"],
+        [f"{'bob':20} 0 of 2 right", "wrong: gather, segments"],
+        [f"{'eve':20} 0 of 2 right", "not handed in: gather, segments"],
+    ]
+    assert "still to be filled" in rows[2]["findings"]
+    assert "still 1, as the check filled the array before" in rows[3]["findings"]
     assert course.main(["grade", str(tmp_path / "ada")]) == 2
+    with pytest.raises(SystemExit, match="2"):
+        course.main(["grade", str(tmp_path), "--exercises", "gahter"])
     capfd.readouterr()
     assert course.main(["check", "gather", str(COURSE / "solutions" / "gather.cl"), "--json"]) == 0
     verdict = json.loads(capfd.readouterr().out)
