@@ -243,6 +243,10 @@ OF_SUM = "each work-group has one element of `sums`, the one of its number, get_
         ("sum_tree", "get_global_size(0)", "1", "formula", "values are counted several times"),
         ("sum_tree", "get_global_size(0)", "n", "formula", "values are left out"),
         ("sum_tree", "item + half_size", "half_size", "formula", "values are counted several times"),
+        ("sum_tree", "+= values", "+= 332.06f * values", "factor", "the sum is 332.1 times what it should be"),
+        ("sum_tree", "= parts[0]", "= 0.1f * parts[0]", "factor", "the sum is 0.1 times what it should be"),
+        ("sum_tree", "+= values", "+= 2 * values", "factor", "the sum is twice what it should be"),
+        ("sum_tree", "= parts[0]", "= parts[0] / n", "wrong", "the sum: wrong"),
         ("sum_tree", "get_group_id(0)", "get_global_id(0)", "out-of-bounds", OF_SUM),
         ("sum_tree", "item == 0) sums[", "get_global_id(0) == 0) sums[", "not-written", OF_SUM),
     ],
@@ -391,6 +395,44 @@ def test_a_tree_whose_items_all_write_the_sum_is_right_with_a_note():
     result = check_kernel(source, "sum", points_per_item=8, device=DEVICE.index, timing=False)
     assert result.is_right
     assert [each.kind for each in result.notes] == ["same-value"]
+
+
+@needs_simulator
+def test_a_sum_that_a_group_shares_is_no_right_kernel():
+    """Its work-items run one after another on PoCL, and an optimizer would keep the sum in a register."""
+    source = (SOLUTIONS / "gather.cl").read_text().replace("float sum = 0;", "local float sum; sum = 0;")
+    result = check_kernel(source, "potmap", device=DEVICE.index, timing=False)
+    line = source[: source.index("sum = 0;")].count("\n") + 1
+    (finding,) = result.findings
+    assert (finding.kind, finding.line) == ("race", line)
+    assert "share one number in local memory, `sum`" in finding.sentence
+
+
+ADDITION = """
+Read-write data race at local memory address 0x1000000000000
+    Kernel: f
+    First entity:  Global(1,0,0) Local(1,0,0) Group(0,0,0)
+    At line 3 (column {}) of text.cl:
+    Second entity: Global(0,0,0) Local(0,0,0) Group(0,0,0)
+    At line 3 (column {}) of text.cl:
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "columns", "kind"),
+    [
+        ("total += sum;", (7, 7), "race"),
+        ("total = total + sum;", (7, 9), "race"),
+        ("parts[0] += sum;", (10, 10), "race"),
+        ("parts[l] += parts[l + n];", (10, 13), "barrier"),
+        ("total = parts[l];", (7, 9), "barrier"),
+        ("x = sum + total + parts[l];", (11, 19), "barrier"),
+    ],
+)
+def test_a_number_that_all_add_to_misses_no_barrier(line, columns, kind):
+    (finding,) = findings_of(ADDITION.format(*columns), f"\n\n{line}\n")
+    assert (finding.kind, finding.line) == (kind, 3)
+    assert finding.sentence.startswith("all work-items add to one number") == (kind == "race")
 
 
 @pytest.mark.parametrize(

@@ -186,6 +186,8 @@ ADDED = "as_int(as_float(expected) + value)"
         ("cutoff_bins", "a < begins[b + 1]", "a < begins[b]", "nothing was added"),
         ("cutoff_bins", ">= bins.xyz)", ">= bins.xyz - 1)", "last layer of bins is left out"),
         ("cutoff_bins", "any(bin.xyz < 0)", "any(bin.xyz < 1)", "first layer of bins is left out"),
+        ("cutoff_bins", "= sum;", "= 332.06f * sum;", "all are 332.1 times what they should be"),
+        ("cutoff_bins", "= sum;", "= 0.1f * sum;", "all are 0.1 times what they should be"),
         ("cutoff_bins", NUMBER, "(own.z * bins.y + own.y) * bins.x + own.x", "b is the number of `bin`"),
         ("cutoff_bins", NUMBER, "(bin.x * bins.y + bin.y) * bins.z + bin.z", "x and z change places"),
         ("cutoff_bins", NUMBER, "(bin.z * bins.x + bin.x) * bins.y + bin.y", "x and y change places"),
@@ -204,6 +206,14 @@ def test_a_file_of_another_exercise_is_told_as_such(capfd):
     for name, wanted in (("atomic", "kernel `atomic_pairs`"), ("coalesced", "kernel `coalesced`")):
         assert course.main(["check", name, str(gather)]) == 1
         assert f"{name}: the file has no {wanted}; it has `gather`" in capfd.readouterr().out
+
+
+def test_a_file_that_is_missing_is_told_with_the_command_that_makes_it(tmp_path, capsys, monkeypatch):
+    import course
+
+    monkeypatch.setattr(course, "HERE", tmp_path)
+    assert course.main(["check", "gather"]) == 2
+    assert f"cp {tmp_path}/blanks/gather.cl {tmp_path}/mine" in capsys.readouterr().out
 
 
 def test_a_misspelt_kernel_is_told_with_the_near_name():
@@ -323,6 +333,7 @@ def test_hand_ins_are_graded_in_a_table(tmp_path, capfd, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(COURSE.parent.parent))
     solution = (COURSE / "solutions" / "segments.cl").read_text()
     hand_ins = {
+        "ada/gather": (COURSE / "solutions" / "gather.cl").read_text(),
         "ada/segments": solution,
         "bob/segments": solution.replace("k < offsets[i + 1]", "k < offsets[i]"),
         "bob/gather": (COURSE / "blanks" / "gather.cl").read_text(),
@@ -331,20 +342,26 @@ def test_hand_ins_are_graded_in_a_table(tmp_path, capfd, monkeypatch):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / f"{name}.cl").write_text(text)
     (tmp_path / "bob" / "notes.cl").write_text("no exercise")
-    assert course.main(["grade", str(tmp_path), "-o", str(tmp_path / "grades.csv")]) == 0
+    (tmp_path / "bob" / "atomic.cl").write_text("an exercise that was not set")
+    (tmp_path / "eve").mkdir()
+    asked = ["grade", str(tmp_path), "-o", str(tmp_path / "grades.csv"), "--exercises", "gather,segments"]
+    assert course.main(asked) == 0
     with (tmp_path / "grades.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [(row["student"], row["exercise"], row["right"]) for row in rows] == [
-        ("ada", "segments", "yes"), ("bob", "gather", "no"), ("bob", "segments", "no"),
+        ("ada", "gather", "yes"), ("ada", "segments", "yes"), ("bob", "gather", "no"), ("bob", "segments", "no"),
     ]  # fmt: skip
-    assert float(rows[0]["ms"]) > 0
-    printed = capfd.readouterr().out.splitlines()
-    assert printed[-2].startswith("ada")
-    assert "1 of 9 right; not handed in: " in printed[-2]
-    assert "0 of 9 right; wrong: gather, segments; not handed in: " in printed[-1]
-    assert "still to be filled" in rows[1]["findings"]
-    assert "still 1, as the check filled the array before" in rows[2]["findings"]
+    assert all(float(row[column]) > 0 for row in rows[:2] for column in ("ms", "ms of the solution"))
+    assert [line.split("; ") for line in capfd.readouterr().out.splitlines()[-3:]] == [
+        [f"{'ada':20} 2 of 2 right"],
+        [f"{'bob':20} 0 of 2 right", "wrong: gather, segments"],
+        [f"{'eve':20} 0 of 2 right", "not handed in: gather, segments"],
+    ]
+    assert "still to be filled" in rows[2]["findings"]
+    assert "still 1, as the check filled the array before" in rows[3]["findings"]
     assert course.main(["grade", str(tmp_path / "ada")]) == 2
+    with pytest.raises(SystemExit, match="2"):
+        course.main(["grade", str(tmp_path), "--exercises", "gahter"])
     capfd.readouterr()
     assert course.main(["check", "gather", str(COURSE / "solutions" / "gather.cl"), "--json"]) == 0
     verdict = json.loads(capfd.readouterr().out)

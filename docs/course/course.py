@@ -4,7 +4,8 @@
     python docs/course/course.py run 2 --points 64      the same on a larger map; --molecule src3: on a larger protein
     python docs/course/course.py check gather           checks your kernel mine/gather.cl, in the folder of this file
     python docs/course/course.py check gather --json    the same as one JSON object
-    python docs/course/course.py grade hand-ins         checks hand-ins/NAME/gather.cl and the like: a row for each
+    python docs/course/course.py grade hand-ins         checks hand-ins/NAME/gather.cl and the like: a row for each;
+                                                        --exercises gather,atomic: those that were set, no others
     python docs/course/course.py hand-out students      copies the course without solutions and answers
     python docs/course/course.py                        lists chapters and exercises
 
@@ -533,6 +534,9 @@ def main(words: list[str]) -> int:
     grading = commands.add_parser("grade")
     grading.add_argument("folder", type=Path, help="has a folder for each student, and in it files EXERCISE.cl")
     grading.add_argument("-o", "--output", type=Path, help="CSV file; by default the screen")
+    grading.add_argument(
+        "--exercises", type=_exercises, default=EXERCISES, help="that were set, with commas between; by default all"
+    )
     handing = commands.add_parser("hand-out")
     handing.add_argument("folder", type=Path, help="a new folder, for the students' repository")
     asked = parser.parse_args(words)
@@ -546,10 +550,11 @@ def main(words: list[str]) -> int:
         print("exercises:", *EXERCISES)
         return 0
     if asked.command == "grade":
-        return _grade(asked.folder, asked.output)
+        return _grade(asked.folder, asked.output, asked.exercises)
     exercise, file = asked.exercise, asked.file or HERE / "mine" / f"{asked.exercise}.cl"
     if not file.is_file():
-        print(f"there is no file {file}")
+        copied = f"; cp {HERE / 'blanks' / file.name} {HERE / 'mine'} makes it, with its blanks to be filled"
+        print(f"there is no file {file}{copied if asked.file is None else ''}")
         return 2
     if asked.command == "check" and asked.json:
         verdict = _verdict(exercise, file)
@@ -569,6 +574,14 @@ def main(words: list[str]) -> int:
     return 0
 
 
+def _exercises(words: str) -> list[str]:
+    """Read names of exercises with commas between."""
+    names = [word.strip() for word in words.split(",")]
+    if unknown := [name for name in names if name not in EXERCISES]:
+        raise argparse.ArgumentTypeError(f"no exercise {unknown[0]!r}; there are {', '.join(EXERCISES)}")
+    return names
+
+
 def _run(chapter: Path, molecule: str | None, points: int | None, folder: Path) -> int:
     """Run a chapter, print the device, its tables, and save its charts."""
     print("on", get_device())
@@ -582,33 +595,35 @@ def _run(chapter: Path, molecule: str | None, points: int | None, folder: Path) 
     return 0
 
 
-def _grade(folder: Path, output: Path | None) -> int:
-    """Check all exercises of all students, and write a row for each: student, exercise, right or what is wrong, ms.
+def _grade(folder: Path, output: Path | None, exercises: Sequence[str]) -> int:
+    """Check the exercises that were set: for each of a student a row, with what is wrong or its time.
 
     With an output the screen has a line for each student: how many exercises are right, and which are not.
     """
-    files = sorted(path for path in folder.glob("*/*.cl") if path.stem in EXERCISES)
+    files = sorted(path for path in folder.glob("*/*.cl") if path.stem in exercises)
     if not files:
-        print(f"{folder} has no files STUDENT/EXERCISE.cl, such as {folder}/ada/gather.cl")
+        print(f"{folder} has no files STUDENT/EXERCISE.cl, such as {folder}/ada/{exercises[0]}.cl")
         return 2
-    right: dict[str, dict[str, bool]] = {}
+    folders = sorted(path.name for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+    right: dict[str, dict[str, bool]] = {student: {} for student in folders}
     with contextlib.nullcontext(sys.stdout) if output is None else output.open("w", newline="") as into:
         table = csv.writer(into)
         table.writerow(["student", "exercise", "right", "findings", "ms", "ms of the solution"])
         for file in files:
             verdict = _verdict(file.stem, file)
-            times = [
-                "" if each is None else f"{1e3 * each:.4g}" for each in (verdict.seconds, verdict.solution_seconds)
-            ]
+            beside = verdict.solution_seconds
+            if verdict.is_right and beside is None:
+                beside = _seconds_of_solution(file.stem)
+            times = ["" if each is None else f"{1e3 * each:.4g}" for each in (verdict.seconds, beside)]
             is_right = "yes" if verdict.is_right else "no"
             table.writerow([file.parent.name, file.stem, is_right, "; ".join(verdict.findings), *times])
             into.flush()
-            right.setdefault(file.parent.name, {})[file.stem] = verdict.is_right
-    for student, exercises in right.items() if output is not None else ():
-        wrong = [exercise for exercise, is_right in exercises.items() if not is_right]
-        missing = [exercise for exercise in EXERCISES if exercise not in exercises]
+            right[file.parent.name][file.stem] = verdict.is_right
+    for student, handed_in in right.items() if output is not None else ():
+        wrong = [exercise for exercise, is_right in handed_in.items() if not is_right]
+        missing = [exercise for exercise in exercises if exercise not in handed_in]
         parts = [f"wrong: {', '.join(wrong)}"] * bool(wrong) + [f"not handed in: {', '.join(missing)}"] * bool(missing)
-        print(f"{student:20} {len(exercises) - len(wrong)} of {len(EXERCISES)} right", *parts, sep="; ")
+        print(f"{student:20} {len(handed_in) - len(wrong)} of {len(exercises)} right", *parts, sep="; ")
     return 0
 
 
@@ -652,6 +667,13 @@ def _verdict(exercise: str, file: Path) -> Verdict:
     ]
     seconds = found["rungs"][0]["seconds"] if found["rungs"] else None
     return replace(verdict, is_right=found["is_right"], findings=said, seconds=seconds)
+
+
+@cache
+def _seconds_of_solution(exercise: str) -> float | None:
+    """Time the solution of an exercise as its kernels are timed; None where solutions are kept apart."""
+    file = HERE / "solutions" / f"{exercise}.cl"
+    return _verdict(exercise, file).seconds if file.is_file() else None
 
 
 def _check_apart(exercise: str, file: Path) -> int:

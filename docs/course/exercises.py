@@ -198,8 +198,17 @@ def fault_of(case: Case, source: str) -> str:
     hints = [
         f"line {line}: {quotient} is 0, C divides integers so; write 1.0f / 3" for line, quotient in _integers(source)
     ]
-    hints = hints or list(filter(None, [case.explain(whole[:n], wrong)]))
+    hints = hints or list(filter(None, [case.explain(whole[:n], wrong) or _factor(whole[:n], case)]))
     return "; ".join([f"{numbers}, not {case.exact[first]:.6g}", *hints])
+
+
+def _factor(found: NDArray[np.float32], case: Case) -> str:
+    """Say so if all numbers are wrong by one factor, or ""."""
+    counted = np.abs(case.exact) > 100 * case.allowed
+    ratios = found[counted] / case.exact[counted]
+    if not len(ratios) or not ratios[0] or not np.allclose(ratios, ratios[0], rtol=0.02):
+        return ""
+    return f"all are {np.median(ratios):.4g} times what they should be"
 
 
 def _integers(source: str) -> Iterator[tuple[int, str]]:

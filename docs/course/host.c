@@ -1,6 +1,6 @@
 /* The host program of chapter 1 in C: the five steps for the kernel `gather` of a file, and a check against a loop.
 
-   cc -O2 docs/course/host.c -lOpenCL -lm -o host && ./host docs/course/solutions/gather.cl */
+   cc -O2 docs/course/host.c -lOpenCL -lm -o host && ./host docs/course/mine/gather.cl */
 
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>

@@ -65,7 +65,11 @@ def _chosen(certain: Sequence[Finding], likely: Mapping[str, Sequence[Finding]])
 
 def _fewest(likely: Mapping[str, Sequence[Finding]]) -> Iterator[Finding]:
     """Choose explanations that cover all cases, the one that covers most of them first."""
-    left = dict(likely)
+    every = Counter(each for explanations in likely.values() for each in explanations)
+    left = {  # a factor of one size among several is no constant
+        name: [each for each in explanations if each.kind != "factor" or every[each] > 1 or len(likely) == 1]
+        for name, explanations in likely.items()
+    }
     while left:
         counts = Counter((each.kind, each.sentence) for explanations in left.values() for each in explanations)
         kind, sentence = max(counts, key=lambda each: (each[0] not in UNNAMED, counts[each]))
@@ -257,6 +261,9 @@ def _of_sum(runner: Runner, case: Case, first: Outcome) -> Iterator[Finding]:
     if len(first.elements) > 1 and np.count_nonzero(first.elements) == 1:
         yield Finding("not-written", f"only one work-group's sum is written: {runner.quantity.place}")
     counts = _counts(runner, case)
+    if counts[0] not in (0, 1) and (np.abs(counts / counts[0] - 1) < 1e-3).all():
+        times = "minus " * int(counts[0] < 0) + f"{abs(counts[0]):.4g} times"
+        yield Finding("factor", f"the sum is {times} what it should be: values are added as they are, with no factor")
     several = "values are counted several times: is a step of the loop the number of all work-items of all groups, and"
     left_out = "values are left out: does each work-item's loop go on to the last value, and"
     if (counts > 1).any():

@@ -13,6 +13,7 @@ from .findings import Finding
 
 INSTALL = "pip install 'pele-ocl[teach]', or apt install oclgrind"
 MOST_ERRORS = 200
+AS_WRITTEN = "-cl-opt-disable"  # an optimizer keeps a shared number in registers, and its races are gone
 BEYOND = {  # usual causes of what an access does
     ("read", False): "does a loop run while the index < the number, and does every work-item beyond the last return?",
     ("write", False): "is the index right? work-items beyond the last element along each axis must do nothing",
@@ -26,6 +27,7 @@ BLOCKS = re.compile(r"\n\s*\n(?=\S)")
 TWO_WRITES = "Write-write data race at global memory"
 PLACE = re.compile(r"At line (\d+) \(column (\d+)\)")
 BARRIER = re.compile(r"\bbarrier\s*\([^)]*LOCAL")
+ASSIGNED = re.compile(r"(?<![\w.\]])(\w+(?:\[\s*\d+\s*\])?)\s*$")  # one number: its name, or a constant index
 Place = tuple[int, int]  # line and column
 
 
@@ -44,8 +46,10 @@ def simulated(command: list[str], log: str, *, same_values: bool = False) -> tup
     environment = dict(os.environ, PELE_OCL_DEVICE="oclgrind")
     if simulator() == "oclgrind":
         options = ["--data-races", "--uninitialized", "--max-errors", str(MOST_ERRORS), "--log", log]
-        return ["oclgrind", *options, *["--uniform-writes"] * same_values, *command], environment
+        options += ["--build-options", AS_WRITTEN, *["--uniform-writes"] * same_values]
+        return ["oclgrind", *options, *command], environment
     asked = dict(OCLGRIND_DATA_RACES="1", OCLGRIND_UNINITIALIZED="1", OCLGRIND_MAX_ERRORS=str(MOST_ERRORS))
+    asked |= {"OCLGRIND_BUILD_OPTIONS": AS_WRITTEN}
     asked |= {"OCLGRIND_UNIFORM_WRITES": "1"} if same_values else {}
     return command, environment | asked | {"OCLGRIND_LOG": log}
 
@@ -56,14 +60,15 @@ def findings_of(report: str, source: str, place: str = "") -> list[Finding]:
     place : of an element in the output, in words, for races if each element has one owner
     """
     first: dict[tuple[str, int | None], Finding] = {}
-    for each in _findings(report, _barriers(source), place):
+    for each in _findings(report, source, place):
         first.setdefault((each.kind, each.line), each)
     kinds = {kind for kind, _ in first}
     follows = {"uninitialised"} if kinds & {"barrier", "divergence", "out-of-bounds"} else set()
     follows |= {"barrier"} if "divergence" in kinds else set()
     beyond = {line for kind, line in first if kind == "out-of-bounds"}  # work-items there should not act at all
     found = [each for each in first.values() if each.kind not in follows]
-    return [each for each in found if not (each.kind in ("barrier", "race") and each.line in beyond)]
+    found = [each for each in found if not (each.kind in ("barrier", "race") and each.line in beyond)]
+    return [each for each in found if each.kind != "barrier" or ("race", each.line) not in first]
 
 
 def lines_of_writes(report: str) -> list[int]:
@@ -91,12 +96,17 @@ def _barriers(source: str) -> list[Place]:
     return [(code.count("\n", 0, start) + 1, start - code.rfind("\n", 0, start)) for start in starts]
 
 
-def _findings(report: str, barriers: Sequence[Place], place: str) -> Iterator[Finding]:
+def _findings(report: str, source: str, place: str) -> Iterator[Finding]:
+    barriers = _barriers(source)
     for block in BLOCKS.split("\n\n" + report):
         head = block.strip().split("\n")[0]
         places = sorted({(int(line), int(column)) for line, column in PLACE.findall(block)})
         line = places[0][0] if places else None
-        if race := re.match(r"(\S+) data race at (\w+) memory", head):
+        if (race := re.match(r"(\S+) data race at (\w+) memory", head)) and (
+            shared := _shared(race[2], places, source)
+        ):
+            yield shared
+        elif race:
             yield _race(race[1].lower(), race[2], places, barriers, place)
         elif access := re.match(r"Invalid (read|write) of size \d+ at (\w+) memory", head):
             hint = BEYOND[access[1], access[2] == "local"]
@@ -109,6 +119,31 @@ def _findings(report: str, barriers: Sequence[Place], place: str) -> Iterator[Fi
                 "only some work-items of a group come to the barrier: move it out of the `if`, and before any `return`",
                 line,
             )
+
+
+def _shared(memory: str, places: Sequence[Place], source: str) -> Finding | None:
+    """Describe a race of work-items that add to one number in local memory, or set it while others add to it."""
+    lines = source.splitlines()
+    if memory != "local" or not places or places[-1][0] > len(lines):
+        return None
+    found = [
+        (line, ASSIGNED.search(lines[line - 1][: column - 1]), lines[line - 1][column - 1 :]) for line, column in places
+    ]
+    assigned = [(line, name[1], rest) for line, name, rest in found if name and re.match(r"[-+*/]?=(?!=)", rest)]
+    if not assigned:
+        return None
+    first, name, _ = assigned[0]
+    adds = any(rest[0] != "=" or re.match(rf"=\s*{re.escape(name)}\s*[-+*/]", rest) for _, _, rest in assigned)
+    if not adds or any(other != name for _, other, _ in assigned):
+        return None
+    if places[0][0] == places[-1][0]:
+        said = f"all work-items add to one number in local memory, `{name}`, at a time: each needs a sum of its own, "
+        return Finding("race", said + "without `local`; these are added up by a tree, or by one work-item", first)
+    if len(assigned) < len(places):
+        return None
+    said = f"work-items share one number in local memory, `{name}`: some set it here while others add to it"
+    said += f", line {assigned[-1][0]}" if assigned[-1][0] != first else ""
+    return Finding("race", f"{said}; a sum of each one's own is declared without `local`", first)
 
 
 def _race(kind: str, memory: str, places: Sequence[Place], barriers: Sequence[Place], place: str) -> Finding:

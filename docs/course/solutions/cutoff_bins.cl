@@ -4,7 +4,7 @@ kernel void cutoff_bins(
     const int4 bins, const float edge,                     // bins along x, y, z; their edge [A]
     global const int4 *near, const int n_near,             // offsets of bins from a point's own bin
     const float cutoff,                                    // [A]
-    const int nx, const int ny, const int nz, const float4 corner,  // first point, first bin [A]; w
+    const int nx, const int ny, const int nz, const float4 corner,  // first point, bin [A]; w: spacing
     global float *map)                                              // (nz, ny, nx) [kcal/mol/e]
 {
     const int i = get_global_id(0), j = get_global_id(1), k = get_global_id(2);
