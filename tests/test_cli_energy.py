@@ -265,7 +265,7 @@ def test_models_of_other_atoms_are_refused(models):
 
 
 def test_other_formats_have_their_models_one_by_one(tmp_path):
-    with pytest.raises(FormatError, match="models are read together from PDB and mmCIF files"):
+    with pytest.raises(FormatError, match="all models at once are read from PDB and mmCIF files alone"):
         read_conformations(tmp_path / "structure.pqr")
     empty = tmp_path / "empty.pdb"
     empty.write_text("REMARK nothing\nEND\n")

@@ -85,4 +85,4 @@ def test_extras_that_sentences_name_exist():
     paths = [*MODULES, *(ROOT / "tests" / "benchmarks").rglob("*.py")]
     named = {name for path in paths for name in re.findall(r"pele-ocl\[(\w+)\]", path.read_text())}
     assert named <= set(re.findall(r"^(\w+) = ", extras, re.MULTILINE))
-    assert {"bench", "plot", "openmm", "mdanalysis", "parmed", "trajectories", "ase", "rdkit", "torch", "jax"} <= named
+    assert {"bench", "plot", "openmm", "mdanalysis", "parmed", "trajectories", "ase", "ligands", "torch"} <= named

@@ -64,7 +64,8 @@ def message(read: Read, content: str | bytes, **options: object) -> str:
 
 
 def test_unknown_suffix_lists_the_known(read: Read) -> None:
-    known = ".pdb, .ent, .cif, .mmcif, .pqr, .prmtop, .parm7, .top, .psf, .sdf, .mol2, .gro, or these with .gz or .bz2"
+    known = ".pdb, .ent, .cif, .mmcif, .pdbx, .pqr, .prmtop, .parm7, .top, .psf, .sdf, .mol2, .gro, or these with .gz"
+    known += " or .bz2"
     expected = f"p.xyz: unknown suffix '.xyz'; molecules end in {known}"
     assert message(read, N, name="p.xyz") == expected
 

@@ -1,4 +1,4 @@
-// One step of a bitonic sort: work-item c exchanges two keys if they stand the wrong way round.
+// One step of a bitonic sort: work-item c exchanges two keys if they are in the wrong order.
 kernel void bitonic_step(
     const uint span,      // length of the runs that this merge makes, a power of two
     const uint distance,  // between the two keys: span / 2, span / 4, ... 1

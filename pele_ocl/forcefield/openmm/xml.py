@@ -18,7 +18,7 @@ from ...common.extras import extra
 from ...common.textfiles import quoted
 from ..matching import LIGAND_WAY, disulphides, has_hydrogens, without_hydrogens
 from .names import files_of, names
-from .system import from_openmm
+from .system import atoms_of_system
 from .topologies import gap_notes, open_ends, topology_of
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class XmlFiles:
             raise InputError(f"{structure.source} has no atoms; give a structure that has some")
         topology = topology_of(structure)
         system = self._system(structure, self._loaded, topology)
-        atoms = from_openmm(topology, system, structure.positions / 10, self.set_of_radii)
+        atoms = atoms_of_system(topology, system, structure.positions / 10, self.set_of_radii)
         notes = (
             *structure.notes,
             *gap_notes(structure),
