@@ -66,9 +66,7 @@ def change(path: Path, before: str, after: str) -> None:
 
 
 def insert(path: Path, after: str, text: str) -> None:
-    before = path.read_text()
-    assert after in before, path
-    path.write_text(before.replace(after, after + text, 1))
+    change(path, after, after + text)
 
 
 def run(root: Path, *words: object, code: int = 0) -> str:

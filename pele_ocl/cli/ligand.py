@@ -50,7 +50,7 @@ class Making:
         metavar="SMILES",
     )  # fmt: skip
     receptor: Path | None = option(
-        "Structure that the molecules stand in; complexes are written, too, as PDB and AMBER files.", metavar="FILE"
+        "Receptor of the molecules; complexes are also written, as PDB and AMBER files.", metavar="FILE"
     )
     limit: float | None = option("Give a molecule up after this time, seconds.", metavar="S")
     formats: tuple[str, ...] = option(

@@ -58,8 +58,8 @@ def parametrize(
         are SDF, mol2, .smi, poses of Vina and AutoDock-GPU (.pdbqt, .dlg), PDB and mmCIF with a `template`
     forcefield, charges, limit : as of Ligand.parametrize
     hydrogens, ph, template : as of Ligand.read
-    receptor : a structure, or its Atoms, that the molecules stand in, to write the complexes, too, as PDB files and
-        AMBER topologies
+    receptor : a structure, or its Atoms, of the complexes with the molecules, which are then also written, as PDB files
+        and AMBER topologies
     output : a file for one molecule, whose suffix says the format; or a folder, with a folder in it for each molecule.
         By default nothing is written
     formats : of the files in a folder, of FORMATS; by default all: "xml" of OpenMM, "amber" (.prmtop and .rst7), "pele"
