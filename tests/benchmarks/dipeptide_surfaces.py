@@ -52,8 +52,8 @@ SEEN = pele_ocl.GridBias(VARIABLES, np.zeros((4, 4, 4)), name="seen")  # no ener
 TEMPERATURE, TIMESTEP = 300.0, 4.0  # K, fs
 KT = pele_ocl.units.BOLTZMANN_KCAL * TEMPERATURE
 MOST, CLOSE = 5.0, 0.15  # kcal/mol: of surfaces compared, and of their differences
-# Steps between samples: of plain dynamics and temperatures, of REST2, of the others. Replicas pass a bin of a high energy
-# in some 0.1 ps; samples 0.2 ps apart make errors of such bins 1.8 times those of samples 0.04 ps apart.
+# Steps between samples: of plain dynamics and temperatures, of REST2, of the others. Replicas pass a bin of a high
+# energy in some 0.1 ps; samples 0.2 ps apart make errors of such bins 1.8 times those of samples 0.04 ps apart.
 OFTEN, LESS_OFTEN, SELDOM = 10, 20, 100
 GROUPS, PARTS = 8, 4  # of replicas, for errors; of the time
 HALVES = ("left", "right")
