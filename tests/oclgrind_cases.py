@@ -474,7 +474,7 @@ def explore_cases(device: Device) -> None:
 
 
 def dynamics_cases(device: Device) -> None:
-    """Bonds held or none, groups of GPUs and of CPUs, frozen atoms, ladders of one dimension and two, a row that stops."""
+    """Bonds held or none, groups of GPUs and of CPUs, frozen atoms, ladders, growing biases, a row that stops."""
     methane = Atoms(
         [[0, 0, 0], [0.63, 0.63, 0.63], [-0.63, -0.63, 0.63], [-0.63, 0.63, -0.63], [0.63, -0.63, -0.63]],
         [-0.4, 0.1, 0.1, 0.1, 0.1], lj_sigma=np.full(5, 3.0), lj_epsilon=np.full(5, 0.1),
@@ -510,8 +510,9 @@ def dynamics_cases(device: Device) -> None:
         hamiltonians = Ensemble(methane, len(kelvins), terms=[targets], device=device)
         hamiltonians.targets("d")[1] = [2.0]
         swapping = Simulation(
-            hamiltonians, temperature=kelvins, exchange_every=1, exchange="hamiltonian", ladder_shape=shape, timestep=0.5
-        )
+            hamiltonians, temperature=kelvins, exchange_every=1, exchange="hamiltonian", ladder_shape=shape,
+            timestep=0.5,
+        )  # fmt: skip
         assert swapping.run(4).exchanges[0].sum() == 4
 
 

@@ -151,7 +151,7 @@ def bias_of_density(term: OPES, density: np.ndarray, temperature: float) -> np.n
 
 @pytest.mark.parametrize(("name", "shared"), [("gyration", False), ("two", True), ("three", False)])
 def test_opes_has_the_bias_of_a_model(device, tmp_path, name, shared):
-    """Weights, the density and the bias after each Gaussian; the same bits after a checkpoint, between them and at one."""
+    """Weights, the density and the bias after each Gaussian; the same bits after a checkpoint."""
     variables, bounds = BIASES[name]
     widths = {"gyration": [0.2], "two": [0.35, 0.3], "three": [0.8, 1.0, 2.0]}[name]
     factor = None if name == "two" else 5.0

@@ -8,7 +8,6 @@ import numpy as np
 
 from ..atoms import Floats
 from ..energy.engine.rows import MOST_ROWS, Rows
-from ..common.errors import InputError
 from ..energy.terms import OPES, Growing, Interpolated
 from ..opencl.interface import VARIABLE_REALS
 from .hamiltonians import uninterrupted

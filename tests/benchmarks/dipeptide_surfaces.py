@@ -2,7 +2,7 @@
 
 python tests/benchmarks/dipeptide_surfaces.py run FILE [--device D] [--replicas 8192] [--seconds 440] [--seed 1]
     [--methods plain,temperature,rest2,umbrella,metadynamics] [--gb gbn2]
-python tests/benchmarks/dipeptide_surfaces.py show FILE ... [--bins 24] [--figure STEM]
+python tests/benchmarks/dipeptide_surfaces.py show FILE ... [--bins 18] [--figure STEM]
 
 Amber99SB, 300 K, steps of 4 fs with hydrogens of 3 Da, bonds to hydrogen held, friction 1/ps. Half of the replicas of a
 method begin at the minimum with phi < 0, half at the one with phi > 0, and each half makes a surface of its own. The
@@ -18,7 +18,8 @@ plain: dynamics alone, one surface of all; an eighth of the replicas begins at p
 
 FILE, .npz, has weights in bins of 5 degrees, of 8 groups of replicas and 4 parts of the time, written after each
 method. Groups are independent: each has its own MBAR, its own bias, its own rates. A surface is the mean of its groups,
-those of all files together (make them with different seeds) by the time sampled, with the error of this mean.
+with the error of this mean; those of several files (make them with different seeds) count by the inverse of their mean
+squared error below 5 kcal/mol.
 
 `show` prints the shares of phi > 0 by parts of the time, which agree where the start is forgotten. Then for each pair
 of surfaces the greatest and the root mean square difference over bins that are below 5 kcal/mol in both, less the mean
@@ -46,6 +47,7 @@ from harness.drift_chart import THEMES
 import pele_ocl
 
 FINE = 72  # bins around a torsion, of files
+BINS = 18  # of surfaces: of 20 degrees, as wide as the hills of metadynamics
 EDGES = np.linspace(-np.pi, np.pi, FINE + 1)
 VARIABLES = [pele_ocl.TorsionVariable(of) for of in TORSIONS]
 SEEN = pele_ocl.GridBias(VARIABLES, np.zeros((4, 4, 4)), name="seen")  # no energy: it shows phi and psi
@@ -66,7 +68,7 @@ CHUNK = 50_000  # samples weighed at a time
 DRAWS = 1000  # of normal errors
 # Replicas of each, as parts of those asked for: fewer take shorter steps, and forget their start in less time.
 SIZES = {"plain": 1.0, "temperature": 0.5, "rest2": 0.375, "umbrella": 0.45, "metadynamics": 0.375}
-SHARES = {"plain": 0.24, "temperature": 0.22, "rest2": 0.38, "umbrella": 0.1, "metadynamics": 0.06}
+SHARES = {"plain": 0.25, "temperature": 0.19, "rest2": 0.34, "umbrella": 0.16, "metadynamics": 0.06}
 Look = Callable[[pele_ocl.Simulation], None]
 Sums = np.ndarray  # (PARTS, GROUPS, FINE, FINE) weights in bins, those of a group times its weight
 
@@ -428,7 +430,7 @@ def draw(
 
 
 def read(paths: list[Path]) -> tuple[dict[str, Sums], list[str]]:
-    """Read surfaces, with the groups of all files, and what was said of the methods."""
+    """Read surfaces, with the groups of all files by their mean squared errors, and what was said of the methods."""
     sums: dict[str, list[Sums]] = {}
     said = []
     for path in paths:
@@ -437,7 +439,10 @@ def read(paths: list[Path]) -> tuple[dict[str, Sums], list[str]]:
                 if name == "methods":
                     said += [f"{path.stem}: {line}" for line in json.loads(str(file[name]))]
                 else:
-                    sums.setdefault(name, []).append(file[name].astype(np.float64))
+                    found = file[name].astype(np.float64)
+                    energy, error = surface(found, BINS)
+                    found /= found.sum() * (error[energy < MOST] ** 2).mean()
+                    sums.setdefault(name, []).append(found)
     order = {f"{method} {half}".strip(): None for method in METHODS for half in (*HALVES, "")}
     return {name: np.concatenate(sums[name], axis=1) for name in order if name in sums}, said
 
@@ -452,7 +457,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--methods", default=",".join(METHODS))
     parser.add_argument("--gb", default="gbn2")
-    parser.add_argument("--bins", type=int, default=24)
+    parser.add_argument("--bins", type=int, default=BINS)
     parser.add_argument("--figure")
     given = parser.parse_args()
     if given.what == "show":

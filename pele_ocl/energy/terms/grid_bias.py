@@ -301,7 +301,8 @@ class Metadynamics(Growing):
     def surface(self, grown: Floats, temperature: float) -> Floats:
         factor = 1.0 if self.bias_factor is None else self.bias_factor / (self.bias_factor - 1)
         found: Floats = -factor * np.asarray(grown, np.float64)[..., 0]
-        return found - found.min()
+        found -= found.min()
+        return found
 
     def heights(self, energies: Floats, temperatures: Floats) -> Floats:
         """Heights of hills where the bias has these energies, kcal/mol, at temperatures in K."""

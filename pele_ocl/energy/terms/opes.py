@@ -19,8 +19,8 @@ from .variables import Variable
 class OPES(Growing):
     """OPES: a bias by the probability of one to three collective variables, which a simulation estimates as it goes.
 
-    Every `pace` steps each replica adds a Gaussian with the weight exp(V / k_B T) to the density P where it is. With its
-    mean where it was explored, Z, the bias is
+    Every `pace` steps each replica adds a Gaussian with the weight exp(V / k_B T) to the density P where it is. With
+    the mean Z of P where that was explored, the bias is
 
         V = (1 - 1 / bias_factor) k_B T ln(P / Z + e),  e = exp(-barrier / ((1 - 1 / bias_factor) k_B T))
 
@@ -71,4 +71,6 @@ class OPES(Growing):
     def surface(self, grown: Floats, temperature: float) -> Floats:
         with np.errstate(divide="ignore"):
             found: Floats = -BOLTZMANN_KCAL * temperature * np.log(np.maximum(grown[..., 0], 0))
-        return found - found.min() if np.isfinite(found).any() else found
+        if np.isfinite(found).any():
+            found -= found.min()
+        return found
