@@ -161,11 +161,10 @@ def variables_of(ensemble: Ensemble, term: Interpolated) -> tuple[Floats, Floats
     """
     resident = ensemble.state.resident
     found = np.full((len(ensemble), VARIABLE_REALS), np.nan)
-    by_system: dict[int, list[int]] = {}
-    for k in resident.there.tolist():
-        by_system.setdefault(id(resident.systems[k]), []).append(k)
-    for rows in by_system.values():
-        found[rows] = resident.read(rows, term.found, ensemble.precision)
+    for number, system in enumerate(resident.distinct):
+        if system is not None:
+            rows = np.flatnonzero(resident.numbers == number)
+            found[rows] = resident.read(rows, term.found, ensemble.precision)
     return found[:, : len(term.axes)], found[:, -1]
 
 
