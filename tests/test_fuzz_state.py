@@ -403,7 +403,7 @@ def make_chain(seed: int, device: Device, folder: Path) -> None:
 
 
 def make_chain_of_methods(seed: int, device: Device, folder: Path) -> None:
-    """Let hills of metadynamics or OPES, exchanges of Hamiltonians and noise go on after writes, by a checkpoint and a pickle at any step."""
+    """Let hills, exchanges of Hamiltonians and noise go on after writes, by a checkpoint and a pickle at any step."""
     rng = np.random.default_rng(seed)
     on = dict(bounds=[(0.0, 12.0)], bias_factor=5, name="hills")
     variable = DistanceVariable(1, 3)
