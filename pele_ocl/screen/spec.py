@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms, Labels
 from ..atoms.chemistry import is_water
+from ..atoms.small_molecules import SmallMolecules
 from ..common.errors import InputError, PeleError
 from ..common.hashing import sha256_of
 from ..common.inputfile import read_file
 from ..energy.result import BONDED_TERMS
-from ..explore.poses import SmallMolecules
 from ..explore.refinement_spec import RefinementSpec
 from ..formats import read_conformations
 from ..formats.conformation_files import Content, write_conformation
