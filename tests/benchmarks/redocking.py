@@ -37,8 +37,10 @@ import gzip
 import json
 import pickle
 import time
+from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -175,7 +177,8 @@ def prepare(folder: Path, cases: list[str]) -> None:
 def _positions(text: str) -> Any:
     import numpy as np
 
-    rows = [line for line in text.splitlines() if line.startswith(("ATOM", "HETATM"))]
+    atoms = [line for line in text.splitlines() if line.startswith(("ATOM", "HETATM"))]
+    rows = [line for line in atoms if not line[77:].startswith("G")]  # Meeko's ends of rings that it opens
     return np.array([[float(line[30:38]), float(line[38:46]), float(line[46:54])] for line in rows])
 
 
@@ -203,10 +206,8 @@ def _dock(folder: Path, case: str) -> dict[str, Any]:
 
 
 def run(folder: Path, out: Path, cases: list[str], cores: int) -> None:
-    """Dock all cases, then refine and score their poses, and write OUT/CASE.json of each."""
+    """Dock all cases, refine and score their poses, and write OUT/CASE.json of each."""
     from screen_ranking import _pdbqt
-
-    import pele_ocl
 
     out.mkdir(parents=True, exist_ok=True)
     receptors = {}
@@ -217,29 +218,46 @@ def run(folder: Path, out: Path, cases: list[str], cores: int) -> None:
             (own / "receptor.pdbqt").write_text(_pdbqt(receptors[own.name], False))
     start = time.perf_counter()
     with ProcessPoolExecutor(cores, mp_context=get_context("spawn")) as pool:
-        under_way = {case: pool.submit(_dock, folder, case) for case in cases}
-        docked = {}
-        for case, of in under_way.items():
+        under_way = {pool.submit(_dock, folder, case): case for case in sorted(cases, key=partial(_work, folder))}
+        docked = dict[str, dict[str, Any]]()
+        left = Counter(_folder(folder, case)[0].name for case in cases)
+        for of in as_completed(under_way):
+            case = under_way[of]
+            name = _folder(folder, case)[0].name
+            left[name] -= 1
             try:
                 docked[case] = of.result()
             except Exception as error:
                 print(f"{case}: {error}", flush=True)
-    print(f"{len(docked)} docked, {time.perf_counter() - start:.0f} s", flush=True)
-    for name, receptor in receptors.items():
-        start = time.perf_counter()
-        screener = pele_ocl.Screener(receptor)
-        own_cases = [case for case in docked if _folder(folder, case)[0].name == name]
-        ligands = [docked[case]["atoms"].moved(where) for case in own_cases for where in docked[case]["poses"]]
-        found = screener.screen(ligands)
-        made = zip(found, _ligands(screener, found), strict=True)
-        for case in own_cases:
-            of = docked[case]
-            rows = [
-                _row(*next(made), receptor, where, score)
-                for where, score in zip(of["poses"], of["scores"], strict=True)
-            ]
-            (out / f"{case.replace(':', '_')}.json").write_text(json.dumps(rows))
-        print(f"{name}: {len(ligands)} poses, {time.perf_counter() - start:.0f} s", flush=True)
+            if not left[name]:  # the device is at work while other cases are docked
+                own_cases = [each for each in docked if _folder(folder, each)[0].name == name]
+                _score(receptors[name], {each: docked[each] for each in own_cases}, out)
+                print(f"{name}: {len(own_cases)} cases, after {time.perf_counter() - start:.0f} s", flush=True)
+    total = sum(of["seconds"] for of in docked.values())
+    print(f"{len(docked)} docked, {total:.0f} s of processor, in all {time.perf_counter() - start:.0f} s", flush=True)
+
+
+def _work(folder: Path, case: str) -> float:
+    """Estimate how long docking takes, the longest first."""
+    with gzip.open(_inputs(folder, case)) as stream:
+        given = pickle.load(stream)  # of this script
+    n = len(given["order"])
+    return -float(n * (50 + n + 10 * given["pdbqt"].count("\nBRANCH")))
+
+
+def _score(receptor: Any, docked: dict[str, dict[str, Any]], out: Path) -> None:
+    """Refine and score the poses of the cases of one receptor, and write OUT/CASE.json of each."""
+    import pele_ocl
+
+    screener = pele_ocl.Screener(receptor)
+    ligands = [of["atoms"].moved(where) for of in docked.values() for where in of["poses"]]
+    found = screener.screen(ligands)
+    made = zip(found, _ligands(screener, found), strict=True)
+    for case, of in docked.items():
+        rows = [
+            _row(*next(made), receptor, where, score) for where, score in zip(of["poses"], of["scores"], strict=True)
+        ]
+        (out / f"{case.replace(':', '_')}.json").write_text(json.dumps(rows))
 
 
 def _ligands(screener: Any, found: Sequence[Any]) -> list[float | None]:
