@@ -136,14 +136,15 @@ def _eligible(own: Path) -> tuple[str, list[str]] | None:
 
 
 def prepare(folder: Path, cases: list[str]) -> None:
-    """Write inputs of each ligand: Atoms, PDBQT with all hydrogens, the box; and receptors with cofactors as a pickle.
+    """Write inputs of each ligand: Atoms, PDBQT with all hydrogens, the box; and the receptor's PDBQT.
 
-    Bonds to methyl groups do not turn in docking, as they do not where docking programs leave out their hydrogens.
+    A receptor with cofactors is a pickle, too. Bonds to methyl groups do not turn in docking, as they do not where docking programs leave out their hydrogens.
     """
     import numpy as np
     from meeko import MoleculePreparation, PDBQTWriterLegacy
     from rdkit import Chem
     from rdkit.Chem import AllChem
+    from screen_ranking import _pdbqt
 
     import pele_ocl
 
@@ -153,6 +154,8 @@ def prepare(folder: Path, cases: list[str]) -> None:
             receptor = _receptor(own)  # the machine that docks may have no AmberTools
             with gzip.open(own / "receptor.pkl.gz", "wb") as stream:
                 pickle.dump(receptor, stream)
+        if not (own / "receptor.pdbqt").is_file():
+            (own / "receptor.pdbqt").write_text(_pdbqt(_receptor(own), False))
         known = Chem.SDMolSupplier(str(own / "ligands.sdf"), removeHs=False)[number]
         atoms = pele_ocl.read_ligands(own / "ligands.sdf")[number].parametrize(charges="mmff")
         start = Chem.Mol(known)
@@ -207,15 +210,7 @@ def _dock(folder: Path, case: str) -> dict[str, Any]:
 
 def run(folder: Path, out: Path, cases: list[str], cores: int) -> None:
     """Dock all cases, refine and score their poses, and write OUT/CASE.json of each."""
-    from screen_ranking import _pdbqt
-
     out.mkdir(parents=True, exist_ok=True)
-    receptors = {}
-    for case in cases:
-        own = _folder(folder, case)[0]
-        if own.name not in receptors:
-            receptors[own.name] = _receptor(own)
-            (own / "receptor.pdbqt").write_text(_pdbqt(receptors[own.name], False))
     start = time.perf_counter()
     with ProcessPoolExecutor(cores, mp_context=get_context("spawn")) as pool:
         under_way = {pool.submit(_dock, folder, case): case for case in sorted(cases, key=partial(_work, folder))}
@@ -231,7 +226,7 @@ def run(folder: Path, out: Path, cases: list[str], cores: int) -> None:
                 print(f"{case}: {error}", flush=True)
             if not left[name]:  # the device is at work while other cases are docked
                 own_cases = [each for each in docked if _folder(folder, each)[0].name == name]
-                _score(receptors[name], {each: docked[each] for each in own_cases}, out)
+                _score(_receptor(_folder(folder, case)[0]), {each: docked[each] for each in own_cases}, out)
                 print(f"{name}: {len(own_cases)} cases, after {time.perf_counter() - start:.0f} s", flush=True)
     total = sum(of["seconds"] for of in docked.values())
     print(f"{len(docked)} docked, {total:.0f} s of processor, in all {time.perf_counter() - start:.0f} s", flush=True)
