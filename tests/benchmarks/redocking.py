@@ -138,7 +138,8 @@ def _eligible(own: Path) -> tuple[str, list[str]] | None:
 def prepare(folder: Path, cases: list[str]) -> None:
     """Write inputs of each ligand: Atoms, PDBQT with all hydrogens, the box; and the receptor's PDBQT.
 
-    A receptor with cofactors is a pickle, too. Bonds to methyl groups do not turn in docking, as they do not where docking programs leave out their hydrogens.
+    A receptor with cofactors is a pickle, too. Bonds to methyl groups do not turn in docking, as they do not where
+    docking programs leave out their hydrogens.
     """
     import numpy as np
     from meeko import MoleculePreparation, PDBQTWriterLegacy
