@@ -17,7 +17,7 @@ from ..common.arguments import callback, choice, file_path, flag, numbers, text,
 from ..common.errors import InputError, PeleError, Suggests
 from ..common.settled import Settled, rewrite
 from ..energy.engine.rows import Rows
-from ..energy.terms import Interpolated, Metadynamics
+from ..energy.terms import OPES, Growing, Interpolated
 from ..ensemble import Column, Ensemble
 from ..ensemble.columns import WritableValues
 from ..ensemble.state import Lock, locked
@@ -30,7 +30,7 @@ from .amounts import steps_of
 from .bodies import Body, masses_of
 from .files import CHECKPOINT, TRAJECTORIES, TRAJECTORIES_OF, SimulationFiles, names_of, require_no_run
 from .hamiltonians import reduced_energies
-from .hills import Hills, free_energy_of, variables_of
+from .hills import Hills, variables_of
 from .integrators import INTEGRATORS
 from .motion import Motion
 from .result import Simulated, SimulateResult
@@ -142,9 +142,12 @@ class Simulation(Suggests, Settled):
         self._masks, self._moves = -1, np.full(n, -1)  # of the ensemble's state, as they were taken up last
         self._lost = np.ones(n, bool)  # rows without velocities to go on with: not begun, stopped or failed
         self._behind = np.zeros(n, np.int64)  # steps that rows that go on have made less than `steps`
+        growing = [term for term in state.terms if isinstance(term, Growing)]
+        if any(isinstance(term, OPES) and term.shared for term in growing) and len(set(self.settings.temperatures)) > 1:
+            raise InputError("replicas that share a bias of OPES must have one temperature")
         self._hills = {
             term.name: Hills(self.ensemble, self._motion, term)
-            for term in state.terms if isinstance(term, Metadynamics)
+            for term in growing
         }  # fmt: skip
         self._under_way: Rows | None = None  # rows of a run that did not come to its end
         self.velocities = Column(state, self._read_velocities, self._write_velocities)
@@ -557,21 +560,24 @@ class Simulation(Suggests, Settled):
 
     @locked
     def hills(self, name: str) -> Floats:
-        """The last hill of each row, (n_rows, d + 1): its place, and its height in kcal/mol. name : of Metadynamics"""
-        self._metadynamics(name)
+        """The last hill of each row, (n_rows, d + 1): its place, and its height in kcal/mol, or its weight.
+
+        name : of Metadynamics or OPES
+        """
+        self._growing(name)
         return self._hills[name].last
 
     @locked
     def metadynamics_surface(self, name: str, row: int = 0) -> tuple[tuple[Floats, ...], Floats]:
-        """Estimate the free energy of a row by its bias of metadynamics.
+        """Estimate the free energy of a row by its bias of metadynamics, or its density of OPES.
 
         Returns the nodes along each variable, (n_1,), ..., and the energies, (n_1, ...) kcal/mol, 0 where least.
         """
-        term = self._metadynamics(name)
+        term = self._growing(name)
         n = len(self)
         whole_number("row", row, least=-n, most=n - 1)
-        grid = self.ensemble.values(name, "grid")[row % n]
-        return tuple(axis.nodes for axis in term.axes), free_energy_of(grid, term)
+        grown = np.asarray(self.ensemble.values(name, term.grown)[row % n], np.float64)
+        return tuple(axis.nodes for axis in term.axes), term.surface(grown, float(self.temperatures[row]))
 
     def bias_term(self, name: str) -> Interpolated:
         """Give the bias on collective variables of this name. Raises InputError if there is none."""
@@ -583,9 +589,9 @@ class Simulation(Suggests, Settled):
             )
         return found[name]
 
-    def _metadynamics(self, name: str) -> Metadynamics:
+    def _growing(self, name: str) -> Growing:
         term = self.bias_term(name)
-        if not isinstance(term, Metadynamics):
+        if not isinstance(term, Growing):
             raise InputError(f"{name} gets no hills; it is a {type(term).__name__}")
         return term
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -123,6 +123,8 @@ class Interpolated(Term):
             for variable, first, of in zip(self.members, firsts, groups, strict=False)
         ]
         axes = [(axis.n, axis.first, axis.spacing, axis.is_periodic) for axis in self.axes]
+        for name, values in self.further_arrays.items():
+            context.upload_each(self, name, values, fine)
         items = 1 if queue.device.kind == "CPU" else ITEMS
         arguments = dict(
             n_atoms=n, **context.result_sizes, term=index, step=encoding.step, positions=context.buffers["positions"],
@@ -138,6 +140,11 @@ class Interpolated(Term):
                 N_VARIABLES=len(self.members), **context.macros,
             )
         ]  # fmt: skip
+
+    @property
+    def further_arrays(self) -> dict[str, Floats]:
+        """Arrays that rows have besides the grid, by name, as they begin."""
+        return {}
 
     def sizes(self, context: TermContext) -> dict[str, int]:
         return {self.found: VARIABLE_REALS}
@@ -188,8 +195,69 @@ class GridBias(Interpolated):
         return np.asarray(self.grid, np.float64)
 
 
+class Growing(Interpolated):
+    """Bias that a simulation lets grow by hills of its rows.
+
+    grown : name of the array of rows that hills are added to; first_height : of a hill where the bias is 0
+    decay : hills are lower by exp(-decay V / k_B T) where the bias is V
+    """
+
+    widths: ArrayLike
+    pace: int
+    bias_factor: float | None
+    bounds: Sequence[Range | None] | None
+    spacing: float
+    shared: bool
+    grown: ClassVar[str] = "grid"
+
+    @property
+    @abstractmethod
+    def first_height(self) -> float:
+        """Height of a hill where the bias is 0."""
+
+    @property
+    @abstractmethod
+    def decay(self) -> float:
+        """Number d of the height's factor exp(-d V / k_B T) where the bias is V."""
+
+    @abstractmethod
+    def surface(self, grown: Floats, temperature: float) -> Floats:
+        """Estimate the free energy by the array that hills were added to, (n_1, ...) kcal/mol, 0 where it is least."""
+
+    def _check_growth(self) -> None:
+        """Check the fields that all such biases have. Raises InputError."""
+        found = checked_variables(self.variables)
+        object.__setattr__(self, "variables", found)
+        widths = np.atleast_1d(numbers("widths", self.widths))
+        if widths.shape != (len(found),) or not (np.isfinite(widths) & (widths >= 1e-4)).all():
+            raise InputError(
+                f"widths are {widths.tolist()}; {len(found)} numbers of 0.0001 or more are needed, one a variable"
+            )
+        object.__setattr__(self, "widths", read_only(widths, np.float64))
+        whole_number("pace", self.pace, least=1)
+        if self.bias_factor is not None:
+            number("bias_factor", self.bias_factor, "a number above 1", above=1.0)
+        number("spacing", self.spacing, "a number of 0.001 to 0.5", least=0.001, most=0.5)
+        flag("shared", self.shared)
+        n_nodes = np.prod([axis.n for axis in self.axes])
+        if n_nodes > MOST_NODES:
+            raise InputError(f"the bias has {n_nodes:,} nodes; take wider hills, or narrower bounds")
+
+    @cached_property
+    def axes(self) -> tuple[Axis, ...]:
+        every, widths = bounds_of(self.members, self.bounds), np.asarray(self.widths).tolist()
+        return tuple(
+            Axis.of(variable, bounds, self.spacing * width)
+            for variable, bounds, width in zip(self.members, every, widths, strict=True)
+        )
+
+    @property
+    def first_grid(self) -> Floats:
+        return np.zeros((*(axis.n for axis in self.axes), 1 << len(self.axes)))
+
+
 @dataclass(frozen=True, eq=False)
-class Metadynamics(Interpolated):
+class Metadynamics(Growing):
     """Well-tempered metadynamics: hills that a simulation adds to a bias on one to three collective variables.
 
     Every `pace` steps each replica adds a hill h exp(-sum (s - s0)^2 / 2 widths^2) where it is, of the height
@@ -219,35 +287,22 @@ class Metadynamics(Interpolated):
     name: str = "metadynamics"
 
     def __post_init__(self) -> None:
-        found = checked_variables(self.variables)
-        object.__setattr__(self, "variables", found)
-        widths = np.atleast_1d(numbers("widths", self.widths))
-        if widths.shape != (len(found),) or not (np.isfinite(widths) & (widths >= 1e-4)).all():
-            raise InputError(
-                f"widths are {widths.tolist()}; {len(found)} numbers of 0.0001 or more are needed, one a variable"
-            )
-        object.__setattr__(self, "widths", read_only(widths, np.float64))
         number("height", self.height, "a number of kcal/mol, 0 or more,", least=0)
-        whole_number("pace", self.pace, least=1)
-        if self.bias_factor is not None:
-            number("bias_factor", self.bias_factor, "a number above 1", above=1.0)
-        number("spacing", self.spacing, "a number of 0.001 to 0.5", least=0.001, most=0.5)
-        flag("shared", self.shared)
-        n_nodes = np.prod([axis.n for axis in self.axes])
-        if n_nodes > MOST_NODES:
-            raise InputError(f"the bias has {n_nodes:,} nodes; take wider hills, or narrower bounds")
-
-    @cached_property
-    def axes(self) -> tuple[Axis, ...]:
-        every, widths = bounds_of(self.members, self.bounds), np.asarray(self.widths).tolist()
-        return tuple(
-            Axis.of(variable, bounds, self.spacing * width)
-            for variable, bounds, width in zip(self.members, every, widths, strict=True)
-        )
+        self._check_growth()
 
     @property
-    def first_grid(self) -> Floats:
-        return np.zeros((*(axis.n for axis in self.axes), 1 << len(self.axes)))
+    def first_height(self) -> float:
+        return self.height
+
+    @property
+    def decay(self) -> float:
+        return 0.0 if self.bias_factor is None else 1 / (self.bias_factor - 1)
+
+    def surface(self, grown: Floats, temperature: float) -> Floats:
+        factor = 1.0 if self.bias_factor is None else self.bias_factor / (self.bias_factor - 1)
+        found: Floats = -factor * np.asarray(grown, np.float64)[..., 0]
+        found -= found.min()
+        return found
 
     def heights(self, energies: Floats, temperatures: Floats) -> Floats:
         """Heights of hills where the bias has these energies, kcal/mol, at temperatures in K."""
