@@ -10,6 +10,7 @@ from ..atoms import Floats
 from ..energy.engine.rows import MOST_ROWS, Rows
 from ..energy.terms import OPES, Growing, Interpolated
 from ..opencl.interface import VARIABLE_REALS
+from ..units import BOLTZMANN_KCAL
 from .hamiltonians import uninterrupted
 
 if TYPE_CHECKING:
@@ -166,3 +167,17 @@ def variables_of(ensemble: Ensemble, term: Interpolated) -> tuple[Floats, Floats
     for rows in by_system.values():
         found[rows] = resident.read(rows, term.found, ensemble.precision)
     return found[:, : len(term.axes)], found[:, -1]
+
+
+def free_energy_of(grown: Floats, term: Growing, temperature: float) -> Floats:
+    """Estimate the free energy by the array that hills were added to, (n_1, ...) kcal/mol, 0 where it is least.
+
+    By a bias V it is -V bias_factor / (bias_factor - 1), by the density P of OPES -k_B T ln P.
+    """
+    values = grown[..., 0]
+    if isinstance(term, OPES):
+        with np.errstate(divide="ignore"):
+            found: Floats = -BOLTZMANN_KCAL * temperature * np.log(values)
+    else:
+        found = -values if term.bias_factor is None else -values * term.bias_factor / (term.bias_factor - 1)
+    return found - found.min() if np.isfinite(found).any() else found

@@ -30,7 +30,7 @@ from .amounts import steps_of
 from .bodies import Body, masses_of
 from .files import CHECKPOINT, TRAJECTORIES, TRAJECTORIES_OF, SimulationFiles, names_of, require_no_run
 from .hamiltonians import reduced_energies
-from .hills import Hills, variables_of
+from .hills import Hills, free_energy_of, variables_of
 from .integrators import INTEGRATORS
 from .motion import Motion
 from .result import Simulated, SimulateResult
@@ -577,7 +577,7 @@ class Simulation(Suggests, Settled):
         n = len(self)
         whole_number("row", row, least=-n, most=n - 1)
         grown = np.asarray(self.ensemble.values(name, term.grown)[row % n], np.float64)
-        return tuple(axis.nodes for axis in term.axes), term.surface(grown, float(self.temperatures[row]))
+        return tuple(axis.nodes for axis in term.axes), free_energy_of(grown, term, float(self.temperatures[row]))
 
     def bias_term(self, name: str) -> Interpolated:
         """Give the bias on collective variables of this name. Raises InputError if there is none."""

@@ -220,10 +220,6 @@ class Growing(Interpolated):
     def decay(self) -> float:
         """Number d of the height's factor exp(-d V / k_B T) where the bias is V."""
 
-    @abstractmethod
-    def surface(self, grown: Floats, temperature: float) -> Floats:
-        """Estimate the free energy by the array that hills were added to, (n_1, ...) kcal/mol, 0 where it is least."""
-
     def _check_growth(self) -> None:
         """Check the fields that all such biases have. Raises InputError."""
         found = checked_variables(self.variables)
@@ -297,12 +293,6 @@ class Metadynamics(Growing):
     @property
     def decay(self) -> float:
         return 0.0 if self.bias_factor is None else 1 / (self.bias_factor - 1)
-
-    def surface(self, grown: Floats, temperature: float) -> Floats:
-        factor = 1.0 if self.bias_factor is None else self.bias_factor / (self.bias_factor - 1)
-        found: Floats = -factor * np.asarray(grown, np.float64)[..., 0]
-        found -= found.min()
-        return found
 
     def heights(self, energies: Floats, temperatures: Floats) -> Floats:
         """Heights of hills where the bias has these energies, kcal/mol, at temperatures in K."""

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from ...atoms import Floats
 from ...common.arguments import number
-from ...units import BOLTZMANN_KCAL
 from .grid_bias import Growing, Range
 from .variables import Variable
 
@@ -67,10 +65,3 @@ class OPES(Growing):
     @property
     def further_arrays(self) -> dict[str, Floats]:
         return {self.grown: super().first_grid}
-
-    def surface(self, grown: Floats, temperature: float) -> Floats:
-        with np.errstate(divide="ignore"):
-            found: Floats = -BOLTZMANN_KCAL * temperature * np.log(np.maximum(grown[..., 0], 0))
-        if np.isfinite(found).any():
-            found -= found.min()
-        return found
