@@ -268,7 +268,7 @@ class Metadynamics(Growing):
     bias_factor : more than 1; None for hills that keep their height
     bounds : of each variable, its first and last node; None of torsions
     spacing : of nodes, in widths
-    shared : whether all replicas of a molecule share one bias
+    shared : whether all replicas of a molecule share one bias; a grid that is written for one is then of all
     name : of the term in results
     """
 
