@@ -17,7 +17,9 @@ def close_pair(positions: Floats, distance: float) -> tuple[int, int] | None:
     steps = np.floor(positions.T / distance).astype(np.int64)
     # Two points that close share a cell of twice that edge in one of the eight grids half a cell apart.
     for shift in np.ndindex(2, 2, 2):
-        x, y, z = ((along + half >> 1).view(np.uint64) * factor for along, half, factor in zip(steps, shift, HASH))
+        x, y, z = (
+            (along + half >> 1).view(np.uint64) * factor for along, half, factor in zip(steps, shift, HASH, strict=True)
+        )
         cells = x ^ y ^ z
         ordered = np.sort(cells)
         if not (ordered[1:] == ordered[:-1]).any():

@@ -309,6 +309,4 @@ def _explain(precision: str, atoms: Atoms, found: Outputs, k: int) -> InputError
     """Make the error of a conformation whose energy overflows."""
     bad = found.bad_atoms(k)
     where = f" of {atoms.describe(int(np.argmax(bad)))}" if bad.any() else ""
-    return InputError(
-        f"the energy{where} is not finite in {precision}; check charges and distances to other atoms"
-    )
+    return InputError(f"the energy{where} is not finite in {precision}; check charges and distances to other atoms")
