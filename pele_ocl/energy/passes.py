@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -29,7 +29,7 @@ from ..plan.conformations import Encoding
 from ..plan.evaluator import Outputs
 from ..solvent.tree_sums import TreeShape, TreeSums
 from ..tiles import Tiles
-from ..tiles.passes import TiledPasses
+from ..tiles.passes import TiledPasses, place_arguments
 from ..tiles.surface import SurfaceBuffers
 from ..tiles.tables import SphereTables, scaled_charges
 from .frozen import Frozen
@@ -90,7 +90,8 @@ class EnergyPasses(TiledPasses, Generic[L]):
         )  # fmt: skip
         self.context = TermContext(
             queue, atoms, encoding, options, self.buffers, self.result_sizes, self.first_grouped,
-            {**encoding.macros, **self.result_macros}, tiles, self.place_arguments,
+            {**encoding.macros, **self.result_macros}, tiles,
+            partial(place_arguments, encoding, spheres, self.buffers),  # no method, by which this would hold itself
         )  # fmt: skip
 
     def make(self, most: int) -> None:
