@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -133,6 +134,20 @@ def of_distances(points: Floats, positions: Floats, charges: Floats) -> Iterator
             yield Slip("formula", f"d{name} is rounded {rounded}", potential_of(with_one(axis, np.trunc(d))))
             lacks = f"d{name} is left out of the distance: r^2 = dx^2 + dy^2 + dz^2"
             yield Slip("formula", lacks, potential_of(with_one(axis, np.zeros_like(d))))
+            squared = (np.where(np.arange(3) == axis, d, d * d)).sum(axis=2)
+            yield Slip("formula", f"d{name} is not squared: r^2 = dx^2 + dy^2 + dz^2", potential_of(np.sqrt(squared)))
+            rule = f"d{name} is the difference of the point's {name} and the atom's {name}"
+            added = points[:, None] + positions[None]
+            yield Slip("formula", f"coordinates are added: {rule}", potential_of(with_one(axis, added)))
+            for other in {0, 1, 2} - {axis}:
+                mixed = points[:, None, axis, None] - positions[None, :, other, None]
+                sentence = f"the point's {name} is compared with the atom's {'xyz'[other]}: {rule}"
+                yield Slip("axes", sentence, potential_of(with_one(axis, mixed)))
+                mixed = points[:, None, other, None] - positions[None, :, axis, None]
+                sentence = f"the atom's {name} is compared with the point's {'xyz'[other]}: {rule}"
+                yield Slip("axes", sentence, potential_of(with_one(axis, mixed)))
+                sentence = f"d{'xyz'[other]} stands where d{name} is meant: r^2 = dx^2 + dy^2 + dz^2"
+                yield Slip("axes", sentence, potential_of(with_one(axis, d[..., other, None])))
 
 
 def of_places(
@@ -157,6 +172,22 @@ def of_places(
             places[:, axes] = values[:, axes]
             with np.errstate(divide="ignore", invalid="ignore"):
                 yield Slip("formula", f"{sentence}: {name} is {rule}", potential_at(places))
+    for axis, other in itertools.permutations(range(3), 2):
+        name, rule = "xyz"[axis], f"corner.{'xyz'[axis]} + corner.w * {'ijk'[axis]}"
+        for sentence, value in (
+            (f"{name} has the number of the point along {'xyz'[other]}", corner[axis] + spacing * indices[:, other]),
+            (f"{name} has the corner's {'xyz'[other]}", corner[other] + spacing * indices[:, axis]),
+        ):
+            places = right.copy()
+            places[:, axis] = value
+            with np.errstate(divide="ignore", invalid="ignore"):
+                yield Slip("axes", f"{sentence}: {name} is {rule}", potential_at(places))
+    for axis, other in itertools.combinations(range(3), 2):
+        places, both = right.copy(), [axis, other]
+        places[:, both] = corner[both] + spacing * indices[:, both[::-1]]
+        sentence = f"{'xyz'[axis]} and {'xyz'[other]} have each other's numbers of the point: x is of i, y of j, z of k"
+        with np.errstate(divide="ignore", invalid="ignore"):
+            yield Slip("axes", sentence, potential_at(places))
 
 
 @cache

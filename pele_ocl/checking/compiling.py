@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from os import PathLike
 
-from ..common.errors import KernelBuildError
+from ..common.errors import FormatError, KernelBuildError
+from ..common.inputfile import read_file
 from ..opencl import Device
 from ..opencl.building import get_program, is_header, named_source
 from ..opencl.kernel import Parameter
@@ -49,8 +52,12 @@ PLAIN = [
     (r"member reference base type '([^']+)'.*", "a {0} has no members such as .x"),
     (r"subscripted value is not an array, pointer, or vector",
      "only arrays have elements in brackets [ ]; an array that a kernel takes has one index, not one for each axis"),
-    (r"scalar operand type has greater rank than the type of the vector element.*",
+    (r"scalar operand type has greater rank than the type of the vector element\. \('double' and 'float.*",
      "a double meets a float vector: a constant of float ends in f, such as 1.0f"),
+    (r"scalar operand type has greater rank than the type of the vector element\. \('([^']+)' and '([^']+)'.*",
+     "a {0} meets a vector of another type, {1}: declare both alike"),
+    (r"implicit conversions between vector types \('([^']+)'[^']*'[^']*'[^']*'([^']+)'.*",
+     "`{0}` and `{1}` cannot be mixed: declare both alike, or write convert_{0}(...)"),
     (r"(?:invalid argument type|statement requires expression of scalar type).*",
      "a mask has a truth value in each lane, `if` and `!` want a single one: any(mask) or all(mask)"),
     (r"(?:kernel )?[Pp]ointer (?:arguments|argument).*(?:address space|global).*|.*must be .*global.*constant.*",
@@ -75,6 +82,21 @@ class Compiled:
     parameters: tuple[Parameter, ...]
     precision: str
     group: tuple[int, ...] | None
+
+
+def read_source(path: str | PathLike[str]) -> str:
+    """Read a file of OpenCL C as text, whatever its line ends and encoding: bytes that are not UTF-8 become U+FFFD.
+
+    Raises FormatError for a file that is missing, unreadable or not text.
+    """
+    data = read_file(path).data
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        text = data.decode("utf-16", "replace")
+    elif b"\0" in data:
+        raise FormatError(f"{path}: is no text; give a file of OpenCL C")
+    else:
+        text = data.decode("utf-8-sig", "replace")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def compiled(

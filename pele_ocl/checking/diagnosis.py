@@ -89,13 +89,12 @@ def _guard(runner: Runner, cases: Sequence[Case]) -> str:
         return quantity.place
     if element != "point" or runner.compiled.group is not None or len(runner.launch.shape(cases[0])) == 1:
         return f"work-items beyond the last {element} must do nothing, by `if (i >= n) return;`"
-    if runner.launch.points_per_item > 1:
-        return (
-            f"each of a work-item's {runner.launch.points_per_item} points needs its own test, that its x is below nx"
-        )
+    goes_beyond, k = _writes_beyond(runner, cases, None), runner.launch.points_per_item
+    if k > 1 and goes_beyond:
+        return f"each of a work-item's {k} points needs its own test, that its x is below nx"
     n_axes = len(runner.launch.shape(cases[0]))
     named = ["xyz"[axis] for axis in range(n_axes) if _writes_beyond(runner, cases, axis)]
-    if not named or _writes_beyond(runner, cases, None):
+    if not named or goes_beyond:
         return quantity.place
     ends = ", ".join(f"along {axis} from 0 to n{axis} - 1" for axis in named)
     return f"work-items beyond the last point along {' and '.join(named)} must do nothing; points go {ends}"
