@@ -481,13 +481,20 @@ def of_terms(r2: NDArray[np.float32], rho: NDArray[np.float32], s: NDArray[np.fl
         return f"the term of a {'far' if is_far[k] else 'near'} pair ({of})"
 
     def explain(found: NDArray[np.float32], wrong: NDArray[np.bool_]) -> str:
+        near, far = wrong & ~is_far, wrong & is_far
+        by_series = near & np.isfinite(found)
+        is_series = bool(by_series.any() and np.allclose(found[by_series], series_of(r, scaled)[by_series], rtol=1e-4))
+        if is_series and near.sum() == (~is_far).sum():
+            return (
+                "every near pair has the series' value, infinite for an atom with itself at r2 = 0: hct8 is for near "
+                "pairs, r2 < far * far, and the series alone is right only if no lane is near, !any(near)"
+            )
         if not np.isfinite(found).all():
             return (
                 "one pair is an atom with itself, at r2 = 0, where the series is infinite: near is r2 < far * far, "
                 "and the series alone is right only if no lane is near, !any(near)"
             )
-        near, far = wrong & ~is_far, wrong & is_far
-        if near.any() and np.allclose(found[near], series_of(r[near], scaled[near]), rtol=1e-4):
+        if is_series:
             return (
                 "it is the series' value for a near pair; r2 is the square of a distance: is it compared with "
                 "far * far?"
