@@ -23,7 +23,6 @@ import difflib
 import json
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -55,9 +54,11 @@ from exercises import (
 from numpy.typing import NDArray
 
 import pele_ocl
+from pele_ocl.checking.check import ENDED_FOR_TIME
 from pele_ocl.checking.compiling import plain_source, read_source
 from pele_ocl.checking.simulator import INSTALL, simulated, simulator
 from pele_ocl.common.installation import shipped
+from pele_ocl.opencl.building import require_linker
 from pele_ocl.opencl.device import get_device
 from pele_ocl.pairs import pairs_within
 from pele_ocl.units import COULOMB_KCAL_A
@@ -77,7 +78,9 @@ __all__ = [
 
 def open_queue() -> cl.CommandQueue:
     """Open a queue that takes times, on the device that PELE_OCL_DEVICE names, else on the first."""
-    return get_device().queue
+    device = get_device()
+    require_linker(device)  # without it PoCL would end this process
+    return device.queue
 
 
 def kernel(*names: str) -> str:
@@ -624,6 +627,7 @@ def _grade(folder: Path, output: Path | None, exercises: Sequence[str]) -> int:
     if not any((student / f"{exercise}.cl").is_file() for student in folders for exercise in exercises):
         print(f"{folder} has no files STUDENT/EXERCISE.cl, such as {folder}/ada/{exercises[0]}.cl")
         return 2
+    open_queue()  # no row is written where nothing can be computed
     right = dict.fromkeys(exercises, 0)
     with contextlib.nullcontext(sys.stdout) if output is None else _written(output) as into:
         table = csv.writer(into)
@@ -690,10 +694,12 @@ def _verdict(exercise: str, file: Path) -> Verdict:
         done = subprocess.run(command, timeout=MOST_SECONDS, capture_output=True, text=True)
     except subprocess.TimeoutExpired:
         return replace(verdict, findings=[f"it does not end within {MOST_SECONDS} s"])
-    if done.returncode == -signal.SIGPROF:
+    if done.returncode in ENDED_FOR_TIME:
         return replace(verdict, findings=[f"it does not end within {SECONDS_OF_A_CASE} s of computing"])
-    if done.returncode not in (0, 1) or not done.stdout.strip():
+    if done.returncode < 0:
         return replace(verdict, findings=[CRASHED])
+    if done.returncode > 1 or not done.stdout.strip():  # no fault of the kernel's
+        raise pele_ocl.DeviceError(f"{file} could not be checked: {' '.join(done.stderr.split())[-300:]}")
     found = json.loads(done.stdout.splitlines()[-1])
     if exercise not in QUANTITIES:
         return Verdict(**found)
@@ -717,6 +723,7 @@ def _seconds_of_solution(exercise: str) -> float | None:
 
 def _check_apart(exercise: str, file: Path) -> int:
     """Check a kernel in a process of its own: it may crash, or never end."""
+    open_queue()
     print("on", get_device(), flush=True)
     source = read_source(file)
     if exercise in QUANTITIES and (said := [*blanks(source), *another(exercise, source)]):
@@ -731,19 +738,24 @@ def _check_apart(exercise: str, file: Path) -> int:
         done = subprocess.run(command, timeout=MOST_SECONDS, stderr=subprocess.PIPE, text=True)
         code, complaints = done.returncode, done.stderr
     except subprocess.TimeoutExpired:
-        code, complaints = -signal.SIGKILL, ""
-    if code in (-signal.SIGPROF, -signal.SIGKILL):
+        code, complaints = None, ""
+    if code is None or code in ENDED_FOR_TIME:
         endless = "a loop without end, or a barrier that not all come to"
         if exercise == "atomic":
             endless = "a loop without end, if `expected` is not what the last exchange saw"
-        within = f"{SECONDS_OF_A_CASE} s of computing" if code == -signal.SIGPROF else f"{MOST_SECONDS} s"
+        within = f"{MOST_SECONDS} s" if code is None else f"{SECONDS_OF_A_CASE} s of computing"
         print(f"{exercise}: it does not end within {within}, a right kernel takes milliseconds: {endless}")
     elif code < 0:
         print(f"{exercise}: {CRASHED}")
-    elif code > 1:
+    elif code > 1 or "Traceback" in complaints:
         print(complaints, file=sys.stderr)
-    return 1 if code else 0
+    return 0 if code == 0 else 1
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    try:
+        code = main(sys.argv[1:])
+    except pele_ocl.PeleError as error:
+        print("Error:", error, file=sys.stderr)
+        code = 2
+    raise SystemExit(code)

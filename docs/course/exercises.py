@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import signal
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +18,7 @@ from charts import Measured
 from numpy.typing import NDArray
 
 from pele_ocl import InputError
+from pele_ocl.checking.check import limit_computing
 from pele_ocl.checking.compiling import plain_source, plain_words
 from pele_ocl.checking.simulator import INSTALL, findings_of, simulator
 from pele_ocl.reference.solvent import hct_term
@@ -101,13 +101,13 @@ def judge(
         say("\n".join(f"{name}: {each}" for each in verdict.findings))
         return verdict
     for case in CASES[name]():
-        signal.setitimer(signal.ITIMER_PROF, most_seconds)
+        limit_computing(most_seconds)
         fault = _fault(case, source)
         say(f"{name}, {case.about}: {fault or 'right'}")
         if fault:
             verdict.findings.append(fault)
             break
-    signal.setitimer(signal.ITIMER_PROF, 0)
+    limit_computing(0)
     if is_simulated and "compiler" not in fault:
         verdict.findings += _seen(name, source, say)
     if verdict.findings:
