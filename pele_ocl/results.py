@@ -36,7 +36,7 @@ class Terms(ReadOnlyArrays):
 
     `terms[index]` takes an index of the leading axes, as NumPy does, and gives their Terms; `terms["coulomb"]` is the
     term, and `dict(terms)` has all by name. `numpy.asarray(terms)` is
-    `terms.values`, which is read-only and not copied. Raises InputError where names and values do not fit.
+    `terms.values`, which is read-only and not copied. Raises InputError if names and values do not fit.
 
     >>> terms = pele_ocl.energy("data/structures/trialanine.pdb").terms
     >>> terms.names[:3], round(float(terms.bond), 2)
@@ -107,13 +107,13 @@ class Terms(ReadOnlyArrays):
         return f"{type(self).__name__}({', '.join(self.names)}; shape {self.values.shape[:-1]}, kcal/mol)"
 
     def require(self) -> None:
-        """Raise InputError where there are none."""
+        """Raise InputError if there are none."""
         if not self.names:
             raise InputError("there are no energies; they were not requested")
 
     @property
     def total(self) -> Floats:
-        """Sum of all terms, (...,) kcal/mol. Raises InputError where there are none."""
+        """Sum of all terms, (...,) kcal/mol. Raises InputError if there are none."""
         self.require()
         total: Floats = self.values.sum(axis=-1)
         return total
@@ -237,7 +237,7 @@ class _Computed(Framed):
     def per_residue(self) -> ResidueTerms:
         """Sum the terms by residue, with the residues' names.
 
-        Raises InputError where the atoms have no labels or energies by atom were not asked for.
+        Raises InputError if the atoms have no labels or energies by atom were not asked for.
 
         >>> result = pele_ocl.energy(pele_ocl.read("data/structures/trialanine.pdb"), per_atom=True)
         >>> shares = result.per_residue()
@@ -325,7 +325,7 @@ class TermBatch(_Computed, Generic[Result]):
 
     terms : Terms of shape (m, n_terms); `batch.coulomb` is the term of that name, (m,) kcal/mol
     per_atom : Terms of shape (m, n, n_terms)
-    positions : (m, n, 3) A as they were given, not copied; errors : why conformations failed, by number from 0
+    positions : (m, n, 3) A as given, not copied; errors : reasons why conformations failed, by index from 0
     """
 
     positions: Floats

@@ -149,7 +149,7 @@ def to_ase(molecule: Atoms) -> ase.Atoms:
 
 
 def is_named(atoms: ase.Atoms) -> bool:
-    """Tell if ASE's atoms have names of atoms and residues."""
+    """Return whether ASE's atoms have names of atoms and residues."""
     return all(name in atoms.arrays for name in _NAMES)
 
 

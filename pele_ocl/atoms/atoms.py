@@ -60,7 +60,7 @@ class Atoms(ReadOnlyArrays, Suggests):
     undone_pairs : pairs with an energy that is not computed, None if there are none; atoms that hold one are refused
         where Lennard-Jones energies are asked for
     forcefield : name of the force field whose parameters these are; "file" for a file's own; "" where it is not known
-    notes : sentences about what was read and how the parameters were found that a careful user wants to read
+    notes : messages about what was read and how the parameters were found that a careful user wants to read
     cell_angles : degrees of the unit cell that a topology names, which AMBER's text trajectories leave out. NaN if it
         does not name all; None if there is none. No energy depends on it
     default_radii : DefaultRadii if neither the file nor a user chose gb_radii, so that a SolventModel may replace them
@@ -365,7 +365,7 @@ class Atoms(ReadOnlyArrays, Suggests):
         return columns.min(axis=1), columns.max(axis=1)
 
     def require_apart(self, distance: float = 1e-4) -> None:
-        """Raise InputError where two atoms are closer than `distance` (A): no energy is defined at r = 0."""
+        """Raise InputError if two atoms are closer than `distance` (A): no energy is defined at r = 0."""
         pair = close_pair(self.positions, arguments.number("distance", distance, "a positive distance in A", above=0))
         if pair is not None:
             i, j = sorted(pair)
@@ -459,7 +459,7 @@ def with_default_set(atoms: Atoms, name: str) -> Atoms:
 
 
 def _of_one_set(first: Atoms, second: Atoms) -> tuple[Atoms, Atoms, tuple[str, ...]]:
-    """Give both molecules GB radii of one set, if those of one are a default; a note where they stay different."""
+    """Return both molecules GB radii of one set, if those of one are a default; a note where they stay different."""
     if first.gb_radii is None or second.gb_radii is None:
         return first, second, ()
     chosen = [each.gb_radii_set for each in (first, second) if each.default_radii is None]
@@ -495,7 +495,7 @@ def selection(atoms: Atoms | Labels, text: Any, positions: ArrayLike | None = No
 
     atoms : Atoms, or the Labels of n atoms
     text : `protein and not resname NAP`, say, or a mask of AMBER, `:1-50@CA`; docs/selection.md lists the words.
-        Indices, a mask (n,) or a group of MDAnalysis do, too
+        Indices, a mask (n,) or a group of MDAnalysis are also accepted
     positions : (n, 3) A, for distances; by default the Atoms' own
 
     Raises InputError for a text that is no selection, with the place of the wrong word, or chooses no atom. If it names

@@ -146,7 +146,7 @@ class Structure(ReadOnlyArrays):
     hetero : (n_residues,) True where the file marks the residue HETATM
     lines : (n,) line of each atom in the file, from 1; 0 where a format has no lines
     source : the file's name, for messages
-    notes : sentences about what was chosen where the file holds several: a model, alternate locations
+    notes : messages about what was chosen where the file holds several: a model, alternate locations
 
     >>> structure = pele_ocl.formats.read_structure("data/structures/trialanine.pdb")
     >>> structure.positions.shape, len(structure.labels.residues)

@@ -117,7 +117,7 @@ def binding(
         default the part's atoms of the complex
     poses : file with positions of the ligand: molecules of SDF or mol2, or models of .pdb or .cif
     pb : True for a Poisson-Boltzmann solvent in place of Generalized Born, with `nonlinear`, `pb_surface`, `spacing`
-        and `padding` (A) as of PBSolvent; or a PBSolvent
+        and `padding` (A) as in PBSolvent; or a PBSolvent
     idecomp : decomposition as AMBER numbers them: 1, 2 by residue, 3, 4 by pairs of residues
     entropy : True for interaction entropy and C2
     alanine : sites of an alanine scan: a selection, residues from 0, or "interface" for all within 5 A of the other
@@ -126,8 +126,8 @@ def binding(
     decomposition, residue_plot, heat_map, running_mean, bfactor_pdb : files of a decomposition, and pictures
     one_four, cutoff, variant, precision, device : as in `energy`
     model : SolventModel; of a file also the number of the model to read
-    strict : True to refuse what is noted otherwise
-    words : keywords about files, the solvent and the run, as of `energy`: `forcefield`, `select`, `coordinates`;
+    strict : True to refuse what otherwise only causes a note
+    words : keywords about files, the solvent and the run, as in `energy`: `forcefield`, `select`, `coordinates`;
         `like`, `gb`, `ionic_strength`; `trajectory`, `frames`, `topology`, `image`; `output`, a file of the energies of
         every frame, `resume`, `workers`, `scheduler`, `shard`, `progress`
 

@@ -51,7 +51,7 @@ class Binding(Settled):
     cancel. For separate trajectories of the parts see `over`.
 
     atoms : of the complex, chosen among the Atoms that were `given`, whose positions are evaluated
-    parts : Parts, which atoms these are; notes : sentences about the choice
+    parts : Parts, which atoms these are; notes : messages about the choice
     findings : about frames that a command read, of the contract
     plans : the Energy of each part, by name; "receptor" and "ligand" take their atoms of the complex
     systems : Systems, which evaluates these plans together
@@ -266,7 +266,7 @@ def binding_trajectory(
 ) -> Trajectory:  # fmt: skip
     """A Trajectory of all the atoms that the plan was given, in which the complex is put beside its receptor.
 
-    Raises InputError where one is of others.
+    Raises InputError if one is of others.
     """
     over = opened(binding.given, trajectory, frames, select, topology, image)
     parts = binding.parts

@@ -101,7 +101,7 @@ def default_model(model: SolventModel | None) -> SolventModel:
 class PBEnergy(Energy):
     """Energy of a system in a Poisson-Boltzmann solvent: the term "pb" takes the place of the GB terms.
 
-    solvent : PBSolvent; other parameters as of Energy
+    solvent : PBSolvent; other parameters as in Energy
     """
 
     def __init__(self, atoms: Atoms, solvent: PBSolvent, *, model: SolventModel, **choices: Any) -> None:

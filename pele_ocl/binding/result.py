@@ -52,7 +52,7 @@ class BindingResult(Reported, Suggests):
     """Binding energy of a ligand: of a structure, of its models, of poses, or over the frames of trajectories.
 
     binding : Binding, the plan; energies : BindingEnergies, or SeparateEnergies of three trajectories
-    ligand, receptor, like : as they were given; naming : of terms in files
+    ligand, receptor, like : as given; naming : of terms in files
     entropy, scan, comparison : what else was asked for; None if it was not
     kind : of conformations, None for the structure alone
     grid_errors : of Poisson-Boltzmann energies, kcal/mol by system; None with Generalized Born, and of frames
@@ -88,7 +88,7 @@ class BindingResult(Reported, Suggests):
     seconds: float = 0.0
 
     def imaged(self) -> list[Finding]:
-        """Give the finding that frames were imaged."""
+        """Return the finding that frames were imaged."""
         of = self.energies
         systems = [of] if isinstance(of, BindingEnergies) else [*of.systems.values()]
         return imaged(sum(each.n_imaged for each in systems), sum(len(each) for each in systems))
@@ -291,7 +291,7 @@ class BindingResult(Reported, Suggests):
         return record_of(self.molecule, self.facts(), self.heard)
 
     def facts(self) -> dict[str, object]:
-        """Give the result of the record."""
+        """Return the result of the record."""
         found = as_json(self)
         kept = list(self.binding.given.notes)
         own = [sentence for sentence in found["notes"] if sentence not in kept]  # type: ignore[attr-defined]
@@ -353,7 +353,7 @@ class BindingResults(Sequence[BindingResult], Framed):
 
 
 def record_of(molecule: MoleculeRead, result: Mapping[str, Any], heard: Sequence[str]) -> dict[str, Any]:
-    """Give a record in JSON form, with the notes that were reported."""
+    """Return a record in JSON form, with the notes that were reported."""
     return Record(str(molecule.source), molecule.source.sha256, with_notes(result, heard)).to_dict()
 
 
@@ -370,7 +370,7 @@ def _rows(energies: SeparateEnergies, naming: Naming) -> dict[str, Any]:
 
 
 def amber_statistics(energies: BindingEnergies | SeparateEnergies) -> Statistics:
-    """Give the Spread of each term by AMBER's names."""
+    """Return the Spread of each term by AMBER's names."""
     if isinstance(energies, SeparateEnergies):
         return energies.statistics(amber_terms)
     return {
@@ -446,7 +446,7 @@ def _of_system(terms: Mapping[str, Spread]) -> dict[str, dict[str, float | None]
 
 
 def _conformations(energies: BindingEnergies) -> Iterator[tuple[int, Mapping[str, object] | str]]:
-    """Give each frame or model with the difference's terms, or with why it failed."""
+    """Return each frame or model with the difference's terms, or with why it failed."""
     columns = {term: values.tolist() for term, values in energies.delta.columns().items()}
     numbers = range(len(energies)) if energies.frames is None else energies.frames.tolist()
     for k, number in enumerate(numbers):
@@ -458,7 +458,7 @@ def _conformations(energies: BindingEnergies) -> Iterator[tuple[int, Mapping[str
 
 
 def _residues(of: Decomposition) -> dict[str, object]:
-    """Give the shares of residues in the difference and, if there are any, of pairs that are not 0."""
+    """Return the shares of residues in the difference and, if there are any, of pairs that are not 0."""
     shares = of.per_residue["delta"]
     found: dict[str, object] = {"residues": [_shares(shares, (k,), {"residue": n}) for k, n in enumerate(of.names)]}
     if of.pairs is not None:
@@ -474,7 +474,7 @@ def _shares(shares: Shares, place: tuple[int, ...], names: Mapping[str, object])
 
 
 def alanine_as_json(scan: AlanineScan) -> list[dict[str, object]]:
-    """Give the change of the binding energy of each site, and of each frame."""
+    """Return the change of the binding energy of each site, and of each frame."""
     return [
         {"residue": str(residue), **of.as_json(), "changes": _plain(changes.tolist())}
         for residue, of, changes in zip(scan.residues, scan.statistics(), scan.changes, strict=True)

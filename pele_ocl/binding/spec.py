@@ -99,15 +99,15 @@ class BindingFiles:
 class BindingSpec(StructureSpec):
     """Binding energies of complexes, kcal/mol.
 
-    ligands, receptor, strip : as of Binding; several ligands are computed one by one, each without the others
+    ligands, receptor, strip : as in Binding; several ligands are computed one by one, each without the others
     reading : how files are read; models : "one", or "all" for every model of a file
     frames : of a trajectory, in place of the file's positions
     receptor_frames, ligand_frames : of parts with frames of their own; poses : file of the ligand's positions
     entropy : True for interaction entropy and C2; alanine : sites of a scan, as of alanine_scan, or "interface"
     compare : JSON of another run, whose terms are subtracted
     pb : PBSolvent of MM/PBSA, None for Generalized Born; like : the program whose constants the model has
-    strict : True to refuse what is noted otherwise
-    idecomp, one_four, cutoff, variant, precision, device, model : as of Binding
+    strict : True to refuse what otherwise only causes a note
+    idecomp, one_four, cutoff, variant, precision, device, model : as in Binding
     """
 
     ligands: tuple[Chosen, ...]

@@ -200,7 +200,7 @@ class _Process:
 
     @property
     def is_endless(self) -> bool:
-        """Tell if the process was ended because it took too long."""
+        """Return whether the process was ended because it took too long."""
         return self.process.returncode in (-signal.SIGPROF, -signal.SIGKILL)
 
     def lines(self) -> list[str]:
@@ -288,7 +288,7 @@ def together(simulated: Sequence[Finding], computed: Sequence[Finding]) -> tuple
 
 
 def _is_same(computed: Finding, simulated: Finding) -> bool:
-    """Tell if two findings are about one fault, and the computed one says more."""
+    """Return whether two findings are about one fault, and the computed one says more."""
     if computed.kind == "axes":
         return simulated.kind == "race"
     writes = computed.sentence.startswith("it writes beyond") and simulated.sentence.startswith("it writes outside")

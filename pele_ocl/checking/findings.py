@@ -133,7 +133,7 @@ class CheckResult(Reported):
         self.table().save(path)
 
     def to_json(self) -> dict[str, Any]:
-        """Give the result in JSON form."""
+        """Return the result in JSON form."""
         return {**asdict(self), "is_right": self.is_right}
 
     @classmethod

@@ -137,7 +137,7 @@ def worded(text: str, spell: Callable[[str, str | None], str | None]) -> str:
     spell : gives the words for a keyword and its value (None where it has none), or None to leave them as they are
 
         >>> worded("go on with `resume=True`", lambda name, value: f"--{name}")
-        'go on with --resume'
+        'continue --resume'
     """
     return _KEYWORD.sub(lambda found: spell(found[1], found[2]) or found[0], text)
 

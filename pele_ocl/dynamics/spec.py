@@ -63,7 +63,7 @@ class SimulateSpec(Spec[range]):
     trajectory : "nc", "dcd", "xtc", "h5", "xyz" or "none"; by_temperature : True for a trajectory of each temperature
     velocities : True to write velocities into trajectories too, "nc" and "h5" alone
     minimized : iterations of a minimization before the first step
-    strict : True to refuse what is noted otherwise; resume : True to go on with a run in `output`
+    strict : True to refuse what otherwise only causes a note; resume : True to continue a run in `output`
     bias : collective variables and biases of the structure
     watch : of this process alone; called with the simulation before its first step and after each report
     """
@@ -173,7 +173,7 @@ class SimulateSpec(Spec[range]):
         return ROOM if given is None else given
 
     def _temperatures(self, part: range) -> Any:
-        """Give the temperatures of a part's rows, as all rows of the run have them; of ladders their rungs.
+        """Return the temperatures of a part's rows, as all rows of the run have them; of ladders their rungs.
 
         Raises InputError for temperatures that the run would leave out.
         """

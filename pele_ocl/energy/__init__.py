@@ -100,7 +100,7 @@ def energy(
         of MDTraj, a Structure of ParmEd, Atoms of ASE, a Mol of RDKit, a PDBFile of OpenMM (docs/libraries.md)
     output : of a path, table of results to write: .csv, .h5 or .json
     gradient : False for energies alone
-    fixed_radii : True for the gradient at Born radii that stay as they are, as in PELE
+    fixed_radii : True for the gradient at fixed Born radii, as in PELE
     one_four : "scale" 1-4 pairs of Lennard-Jones and Coulomb by atoms.one_four, or "exclude" them; pairs one or two
         bonds apart are always excluded, and GB takes all pairs
     cutoff : A; pairs beyond do not count in Lennard-Jones, Coulomb and GB, but in the Born radii; None for all pairs
@@ -121,13 +121,13 @@ def energy(
         to read
     models : "all" to take all models of a PDB file as conformations of one molecule
     per_residue : True for energies of residues in the record, of a trajectory for their means
-    strict : True to refuse what is noted otherwise: atoms too close, open disulphides, unreasonable energies
+    strict : True to refuse what otherwise only causes a note: atoms too close, open disulphides, unreasonable energies
     words : keywords about a file, as the options of `pele-ocl energy` with underscores. Of the reading: `forcefield`,
         `select`, `without`, `only`, `coordinates`, `parameters`, `radii`, `templates`, `obc`, `pele_data`, `ligands`
         and others of pele_ocl.jobs.Reading, and `pele_conf`, PELE's control file, which may also stand in place of the
         structure. Of the solvent: `like`, or fields of SolventModel such as `gb` and
         `ionic_strength`. Of the run: `trajectory`, `frames`, `topology` and `image`;
-        `resume`, `workers`, `scheduler`, `shard`; `progress`, called with the share done, 0 to 1; `errors`, "raise"
+        `resume`, `workers`, `scheduler`, `shard`; `progress`, called with the fraction done, 0 to 1; `errors`, "raise"
         for an error instead of NaN where a part fails
 
     Returns an EnergyResult, kcal/mol and A, with the kernels' time, and of "tree" the error that was measured. Of all

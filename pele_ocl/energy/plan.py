@@ -142,7 +142,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
 
     @property
     def holds_radii(self) -> bool:
-        """Tell if gradients are at Born radii that stay as they are."""
+        """Return whether gradients are at fixed Born radii."""
         return self._fixed_radii
 
     @property

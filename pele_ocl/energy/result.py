@@ -97,9 +97,9 @@ class EnergyResult(HasFindings, TermResult):
 class EnergyBatch(TermBatch[EnergyResult]):
     """Energies of m conformations of n atoms; `batch[i]` is the EnergyResult of one.
 
-    atoms : the molecule as in the plan; positions : (m, n, 3) A as they were given, not copied
+    atoms : the molecule as in the plan; positions : (m, n, 3) A as given, not copied
     gradients : (m, n, 3) kcal/mol/A, None if not requested; born_radii : (m, n) A
-    errors : why conformations failed, by their number from 0; their results are NaN
+    errors : reasons why conformations failed, by index from 0; their results are NaN
     born, accuracy, error : as EnergyResult has them, the error of the first conformation that did not fail
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")

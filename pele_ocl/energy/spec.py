@@ -67,7 +67,7 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
     gradient : True for its norms in the record, kcal/mol/A; per_residue : True for energies of residues
     per_atom : True for energies of atoms in results
     terms : names of the terms to compute and to sum; by default all
-    strict : True to refuse what is noted otherwise
+    strict : True to refuse what otherwise only causes a note
     mentioned : which of "surface" and "gb" the user named, for a note if they have no effect
 
     accuracy, born, cutoff, device, fixed_radii, one_four, variant : options of pele_ocl.Energy
@@ -146,7 +146,7 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
         }
 
     def settings_of(self, atoms: Atoms) -> dict[str, Any]:
-        """Give the force field, the constants of the solvent, and the pairs."""
+        """Return the force field, the constants of the solvent, and the pairs."""
         return {**settings(self.model, atoms), "cutoff": self.cutoff, "one_four": self.one_four}
 
     def plan_of_frames(self, atoms: Atoms) -> Energy:
@@ -154,7 +154,7 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
         return self.plan(atoms, False, self.per_residue)
 
     def terms_of_frames(self, plan: Energy) -> Sequence[str]:
-        """Give the names of the terms."""
+        """Return the names of the terms."""
         return plan.names
 
     @property
@@ -262,7 +262,7 @@ class EnergyOfPlan(EnergySpec):
 
 
 def _gradient_facts(result: EnergyResult) -> dict[str, Any] | None:
-    """Give the norms of the gradient, and tell if it holds Born radii and surface."""
+    """Return the norms of the gradient, and tell if it holds Born radii and surface."""
     found = gradient_facts(result.gradient)
     return {**found, "holds_radii": True} if found and result.model.gb_model.holds_radii else found
 
@@ -272,7 +272,7 @@ def _batch_of(found: Evaluation[EnergyResult]) -> EnergyBatch | None:
 
 
 def _rows(found: Evaluation[EnergyResult]) -> list[Model]:
-    """Give the terms and the total of each model, or why it failed."""
+    """Return the terms and the total of each model, or why it failed."""
     return [(number, of if isinstance(of, str) else of.energy) for number, of in found.rows()]
 
 

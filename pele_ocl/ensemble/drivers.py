@@ -50,7 +50,7 @@ class DriverKernel:
             raise InputError(f"kernel {name} does not begin with ENSEMBLE, of cl/engine/rows.clh")
 
     def _own(self, name: str) -> Buffer:
-        """Give what the ensemble has, by the name of a parameter."""
+        """Return what the ensemble has, by the name of a parameter."""
         resident = self._state.resident
         if name == "free":
             return self._state.free_on_device

@@ -38,9 +38,9 @@ class Ensemble(Settled):
 
     Positions stay on the device between calls. `evaluate` computes energies and gradients there. Rows are read as
     arrays, and arrays that are written replace their positions. A row depends on its molecule and positions alone. It
-    has the same bits by itself, in any order, and beside any others. A row that fails has a sentence in `errors`.
+    has the same bits by itself, in any order, and beside any others. A row that fails has a message in `errors`.
     Results are of rows as they are: after a row was written, reading them raises InputError until it is evaluated.
-    Threads may share an ensemble; its calls are then made one after the other.
+    Threads may share an ensemble; its calls are then made one after another.
 
     molecules : an Atoms, or a list of them; equal entries of the list that are one object share their tables
     copies : rows of each molecule, which begin at its positions
@@ -48,7 +48,7 @@ class Ensemble(Settled):
     errors : "record" for rows of molecules that cannot be computed, "raise" for an InputError
     scales : True for rows that scale charges, Lennard-Jones wells and torsions, `scales` of the ensemble; each then
         has parameters of its own on the device
-    other parameters : as of `Energy`, for all rows
+    other parameters : as in `Energy`, for all rows
 
     `atoms` has the Atoms of each row, `device` and `precision` are of all. `positions`, `gradients`, `born_radii`
     and `frozen` are Columns. `state` is for other rooms of the package, and not stable.
@@ -161,15 +161,15 @@ class Ensemble(Settled):
     def energies(self) -> Floats:
         """Energies of all rows as of their last evaluation, (n_rows,) kcal/mol; NaN for rows that failed.
 
-        Raises InputError where a row was not evaluated.
+        Raises InputError if a row was not evaluated.
         """
         return self.energies_of()
 
     @locked
     def energies_of(self, rows: RowsLike = None) -> Floats:
-        """Give energies of rows as of their last evaluation, (n_chosen,) kcal/mol; NaN for rows that failed.
+        """Return energies of rows as of their last evaluation, (n_chosen,) kcal/mol; NaN for rows that failed.
 
-        Raises InputError where a row was not evaluated.
+        Raises InputError if a row was not evaluated.
         """
         chosen = self.state.chosen(rows)
         self.state.require_evaluated(chosen)
@@ -192,9 +192,9 @@ class Ensemble(Settled):
 
     @locked
     def terms(self, rows: RowsLike = None) -> Terms:
-        """Give the terms of the energies of rows, (n_rows, n_terms) kcal/mol; 0 for terms that a molecule lacks.
+        """Return the terms of the energies of rows, (n_rows, n_terms) kcal/mol; 0 for terms that a molecule lacks.
 
-        A row that failed has NaN. Raises InputError where a row was not evaluated.
+        A row that failed has NaN. Raises InputError if a row was not evaluated.
         """
         chosen, names = self.state.chosen(rows), self.names
         self.state.require_evaluated(chosen)
@@ -207,28 +207,28 @@ class Ensemble(Settled):
         return Terms(names, values)
 
     def references(self, name: str) -> Column:
-        """Give the reference positions of a positional restraint, which rows may have of their own.
+        """Return the reference positions of a positional restraint, which rows may have of their own.
 
         name : of the restraint; `ensemble.references("restraint")[3] = positions` sets them for row 3, (n, 3) A
         """
         return self._restraint_values("references", name, 2)
 
     def force_constants(self, name: str) -> Column:
-        """Give the force constants of a restraint, which rows may have of their own.
+        """Return the force constants of a restraint, which rows may have of their own.
 
         name : of the restraint; (n,) of the atoms kcal/mol/A^2, or (m,) of distances and torsions, kcal/mol/rad^2
         """
         return self._restraint_values("force_constants", name, 1)
 
     def targets(self, name: str) -> Column:
-        """Give the targets of a restraint of distances (m,) A or torsions (m,) rad, which rows may have of their own.
+        """Return the targets of a restraint of distances (m,) A or torsions (m,) rad, which rows may have of their own.
 
         name : of the restraint
         """
         return self._restraint_values("targets", name, 1)
 
     def values(self, term: str, name: str) -> Column:
-        """Give an array of a term that rows have of their own, by the names of the term and of the array.
+        """Return an array of a term that rows have of their own, by the names of the term and of the array.
 
         Terms of users have the arrays that they upload by `TermContext.upload_each`.
         `ensemble.values("morse", "lengths")[3] = lengths` writes it for row 3.
@@ -259,7 +259,7 @@ class Ensemble(Settled):
 
         sources, targets : as many rows each, or one source; one that is a target, too, gives what it had before
 
-        Raises InputError where their molecules differ, and for a target that is named twice.
+        Raises InputError if their molecules differ, and for a target that is named twice.
         """
         state = self.state
         begin, end = state.chosen(sources), state.chosen(targets)
@@ -320,7 +320,7 @@ class Ensemble(Settled):
     def minimize(self, rows: RowsLike = None, **options: Any) -> MinimizeBatch:
         """Minimize rows from where they are and leave them at their minima; give what `minimize_many` gives.
 
-        Atoms that are frozen in a row stay there. options : as of Minimizer, such as tolerance and max_iterations
+        Atoms that are frozen in a row stay there. options : as in Minimizer, such as tolerance and max_iterations
 
         >>> ensemble = pele_ocl.Ensemble([pele_ocl.read("data/structures/trialanine.pdb")] * 2)
         >>> ensemble.minimize(max_iterations=2).iterations.tolist()
@@ -420,7 +420,7 @@ class Ensemble(Settled):
 
 
 def _rows_of(molecules: Atoms | Sequence[Atoms], copies: int | Sequence[int], model: SolventModel) -> tuple[Atoms, ...]:
-    """Give the Atoms of each row, with the GB radii that go with the model."""
+    """Return the Atoms of each row, with the GB radii that go with the model."""
     listed = [molecules] if isinstance(molecules, Atoms) else molecules
     if not isinstance(listed, Sequence) or not listed:
         raise InputError(f"molecules is {described(molecules)}; an Atoms or a list of them is needed")

@@ -51,14 +51,14 @@ TOGETHER = 32  # poses that share launches and are written together
 
 @dataclass(frozen=True, eq=False)
 class RefineSpec(RefinementSpec):
-    """Refine poses of a ligand, an item each by its number from 0, and write each complex to a folder.
+    """Refine poses of a ligand, an item each by index from 0, and write each complex to a folder.
 
     path : of the complex, or Atoms; ligand : a selection; reading : how the complex is read
     output : folder, "" to write no files
     poses : files of the ligand's poses, SDF, mol2, .pdb or .cif, or of complexes, also trajectories; or positions
         (m, n_ligand, 3) or (m, n, 3) A; empty for the complex's own pose
     options : of pele_ocl.Refiner; native : file of the ligand's pose that rmsd is measured to
-    strict : True to refuse what is noted otherwise
+    strict : True to refuse what otherwise only causes a note
     keep : called with the number of each pose and its complex (n, 3) A; of this process alone
 
     `source`, `given`, `refiner`, `starts`, `reader` and `native_ligand` are made of these when they are first used.
@@ -266,7 +266,7 @@ class RefineSpec(RefinementSpec):
         return read_file(target).sha256
 
     def _result(self, refined: Refined, k: int, start: Floats) -> dict[str, Any]:
-        """Give the result of a record."""
+        """Return the result of a record."""
         positions = refined.positions[k]
         found = of_energy(self.refiner.atoms, {"total": refined.after.total[k]}, positions)
         rmsds = {} if self.native_ligand is None else {

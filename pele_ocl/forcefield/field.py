@@ -142,7 +142,7 @@ class ForceField:
     def _with_radii(self, name: str) -> ForceField:
         """Make the same force field with the GB radii of a set, for any solvent; rows of a user's tables win.
 
-        name : as of `load`. Raises InputError for another name.
+        name : as in `load`. Raises InputError for another name.
         """
         chosen = gb_set(arguments.text("radii", name), "radii")
         rows = self.radii if chosen in BONDI_SETS else {**embedded_radii(chosen), **self.origin.rows}

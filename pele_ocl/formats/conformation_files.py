@@ -1,4 +1,4 @@
-"""Files of conformations of one molecule, also of trajectories in time, written one after the other.
+"""Files of conformations of one molecule, also of trajectories in time, written one after another.
 
 All that depends on the molecule alone is written first, and nothing of it changes afterwards. So a program that is
 killed leaves a file that can be continued.

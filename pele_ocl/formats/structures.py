@@ -83,7 +83,7 @@ def read_conformations(
     The atoms are as in the first model, in its order, also among alternate locations; or in that of `atoms`.
     If the faces of the file's unit cell cut molecules, they are made whole.
 
-    failed : takes why models cannot be read, by place from 0; their positions are NaN. The first model that can be
+    failed : takes why models cannot be read, by index from 0; their positions are NaN. The first model that can be
         read decides on the atoms then. By default the first failure is an error
     atoms : the same atoms, to be matched by name (`correspondence`), whose order the positions are to have
 
@@ -123,18 +123,18 @@ def read_conformations(
 def model_numbers(path: str | PathLike[str]) -> list[int]:
     """List the numbers of the models with atoms in a PDB, mmCIF or PQR file, in the readers' order.
 
-    Raises FormatError where the file cannot be read, and where two models have one number.
+    Raises FormatError if the file cannot be read, and where two models have one number.
     """
     return structure_format(file_path(path)).models(read_file(path))
 
 
 def brings_parameters(path: str | PathLike[str]) -> bool:
-    """Tell if a file brings its own charges, as PQR and MOL2 files and topologies do; by its suffix."""
+    """Return whether a file brings its own charges, as PQR and MOL2 files and topologies do; by its suffix."""
     return is_structure(path) and structure_format(path).brings_parameters
 
 
 def is_topology(path: str | PathLike[str]) -> bool:
-    """Tell if a file has parameters and no positions, as AMBER's prmtop; by its suffix."""
+    """Return whether a file has parameters and no positions, as AMBER's prmtop; by its suffix."""
     return is_structure(path) and structure_format(path).topology is not None
 
 

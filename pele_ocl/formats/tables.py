@@ -39,7 +39,7 @@ def write_table(
     attributes: Attributes,
     inputs: Iterable[str | PathLike[str]] = (),
 ) -> None:
-    """Write columns of equal length, one row an atom, as HDF5, CSV or JSON; the suffix says which.
+    """Write columns of equal length, one row an atom, as HDF5, CSV or JSON; the suffix determines the format.
 
     path : file ending in a key of TABLE_WRITERS
     columns : name -> (n,) or (n, k) numbers, or (n,) texts; numbers that are not known may be masked

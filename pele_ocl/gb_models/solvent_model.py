@@ -242,7 +242,7 @@ class SolventModel:
             object.__setattr__(self, "surface", "none")
 
     def _may_be_none(self, name: str) -> bool:
-        """Tell if a value may be left out for good."""
+        """Return whether a value may be left out for good."""
         return name == "born_cutoff" or (self.gb_model.by_atom and name in ("alpha", "beta", "gamma"))
 
     @classmethod
@@ -415,7 +415,7 @@ def choose_radii_of(model: SolventModel, molecules: Iterable[Atoms]) -> list[Ato
 
 
 def has_area(model: SolventModel, terms: Container[str]) -> bool:
-    """Tell if energies of these terms give the surface area, which follows from the nonpolar one of LCPO."""
+    """Return whether energies of these terms give the surface area, which follows from the nonpolar one of LCPO."""
     return model.surface == "lcpo" and model.surface_tension > 0 and "nonpolar" in terms
 
 

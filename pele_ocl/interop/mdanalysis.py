@@ -38,7 +38,7 @@ def from_mdanalysis(universe: Universe | AtomGroup, forcefield: ForceField | str
     """Make the atoms of an MDAnalysis Universe or AtomGroup, at its present frame.
 
     forcefield : a ForceField, or a name that ForceField.load knows
-    words : as of pele_ocl.read: `select`, `ligands`, `ligand_template`, `radii`, `without`, `only` ...; `parameters`,
+    words : as in pele_ocl.read: `select`, `ligands`, `ligand_template`, `radii`, `without`, `only` ...; `parameters`,
         CHARMM's files, for a universe of a .psf
 
     Without a force field the parameters are those of the universe's topology file, if it is one that pele_ocl.read

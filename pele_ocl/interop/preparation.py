@@ -28,7 +28,7 @@ _OF_CALL = ("source", "output", "ph", "text")
 class Preparation(Framed, Suggests):
     """All that `prepare` changed; residues are written as `A:LYS12`.
 
-    alternates : sentences about alternate locations and models that were chosen
+    alternates : messages about alternate locations and models that were chosen
     removed : number of residues that were taken out, by name
     renamed : names of ligands that do not fit into a PDB file, with the names that they got
     replaced : nonstandard residues, with the standard ones in their place
@@ -49,7 +49,7 @@ class Preparation(Framed, Suggests):
         energy, in which these residues are uncharged spheres
     relaxed : whether `not_relaxed` is empty
     without_parameters : residues that the built-in Amber99SB has no template for, so that `energy` refuses them
-    warnings : sentences about what may be wrong in the output
+    warnings : messages about what may be wrong in the output
     n_atoms : number of atoms in the output
     source : the file; output : the file that was written, None for none; ph : that decided on protons
     text : the structure with all its atoms, PDB
@@ -107,11 +107,11 @@ class Preparation(Framed, Suggests):
             temporary.write_text(self.text, encoding="latin-1")
 
     def read(self, **options: Any) -> Atoms:
-        """Read the structure with parameters; options and errors as of `pele_ocl.read`."""
+        """Read the structure with parameters; options and errors as in `pele_ocl.read`."""
         return read(self.as_structure(), **options)
 
     def as_structure(self) -> InputFile:
-        """Give the structure as a file in memory, which functions take in the place of a path."""
+        """Return the structure as a file in memory, which functions take in the place of a path."""
         name = "prepared.pdb" if self.source is None else f"{self.source.path.name.split('.')[0]}.pdb"
         return InputFile(file_path(name), self.text.encode("latin-1"))
 

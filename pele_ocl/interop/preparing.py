@@ -90,7 +90,7 @@ def prepare(
     loops : build residues that are missing within chains; else the chain has gaps
     loop_seconds : a run of missing residues that takes longer to build is left out; seconds
     replace : standard residues that take the place of others, by name: `{"BP5": "TYR"}`
-    progress : called with the name of each step and the share of the whole that is done, 0 to 1
+    progress : called with the name of each step and the fraction of the whole done, 0 to 1
     pka : "usual", of a residue in water; "propka", of each one in its surroundings, by PROPKA (extra `ph`); "auto",
         the latter if PROPKA is installed
 
@@ -409,7 +409,7 @@ def _standard(fixer: PDBFixer, name: str) -> Standard:
 
 
 def _carries_sugar(fixer: PDBFixer, residue: Residue) -> bool:
-    """Tell if a residue is AMBER's form of a standard one with a sugar, by name and heavy atoms."""
+    """Return whether a residue is AMBER's form of a standard one with a sugar, by name and heavy atoms."""
     standard = fixer.templates.get(_CARRIERS.get(residue.name, ""))
     if standard is None:
         return False
@@ -520,7 +520,7 @@ def _remove_phosphates(fixer: PDBFixer) -> list[str]:
 
 
 def _is_chain(residue: Residue) -> bool:
-    """Tell if a residue belongs to a protein or a nucleic acid; a free amino acid is a ligand."""
+    """Return whether a residue belongs to a protein or a nucleic acid; a free amino acid is a ligand."""
     names = {atom.name for atom in residue.atoms()}
     return is_polymer(residue.name) and bool(names & {"CA", "CH3", "C1'", "N"})
 
@@ -541,7 +541,7 @@ def _remove_unbonded_hydrogens(fixer: PDBFixer) -> int:
 
 
 def _remove_surplus_hydrogens(fixer: PDBFixer, there: Collection[Key]) -> list[str]:
-    """Remove hydrogens that a ring, a link or a bond to a ligand replaces; returns sentences about the last two.
+    """Remove hydrogens that a ring, a link or a bond to a ligand replaces; returns messages about the last two.
 
     there : atoms that were not added, which stay if others can go
     """
@@ -618,7 +618,7 @@ def _knows(fixer: PDBFixer, residue: Residue) -> bool:
 
 
 def _is_unknown(fixer: PDBFixer, residue: Residue) -> bool:
-    """Tell if a residue of several atoms is unknown to the definitions of hydrogens."""
+    """Return whether a residue of several atoms is unknown to the definitions of hydrogens."""
     return not _knows(fixer, residue) and len(list(residue.atoms())) > 1
 
 

@@ -73,7 +73,7 @@ def polymer_of(molecule: Mol) -> Structure | None:
 
 
 def _charges(molecule: Mol, method: str) -> Floats:
-    """(n,) e. Raises InputError for another method, ParameterError where it has none for the molecule."""
+    """(n,) e. Raises InputError for another method, ParameterError if it has none for the molecule."""
     choice("charges", method, CHARGES)
     if method == "mmff":
         fields: Any = extra("rdkit.Chem.rdForceFieldHelpers", "MMFF94")

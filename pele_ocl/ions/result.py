@@ -150,7 +150,7 @@ class IonsResult(Framed):
     ) -> None:
         """Write the molecule and its ions, .pdb, or the potential of both as a map, .dx and so on.
 
-        inputs : files that are read, which `path` must not be; progress : called with the share of a map written
+        inputs : files that are read, which `path` must not be; progress : called with the fraction of a map written
 
         Raises FormatError for another suffix, and InputError for a map that was not kept.
         """

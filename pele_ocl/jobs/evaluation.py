@@ -39,7 +39,7 @@ class Evaluation(Framed, Generic[R]):
 
     molecule : as it was read
     results : of the structure, or of each of `numbers`; None for a model that failed
-    failed : why models failed, by their place from 0
+    failed : why models failed, by index from 0
     seconds : of each step; findings : in JSON form
     spec : what was computed; heard : notes that were reported meanwhile
     kind : "conformation" if no models of a file were computed, but conformations of Atoms
@@ -61,7 +61,7 @@ class Evaluation(Framed, Generic[R]):
 
     @property
     def errors(self) -> Mapping[int, str]:
-        """Why models failed, by their place from 0; their energies are NaN."""
+        """Reasons why models failed, by index from 0; their energies are NaN."""
         return self.failed
 
     @property
@@ -143,7 +143,7 @@ class Evaluation(Framed, Generic[R]):
         return next(result for result in self.results if result is not None)
 
     def rows(self) -> Iterator[tuple[int, R | str]]:
-        """Give the number of each model, with its result or the reason of its failure."""
+        """Return the number of each model, with its result or the reason of its failure."""
         for place, (number, result) in enumerate(zip(self.molecule.numbers, self.results, strict=True)):
             yield number, self.failed[place] if result is None or place in self.failed else result
 
@@ -154,7 +154,7 @@ class EvaluationSpec(StructureSpec, Generic[R]):
 
     reading : how files are read; models : "one", or "all" for every model of a file
     precision : "float32" or "float64"; model : the solvent
-    strict : True to refuse what is noted otherwise
+    strict : True to refuse what otherwise only causes a note
     """
 
     reading: Reading = field(default_factory=Reading)
@@ -241,7 +241,7 @@ class EvaluationSpec(StructureSpec, Generic[R]):
         return self.as_json(self.evaluate(read_file(item)))
 
     def as_json(self, found: Evaluation[R]) -> dict[str, Any]:
-        """Give the result of a record."""
+        """Return the result of a record."""
         first = found.first
         if found.molecule.conformations is None:
             results = self.facts_of_model(first)

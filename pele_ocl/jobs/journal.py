@@ -1,4 +1,4 @@
-"""Records written down as they come, in a file that an interrupted job goes on with and that shards leave."""
+"""Records written down as they are computed, in a file that an interrupted job continues and that shards leave."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class JournalContent:
     lines: dict[str, str] = field(default_factory=dict)
 
     def in_order(self) -> list[Record]:
-        """Give the records of all shards in the order of their items; twice if an item was given twice."""
+        """Return the records of all shards in the order of their items; twice if an item was given twice."""
         return [self.records[name] for name in self.items or self.records]
 
 
@@ -125,7 +125,7 @@ class Journal:
         self.notes.clear()
 
     def begin(self) -> None:
-        """Put this run's file in place of an earlier one. Raises FormatError where it cannot be written."""
+        """Put this run's file in place of an earlier one. Raises FormatError if it cannot be written."""
         if self.path is None or self._stream is not None:
             return
         make_folder(self.path.parent)
@@ -134,7 +134,7 @@ class Journal:
         self._stream = open(self.path, "ab", buffering=0)
 
     def add(self, record: Record) -> None:
-        """Write a record down. Raises FormatError where that fails, as on a full disk."""
+        """Write a record down. Raises FormatError if that fails, as on a full disk."""
         if self.path is None:
             return
         self._waiting += _line(record).encode()

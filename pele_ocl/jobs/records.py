@@ -20,7 +20,7 @@ Kind = Literal["model", "frame", "conformation"]
 class Record:
     """Result of one item, or the sentence that says why it has none.
 
-    structure : name of the item, its path as it was given if it is a file
+    structure : name of the item, its path as given if it is a file
     sha256 : of what it was computed from, "" if that could not be read
     result : what was computed, in JSON form; empty if it failed
     error : reason of a failure, on one line; "" if there is none
@@ -106,7 +106,7 @@ class Record:
 
 
 def entries(kind: Kind, results: Iterable[tuple[int, Mapping[str, Any] | str]]) -> dict[str, Any]:
-    """Give the part of a record about models, frames or conformations: an entry each, and how many there are.
+    """Return the part of a record about models, frames or conformations: an entry each, and how many there are.
 
     results : the number of each, with its result, or with the reason why it has none
     """

@@ -88,9 +88,9 @@ def run_with(
 
 
 def collected(records: Iterable[Record], n: int, errors: str, progress: Progress | None) -> list[Record]:
-    """Collect the records of n items as they come.
+    """Collect the records of n items as they are computed.
 
-    errors : "raise" to raise a failure as InputError; progress : called with the share that is done, 0 to 1
+    errors : "raise" to raise a failure as InputError; progress : called with the fraction done, 0 to 1
     """
     found = list[Record]()
     for record in records:
@@ -103,7 +103,7 @@ def collected(records: Iterable[Record], n: int, errors: str, progress: Progress
 
 
 def _computed(spec: Spec[Item], items: Sequence[Item], journal: Journal, place: Place) -> Iterator[Record]:
-    """Compute the records of items as they come; each is written down before it is given."""
+    """Compute the records of items as they are computed; each is written down before it is given."""
     if not items:
         return
     work = _Records(spec, journal.notes)

@@ -86,12 +86,12 @@ HERE = Place()
 class Run:
     """How a computation runs, and what it writes.
 
-    output : file of the results; resume : True to go on with what an interrupted run left
+    output : file of the results; resume : True to continue what an interrupted run left
     workers : processes of this machine; scheduler : of a Dask cluster; shard : "K/N", the part of the work to do
-    device : of a process that computes; progress : called with the share done, 0 to 1
+    device : of a process that computes; progress : called with the fraction done, 0 to 1
     call : facts of the program and the call, for files; by default the program and its version
     keep : False for a trajectory's statistics alone
-    errors : "record" for NaN and a sentence in `errors` where a structure, model or frame fails; "raise" for the error,
+    errors : "record" for NaN and a message in `errors` where a structure, model or frame fails; "raise" for the error,
         which says before any work where a file does not exist
     """
 

@@ -99,7 +99,7 @@ class _Answer(Generic[Result]):
 
 
 def _told(answer: _Answer[Result], told: set[str]) -> Result:
-    """Give the result, and print its notes unless another worker had them."""
+    """Return the result, and print its notes unless another worker had them."""
     for text in answer.notes:
         if text not in told:
             told.add(text)

@@ -59,7 +59,7 @@ class Spec(ABC, Generic[Item]):
         return ([item] for item in items)
 
     def facts(self) -> Mapping[str, object]:
-        """Give the facts that results depend on beside the fields, the same in all workers."""
+        """Return the facts that results depend on beside the fields, the same in all workers."""
         return {}
 
     def settings(self) -> dict[str, str]:

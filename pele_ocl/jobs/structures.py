@@ -67,7 +67,7 @@ class Structures(Sequence[Record], Framed):
 
     @property
     def errors(self) -> dict[int, str]:
-        """Why structures failed, by their place from 0."""
+        """Reasons why structures failed, by index from 0."""
         return {place: of.error for place, of in enumerate(self.records) if of.failed}
 
     @property
@@ -120,7 +120,7 @@ class Row(NamedTuple):
 
 
 def rows_of(of: Record) -> list[Row]:
-    """Give a row for each model, with its number, energies and error; number None if one model was asked for."""
+    """Return a row for each model, with its number, energies and error; number None if one model was asked for."""
     if of.failed:
         return [Row(of, None, {}, of.error)]
     if "models" not in of:
@@ -134,7 +134,8 @@ def _row_of_model(of: Record, model: Part) -> Row:
 
 
 def _terms_of(part: Part) -> Terms:
-    """Give the energies of a structure or a model; of Born radii alone the least, the largest and the mean one, A."""
+    """Return the energies of a structure or a model; of Born radii alone the smallest, the largest and the mean one,
+    A."""
     radii: Terms = part.get("born_radius", {})
     energies: Terms = part.get("energy") or {f"born_radius_{name}": value for name, value in radii.items()}
     return energies
@@ -192,7 +193,7 @@ def _group(name: str) -> str:
 
 
 def _grouped(terms: Terms) -> Terms:
-    """Terms added up by group."""
+    """Terms summed by group."""
     found: Terms = {}
     for name, value in terms.items():
         found[_group(name)] = found.get(_group(name), 0.0) + value
@@ -229,7 +230,7 @@ def _facts(records: Sequence[Record]) -> dict[str, list[str]]:
 
 
 def _settings(records: Sequence[Record]) -> dict[str, object]:
-    """Give the constants, which all structures share; force fields and sets of GB radii of all, each once."""
+    """Return the constants, which all structures share; force fields and sets of GB radii of all, each once."""
     there = [of.result.get("settings", {}) for of in records if not of.failed]
     names = ("forcefield", "gb_radii_set")
     sets = {name: dict.fromkeys(str(of[name]) for of in there if of.get(name)) for name in names}

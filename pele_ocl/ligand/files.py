@@ -19,7 +19,7 @@ def read_sdf(
     """Read a molecule and give it parameters.
 
     model : number of the molecule, from 1; the first if None
-    forcefield, charges : as of Ligand.parametrize; hydrogens, ph : as of Ligand.read
+    forcefield, charges : as in Ligand.parametrize; hydrogens, ph : as in Ligand.read
 
     Raises as Ligand.read and Ligand.parametrize do.
     """

@@ -61,7 +61,7 @@ class Ligand:
     name : of the molecule, as in its file; "" where it has none
     residue_name : three letters or digits, for files that need one
     source : where it was read, for messages
-    notes : sentences about what was added or changed
+    notes : messages about what was added or changed
     properties : texts that the file has of it, by name: data of an SDF file, `docking_score` of a docked pose
 
     Atoms have the order of the file; hydrogens that were added come last.
@@ -116,7 +116,7 @@ class Ligand:
     ) -> Ligand:  # fmt: skip
         """Make a molecule of a SMILES, with positions by RDKit's distance geometry (ETKDG) and MMFF94.
 
-        Charges and protonation are those of the SMILES, or with `ph` as of `read`. The same SMILES always gives the
+        Charges and protonation are those of the SMILES, or with `ph` as in `read`. The same SMILES always gives the
         same positions.
 
         Raises InputError for a text that is no SMILES, and for molecules that cannot be embedded.
@@ -136,7 +136,7 @@ class Ligand:
     def from_template(cls, template: str, source: InputFile | None = None, *, ph: float | None = None) -> Ligand:
         """Make the molecule of a SMILES or a code of the PDB's components (`ccd:BEN`), with positions as of a SMILES.
 
-        source : an mmCIF file that may describe the component; ph : as of `read`
+        source : an mmCIF file that may describe the component; ph : as in `read`
 
         Raises InputError for a text that is neither.
         """
@@ -316,7 +316,7 @@ class Ligand:
         return self._file_charges() if charges == "file" else self._mmff_charges()
 
     def _file_charges(self) -> Floats:
-        """Partial charges that the molecule's file has, (n,) e. Raises InputError where it has none."""
+        """Partial charges that the molecule's file has, (n,) e. Raises InputError if it has none."""
         atoms = list(self.molecule.GetAtoms())
         if all(atom.HasProp(PARTIAL_CHARGE) for atom in atoms):
             texts = [atom.GetProp(PARTIAL_CHARGE) for atom in atoms]
@@ -337,7 +337,7 @@ class Ligand:
         return found + lost / len(found)
 
     def _mmff_charges(self) -> Floats:
-        """Partial charges of MMFF94, which follow from the graph, (n,) e. Raises ParameterError where it has none."""
+        """Partial charges of MMFF94, which follow from the graph, (n,) e. Raises ParameterError if it has none."""
         fields: Any = extra("rdkit.Chem.rdForceFieldHelpers", "charges of MMFF94")
         properties = fields.MMFFGetMoleculeProperties(type(self.molecule)(self.molecule))
         if properties is None:
@@ -426,7 +426,7 @@ def number_of_residue(
 ) -> int | None:  # fmt: skip
     """Find the first molecule of a file that is a residue of a structure by elements and bonds, from 1; None for none.
 
-    One with all the residue's hydrogens comes before those that have others. Parameters as of `Ligand.read`
+    One with all the residue's hydrogens comes before those that have others. Parameters as in `Ligand.read`
     """
     if structure is None:
         return None
@@ -456,7 +456,7 @@ def read_ligands(
     path: str | PathLike[str], *, hydrogens: Hydrogens = "given", residue_name: str = "",
     failed: dict[int, str] | None = None, template: str | None = None, ph: float | None = None,
 ) -> list[Ligand]:  # fmt: skip
-    """Read all molecules of a file; parameters as of `Ligand.read`.
+    """Read all molecules of a file; parameters as in `Ligand.read`.
 
     failed : takes why molecules cannot be used, by number from 1; they are left out of the list then. By default the
         first failure is an error
@@ -476,7 +476,7 @@ def read_ligands(
 
 
 def is_mol(value: object) -> TypeGuard[Mol]:
-    """Tell if this is a Mol of RDKit, which is not imported here."""
+    """Return whether this is a Mol of RDKit, which is not imported here."""
     return type(value).__module__.partition(".")[0] == "rdkit" and hasattr(value, "GetConformers")
 
 
@@ -484,7 +484,7 @@ def ligand_of_mol(
     molecule: Mol, source: str, *, hydrogens: Hydrogens = "given", ph: float | None = None,
     word: str = "ligand_hydrogens",
 ) -> Ligand:  # fmt: skip
-    """Make a Ligand of a Mol as of a record of a file, with its name and properties; parameters as of `Ligand.read`.
+    """Make a Ligand of a Mol as of a record of a file, with its name and properties; parameters as in `Ligand.read`.
 
     source : what it is, for messages; word : the keyword that adds hydrogens, for messages
     """
@@ -493,12 +493,12 @@ def ligand_of_mol(
 
 
 def count_molecules(path: str | PathLike[str], template: str | None = None) -> int:
-    """Count the molecules of a file, also those that cannot be read; template : as of `Ligand.read`"""
+    """Count the molecules of a file, also those that cannot be read; template : as in `Ligand.read`"""
     return sum(1 for _ in _records(read_file(path), Ways(template=template)))
 
 
 def embedded(molecule: Mol, source: str) -> Mol:
-    """Add hydrogens and one conformer to a molecule. Raises InputError where distance geometry finds none."""
+    """Add hydrogens and one conformer to a molecule. Raises InputError if distance geometry finds none."""
     chem: Any = extra("rdkit.Chem", _PURPOSE)
     all_chem: Any = extra("rdkit.Chem.AllChem", _PURPOSE)
     whole: Mol = chem.AddHs(molecule)
@@ -533,7 +533,7 @@ _Found = tuple[int | str, str, Callable[[Ways], "Mol | Ligand"]]
 
 
 def is_molecule_file(path: str | PathLike[str]) -> bool:
-    """Tell if a path has a suffix of files that Ligands are read from."""
+    """Return whether a path has a suffix of files that Ligands are read from."""
     return _suffix_of(str(path)) in SUFFIXES
 
 
@@ -551,7 +551,7 @@ def ligand_makers(
     path: str | PathLike[str], *, hydrogens: Hydrogens = "given", residue_name: str = "", template: str | None = None,
     ph: float | None = None, word: str = "hydrogens",
 ) -> Iterator[Maker]:  # fmt: skip
-    """Yield the molecules of a file, to be made one by one; parameters as of `Ligand.read`.
+    """Yield the molecules of a file, to be made one by one; parameters as in `Ligand.read`.
 
     word : keyword of the caller that adds hydrogens, for messages
     """
@@ -852,7 +852,7 @@ def _check_graph(molecule: Mol, source: str) -> None:
 
 
 def _check_lengths(molecule: Mol, source: str) -> None:
-    """Raise InputError where bonds have lengths that no molecule has, as in drawings."""
+    """Raise InputError if bonds have lengths that no molecule has, as in drawings."""
     from rdkit import Chem
 
     positions = np.array(molecule.GetConformer().GetPositions())

@@ -47,7 +47,7 @@ class MinimizeSpec(Spec[StructurePath]):
 
     output : "" to write no files
     reading : how files are read
-    options : of pele_ocl.Minimizer, the same for all; strict : True to refuse what is noted otherwise
+    options : of pele_ocl.Minimizer, the same for all; strict : True to refuse what otherwise only causes a note
     held : restraints and frozen atoms of each structure, or a function that gives them as options of Minimizer
     provenance : facts that files name
     watch, tell, keep : of this process alone; watch is called with progress, as pele_ocl.minimize_many does; tell is
@@ -181,7 +181,7 @@ class MinimizeSpec(Spec[StructurePath]):
                 yield record
 
     def content(self, source: InputFile | None, atoms: Atoms, n: int, target: Path | None) -> Content:
-        """Give what a file of n conformations has, with the occupancies and B-factors of the source."""
+        """Return what a file of n conformations has, with the occupancies and B-factors of the source."""
         precision = self.options.get("precision", "float32")
         if source is None:
             return Content(atoms, n, precision=precision, attributes=self.provenance.of_call())

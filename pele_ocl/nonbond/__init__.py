@@ -70,7 +70,7 @@ def nonbond(
     write_pairs: str | PathLike[str] | None = None,
     **words: Any,
 ) -> Any:
-    """Lennard-Jones, Coulomb and GB energy of the pairs of a list, and the gradient with Born radii held fixed.
+    """Lennard-Jones, Coulomb and GB energy of the pairs of a list, and the gradient with fixed Born radii.
 
     docs/theory/nonbond.md has the formulas. Use Nonbond to evaluate one list many times.
 
@@ -101,7 +101,7 @@ def nonbond(
 
     Returns a NonbondResult, kcal/mol and A. Of all models an Evaluation, `found[i]`; of a trajectory FrameEnergies; of
     several paths Structures. Each has `table()`, `to_json()`, `text()` and `save(path)`. Cost: pairs. Raises InputError
-    for options or arrays that do not fit, coincident atoms, and DeviceError where the device cannot do it.
+    for options or arrays that do not fit, coincident atoms, and DeviceError if the device cannot do it.
     """
     if isinstance(atoms, Atoms):
         refuse_for_atoms(models=models != "one", strict=strict, write_pairs=write_pairs)

@@ -149,7 +149,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
 
         born_radii : (n,) A; by default computed by `solvent` for the positions
         profile : True to have the kernels' times taken, which makes launches slower
-        progress : called with the share done, 0 to 1; by default the plan's own
+        progress : called with the fraction done, 0 to 1; by default the plan's own
 
         Raises InputError for positions and radii that do not fit, and for results that overflow. In float32 a molecule
         may span 4,000 A. If it grows by more than a quarter and 64 A, a plan of its own is made for it. This takes
@@ -168,7 +168,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
     def _evaluate(
         self, given: Floats, born_radii: ArrayLike | None, profile: bool, progress: Progress | None, start: float
     ) -> NonbondResult:
-        """Evaluate one conformation. Raises TooWideError where fixed-point coordinates do not reach so far."""
+        """Evaluate one conformation. Raises TooWideError if fixed-point coordinates do not reach so far."""
         failures = Failures(1)
         if born_radii is not None:
             born_radii = one_an_atom("born_radii", born_radii, len(self.atoms))

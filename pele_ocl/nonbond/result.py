@@ -17,7 +17,7 @@ TERMS = ("lennard_jones", "coulomb", "gb_pair")
 class NonbondResult(HasFindings, TermResult):
     """Nonbonded energy of n atoms over a pair list, and how it was computed.
 
-    gradient : (n, 3) kcal/mol/A with Born radii held fixed; None if not requested
+    gradient : (n, 3) kcal/mol/A with fixed Born radii; None if not requested
     exact : False where the variant loses updates of the gradient to races (`naive`)
     seconds : "prepare", once for a list; "total", including overhead and the first builds of kernels. If kernel times
         were requested also "kernel", of the kernels over pairs
@@ -46,10 +46,10 @@ class NonbondResult(HasFindings, TermResult):
 class NonbondBatch(TermBatch[NonbondResult]):
     """Nonbonded energies of m conformations of n atoms; `batch[i]` is the NonbondResult of one.
 
-    atoms : the molecule as in the plan; positions : (m, n, 3) A as they were given, not copied
+    atoms : the molecule as in the plan; positions : (m, n, 3) A as given, not copied
     gradients : (m, n, 3) kcal/mol/A, None if not requested
     exact : False where the variant loses updates of the gradients to races (`naive`)
-    errors : why conformations failed, by their number from 0; their results are NaN
+    errors : reasons why conformations failed, by index from 0; their results are NaN
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> plan = pele_ocl.Nonbond(atoms, pele_ocl.all_pairs(atoms), solvent="vacuum")

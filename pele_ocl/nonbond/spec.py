@@ -69,7 +69,7 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
     pairs : "cutoff", all within it; "all"; "split", PELE's two lists; or the file of a list; "list" in the settings of
         results of a list in memory
     cutoff : A, 12 by default; variable_dielectric : True for the solute's dielectric by residue
-    strict : True to refuse what is noted otherwise
+    strict : True to refuse what otherwise only causes a note
 
     device, gradient, one_four, variant : options of pele_ocl.Nonbond and pele_ocl.pairs_within
 
@@ -143,7 +143,7 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
         return {"settings": self.settings_of(of.atoms)}
 
     def settings_of(self, atoms: Atoms) -> dict[str, Any]:
-        """Give the constants that count, the pairs, and what the total lacks; surfaces have no effect."""
+        """Return the constants that count, the pairs, and what the total lacks; surfaces have no effect."""
         pairs = "file" if isinstance(self.pairs, Path) else self.pairs
         reach = (DEFAULT_CUTOFF if self.cutoff is None else self.cutoff) if pairs == "cutoff" else None
         model = replace(self.model, surface="none", surface_tension=0.0)
@@ -285,7 +285,7 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
 
 
 def _rows(found: Evaluation[NonbondResult]) -> list[Model]:
-    """Give the terms and the total of each model, or why it failed."""
+    """Return the terms and the total of each model, or why it failed."""
     return [(number, of if isinstance(of, str) else of.energy) for number, of in found.rows()]
 
 

@@ -61,7 +61,8 @@ FOR_SURFACE_END = 2.0
 class Painted:
     """A molecule with its surface in colours: all that a page or a picture shows.
 
-    map_ : through which the page has slices, None where there are none; title : of the page; about : sentences on what
+    map_ : through which the page has slices, None where there are none; title : of the page; about : messages about
+    what
     the values are
     """
 

@@ -48,7 +48,7 @@ def read_pairs(
     base : number of the first atom in the file; write_pairs counts from 0
     labels : names of the atoms, for messages. A list that stores names is laid over these: atoms in another order are
         found by name
-    notes : takes sentences about the order of atoms
+    notes : takes messages about the order of atoms
 
     The list is taken as it stands; without_bonded leaves out what the bonds exclude.
 
@@ -115,7 +115,7 @@ def read_pairs(
 def _in_order(
     first: NDArray[Any], second: NDArray[Any], labels: Labels, named: Labels, source: str, notes: list[str] | None
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Give pairs of a file the indices of the atoms with these labels; named : labels of the file's atoms."""
+    """Return pairs of a file the indices of the atoms with these labels; named : labels of the file's atoms."""
     found = correspondence(labels, named, source)
     if notes is not None:
         notes += found.notes

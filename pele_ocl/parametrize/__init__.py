@@ -56,8 +56,8 @@ def parametrize(
 
     what : files of molecules or a pattern such as "*.sdf", a SMILES, Ligands, or Mols of RDKit, one or several. Files
         are SDF, mol2, .smi, poses of Vina and AutoDock-GPU (.pdbqt, .dlg), PDB and mmCIF with a `template`
-    forcefield, charges, limit : as of Ligand.parametrize
-    hydrogens, ph, template : as of Ligand.read
+    forcefield, charges, limit : as in Ligand.parametrize
+    hydrogens, ph, template : as in Ligand.read
     receptor : a structure, or its Atoms, of the complexes with the molecules, which are then also written, as PDB files
         and AMBER topologies
     output : a file for one molecule, whose suffix says the format; or a folder, with a folder in it for each molecule.
@@ -65,16 +65,16 @@ def parametrize(
     formats : of the files in a folder, of FORMATS; by default all: "xml" of OpenMM, "amber" (.prmtop and .rst7), "pele"
         (DataLocal with template, OBC rows and rotamers), "sdf", "pdb"
     table : a row for each molecule: .csv, .h5 or .json
-    resume : go on with an interrupted run that wrote to a folder
-    workers, scheduler, shard : processes that share the molecules, as of `jobs.run`
+    resume : continue an interrupted run that wrote to a folder
+    workers, scheduler, shard : processes that share the molecules, as in `jobs.run`
     errors : "record" for a row that says why where a molecule of several fails, "raise" for an InputError
-    progress : called with the share that is done, 0 to 1
+    progress : called with the fraction done, 0 to 1
 
     A molecule is computed once, whatever the order and positions of its atoms, and kept: its parameters are the same
     bytes the next time, in any process.
 
     Raises InputError for what is no molecule and if AmberTools' programs are missing, FormatError for files that cannot
-    be read or written, ParameterError where there are no parameters.
+    be read or written, ParameterError if there are no parameters.
 
         result = pele_ocl.parametrize("ligands.sdf", output="parameters/")
         result.atoms(0)  # Atoms of the first

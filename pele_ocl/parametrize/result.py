@@ -39,11 +39,11 @@ class ParametrizeResult(Reported):
 
     @property
     def errors(self) -> dict[int, str]:
-        """Why molecules have no parameters, by their place from 0."""
+        """Why molecules have no parameters, by index from 0."""
         return {k: record.error for k, record in enumerate(self.records) if record.failed}
 
     def ligand(self, k: int) -> Ligand:
-        """Return the Ligand of a molecule, by its place from 0."""
+        """Return the Ligand of a molecule, by index from 0."""
         return self.spec.ligand(self.items[k])
 
     def atoms(self, k: int) -> Atoms:

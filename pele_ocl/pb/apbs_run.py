@@ -88,7 +88,7 @@ class ApbsResult(Framed):
 
 @dataclass(frozen=True)
 class _Lines:
-    """Lines as they come, which are kept; show : called with each."""
+    """Lines as they are computed, which are kept; show : called with each."""
 
     show: PrintLine | None
     kept: list[str] = field(default_factory=list)

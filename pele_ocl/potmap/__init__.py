@@ -158,7 +158,7 @@ def potmap(
     temperature : K
     pb : PBModel of the method pb, in place of dielectrics, salt and temperature. PBModel.like("apbs") has the surface
         and charges of published pictures
-    progress : called with the share done, 0 to 1
+    progress : called with the fraction done, 0 to 1
     models : "all" for the maps of all models of a file together: `combine` says which of "avg", "min", "max" and
         "stdev" is the result's map; its `maps` has all
     trajectory : a Trajectory, or paths or frames in memory that `pele_ocl.trajectory` takes, with its `frames`,

@@ -198,7 +198,7 @@ class PotmapResult(Framed, Suggests):
 
         path : {statistic} in its name makes a file of each of "avg", "min", "max" and "stdev", of models and frames. An
             .h5 file has all of them, and the field
-        inputs : files that are read, which `path` must not be; progress : called with the share written, 0 to 1
+        inputs : files that are read, which `path` must not be; progress : called with the fraction written, 0 to 1
 
         Raises FormatError for another suffix or a folder that cannot be written to, and InputError for {statistic} of
         one structure.
@@ -238,7 +238,7 @@ class FrameMaps:
     errors : why other frames failed, by their number
     result : PotmapResult of the mean, with all four in `maps`; its `error` is all frames' maps' together
     seconds : of it all
-    notes : sentences about the frames, of the Trajectory
+    notes : messages about the frames, of the Trajectory
     """
 
     mean: Map

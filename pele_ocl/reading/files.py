@@ -75,7 +75,7 @@ def read(
         trajectory or a structure file. Positions themselves, an array (n, 3) A, do, too
     parameters : CHARMM's parameter files, for a .psf
     select : the atoms to take, `protein and not resname NAP` say (docs/selection.md); by default all. Atoms that
-        are left out need no template. Indices, a mask or an AtomGroup of MDAnalysis do, too
+        are left out need no template. Indices, a mask or an AtomGroup of MDAnalysis are also accepted
     without, only : residues to leave out by name or kind, and kinds to take, with commas: "HOH,NAP", "protein,ligand"
     radii : set of radii, as `Atoms.with_radii` has them, for any solvent; "file" for those of the file. By default
         those of the file if it has some. Else they are the force field's default, which a SolventModel replaces if its
@@ -85,9 +85,9 @@ def read(
         of small molecules (.sdf, .mol2, .smi), each by its molecule that is a residue of the file, or its first. A
         molecule that residues of the file are by their elements and bonds, and that the force field does not know, is
         not added: they have its parameters, and keep their positions. `ligand_file` is the same keyword
-    ligand_forcefield, ligand_charges : of ligands without parameters, as of `Ligand.parametrize`
+    ligand_forcefield, ligand_charges : of ligands without parameters, as in `Ligand.parametrize`
     ligand_hydrogens, ligand_ph : "given", or "add" for files of molecules that lack some; or a pH at which they are
-        protonated, as of `Ligand.read`
+        protonated, as in `Ligand.read`
     ligand_template : SMILES, or codes of the PDB's components (`ccd:BEN`), of residues of the file that the force field
         does not know; a file without such a residue is refused
 
@@ -159,7 +159,7 @@ _Kind: TypeAlias = "tuple[str, str, Hydrogens, float | None]"
 def template_of_ligand(
     given: LigandGiven, kind: _Kind, radii: str | None, path: str | PathLike[str], model: int | None
 ) -> LigandTemplate:  # fmt: skip
-    """Give a ligand parameters, if it has none; of a file with several the one that is a residue of the structure."""
+    """Return a ligand parameters, if it has none; of a file with several the one that is a residue of the structure."""
     from ..ligand import (
         Ligand,
         LigandTemplate,
@@ -280,7 +280,7 @@ def _field_of(forcefield: ForceField | str | None, radii: str | None) -> ForceFi
 def _assigned_by_remarks(
     structure: Structure, path: str | PathLike[str], field: ForceField, radii: str | None
 ) -> Atoms:
-    """Give a structure its parameters, also residues that remarks of its PDB file say the molecule of."""
+    """Return a structure its parameters, also residues that remarks of its PDB file say the molecule of."""
     try:
         return field._assign_known(structure)
     except ParameterError:
@@ -326,7 +326,7 @@ def _assigning(
 
 
 def _brings_radii(atoms: Atoms, with_parameters: bool) -> bool:
-    """Tell if radii are a file's: the structure's, or where it has no parameters those of an OBC table."""
+    """Return whether radii are a file's: the structure's, or where it has no parameters those of an OBC table."""
     if with_parameters:
         return atoms.gb_radii is not None and atoms.default_radii is None
     return atoms.gb_radii_set.startswith(FILE)
@@ -354,7 +354,7 @@ def _noted(
 ) -> tuple[Atoms, Taken | None]:  # fmt: skip
     """Note on the atoms how many of the file's they are, in place of the note that counts them before.
 
-    unknown : sentences about names that the file has not, which become notes, too
+    unknown : messages about names that the file has not, which become notes, too
     """
     if taken.mask.all():
         return replace(before, notes=(*before.notes, *unknown)), None

@@ -68,7 +68,7 @@ class MoleculeRead:
     numbers : of the models, in the order of the file; empty if one model was asked for
     conformations : (m, n, 3) A, a row for each of `numbers`; NaN for a model that cannot be computed
     chosen : the atoms of the file that were taken, None if all were
-    failed : why models cannot be computed, by their place from 0
+    failed : why models cannot be computed, by index from 0
     coordinates : file with the positions of a topology; None if `source` has them, or a trajectory
     """
 
@@ -88,7 +88,7 @@ class MoleculeRead:
         return self.chosen or Taken(np.ones(len(self.atoms), np.bool_), self.atoms.labels)
 
     def models(self) -> Iterator[tuple[int, Atoms]]:
-        """Give the place and the atoms of each model that can be computed, of several."""
+        """Return the place and the atoms of each model that can be computed, of several."""
         assert self.conformations is not None
         for place, positions in enumerate(self.conformations):
             if place not in self.failed:
@@ -123,10 +123,10 @@ class Reading:
     parameters : CHARMM's parameter files, for a .psf
     radii : set of GB radii, for any solvent; by default the file's, or those that go with the solvent
     without, only : residues to leave out by name or kind, and kinds to take, with commas: "HOH,NAP", "protein,ligand"
-    templates, obc, pele_data, guess_radii, allow_missing_terminals, allow_scripts : as of ForceField.load
-    ligands : molecules to add, as of pele_ocl.read, with `ligand_forcefield`, `ligand_charges` and
+    templates, obc, pele_data, guess_radii, allow_missing_terminals, allow_scripts : as in ForceField.load
+    ligands : molecules to add, as in pele_ocl.read, with `ligand_forcefield`, `ligand_charges` and
         `ligand_hydrogens` or `ligand_ph` for those without parameters
-    ligand_template : SMILES or component codes of residues, as of pele_ocl.read
+    ligand_template : SMILES or component codes of residues, as in pele_ocl.read
     solvent : a SolventModel, by which radii are chosen and notes are made; by default whoever computes does so
     structures : all files that are read, if `coordinates` has one for each topology among them
     trajectory : whose first frame has the positions of a topology without `coordinates`; None if there is none
@@ -167,12 +167,12 @@ class Reading:
         selection_of(self.select, self.without, self.only)  # refused before any file is read
 
     def __getstate__(self) -> dict[str, object]:
-        """Give the fields: what was loaded by them is reloaded elsewhere. Coordinates alone need all structures."""
+        """Return the fields: what was loaded by them is reloaded elsewhere. Coordinates alone need all structures."""
         structures = self.structures if self.coordinates else ()  # there may be thousands
         return {of.name: getattr(self, of.name) for of in fields(self)} | {"structures": structures}
 
     def __call__(self, source: InputFile, number: int | None = None, /) -> Atoms:
-        """Read the chosen atoms of a file; parameters as of `one`."""
+        """Read the chosen atoms of a file; parameters as in `one`."""
         return self.one(source, number).atoms
 
     def chosen(self, source: InputFile, number: int | None = None, /) -> Chosen:
@@ -374,7 +374,7 @@ class Reading:
         return _opened(given[0]) if given else None
 
     def _noted(self, source: InputFile, atoms: Atoms) -> Atoms:
-        """Add all sentences about atoms to their notes, and tell them."""
+        """Add all messages about atoms to their notes, and tell them."""
         held = Composition.of(atoms.labels).solvent_sentence()
         more = [f"{source}: {held}"] if held else []
         for sentence in (*atoms.notes, *more):
@@ -398,7 +398,7 @@ def molecule_of(source: InputFile, reading: Reading, models: str = "one") -> Mol
 
 
 def ligand_templates(path: Path, reading: Reading) -> list[LigandTemplate]:
-    """Give the molecules that a reading adds to a file parameters, in their order, as templates of residues.
+    """Return the molecules that a reading adds to a file parameters, in their order, as templates of residues.
 
     Raises as `read` does.
     """

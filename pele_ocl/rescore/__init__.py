@@ -72,7 +72,7 @@ def rescore(
     reports : a folder for the run's reports with our energies as further columns
     plot : a picture of our energies over PELE's, .png or .svg
     precision, device : as in `energy`; model : SolventModel, or the number of the model of the structure
-    words : keywords about files, the solvent and the run, as of `energy`, which win over the control file:
+    words : keywords about files, the solvent and the run, as in `energy`, which win over the control file:
         `forcefield`, `pele_data`; `like`, `gb`, `ionic_strength`; `output`, a file with a row for each pose, .h5, .csv
         or .json, `resume`, `workers`, `scheduler`, `shard`, `progress`
 

@@ -171,7 +171,7 @@ def _ranks(binding: Floats) -> NDArray[np.int64]:
 
 
 def _finite(row: dict[str, object]) -> dict[str, object]:
-    """Give the values in JSON form: null for NaN."""
+    """Return the values in JSON form: null for NaN."""
     return {name: None if isinstance(value, float) and value != value else value for name, value in row.items()}
 
 
@@ -187,7 +187,7 @@ class RescoreResult(Reported):
     poses : Poses; run : its files; source : the structure; atoms : of it; model : SolventModel
     ligand : a selection; group_cutoffs : True if nonbonded energies end at PELE's long cutoffs
     walkers : the poses by report; device, variant, precision : how they were computed
-    notes : sentences about the complex and the poses; heard : all that were told; attributes : of the table
+    notes : messages about the complex and the poses; heard : all that were told; attributes : of the table
 
     >>> result = pele_ocl.rescore("explored")
     >>> result.save("poses.csv")
@@ -257,7 +257,7 @@ class RescoreResult(Reported):
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
-        """Give the record of the run, as the command prints it with its option for JSON, less times."""
+        """Return the record of the run, as the command prints it with its option for JSON, less times."""
         computed = {"device": self.device, "variant": self.variant, "precision": self.precision}
         result = {"n_atoms": len(self.atoms), **computed, "settings": self.settings, **self.poses.to_json()}
         return Record(str(self.source), self.source.sha256, with_notes(result, self.heard)).to_dict()
@@ -290,7 +290,7 @@ def attributes_in(head: Mapping[str, str]) -> dict[str, object]:
 def require_picture(path: str | PathLike[str]) -> None:
     """Raise where draw_against could not draw; to be called before any work is done.
 
-    Raises PeleError where matplotlib is not installed, FormatError for a suffix other than .png or .svg.
+    Raises PeleError if matplotlib is not installed, FormatError for a suffix other than .png or .svg.
     """
     if not str(path).lower().endswith((".png", ".svg")):
         raise FormatError(f"{path}: pictures end in .png or .svg")

@@ -43,13 +43,13 @@ _SETTLED = ("output", "keep")  # fields that change no result
 
 @dataclass(frozen=True, eq=False)
 class ScreenSpec(RefinementSpec):
-    """Refine and score molecules in one receptor, an item each by its number from 0, and write each complex.
+    """Refine and score molecules in one receptor, an item each by index from 0, and write each complex.
 
     receptor : path, or Atoms; ligands : files, folders, Ligands or Atoms; reading : how the receptor is read, and of
         ligands `ligand_forcefield`, `ligand_charges` and `ligand_hydrogens`
     output : folder, "" to write no files; options : of Screener
     add_strain : whether strain is part of the score; keep_water : whether the receptor keeps its water
-    native : file of known poses that rmsd is measured to; strict : True to refuse what is noted otherwise
+    native : file of known poses that rmsd is measured to; strict : True to refuse what otherwise only causes a note
     keep : called with the number of each molecule and its complex; of this process alone
 
     `source`, `given`, `screener`, `entries` and `natives` are made of these when they are first used.
@@ -212,7 +212,7 @@ class ScreenSpec(RefinementSpec):
             yield Record(name, mark, self._result(self.entries[item], atoms, one), more=more)
 
     def _result(self, entry: Entry, ligand: Atoms, one: Scored) -> dict[str, Any]:
-        """Give the result of a record."""
+        """Return the result of a record."""
         score = one.binding + (one.strain if self.add_strain else 0.0)
         rmsds = dict[str, float]()
         for name, where in (("rmsd_before", ligand.positions), ("rmsd_after", one.ligand)):
@@ -264,7 +264,7 @@ class ScreenSpec(RefinementSpec):
 
 
 def _water_in(labels: Labels) -> NDArray[np.bool_]:
-    """Tell which atoms are of water, (n,)."""
+    """Return which atoms are of water, (n,)."""
     return np.array([is_water(name) for name in labels.residue_names], bool)
 
 

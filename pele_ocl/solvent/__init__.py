@@ -88,14 +88,14 @@ def solvent(
         sequence of several identical devices shares the work of "tree"
     model : GB model, constants, ions, nonpolar term; by default SolventModel(). Of a file also the number of the model
         to read
-    progress : called with the share done, 0 to 1, of the step at work
+    progress : called with the fraction done, 0 to 1, of the step at work
     accuracy : worst relative error of a Born radius that "tree" may make, 1e-6 to 1e-4; by default 1e-5. "auto" takes
         "tree" for large molecules in float32, in float64 where an accuracy is given
     energy : False for Born radii alone; coincident atoms of a later conformation, which energies would reveal,
         may then pass unnoticed
     models : "all" to take all models of a PDB file as conformations of one molecule
     per_residue : True for energies of residues in the record
-    strict : True to refuse what is noted otherwise: atoms too close, open disulphides
+    strict : True to refuse what otherwise only causes a note: atoms too close, open disulphides
     words : keywords about a file, as the options of `pele-ocl solvent` with underscores. Of the reading: `forcefield`,
         `select`, `without`, `only`, `coordinates`, `parameters`, `radii`, `templates`, `obc`, `pele_data`, `ligands`
         and others of pele_ocl.jobs.Reading, and `pele_conf`, PELE's control file, which may also stand in place of the

@@ -59,9 +59,9 @@ class SolventResult(HasFindings, TermResult):
 class SolventBatch(TermBatch[SolventResult]):
     """Born radii and energies of m conformations of n atoms; `batch[i]` is the SolventResult of one.
 
-    atoms : the molecule as in the plan; positions : (m, n, 3) A as they were given, not copied
+    atoms : the molecule as in the plan; positions : (m, n, 3) A as given, not copied
     born_radii : (m, n) A; psi : (m, n)
-    errors : why conformations failed, by their number from 0; their results are NaN
+    errors : reasons why conformations failed, by index from 0; their results are NaN
     accuracy, error : as SolventResult has them, the error of the first conformation that did not fail
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")

@@ -42,7 +42,7 @@ class SolventSpec(EvaluationSpec[SolventResult]):
 
     reading : how files are read; models : "one", or "all" for every model of a file
     energy : True for energies as well as the radii; per_residue : True for energies of residues in the record
-    device : one or several; strict : True to refuse what is noted otherwise
+    device : one or several; strict : True to refuse what otherwise only causes a note
 
     accuracy, variant : options of pele_ocl.Solvent
 
@@ -139,7 +139,7 @@ class SolventSpec(EvaluationSpec[SolventResult]):
     def table_of(self, found: Evaluation[SolventResult], call: Mapping[str, object] | None, has_arrays: bool) -> Table:
         """Columns, units and facts of a file: radius and energies of each atom, or energies of each model.
 
-        Models without energies have the least, largest and mean radius, and with arrays all radii.
+        Models without energies have the smallest, largest and mean radius, and with arrays all radii.
         """
         molecule, result = found.molecule, found.first
         energy = energy_of(result)
@@ -174,12 +174,12 @@ class SolventSpec(EvaluationSpec[SolventResult]):
 
 
 def energy_of(result: SolventResult) -> dict[str, float]:
-    """Give the terms and the total; nothing if they were not asked for."""
+    """Return the terms and the total; nothing if they were not asked for."""
     return result.energy if result.terms.names else {}
 
 
 def _radii(result: SolventResult) -> dict[str, float]:
-    """Name the least, largest and mean Born radius as columns."""
+    """Name the smallest, largest and mean Born radius as columns."""
     return {f"born_radius_{name}": value for name, value in radii_facts(result.born_radii).items()}
 
 

@@ -27,7 +27,7 @@ def read_conformations(
     images them and chooses atoms.
 
     path : .pdb, .cif, .h5, .nc, .dcd, .xtc, .trr or .xyz, or a restart of AMBER; of models also gzip
-    failed : takes why models cannot be read, by place from 0; their positions are NaN. The first model that can be
+    failed : takes why models cannot be read, by index from 0; their positions are NaN. The first model that can be
         read decides on the atoms then. By default the first failure is an error
     atoms : the same atoms, to be matched by name (`correspondence`), whose order the positions are to have
 

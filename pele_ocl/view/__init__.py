@@ -189,7 +189,7 @@ def view(
         Coulomb potential
     color_max : the colours span -color_max to color_max; by default 5 with pb, 2 with screened, else a round number
         that fits the values
-    device, progress : as of `potmap`
+    device, progress : as in `potmap`
     reading, read : how files are read: a jobs.Reading, or the keywords of one: `select`, `forcefield`, `model`,
         `coordinates`, `parameters`, `radii`
 

@@ -60,7 +60,7 @@ class OutputFiles:
         return cls(*(None if path is None else Path(path) for path in given))
 
     def check(self, overwrite: bool) -> None:
-        """Raise InputError where two have one name, or one exists already."""
+        """Raise InputError if two have one name, or one exists already."""
         named = {"output": self.results, "decomposition": self.decomposition, "frames_output": self.frames,
                  "frame_shares": self.shares}  # fmt: skip
         given = {name: path for name, path in named.items() if path is not None}
@@ -77,7 +77,7 @@ class MmpbsaResult(Reported):
 
     source : the input file; wanted : what it asks for; systems : atoms and frames
     runs : Results of the wild type and of mutants, by one method after the other
-    notes : sentences about the run; of_gromacs : True for gmx_MMPBSA's layouts
+    notes : messages about the run; of_gromacs : True for gmx_MMPBSA's layouts
     topology, trajectory : files of the complex; files : that were written; heard : notes that were reported
 
     >>> result = pele_ocl.mmpbsa(
@@ -192,7 +192,7 @@ class MmpbsaResult(Reported):
         return Report(f"Run of {self.source}", columns, {"notes": list(self.notes)})
 
     def to_json(self) -> dict[str, Any]:
-        """Give the run as the command prints it with its option for JSON, less times."""
+        """Return the run as the command prints it with its option for JSON, less times."""
         result = {
             "runs": [_as_json(run, self.runs, self.wanted) for run in self.runs],
             "files": [str(path) for path in self.files],

@@ -82,9 +82,9 @@ def mmpbsa(
     output, decomposition, frames_output, frame_shares : files to write: the tables, those of the decomposition, and
         energies and shares of each frame as CSV; all or none is written
     overwrite : True to write over files
-    prefix, resume : True to keep the energies of frames in `prefix`complex.h5 and the like, and go on with these files
+    prefix, resume : True to keep the energies of frames in `prefix`complex.h5 and the like, and continue these files
     precision, device : as in `energy`; workers, scheduler : as in `jobs.run`
-    progress : called with the share of the frames that is done, 0 to 1
+    progress : called with the fraction of the frames done, 0 to 1
 
     Returns an MmpbsaResult. Raises FormatError for files that cannot be read, and InputError, with the name, for what
     the input file asks for and is not done here, and for files that do not belong together.

@@ -25,7 +25,7 @@ class CenterRestraint(Term):
     atoms : mask (n,) or indices of the atoms, such as a ligand's
     target : (3,) c0, A; by default the centre of the positions that the plan is made with
     force_constant : k, kcal/mol/A^2, >= 0; the whole factor of the square
-    flat : A, >= 0; so far from c0 there is no energy
+    flat : A, >= 0; no energy within this distance of c0
     weights : of the atoms, one each, not negative; by default their masses
     name : of the term in results
 
@@ -100,11 +100,11 @@ class CenterRestraint(Term):
         parameters[0, 1:] = targets - origin
 
     def targets_of(self, parameters: NDArray[Any], origin: Floats) -> Floats:
-        """Give the target (3,) A of parameters (1, 4)."""
+        """Return the target (3,) A of parameters (1, 4)."""
         return np.asarray(parameters[0, 1:] + origin, np.float64)
 
     def _members(self, atoms: Atoms) -> tuple[Ints, Floats]:
-        """Atoms (m,) of the group, and their weights (m,), which add up to 1."""
+        """Atoms (m,) of the group, and their weights (m,), which sum to 1."""
         chosen = np.zeros(len(atoms), bool)
         try:
             chosen[np.asarray(self.atoms)] = True

@@ -25,7 +25,7 @@ class PositionalRestraint(Term):
     force_constant : k, kcal/mol/A^2, >= 0; the whole factor of the square, as in Amber
     reference : (n, 3) x0 of all atoms, A; by default the positions that the plan is made with
     atoms : restrained atoms, a mask (n,) or indices; by default all
-    flat : A, >= 0; so far from x0 there is no energy
+    flat : A, >= 0; no energy within this distance of x0
     name : of the term in results
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")

@@ -24,7 +24,7 @@ class TorsionRestraint(InternalRestraint):
     atoms : (m, 4) atoms of each torsion in order, from 0
     target : phi0, (m,) or one for all, rad, -2 pi to 2 pi; 0 for cis, pi for trans
     force_constant : k, (m,) or one for all, kcal/mol/rad^2, >= 0; the whole factor of the square, as in Amber
-    flat : (m,) or one for all, rad, >= 0; so far from phi0 there is no energy
+    flat : (m,) or one for all, rad, >= 0; no energy within this distance of phi0
     name : of the term in results
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")

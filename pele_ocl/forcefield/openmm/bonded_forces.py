@@ -140,7 +140,7 @@ def _periodic(forces: Forces) -> Floats:
 def _ryckaert_bellemans(forces: Forces) -> Floats:
     """Rows (m, 7) likewise, of sums of c_m cos^m psi with psi = phi - pi, each as torsions of n 0 to 5.
 
-    c cos(n psi) = c (-1)^n (1 + cos(n phi)) - c (-1)^n. The constants, with a term of n = 0, add up to the energy of
+    c cos(n psi) = c (-1)^n (1 + cos(n phi)) - c (-1)^n. The constants, with a term of n = 0, sum to the energy of
     the sum.
     """
     found = forces.rows("RBTorsionForce", "getNumTorsions", "getTorsionParameters", 10)
