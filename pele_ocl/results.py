@@ -293,7 +293,8 @@ class TermResult(_Computed):
         return Report(f"Energy of {len(self.atoms):,} atoms", columns, self._facts())
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
-        """Describe the result for people; verbose : with constants and steps; total : total seconds to report"""
+        """Return the text that the command prints; verbose : with constants and steps; total : total seconds to
+        report"""
         is_timed = self.made is not None or "kernel" in self.seconds
         return self._origin.text(verbose, total) if is_timed else str(self.table())
 

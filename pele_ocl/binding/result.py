@@ -287,7 +287,7 @@ class BindingResult(Reported, Suggests):
         return lines
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record that the command prints as JSON, but for the command's seconds."""
+        """Return the record, as printed as JSON, without the command's seconds."""
         return record_of(self.molecule, self.facts(), self.heard)
 
     def facts(self) -> dict[str, object]:
@@ -329,7 +329,7 @@ class BindingResults(Sequence[BindingResult], Framed):
         return Report("Binding energies", {"ligand": np.array([str(of.ligand) for of in self.ligands]), **columns})
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record that the command prints as JSON, but for the command's seconds."""
+        """Return the record, as printed as JSON, without the command's seconds."""
         return record_of(self.molecule, {"ligands": [of.facts() for of in self.ligands]}, self.heard)
 
     @property

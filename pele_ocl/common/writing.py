@@ -33,7 +33,7 @@ def replacing(path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] =
     far as the system allows. Temporary files in the folder are removed that processes of this machine left behind when
     they were killed.
 
-    inputs : files that are read, which `path` must not be
+    inputs : files that must not be overwritten
 
     Raises FormatError if the folder is missing or read-only, or `path` is no regular file or an input.
     """

@@ -91,7 +91,7 @@ class SimulateSpec(Spec[range]):
         return super().__getstate__() | {"watch": None}
 
     def settings(self) -> dict[str, str]:
-        """Write the fields as texts, less what changes no result."""
+        """Return the fields as texts, except those without effect on results."""
         found = {name: text for name, text in super().settings().items() if name not in _NOT_SETTINGS}
         held = [sha256_of(of) for of in self.paths if isinstance(of, Atoms)]
         return found | {"options": sha256_of(self.options)} | ({"paths": str([*self.names, *held])} if held else {})

@@ -72,7 +72,7 @@ class RefinementSpec(Spec[int]):
         return {"device": str(get_device(self.options.get("device")))}
 
     def still_counts(self, record: Record, item: int) -> bool:
-        """True if its file still exists as it was written."""
+        """True if its file still exists unchanged."""
         target = self.target(item)
         try:
             written = None if target is None else read_file(target).sha256

@@ -85,7 +85,7 @@ class AppendedFile:
         self._stream.close()
 
     def append(self, text: str) -> None:
-        """Write at the end. Raises FormatError if that fails, as on a full disk."""
+        """Write at the end. Raises FormatError if this fails, e.g. on a full disk."""
         data = text.encode()
         with appending(self.path):
             self._stream.seek(self.size)

@@ -23,7 +23,7 @@ _NAME = "RDKit's molecule"
 
 
 def from_rdkit(molecule: Mol, charges: str | ArrayLike = "gasteiger", conformer: int = -1) -> Atoms:
-    """Make the atoms of a molecule with all its hydrogens; Atoms.from_rdkit has the description.
+    """Convert a molecule with all its hydrogens; see Atoms.from_rdkit.
 
     >>> from rdkit import Chem
     >>> from rdkit.Chem import AllChem

@@ -89,7 +89,7 @@ def ions(
     call : gives facts of the call for files, of a structure's path
     and all others as in `place_ions`
 
-    Returns an IonsResult. Raises InputError for options that do not go together, and else as `place_ions` does.
+    Returns an IonsResult. Raises InputError for options that cannot be combined, and else as `place_ions` does.
 
         >>> import pele_ocl
         >>> solute = pele_ocl.Atoms(positions=[[0, 0, 0]], charges=[-2.0])

@@ -43,7 +43,8 @@ class Shard:
         return f"{self.number}/{self.count}"
 
     def part(self, items: S, what: str) -> S:
-        """Take its items, which are neighbours; what : they are. Raises InputError if there are fewer than shards."""
+        """Return its items, which are consecutive; what : name of the items for errors. Raises InputError if there are
+        fewer than shards."""
         n = len(items)
         if n < self.count:
             raise InputError(f"{n:,} {what} cannot be shared out to {self.count:,} shards; take fewer shards")
@@ -57,7 +58,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class Place:
-    """Place of a computation: this process, processes of this machine, or a Dask cluster.
+    """Where to compute: this process, processes on this machine, or a Dask cluster.
 
     workers : processes of this machine to start; scheduler : the address of a Dask scheduler, or its file
     device : the choice for each worker, as in PELE_OCL_DEVICE

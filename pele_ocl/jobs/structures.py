@@ -41,7 +41,7 @@ class Structures(Sequence[Record], Framed):
     """Results of many structures, a Record each, in their order: `found[0]["energy"]`, `found.total`.
 
     records : of the structures; call : facts of the program and the call, for files; seconds : that all took
-    units : of numbers in the records that are no energies, by name
+    units : of numbers in the records other than energies, by name
 
     >>> found = pele_ocl.energy(["data/structures/trialanine.pdb", "gone.pdb"])
     >>> found.total.round(1).tolist(), found.errors
@@ -72,16 +72,16 @@ class Structures(Sequence[Record], Framed):
 
     @property
     def total(self) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """Total energy of each structure, (m,) kcal/mol; NaN for one that failed, or with several models."""
+        """Total energy of each structure, (m,) kcal/mol; NaN for failed ones and those with several models."""
         return np.array([np.nan if of.failed else of.result.get("energy", {}).get("total", np.nan)
                          for of in self.records])  # fmt: skip
 
     def table(self) -> Report:
-        """Return a row for every structure, or every model of each: its numbers, or why it has none."""
+        """Return a table with a row for every structure, or every model: its numbers, or the reason of a failure."""
         return table_of(self.records, self.call, self.units)
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Return the records, which commands print as JSON, one a line; docs/records.md."""
+        """Return the records, which commands print as JSON, one per line; docs/records.md."""
         return [record.to_dict() for record in self.records]
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -92,7 +92,7 @@ class Structures(Sequence[Record], Framed):
         self.table().save(path)
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
-        """Describe all for people, in one table; total : total seconds to report"""
+        """Return the table that the command prints; total : total seconds to report"""
         return as_text_of(self.records, self.seconds if total is None else total, self.units)
 
     def __repr__(self) -> str:

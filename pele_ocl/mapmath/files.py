@@ -80,14 +80,14 @@ class MapResult(Framed):
         return Report(self.map.title or "Map", {"fact": list(rows), "value": list(rows.values())}, facts)
 
     def to_json(self) -> dict[str, Any]:
-        """Facts of the map, as its command prints it as JSON, but for the seconds."""
+        """Facts of the map, as printed as JSON, without seconds."""
         head = {} if not self.sources else {"map": str(self.sources[0]), "sha256": self.sources[0].sha256}
         return with_notes({"schema": SCHEMA, **head, **self.facts, **map_facts(self.map)}, ())
 
     def save(self, path: Path_, *, inputs: Iterable[Path_] = (), progress: Progress | None = None) -> None:
         """Write the map in the format of the suffix, or draw its slices into a .png.
 
-        inputs : files that are read, which `path` must not be; progress : called with the fraction written, 0 to 1
+        inputs : files that must not be overwritten; progress : called with the fraction written, 0 to 1
         """
         if arguments.file_path(path).suffix.lower() == ".png":
             draw_slices(path, self.map, [*self.sources, *arguments.file_paths("inputs", inputs)])
@@ -245,7 +245,7 @@ class Samples(Framed):
         return Report("Values of a map", columns, {"unit": self.map.unit, "temperature": self.map.temperature})
 
     def to_json(self) -> dict[str, Any]:
-        """Positions and values, as its command prints it as JSON, but for the seconds."""
+        """Positions and values, as printed as JSON, without seconds."""
         source, points = self.source, self.points
         return {
             "schema": SCHEMA,

@@ -44,7 +44,7 @@ def require_page(path: str | PathLike[str]) -> None:
 
 
 def save_page(path: str | PathLike[str], page: str, inputs: Iterable[str | PathLike[str]] = ()) -> None:
-    """Write a page; inputs : files that are read, which `path` must not be. Raises FormatError."""
+    """Write a page; inputs : files that must not be overwritten. Raises FormatError."""
     with replacing(file_path(path), file_paths("inputs", inputs)) as temporary:
         temporary.write_text(page, encoding="utf-8")
 

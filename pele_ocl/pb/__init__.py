@@ -127,7 +127,7 @@ def pb(
     show : called with lines that APBS would print, of its input files
 
     Returns a PBResult, whose `solvation` is in kcal/mol; an ApbsResult of an input file of APBS. Raises InputError for
-    options that do not go together, and what PoissonBoltzmann and its `solve` raise.
+    options that cannot be combined, and what PoissonBoltzmann and its `solve` raise.
 
         >>> import pele_ocl
         >>> ion = pele_ocl.Atoms(positions=[[0, 0, 0]], charges=[1.0], gb_radii=[2.0])

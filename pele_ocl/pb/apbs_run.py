@@ -75,7 +75,7 @@ class ApbsResult(Framed):
         self.table().save(path, [self.source])
 
     def to_json(self) -> dict[str, Any]:
-        """Record of all calculations, as its command prints it as JSON, but for the seconds."""
+        """Record of all calculations, as printed as JSON, without seconds."""
         of_all = zip(self.wanted.calculations, self.results, strict=True)
         record = {
             **record_head(self.source),

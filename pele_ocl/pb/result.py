@@ -231,7 +231,7 @@ class PBResult(Framed):
         return model_facts(self.model) | {"forcefield": self.atoms.forcefield, "radii_set": self.atoms.gb_radii_set}
 
     def to_json(self) -> dict[str, Any]:
-        """Record of the energy, as its command prints it as JSON, but for the seconds."""
+        """Record of the energy, as printed as JSON, without seconds."""
         grid, model = self.levels[-1].grid, self.model
         record = {
             **record_head(self.source),
@@ -260,7 +260,7 @@ class PBResult(Framed):
     ) -> None:
         """Write the potential, kT/e, as a map, .dx, .mrc, .cube, .h5 and so on; the atoms as .pqr.
 
-        inputs : files that are read, which `path` must not be; progress : called with the fraction written, 0 to 1
+        inputs : files that must not be overwritten; progress : called with the fraction written, 0 to 1
 
         Raises InputError if the result has no map, and FormatError for another suffix.
         """

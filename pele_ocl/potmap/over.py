@@ -193,7 +193,7 @@ class FramePotentials(Reported):
         write_table(Path(path), columns, dict.fromkeys(values, self.unit), attributes)
 
     def to_json(self) -> dict[str, Any]:
-        """Record of the values' statistics, as its command prints it as JSON, but for the seconds."""
+        """Record of the values' statistics, as printed as JSON, without seconds."""
         rows = zip(self.names, self.statistics(), strict=True)
         record = {
             **record_head(self.source),

@@ -116,13 +116,14 @@ class Reading:
 
     forcefield : a ForceField, or a name that ForceField.load knows, of files that bring no parameters; by default
         Amber99SB. A file that brings its own takes neither this nor `templates`, `obc`, `pele_data` and `guess_radii`
-    select : the atoms to take, `protein and not resname NAP` say (docs/selection.md); by default all
+    select : the atoms to read, such as `protein and not resname NAP` (docs/selection.md); by default all
     model : number of the model in a file with several; by default the first
     coordinates : file with the positions of a topology; of several topologies one for all, or one each in the order of
         `structures`
     parameters : CHARMM's parameter files, for a .psf
     radii : set of GB radii, for any solvent; by default the file's, or those that go with the solvent
-    without, only : residues to leave out by name or kind, and kinds to take, with commas: "HOH,NAP", "protein,ligand"
+    without, only : residues to leave out by name or kind, and kinds to read, separated by commas: "HOH,NAP",
+    "protein,ligand"
     templates, obc, pele_data, guess_radii, allow_missing_terminals, allow_scripts : as in ForceField.load
     ligands : molecules to add, as in pele_ocl.read, with `ligand_forcefield`, `ligand_charges` and
         `ligand_hydrogens` or `ligand_ph` for those without parameters

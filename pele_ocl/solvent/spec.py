@@ -64,7 +64,7 @@ class SolventSpec(EvaluationSpec[SolventResult]):
 
     @classmethod
     def of_plan(cls, result: SolventResult | SolventBatch) -> SolventSpec:
-        """Make the job that would give a result of Atoms."""
+        """Make the job that corresponds to a result of Atoms."""
         return cls(
             precision=result.precision, model=result.model, energy=bool(result.terms.names), variant=result.variant,
             accuracy=result.accuracy,
@@ -85,7 +85,7 @@ class SolventSpec(EvaluationSpec[SolventResult]):
     def evaluate(
         self, source: InputFile, progress: Progress | None = None, per_atom: bool = False
     ) -> Evaluation[SolventResult]:
-        """Compute the radii and energies of a file, of each atom in any case."""
+        """Compute the radii and energies of a file, always for each atom."""
         molecule, checks = self._read(source)
         plan = self.plan(molecule.atoms)
         if molecule.conformations is None:
@@ -95,7 +95,7 @@ class SolventSpec(EvaluationSpec[SolventResult]):
         return self._checked(molecule, checks, list(batch), batch.errors, {"kernel": batch.seconds["kernel"]})
 
     def facts_of_molecule(self, of: SolventResult | Solvent) -> dict[str, Any]:
-        """Facts that a record has once, as all models or frames share them; of : a result, or the plan of frames"""
+        """Return facts of a record that all models or frames share; of : a result, or the plan of frames"""
         return {"settings": settings(of.model, of.atoms), **accuracy_facts(of)}
 
     def facts_of_model(self, result: SolventResult) -> dict[str, Any]:
@@ -108,7 +108,7 @@ class SolventSpec(EvaluationSpec[SolventResult]):
         }
 
     def text_of(self, found: Evaluation[SolventResult], verbose: bool, total: float) -> str:
-        """Describe a result for people; total : seconds of all"""
+        """Return the text of a result; total : total seconds"""
         molecule, result = found.molecule, found.first
         lines = [headline(molecule.source.path.name, molecule.atoms), *physics_lines(result.model, molecule.atoms)]
         energy = energy_of(result)

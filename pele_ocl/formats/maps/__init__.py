@@ -77,7 +77,7 @@ def write_map(
     atoms : atoms to put into a cube file
     attributes : what else to record (program, parameters): attributes in HDF5, comments in DX, labels in MRC
     extra : name -> further maps, in HDF5 alone
-    inputs : files that are read, which `path` must not be
+    inputs : files that must not be overwritten
     progress : called with the fraction written, 0 to 1
 
     Raises FormatError for an unknown suffix, a read-only folder or further maps for a format that holds one. Raises
