@@ -181,7 +181,7 @@ class PBModel:
 
         program : "apbs": the surface, charges and border of the input files that PyMOL and pdb2pqr write for it, as
             pictures of surfaces have them, too
-        changes : fields of PBModel, which win
+        changes : fields of PBModel, which have priority
 
         >>> pele_ocl.PBModel.like("apbs").surface
         'smol'

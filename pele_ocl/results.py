@@ -31,12 +31,12 @@ C = TypeVar("C", bound="_Computed")
 class Terms(ReadOnlyArrays):
     """Energies by term.
 
-    names : of the terms, n_terms of them; each is an attribute, too: `terms.coulomb` has shape (...,)
+    names : of the n_terms terms; each is also an attribute: `terms.coulomb` has shape (...,)
     values : (..., n_terms) kcal/mol; the leading axes count conformations, atoms or residues
 
-    `terms[index]` takes an index of the leading axes, as NumPy does, and gives their Terms; `terms["coulomb"]` is the
-    term, and `dict(terms)` has all by name. `numpy.asarray(terms)` is
-    `terms.values`, which is read-only and not copied. Raises InputError if names and values do not fit.
+    `terms[index]` indexes the leading axes as in NumPy and returns Terms; `terms["coulomb"]` is one term, and
+    `dict(terms)` has all by name. `numpy.asarray(terms)` is
+    `terms.values`, which is read-only and not copied. Raises InputError if names and values do not match.
 
     >>> terms = pele_ocl.energy("data/structures/trialanine.pdb").terms
     >>> terms.names[:3], round(float(terms.bond), 2)
@@ -56,7 +56,7 @@ class Terms(ReadOnlyArrays):
 
     @classmethod
     def of(cls, terms: Mapping[str, ArrayLike]) -> Terms:
-        """Terms of arrays of one shape (...,), by name."""
+        """Make Terms from arrays of one shape (...,), by name."""
         return Terms(tuple(terms), np.stack([np.asarray(values, np.float64) for values in terms.values()], axis=-1))
 
     @classmethod
@@ -86,7 +86,7 @@ class Terms(ReadOnlyArrays):
         return iter(self.names) if self.values.ndim == 1 else (self[k] for k in range(len(self)))
 
     def keys(self) -> tuple[str, ...]:
-        """Names, so that `dict(terms)` has the energies by name."""
+        """Names, for `dict(terms)`."""
         return self.names
 
     def __getitem__(self, index: Any) -> Any:
@@ -132,7 +132,7 @@ class Terms(ReadOnlyArrays):
     def to_dataframe(self) -> pandas.DataFrame:
         """Return the terms and their total as a DataFrame of pandas, a row for each conformation, atom or residue.
 
-        Raises InputError for terms of more than two axes, and where pandas is not installed.
+        Raises InputError for terms with more than two axes, and if pandas is not installed.
         """
         if self.values.ndim > 2:
             raise InputError(f"energies of shape {self.values.shape} are no table; take those of one conformation")
@@ -356,7 +356,7 @@ class TermBatch(_Computed, Generic[Result]):
         return self._about(size, f"total {energies} kcal/mol")
 
     def table(self) -> Report:
-        """Return a row for each conformation: its energies, kcal/mol."""
+        """Return a table with a row for each conformation: energies, kcal/mol."""
         from .report import Column, Report
 
         columns: dict[str, Any] = {"conformation": np.arange(len(self))}

@@ -50,7 +50,8 @@ class Atoms(ReadOnlyArrays, Suggests):
     combining : rule for the sigma of a pair, "arithmetic" (Amber) or "geometric" (OPLS)
     one_four : (Coulomb, Lennard-Jones) scale of 1-4 pairs that follow from `bonds`
     bonded : Bonded, the force field's bonded terms with its exclusions and 1-4 pairs. They replace the ones that follow
-        from `bonds`. None if they are unknown types : (n,) atom types of the force field, optional
+        from `bonds`. None if they are unknown
+    types : (n,) atom types of the force field, optional
     type_family : kind of these types: "amber" (including GAFF), or "" if no rule depends on them
     gb_radii_set : name of the set of gb_radii, such as "mbondi2"; "" if unknown
     virtual_sites : massless particles whose positions are defined by other atoms, None if there are none. Energies are

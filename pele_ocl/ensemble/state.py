@@ -58,7 +58,7 @@ class State:
     def __init__(self, atoms: tuple[Atoms, ...], device: Device, options: Mapping[str, Any], errors: str) -> None:
         """Place each row at its molecule's positions.
 
-        errors : "record" for rows of molecules that cannot be computed, "raise" for an InputError
+        errors : "record" to record molecules that cannot be computed, "raise" for an InputError
         """
         from ..opencl.queue import Queue
 

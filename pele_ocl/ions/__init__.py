@@ -198,7 +198,7 @@ def place_ions(
     progress : called with the fraction done, 0 to 1, of the map and then of the ions
 
     Returns an IonsResult. Raises InputError if there is no room for all ions, or for values that do not fit. Raises
-    DeviceError if the device cannot do it.
+    DeviceError if the device does not support it.
 
     >>> atoms = pele_ocl.read("data/structures/hexapeptide.pdb")
     >>> placed = pele_ocl.place_ions(atoms, {"NA": 2}, spacing=2.0)

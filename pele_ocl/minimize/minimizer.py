@@ -38,7 +38,7 @@ class Minimizer(Suggests):
     energy : the plan that computes energies and gradients
     protocol : the method, the bounds and the rounds as they were chosen, the atoms that move, and what is held
 
-    It pickles by its atoms and options, as plans do.
+    It is pickled as its atoms and options, like plans.
 
     >>> minimizer = pele_ocl.Minimizer(pele_ocl.read("data/structures/trialanine.pdb"), max_iterations=5)
     >>> result = minimizer.minimize()

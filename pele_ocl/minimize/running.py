@@ -48,7 +48,8 @@ class Run:
 
     spec : how structures are minimized and written; frames : of a molecule, None without; models : "one" or "all"
     table : file of the table, None without; resume : True to continue an earlier run
-    place : where it is computed; shard : the part of the structures, None for all
+    place : where it is computed;
+    shard : the part of the structures, None for all
     errors : "raise" or "record"; watch : called with the structures done, their number, and the slowest one's rms
         gradient, kcal/mol/A
     """

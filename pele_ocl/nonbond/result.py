@@ -18,8 +18,8 @@ class NonbondResult(HasFindings, TermResult):
     """Nonbonded energy of n atoms over a pair list, and how it was computed.
 
     gradient : (n, 3) kcal/mol/A with fixed Born radii; None if not requested
-    exact : False where the variant loses updates of the gradient to races (`naive`)
-    seconds : "prepare", once for a list; "total", including overhead and the first builds of kernels. If kernel times
+    exact : False if the variant loses updates of the gradient by races (`naive`)
+    seconds : "prepare", once for a list; "total", including overhead and compilation. If kernel times
         were requested also "kernel", of the kernels over pairs
 
     >>> result = pele_ocl.nonbond("data/structures/trialanine.pdb", "all")
@@ -38,7 +38,7 @@ class NonbondResult(HasFindings, TermResult):
 
     @property
     def net_force(self) -> float:
-        """Length of the sum of all forces, kcal/mol/A: 0 but for rounding."""
+        """Length of the sum of all forces, kcal/mol/A: 0 except for rounding."""
         return 0.0 if self.gradient is None else float(np.linalg.norm(self.gradient.sum(axis=0)))
 
 
@@ -48,7 +48,7 @@ class NonbondBatch(TermBatch[NonbondResult]):
 
     atoms : the molecule as in the plan; positions : (m, n, 3) A as given, not copied
     gradients : (m, n, 3) kcal/mol/A, None if not requested
-    exact : False where the variant loses updates of the gradients to races (`naive`)
+    exact : False if the variant loses updates of the gradients by races (`naive`)
     errors : reasons why conformations failed, by index from 0; their results are NaN
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")

@@ -429,9 +429,9 @@ def _warn_of(what: str, runtime: cl.Platform, error: cl.Error) -> None:
 
 @lru_cache(maxsize=1)
 def list_devices() -> tuple[Device, ...]:
-    """Every usable OpenCL device, the default first. Empty where there is none.
+    """Every usable OpenCL device, the default first. Empty if there is none.
 
-    Warns with DeviceWarning of runtimes and devices that answer with an error; others stay usable.
+    Warns with DeviceWarning about runtimes and devices that raise an error; others can be used.
 
     >>> devices = pele_ocl.list_devices()
     >>> devices[0].index, devices[0].kind in ("CPU", "GPU")

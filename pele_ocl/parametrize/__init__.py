@@ -64,7 +64,8 @@ def parametrize(
     formats : of the files in a folder, of FORMATS; by default all: "xml" of OpenMM, "amber" (.prmtop and .rst7), "pele"
         (DataLocal with template, OBC rows and rotamers), "sdf", "pdb"
     table : a row for each molecule: .csv, .h5 or .json
-    resume : continue an interrupted run that wrote to a folder workers, scheduler, shard : processes among which the
+    resume : continue an interrupted run that wrote to a folder
+    workers, scheduler, shard : processes among which the
     molecules are distributed, as in `jobs.run`
     errors : "record" for a row with the reason if one of several molecules fails, "raise" for an InputError
     progress : called with the fraction done, 0 to 1

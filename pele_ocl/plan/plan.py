@@ -130,7 +130,7 @@ class Plan(Suggests, Settled, ABC, Generic[R, B]):
     ) -> R:
         """Evaluate positions (n, 3) A, by default the atoms' own.
 
-        profile : True to have the kernels' times taken, which makes launches slower
+        profile : True to measure kernel times, which makes launches slower
         progress : called with the fraction done, 0 to 1
 
         Raises InputError for positions that do not fit or span more than 500,000 A, and for results that overflow. On
@@ -197,7 +197,8 @@ class Plan(Suggests, Settled, ABC, Generic[R, B]):
         self, conformations: ArrayLike, progress: Progress | None = None, *, profile: bool = False,
         errors: Literal["raise", "record"] = "raise",
     ) -> B:  # fmt: skip
-        """Evaluate conformations (m, n, 3) A together; each gets the same bits as alone. The batch has a copy of them.
+        """Evaluate conformations (m, n, 3) A together; results are the same as for single ones, bit for bit. The batch
+        has a copy of them.
 
         progress : called with the fraction of the conformations done, 0 to 1
         profile : as in `evaluate`

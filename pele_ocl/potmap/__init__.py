@@ -173,7 +173,8 @@ def potmap(
     for_surface : True for the settings of surface pictures, where no others are given: kT/e, dielectric 78.54, 0.15
         mol/L of salt, colours from -2 to 2, of pb from -5 to 5
     workers, scheduler : of several structures, so many processes of this machine that compute, or the address of a Dask
-        cluster; shard : the part of the structures to do, "1/10"
+        cluster;
+    shard : the part of the structures to do, "1/10"
     reading, read : how files are read: a jobs.Reading, or the keywords of one: `select`, `forcefield`, `model`,
         `coordinates`, `parameters`, `radii`
     call : gives facts of the call for files, of a structure's path
@@ -182,7 +183,7 @@ def potmap(
     Returns a PotmapResult, whose `error` and `field_error` are measured if the method approximates; FramePotentials
     with at_atoms; a MapBatch of several structures, which has the reasons of those that failed. Cost: atoms * points,
     with a mesh atoms + points * log(points). Raises InputError for options that do not fit. A grid point on an atom
-    without min_distance is an InputError, too. Raises DeviceError if the device cannot do it.
+    without min_distance is an InputError, too. Raises DeviceError if the device does not support it.
 
         >>> import pele_ocl
         >>> ion = pele_ocl.Atoms(positions=[[0, 0, 0]], charges=[1.0])

@@ -185,9 +185,9 @@ class RescoreResult(Reported):
     """Energies of all poses of a PELE run.
 
     poses : Poses; run : its files; source : the structure; atoms : of it; model : SolventModel
-    ligand : a selection; group_cutoffs : True if nonbonded energies end at PELE's long cutoffs
+    ligand : a selection; group_cutoffs : True with PELE's long cutoffs for nonbonded energies
     walkers : the poses by report; device, variant, precision : how they were computed
-    notes : messages about the complex and the poses; heard : all that were told; attributes : of the table
+    notes : messages about the complex and the poses; heard : all notes reported; attributes : of the table
 
     >>> result = pele_ocl.rescore("explored")
     >>> result.save("poses.csv")
@@ -221,7 +221,7 @@ class RescoreResult(Reported):
         save_poses(Path(path), self.poses, self.attributes)
 
     def write_reports(self, folder: str | PathLike[str]) -> None:
-        """Write the run's reports with the columns oclTotalEnergy and oclBindingEnergy into a folder."""
+        """Write the run's reports with the columns oclTotalEnergy and oclBindingEnergy to a folder."""
         for walker, of in self.walkers:
             if len(of):
                 report = read_report(walker.report)
@@ -231,11 +231,11 @@ class RescoreResult(Reported):
                 own.write(target, {TOTAL: of.columns["total"], BINDING: of.columns["binding"]})
 
     def draw(self, path: str | PathLike[str]) -> None:
-        """Draw our energies over PELE's: .png or .svg. Needs matplotlib."""
+        """Draw our energies by PELE's: .png or .svg. Needs matplotlib."""
         draw_against(path, self.poses.pairs(), [self.source.path])
 
     def table(self) -> Report:
-        """Return a row for each pose, the best by our binding energy first, failed ones last."""
+        """Return a table with a row for each pose, best binding energy first, failed ones last."""
         poses = self.poses
         order = [*poses.best(len(poses.rows)), *np.flatnonzero(poses.rank == 0).tolist()]
         columns = {
@@ -245,7 +245,7 @@ class RescoreResult(Reported):
         return Report("Poses by binding energy", columns, self.attributes)
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
-        """Describe the run for people; verbose : with all constants; total : total seconds to report"""
+        """Return a text about the run; verbose : with all constants; total : total seconds to report"""
         poses, seconds = self.poses, 0.0 if total is None else total
         lines = [
             headline(self.source.path.name, self.atoms), *physics_lines(self.model, self.atoms),

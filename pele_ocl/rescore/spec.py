@@ -69,7 +69,7 @@ class PosesSpec(Spec[Walker]):
     """Energies of a PELE run's poses, walker by walker.
 
     path : of the structure; reading : how it is read; ligand : a selection
-    group_cutoffs : True if nonbonded energies end at PELE's long cutoffs
+    group_cutoffs : True with PELE's long cutoffs for nonbonded energies
     own : control file of a run of ours, whose totals have restraints and no cutoffs; None of PELE's
     """
 

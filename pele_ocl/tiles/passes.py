@@ -77,7 +77,7 @@ class TiledPasses(Passes):
 
     @property
     def integral_macros(self) -> dict[str, int]:
-        """Build definitions of kernels that compute Born integrals or their slopes."""
+        """Build definitions for kernels that compute Born integrals or their derivatives."""
         return series_macros(self.queue.precision) | self.model.integral_definitions
 
     @property

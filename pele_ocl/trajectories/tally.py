@@ -117,7 +117,7 @@ class Tally:
         return {term: of["mean"] for term, of in self._statistics.columns().items()}
 
     def imaged(self) -> list[Finding]:
-        """Return the finding that frames were imaged."""
+        """Return the finding about imaged frames."""
         return imaged(self.n_imaged, self._n - self.n_earlier)
 
     def as_json(self) -> dict[str, object]:

@@ -85,7 +85,8 @@ def energies_of_frames(
 
     spec : what is computed, which pickles; path : of the structure
     keep : False for statistics alone, without an entry for each frame; memory then does not grow with their number
-    place : where frames are computed, by default here; shard : the part of the frames to compute
+    place : where frames are computed, by default here;
+    shard : the part of the frames to compute
     progress : called with the fraction of the frames done, 0 to 1
 
     Frames that fail are NaN, with the reasons in `errors`. Raises FormatError and InputError as the readers do, and for

@@ -70,7 +70,7 @@ class InternalRestraint(Term):
 
     @abstractmethod
     def put_targets(self, targets: Floats, parameters: NDArray[Any], origin: Floats) -> None:
-        """Put targets (m,) into parameters (m, 4) as the kernel takes them. origin : (3,) A of positions, not used"""
+        """Store targets (m,) in parameters (m, 4) for the kernel. origin : (3,) A of positions, not used"""
 
     @abstractmethod
     def targets_of(self, parameters: NDArray[Any], origin: Floats) -> Floats:

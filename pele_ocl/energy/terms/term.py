@@ -123,8 +123,7 @@ class TermKernels(ABC):
         raise NotImplementedError(f"{type(self).__name__} does not run first")
 
     def stiffness(self, atoms: Atoms) -> Floats | float:
-        """Return how stiffly it holds each atom to its place, (n,) kcal/mol/A^2, which only makes minimization
-        faster."""
+        """Return the stiffness of each atom, (n,) kcal/mol/A^2, which only makes minimization faster."""
         return 0.0
 
     @abstractmethod
@@ -153,4 +152,5 @@ class Term(TermKernels, Hashed):
 
     @abstractmethod
     def energies(self, atoms: Atoms) -> tuple[Floats, Floats]:
-        """Define it in float64: energies of the atoms (n,) kcal/mol and gradient (n, 3) kcal/mol/A."""
+        """Compute the energies of the atoms (n,) kcal/mol and the gradient (n, 3) kcal/mol/A in float64, the
+        definition."""
