@@ -35,8 +35,8 @@ class Terms(ReadOnlyArrays):
     values : (..., n_terms) kcal/mol; the leading axes count conformations, atoms or residues
 
     `terms[index]` indexes the leading axes as in NumPy and returns Terms; `terms["coulomb"]` is one term, and
-    `dict(terms)` has all by name. `numpy.asarray(terms)` is
-    `terms.values`, which is read-only and not copied. Raises InputError if names and values do not match.
+    `dict(terms)` has all by name. `numpy.asarray(terms)` is `terms.values`, which is read-only and not copied. Raises
+    InputError if names and values do not match.
 
     >>> terms = pele_ocl.energy("data/structures/trialanine.pdb").terms
     >>> terms.names[:3], round(float(terms.bond), 2)

@@ -49,8 +49,8 @@ class Calculator(AseCalculator):  # type: ignore[misc]
     """Energy (eV), forces (eV/A) and energies of atoms (eV) of one molecule, for ASE.
 
     molecule : Atoms with the parameters of the terms; the atoms of ASE have its order, and move. Atoms with atom and
-    residue names, such as those from `to_ase` and ASE's readers of PDB and GROMACS files, are matched by name and may
-    be in another order
+        residue names, such as those from `to_ase` and ASE's readers of PDB and GROMACS files, are matched by name and
+        may be in another order
     Other options are as in `Energy`. Use float64 for optimizers that converge to forces below 1e-3 eV/A.
 
     The plan is made at the first calculation and kept. Raises InputError for a different number of atoms, other names

@@ -41,7 +41,7 @@ class Atoms(ReadOnlyArrays, Suggests):
 
     positions : (n, 3) A
     charges : (n,) e. Changing charges does not change the products in `bonded.one_four`, which may come from a force
-    field. To scale all charges by f, multiply these products by f^2, too
+        field. To scale all charges by f, multiply these products by f^2, too
     lj_sigma, lj_epsilon : (n,) A and kcal/mol, Lennard-Jones E = 4 epsilon ((sigma/r)^12 - (sigma/r)^6)
     gb_radii : (n,) A, intrinsic Born radii before the offset is taken off
     gb_scales : (n,) HCT overlap scales, dimensionless
@@ -55,23 +55,22 @@ class Atoms(ReadOnlyArrays, Suggests):
     type_family : kind of these types: "amber" (including GAFF), or "" if no rule depends on them
     gb_radii_set : name of the set of gb_radii, such as "mbondi2"; "" if unknown
     virtual_sites : massless particles whose positions are defined by other atoms, None if there are none. Energies are
-    those of the given positions; everything that moves atoms rebuilds them
+        those of the given positions; everything that moves atoms rebuilds them
     rigid_pairs : (k, 2) pairs of atoms with a fixed distance instead of a bond energy, as in rigid water
     undone_pairs : pairs with an unsupported energy, None if there are none; Lennard-Jones energies of such atoms are
-    refused
+        refused
     forcefield : name of the force field; "file" for parameters of the input file; "" if unknown
     notes : messages about how the file was read and where parameters come from
     cell_angles : angles of the unit cell in a topology, degrees, which AMBER's text trajectories do not contain. NaN if
-    not all are given; None if there is none. No energy depends on it
+        not all are given; None if there is none. No energy depends on it
     default_radii : DefaultRadii if neither the file nor a user chose gb_radii, so that a SolventModel may replace them
-    by the set of its GB model (SolventModel.choose_radii). None for radii that are not replaced
+        by the set of its GB model (SolventModel.choose_radii). None for radii that are not replaced
     sgb : (n, 4) of PELE's SGB solvents: radius of the dielectric surface (A), of the accessible surface (A), gamma
         (kcal/mol/A^2) and alpha (kcal/mol); NaN for atoms of templates without, None if no atom has them
 
     Parameters that a calculation does not need may be left out; functions raise an error if they are missing. The
-    arrays are
-    copied to float64 and made read-only. Raises InputError for unequal lengths, values that are not finite, negative
-    radii or bonds to atoms that do not exist.
+    arrays are copied to float64 and made read-only. Raises InputError for unequal lengths, values that are not finite,
+    negative radii or bonds to atoms that do not exist.
 
     >>> ions = pele_ocl.Atoms(positions=[[0, 0, 0], [3, 0, 0]], charges=[1.0, -1.0], gb_radii=[1.5, 1.7])
     >>> len(ions), ions.positions.shape, float(ions.charges.sum())
@@ -321,8 +320,8 @@ class Atoms(ReadOnlyArrays, Suggests):
             gmx_MMPBSA, "openmm-obc" or "pele"; "pdb2pqr-amber", "pdb2pqr-charmm" and "pdb2pqr-parse" are radii of
             PDB2PQR's force fields by names of atoms, for Poisson-Boltzmann, without scales
 
-        They are kept with any solvent. Raises InputError for another name, and where labels or bonds are missing
-        that the set needs; ParameterError for a residue or an atom that a force field of PDB2PQR does not have.
+        They are kept with any solvent. Raises InputError for another name, and where labels or bonds are missing that
+        the set needs; ParameterError for a residue or an atom that a force field of PDB2PQR does not have.
 
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
         >>> atoms.gb_radii_set, atoms.with_radii("mbondi3").gb_radii_set

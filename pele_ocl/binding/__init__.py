@@ -108,16 +108,16 @@ def binding(
     complex : Atoms, the path of a structure or topology, several paths or a pattern, or an object of another library
         (docs/libraries.md)
     ligand, receptor : a selection (docs/selection.md), a mask or indices, or an AtomGroup of MDAnalysis; the receptor
-    is by default all atoms except ligands, water and stripped atoms. Several selections are several ligands, computed
-        one by one
+        is by default all atoms except ligands, water and stripped atoms. Several selections are several ligands,
+        computed one by one
     strip : atoms in neither part, in addition to water, or "none"; by default the counter-ions that the program of
-    `like` strips
+        `like` strips
     models : "one", or "all" to take all models of a PDB file as conformations
     receptor_trajectory, ligand_trajectory : separate frames of a part, of `receptor_structure`, `ligand_structure`, by
-    default the part's atoms of the complex
+        default the part's atoms of the complex
     poses : file with positions of the ligand: molecules of SDF or mol2, or models of .pdb or .cif
-    pb : True for a Poisson-Boltzmann solvent instead of Generalized Born, with `nonlinear`, `pb_surface`, `spacing`
-        and `padding` (A) as in PBSolvent; or a PBSolvent
+    pb : True for a Poisson-Boltzmann solvent instead of Generalized Born, with `nonlinear`, `pb_surface`, `spacing` and
+        `padding` (A) as in PBSolvent; or a PBSolvent
     idecomp : decomposition, numbered as in AMBER: 1, 2 by residue, 3, 4 by pairs of residues
     entropy : True for interaction entropy and C2
     alanine : sites of an alanine scan: a selection, residues from 0, or "interface" for all within 5 A of the other

@@ -30,14 +30,14 @@ class BindingEnergies(Framed):
     """Energies of a complex, of its parts, and the difference: complex minus receptor minus ligand.
 
     complex, receptor, ligand, delta : Terms of one shape (..., n_terms), kcal/mol: () for one frame, (m,) for many; 0
-    for terms that a part does not have; NaN for failed frames
+        for terms that a part does not have; NaN for failed frames
     frames : (m,) numbers of the frames, None where there were none
     errors : reasons why frames failed, by their place among the m, from 0
     seconds : by step, if measured
     decomposition : Decomposition over all frames; None if not requested
     n_imaged : number of this run's frames were imaged
     rmsd : (m,) A for poses: of the ligand's heavy atoms from those of the complex, with optimal assignment of
-    equivalent atoms in ligands of up to 1,000 atoms; None for frames
+        equivalent atoms in ligands of up to 1,000 atoms; None for frames
     notes : messages about the frames, of the Trajectory
 
     >>> energies = pele_ocl.Binding(pele_ocl.read("data/structures/trialanine.pdb"), "resid 3").evaluate()

@@ -51,8 +51,7 @@ class Binding(Settled):
     cancel. For separate trajectories of the parts see `over`.
 
     atoms : of the complex, a subset of the `given` Atoms, whose positions are evaluated
-    parts : Parts, the atoms of
-    each; notes : messages about the choice
+    parts : Parts, the atoms of each; notes : messages about the choice
     findings : about frames that a command read, of the contract
     plans : the Energy of each part, by name; "receptor" and "ligand" have their atoms of the complex
     systems : Systems, which evaluates these plans together

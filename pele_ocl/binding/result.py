@@ -53,8 +53,7 @@ class BindingResult(Reported, Suggests):
 
     binding : Binding, the plan; energies : BindingEnergies, or SeparateEnergies of three trajectories
     ligand, receptor, like : as given; naming : of terms in files
-    entropy, scan, comparison : further requested results,
-    or None
+    entropy, scan, comparison : further requested results, or None
     kind : of conformations, None for a single structure
     grid_errors : of Poisson-Boltzmann energies, kcal/mol by system; None with Generalized Born, and for frames
     molecule : as it was read; findings : about structure and energies, in JSON form

@@ -62,8 +62,8 @@ def separate_energies(
     trajectories : of the atoms of binding.plans, or of `atoms`
     atoms : of a part, by name, if it has a topology of its own; by default cut from the complex
 
-    Raises InputError if a trajectory is missing or of other atoms, for a part whose atoms are not those of the
-    complex by name, and for further atoms' terms that the complex lacks.
+    Raises InputError if a trajectory is missing or of other atoms, for a part whose atoms are not those of the complex
+    by name, and for further atoms' terms that the complex lacks.
     """
     missing = [name for name in PARTS if name not in trajectories]
     if missing:

@@ -107,8 +107,8 @@ def check_kernel(
     timing : whether a correct kernel is timed
 
     It runs on awkward sizes in a separate process with all your permissions, not a sandbox: check only kernels that you
-    trust. If oclgrind is installed, it also looks for races and invalid accesses. Raises InputError for an
-    unknown quantity or launch, DeviceError.
+    trust. If oclgrind is installed, it also looks for races and invalid accesses. Raises InputError for an unknown
+    quantity or launch, DeviceError.
 
     >>> source = "kernel void total(global const float *x, int n, global float *sum) { *sum = x[0]; }"
     >>> result = pele_ocl.check_kernel(source, "sum", timing=False)

@@ -85,7 +85,7 @@ class CheckResult(Reported):
     cases : the sizes tried
     rungs : times, the kernel's own first; none if it is wrong
     simulator : the program that looked for races and invalid accesses; None if none is installed, or the kernel cannot
-    be run
+        be run
 
     >>> from pathlib import Path
     >>> source = "kernel void total(global const float *x, int n, global float *sum) { *sum = x[0]; }"

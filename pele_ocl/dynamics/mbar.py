@@ -185,8 +185,8 @@ def free_energy(
     values : (n_samples, d) or (n_samples,), in the order of time
     bins : of each variable, their number between the smallest and the largest value; or edges, a sequence for each
     temperature : K
-    log_weights : (n_samples,) logarithms of weights, by default all equal: V / (k_B T) where a bias V was that is to
-        be taken off
+    log_weights : (n_samples,) logarithms of weights, by default all equal: V / (k_B T) where a bias V was that is to be
+        taken off
     blocks : parts of the samples, one after another; errors are the standard error of their mean
 
         >>> import numpy as np

@@ -143,13 +143,13 @@ def simulate(
     fixed_radii, one_four, cutoff, only_terms, variant, precision, device : as in `energy`, whose gradient must be whole
     model : the solvent; or the number of the model of a file to read
     strict : refuse structures with findings that otherwise only cause notes
-    progress : called with the fraction of all steps done; watch : called with the Simulation before its first step
-        and after each report, in this process alone
+    progress : called with the fraction of all steps done; watch : called with the Simulation before its first step and
+        after each report, in this process alone
     words : keywords about files, `forcefield`, `select`, `coordinates` and others of jobs.Reading, or `reading` itself;
         and about the solvent, `like` and fields of SolventModel such as `gb` and `ionic_strength`
 
-    Raises InputError and FormatError for what cannot be simulated or written, before anything is; and for a folder
-    with a run that this one would damage.
+    Raises InputError and FormatError for what cannot be simulated or written, before anything is; and for a folder with
+    a run that this one would damage.
 
         >>> import tempfile, pele_ocl
         >>> folder = tempfile.mkdtemp()

@@ -55,8 +55,8 @@ class Simulation(Suggests, Settled):
     Nothing is read between steps. A replica depends on its molecule, its number and the seed alone. So it has the same
     bits in every run, alone and in company. One that explodes stops; `errors` says when and why, and others go on.
 
-    Positions, velocities, temperatures, frozen atoms and restraints of rows can be written between runs, here or in
-    the ensemble. All that is read afterwards is of the new state: bonds that are held get their lengths, forces are
+    Positions, velocities, temperatures, frozen atoms and restraints of rows can be written between runs, here or in the
+    ensemble. All that is read afterwards is of the new state: bonds that are held get their lengths, forces are
     computed, and a replica that had stopped begins again where it was placed, with velocities drawn again. Threads may
     share a simulation; its calls are then made one after another.
 
@@ -72,8 +72,8 @@ class Simulation(Suggests, Settled):
     integrator : "langevin" as OpenMM's LangevinMiddleIntegrator, or "verlet" at constant energy
     constraints : "hbonds" holds the bonds to hydrogen at the lengths of the force field
     hydrogen_mass : Da that hydrogens take from their neighbours, so that time steps may be longer
-    exchange_every : steps, or time with its unit, between replica exchanges; successive replicas are a ladder over
-        the temperatures
+    exchange_every : steps, or time with its unit, between replica exchanges; successive replicas are a ladder over the
+        temperatures
     exchange : what replicas exchange: "temperature" alone, or "hamiltonian" for all that rows have of their own too,
         such as scales, restraints and biases; temperatures may then be equal, and say how many rungs there are
     ladder_shape : (n, m) for ladders of two dimensions, whose n m rungs are listed row by row, such as n temperatures
@@ -618,8 +618,8 @@ class Simulation(Suggests, Settled):
     def temperatures(self) -> WritableValues:
         """Temperatures of the heat baths that rows are coupled to now, (n_rows,) K; they can be written.
 
-        Velocities follow by friction, or at once by `draw_velocities`. Raises InputError if temperatures are
-        written that exchanges or a schedule of annealing set.
+        Velocities follow by friction, or at once by `draw_velocities`. Raises InputError if temperatures are written
+        that exchanges or a schedule of annealing set.
         """
         if self.settings.anneal:
             times, values = np.array(self.settings.anneal).T

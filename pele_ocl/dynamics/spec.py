@@ -51,13 +51,12 @@ _OF_SIMULATION = FURTHER | inspect.signature(Simulation).parameters.keys()  # ot
 class SimulateSpec(Spec[range]):
     """Simulate replicas of structures; each item is a range of replicas, a part. Items are `spec.items()`.
 
-    Parts write trajectories to the folder `output`, and separate tables and checkpoints, which `join` merges.
-    A part that was started before continues from its checkpoint.
+    Parts write trajectories to the folder `output`, and separate tables and checkpoints, which `join` merges. A part
+    that was started before continues from its checkpoint.
 
     paths : of the structures, or Atoms, which all have the same number of replicas; `names` are those of their files
     replicas : of each structure; together : of them in one part, complete ladders; None for all
-    shard : the part of the
-    replicas whose parts are items; None for all. Shards share `output`
+    shard : the part of the replicas whose parts are items; None for all. Shards share `output`
     n_steps : of time; every : between reports
     reading : how files are read; options : of pele_ocl.Simulation
     held : returns further options for the atoms of a single structure, such as restraints

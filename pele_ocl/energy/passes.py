@@ -2,13 +2,12 @@
 
 A variant is the last of a chain of classes, each derived from the one before:
 
-Passes (plan/passes.py) : buffers and launches of any quantity, and conformations to the device and back
-TiledPasses (tiles/passes.py) : positions are placed in tiles first
-EnergyPasses (here) : the steps of an energy, the terms beside the passes, and the results
-Squares (squares.py) : of EnergyPasses; groups meet rows of tiles, and layers are summed tile by tile; for GPUs
-SumsOfPairs (sums.py) : of EnergyPasses; sums stand at all slots until a last step puts them in the atoms' order
-Rows (rows.py) : of SumsOfPairs; each atom sums its own pairs; for GPUs
-Blocks (blocks.py) : of SumsOfPairs; each pair once, in blocks of two tiles; for CPUs
+Passes (plan/passes.py) : buffers and launches of any quantity, and conformations to the device and back TiledPasses
+(tiles/passes.py) : positions are placed in tiles first EnergyPasses (here) : the steps of an energy, the terms beside
+the passes, and the results Squares (squares.py) : of EnergyPasses; groups meet rows of tiles, and layers are summed
+tile by tile; for GPUs SumsOfPairs (sums.py) : of EnergyPasses; sums stand at all slots until a last step puts them in
+the atoms' order Rows (rows.py) : of SumsOfPairs; each atom sums its own pairs; for GPUs Blocks (blocks.py) : of
+SumsOfPairs; each pair once, in blocks of two tiles; for CPUs
 """
 
 from __future__ import annotations

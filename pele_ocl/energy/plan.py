@@ -46,7 +46,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
 
     born : key of BORN, never "auto"; accuracy : of the Born radii, if they are approximate; else None
     rebuild_sites : whether virtual sites are placed by their rules before each evaluation, and their gradients
-    distributed to their parents; by default the given positions are used
+        distributed to their parents; by default the given positions are used
     frozen : (n,) True for atoms that do not move; further_terms : the Terms in addition to the force field's
     options : of the kernels; layout : division of their work
     model : SolventModel; names : of the terms, in the order of results

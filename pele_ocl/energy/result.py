@@ -48,13 +48,12 @@ class EnergyResult(HasFindings, TermResult):
 
     gradient : (n, 3) kcal/mol/A; None if not requested
     born_radii : (n,) A; NaN if no term depends on them, as without solvent
-    seconds : "total", including overhead and compilation of kernels. "kernel", if kernel times were
-        requested: from the first start to the last end, summed over chunks. "error", of its measurement including
-        overhead
+    seconds : "total", including overhead and compilation of kernels. "kernel", if kernel times were requested: from the
+        first start to the last end, summed over chunks. "error", of its measurement including overhead
     born : key of BORN, how Born radii were computed
     accuracy : of Born radii; None if they come from all pairs
     error : RadiusError measured on some of the atoms; None if radii come from all pairs, and on devices without
-    float64. Members of a batch have that of the batch
+        float64. Members of a batch have that of the batch
 
     >>> result = pele_ocl.energy("data/structures/trialanine.pdb")
     >>> round(result.total, 1), round(result.coulomb, 1), result.gradient.shape

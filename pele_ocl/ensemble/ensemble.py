@@ -38,21 +38,20 @@ class Ensemble(Settled):
 
     Positions stay on the device between calls. `evaluate` computes energies and gradients there. Rows are read as
     arrays; writing arrays replaces their positions. A row depends only on its molecule and positions. Its results are
-    bit-identical in any order and with any other rows. A row that fails has a message in `errors`.
-    After a row was written, reading its results raises InputError until it is evaluated.
-    Threads may share an ensemble; calls are then made one after another.
+    bit-identical in any order and with any other rows. A row that fails has a message in `errors`. After a row was
+    written, reading its results raises InputError until it is evaluated. Threads may share an ensemble; calls are then
+    made one after another.
 
     molecules : an Atoms, or a list of them; entries that are the same object share their tables
     copies : rows of each molecule, which start at its positions
     gradient : False for energies alone
     errors : "record" to record molecules that cannot be computed, "raise" for an InputError
     scales : True if rows can scale charges, Lennard-Jones wells and torsions (`scales`); each then has its own
-    parameters on the device
+        parameters on the device
     other parameters : as in `Energy`, for all rows
 
     `atoms` has the Atoms of each row, `device` and `precision` are common to all. `positions`, `gradients`,
-    `born_radii`
-    and `frozen` are Columns. `state` is internal and not stable.
+    `born_radii` and `frozen` are Columns. `state` is internal and not stable.
 
     Raises InputError for unknown options, DeviceMemoryError if the memory of the device is too small.
 
@@ -230,8 +229,8 @@ class Ensemble(Settled):
     def values(self, term: str, name: str) -> Column:
         """Return a per-row array of a term, by the names of the term and of the array.
 
-        For users' terms these are the arrays uploaded by `TermContext.upload_each`.
-        `ensemble.values("morse", "lengths")[3] = lengths` writes it for row 3.
+        For users' terms these are the arrays uploaded by `TermContext.upload_each`. `ensemble.values("morse",
+        "lengths")[3] = lengths` writes it for row 3.
         """
         values = TermArrays(self.state, term, name)
         return Column(self.state, values.read, values.write, ndim=8)

@@ -31,8 +31,8 @@ class ANM(Move):
     """Move alpha carbons along modes of their network; all other atoms follow by minimization.
 
     nodes : mask (n,) or atoms of the network; by default alpha carbons outside of the ligand
-    modes : by default the lowest of the positions where each explorer begins, as many as `count`; modes of a file
-        name their nodes, which are found among the atoms by these names
+    modes : by default the lowest of the positions where each explorer begins, as many as `count`; modes of a file name
+        their nodes, which are found among the atoms by these names
     cutoff : A, of their springs
     network : further options of network_modes
     picking : of the main mode: "random", "lowest", or "defined", which is number `defined`, from 1

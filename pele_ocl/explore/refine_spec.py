@@ -55,8 +55,8 @@ class RefineSpec(RefinementSpec):
 
     path : of the complex, or Atoms; ligand : a selection; reading : how the complex is read
     output : folder, "" to write no files
-    poses : files of the ligand's poses, SDF, mol2, .pdb or .cif, or of complexes, also trajectories; or positions
-        (m, n_ligand, 3) or (m, n, 3) A; empty for the complex's own pose
+    poses : files of the ligand's poses, SDF, mol2, .pdb or .cif, or of complexes, also trajectories; or positions (m,
+        n_ligand, 3) or (m, n, 3) A; empty for the complex's own pose
     options : of pele_ocl.Refiner; native : file of the ligand's pose that rmsd is measured to
     strict : True to refuse what otherwise only causes a note
     keep : called with the number of each pose and its complex (n, 3) A; of this process alone

@@ -38,10 +38,9 @@ class Refiner(Suggests):
     """Refinement of poses of one ligand in one receptor, prepared once.
 
     The ligand and residues within `moving_radius` of the pose move; everything else is fixed. If the pose clashes, side
-    chains
-    close to the ligand are predicted first. Then a round of minimization removes clashes, while atoms are held firmly.
-    A second round restrains the ligand's heavy atoms and the backbone by `restraint`, beyond `free_radius` of their
-    start. A pose has the same result alone and in any company.
+    chains close to the ligand are predicted first. Then a round of minimization removes clashes, while atoms are held
+    firmly. A second round restrains the ligand's heavy atoms and the backbone by `restraint`, beyond `free_radius` of
+    their start. A pose has the same result alone and in any company.
 
     atoms : of the complex, with a force field; ligand : a selection (docs/selection.md), a mask or indices
     moving_radius : A; side_chains : A from a ligand that clashes, within which side chains are predicted, 0 for none

@@ -288,8 +288,8 @@ def refine(
     what : the complex, Atoms with a force field or a path, or an object of another library (docs/libraries.md)
     poses : files of poses of the ligand (.sdf, .mol2, .pdb, .cif; atoms in any order), or of whole complexes, also
         trajectories (.nc, .dcd, .xtc); or positions (m, n_ligand, 3) or (m, n, 3) A; or Ligands or Mols of RDKit, a
-        pose of each conformer. By default the complex's own.
-        A ligand that the force field does not know gets the parameters of its molecule in an .sdf or .mol2 file here
+        pose of each conformer. By default the complex's own. A ligand that the force field does not know gets the
+        parameters of its molecule in an .sdf or .mol2 file here
     ligand : selection of its atoms (docs/selection.md)
     native : file of a pose of the ligand that rmsd is measured to
     moving_radius, side_chains, restraint, free_radius, tolerance, max_iterations : as in Refiner

@@ -150,8 +150,8 @@ class Walk:
     settings : of each row
     failures : messages about rows that failed in the step under way; notes : about rows that go on
     made : names of the moves that were made of each row in the step under way
-    memory : anything that moves keep of a row from step to step, by keys of their own: numbers, texts,
-        arrays, and lists, tuples, sets and dicts of these
+    memory : anything that moves keep of a row from step to step, by keys of their own: numbers, texts, arrays, and
+        lists, tuples, sets and dicts of these
     """
 
     ensemble: Ensemble

@@ -102,8 +102,8 @@ class ForceField:
             them or in a list
         radii : built-in OBC radii, "openmm-obc" (of OpenMM's amber99_obc; "amber" is another name) or "pele" (Tinker's,
             as PELE has them). By default the former with the built-in templates and the latter with a complete force
-            field of the user, unless the GB model requires others (SolventModel.choose_radii). A
-            set of AMBER's, "bondi", "mbondi", "mbondi2" or "mbondi3", replaces all tables
+            field of the user, unless the GB model requires others (SolventModel.choose_radii). A set of AMBER's,
+            "bondi", "mbondi", "mbondi2" or "mbondi3", replaces all tables
         templates : IMPACT template files, or folders that are searched recursively
         obc : OBC tables, text or JSON
         pele_data : PELE's Data and DataLocal folders, or folders that hold them

@@ -713,8 +713,8 @@ def layout_of(path: str | PathLike[str], content: Content) -> ConformationFormat
 def write_conformations(path: str | PathLike[str], atoms: Atoms, conformations: ArrayLike | None = None) -> None:
     """Write a molecule, by the suffix as PDB, mmCIF, HDF5, AMBER's NetCDF, DCD, GROMACS' XTC or extended XYZ.
 
-    One structure is also written as a restart of AMBER: .rst7 or .inpcrd as text, .ncrst as NetCDF.
-    PDB files have three decimals, so a minimum gets an rms gradient of about 0.6 kcal/mol/A; mmCIF files have six.
+    One structure is also written as a restart of AMBER: .rst7 or .inpcrd as text, .ncrst as NetCDF. PDB files have
+    three decimals, so a minimum gets an rms gradient of about 0.6 kcal/mol/A; mmCIF files have six.
     `read_conformations` reads all of them.
 
     atoms : with labels, except for NetCDF, DCD, XTC and restarts, which contain no names

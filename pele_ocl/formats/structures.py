@@ -80,15 +80,15 @@ def read_conformations(
 ) -> tuple[list[int], Floats]:
     """Numbers of the models of a PDB file, plain or gzip, and the positions of their atoms, (m, n, 3) A.
 
-    The atoms are as in the first model, in its order, also among alternate locations; or in that of `atoms`.
-    If the faces of the file's unit cell cut molecules, they are made whole.
+    The atoms are as in the first model, in its order, also among alternate locations; or in that of `atoms`. If the
+    faces of the file's unit cell cut molecules, they are made whole.
 
     failed : takes why models cannot be read, by index from 0; their positions are NaN. The first readable model then
-    defines the atoms. By default the first failure is an error
+        defines the atoms. By default the first failure is an error
     atoms : the same atoms, matched by name (`correspondence`), whose order the positions get
 
-    Raises FormatError, with the line, where a model has other atoms than the first, for other formats, and for
-    atoms that are not those of `atoms`.
+    Raises FormatError, with the line, where a model has other atoms than the first, for other formats, and for atoms
+    that are not those of `atoms`.
     """
     file_path(path)  # checks it
     if failed is not None:

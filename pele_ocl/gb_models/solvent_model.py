@@ -98,7 +98,7 @@ class SolventModel:
     """A Generalized Born model with a nonpolar term; the defaults are PELE's, except for Coulomb's constant.
 
     gb : name of the model for Born radii, such as "obc2"; pele_ocl/gb_models/__init__.py has all of them. "none" means
-    no solvent
+        no solvent
     solute_dielectric, solvent_dielectric : relative permittivities, 0.001 to 1e6
     ionic_strength : mol/L, 0 to 20; 0 means no screening
     temperature : K, 0.001 to 1e6; only used with ions, and not for kappa_convention "amber"
@@ -108,23 +108,22 @@ class SolventModel:
     probe_radius : A, > 0
     born_cutoff : A, > 0; cutoff for spheres in Born radii, as in sander. None for all
     gbn_convention : how programs interpret gbn and gbn2 where the papers are not explicit. "openmm" interpolates necks
-    linearly between the steps of their tables (1 to 2 A by 0.05 A), and uses the closed form for every sphere.
-        "amber" uses the nearest step. Beyond 4 scaled radii it uses sander's series of 5 terms, also for overlaps.
-        This affects gbn2's sulphur, with a negative sphere, and oxygen of nucleic acids, with a small one
+        linearly between the steps of their tables (1 to 2 A by 0.05 A), and uses the closed form for every sphere.
+        "amber" uses the nearest step. Beyond 4 scaled radii it uses sander's series of 5 terms, also for overlaps. This
+        affects gbn2's sulphur, with a negative sphere, and oxygen of nucleic acids, with a small one
     coulomb_constant : of all electrostatic energies, kcal A/(mol e^2), > 0; by default from CODATA 2018
     kappa_convention : how kappa is computed from the ionic strength, with a factor of 0.73. "debye": from dielectric
-    constant and
-        temperature. "amber": as in sander, sqrt(0.10806 I) at any temperature. "openmm": as in OpenMM's applications
+        constant and temperature. "amber": as in sander, sqrt(0.10806 I) at any temperature. "openmm": as in OpenMM's
+        applications
     surface : the nonpolar term, by default "ace" or that of the GB model: "ace" (Schaefer, Bartels and Karplus 1998)
-    from
-        Born radii, "lcpo" (Weiser, Shenkin and Still 1999) from the surface area. "none" leaves it out.
-        sgbnp and vdgbnp have "sgb" (Gallicchio, Zhang and Levy 2002) in place of "ace" and "lcpo", other models never
+        from Born radii, "lcpo" (Weiser, Shenkin and Still 1999) from the surface area. "none" leaves it out. sgbnp and
+        vdgbnp have "sgb" (Gallicchio, Zhang and Levy 2002) in place of "ace" and "lcpo", other models never
     lcpo_unknown : "carbon" assigns carbon's parameters to atoms without LCPO parameters, as AMBER's programs do;
-    "refuse" raises InputError for them
+        "refuse" raises InputError for them
     default_radii : set of GB radii for molecules without chosen radii: a name, or "model" for the set of the GB model.
-    By default this applies only to gbn (bondi) and gbn2 (mbondi3); other models use the force field's set
+        By default this applies only to gbn (bondi) and gbn2 (mbondi3); other models use the force field's set
     lcpo_rule : "chemistry" assigns LCPO parameters by elements and bonds; "amber" like cpptraj by the first letters of
-    AMBER's types, with chlorine, bromine and iodine as carbon, and ions without area
+        AMBER's types, with chlorine, bromine and iodine as carbon, and ions without area
 
     Raises InputError for values outside these bounds, and for constants of a solvent with gb="none".
 

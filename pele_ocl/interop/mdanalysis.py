@@ -43,8 +43,8 @@ def from_mdanalysis(universe: Universe | AtomGroup, forcefield: ForceField | str
 
     Without a force field the parameters are those of the universe's topology file, if pele_ocl.read supports it, such
     as a .prmtop. A universe of another file with charges, such as a .tpr, has no Lennard-Jones parameters: the atoms
-    get its charges, types and bonds, with mbondi2 radii (bondi without bonds).
-    With a force field, or without charges, all parameters come from the force field, by default Amber99SB.
+    get its charges, types and bonds, with mbondi2 radii (bondi without bonds). With a force field, or without charges,
+    all parameters come from the force field, by default Amber99SB.
 
     >>> import MDAnalysis
     >>> universe = MDAnalysis.Universe("data/structures/trialanine.pdb")

@@ -34,8 +34,8 @@ class Preparation(Framed, Suggests):
     replaced : nonstandard residues, with the standard ones that replace them
     charge_changes : change of the charge at pH 7 of replaced residues, e, if any
     phosphates_removed : residues at the start of a strand whose phosphate was removed
-    residues_added, residues_missing : runs of missing residues of the sequence, by the preceding residue.
-        The former were built; the latter were not, because they are at chain ends or in `not_built`
+    residues_added, residues_missing : runs of missing residues of the sequence, by the preceding residue. The former
+        were built; the latter were not, because they are at chain ends or in `not_built`
     not_built : reasons why runs within chains were not built, by the preceding residue
     atoms_added : heavy atoms that were added, by residue
     disulphides : pairs of bonded cysteines
@@ -43,10 +43,10 @@ class Preparation(Framed, Suggests):
     pka : source of the pKa: "usual", or PROPKA with its version
     pkas : pKa of side chains from PROPKA, by residue; empty with usual ones
     hydrogens_removed, hydrogens_added, hydrogens_moved : their numbers. Moved hydrogens had bond lengths off by more
-    than 5 %, which were corrected
+        than 5 %, which were corrected
     left_alone : unknown residues, which got no hydrogens
     not_relaxed : residues without parameters in AMBER's ff14SB. Other added atoms were minimized, with these residues
-    as uncharged spheres
+        as uncharged spheres
     relaxed : whether `not_relaxed` is empty
     without_parameters : residues without a template in the built-in Amber99SB, which `energy` refuses
     warnings : possible problems in the output

@@ -79,12 +79,10 @@ def prepare(
     """Write a structure with all its atoms, ready for a force field; needs the extra `openmm`, with PDBFixer.
 
     The best occupied alternate locations and the first model are kept, and nonstandard residues are replaced by
-    standard ones.
-    Missing heavy atoms and residues within chains are built, chain ends are completed, disulphides are bonded, and
-    hydrogens are added. Heavy atoms of the file are not moved. Hydrogens too close to their atoms are moved along the
-    bond.
-    Chains and numbers are kept. A phosphate at the start of a strand is removed, because force fields have no
-    parameters for it.
+    standard ones. Missing heavy atoms and residues within chains are built, chain ends are completed, disulphides are
+    bonded, and hydrogens are added. Heavy atoms of the file are not moved. Hydrogens too close to their atoms are moved
+    along the bond. Chains and numbers are kept. A phosphate at the start of a strand is removed, because force fields
+    have no parameters for it.
 
     path : a .pdb or .cif file, also with .gz, or an object of another library (docs/libraries.md)
     output : the .pdb file to write; without it `save` of the result writes one
@@ -95,7 +93,7 @@ def prepare(
     replace : standard residues that replace others, by name: `{"BP5": "TYR"}`
     progress : called with the name of each step and the fraction of the whole done, 0 to 1
     pka : "usual", for a residue in water; "propka", in its surroundings, by PROPKA (extra `ph`); "auto", the latter if
-    PROPKA is installed
+        PROPKA is installed
 
     Returns a Preparation: the changes, and `read` for the atoms. Raises InputError if PDBFixer is not installed, for a
     pH outside 0 to 14 and for an impossible replacement. Raises FormatError for files that cannot be read or written.

@@ -30,13 +30,11 @@ def run(
     """Compute the records of items, in order, each yielded when it is done; a failed item is also a record.
 
     spec : what to compute, a Spec of this package or your own; items : paths of structures, or what your Spec accepts
-    journal : file of JSON lines for the records; with a shard K/N a separate file,
-        energies.KofN.jsonl for energies.jsonl
-    resume : True to reuse records of the journal; failed items and changed files are computed again.
-        False starts over
+    journal : file of JSON lines for the records; with a shard K/N a separate file, energies.KofN.jsonl for
+        energies.jsonl
+    resume : True to reuse records of the journal; failed items and changed files are computed again. False starts over
     workers : number of processes on this machine, each with a device or a group of cores; scheduler : of a Dask
-    cluster,
-        tcp://HOST:PORT or its file; by default this process computes
+        cluster, tcp://HOST:PORT or its file; by default this process computes
     device : of workers, as in PELE_OCL_DEVICE; in this process it is that of the spec
     shard : the K-th of N parts of the items, "K/N"
 

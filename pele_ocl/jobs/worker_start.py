@@ -33,8 +33,8 @@ class WorkerStart(WorkerPlugin):
     """Plugin of Dask: a worker gets the smallest used device and a core for each of its threads.
 
     choice : of the devices, as in PELE_OCL_DEVICE
-    is_local : whether the command starts the workers itself, on its own machine. All its cores then decide on
-        layouts, so that results do not depend on how many workers share them; else each worker's own
+    is_local : whether the command starts the workers itself, on its own machine. All its cores then decide on layouts,
+        so that results do not depend on how many workers share them; else each worker's own
     """
 
     name = "pele-ocl-start"

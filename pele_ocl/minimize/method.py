@@ -59,8 +59,8 @@ class Method(ABC):
     """Method of minimization, bound for one structure: an evaluation, sums over its atoms, a step; all on the device.
 
     A method has `init`, which sets what a structure begins with, and `step`, the launches of an iteration after its
-    evaluation. The launch `measure` sums over the atoms what a step is decided from; cl/minimize/state.clh. The
-    step takes a state `before`, leaves the one `after`, and moves `positions` from `base` or from themselves.
+    evaluation. The launch `measure` sums over the atoms what a step is decided from; cl/minimize/state.clh. The step
+    takes a state `before`, leaves the one `after`, and moves `positions` from `base` or from themselves.
 
     history : pairs of vectors in `history`, (2 history, 3 n)
     each : evaluations that an accepted step takes, about; holds_bonds : whether it supports constraints

@@ -140,8 +140,8 @@ class Minimizer(Suggests):
 
         errors : "raise" for an InputError that names the first structure that fails, or "record" to go on
         progress : called with the fraction of the structures done, 0 to 1
-        watch : called at each look with the structures done, with all, and with the largest rms gradient of the
-            others, kcal/mol/A
+        watch : called at each look with the structures done, with all, and with the largest rms gradient of the others,
+            kcal/mol/A
 
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
         >>> minimizer = pele_ocl.Minimizer(atoms, max_iterations=2)

@@ -50,9 +50,8 @@ class MinimizeSpec(Spec[StructurePath]):
     options : of pele_ocl.Minimizer, the same for all; strict : True to refuse what otherwise only causes a note
     held : restraints and frozen atoms of each structure, or a function that returns them as options of Minimizer
     provenance : facts for files
-    watch, tell, keep : only in this process; watch is called with progress, as
-    pele_ocl.minimize_many does; tell is called with the number of structures started before; keep with each structure
-    and its result
+    watch, tell, keep : only in this process; watch is called with progress, as pele_ocl.minimize_many does; tell is
+        called with the number of structures started before; keep with each structure and its result
 
     >>> spec = pele_ocl.MinimizeSpec(output="{name}-min.pdb", options={"max_iterations": 2})
     >>> next(pele_ocl.jobs.run(spec, ["data/structures/trialanine.pdb"]))["iterations"]

@@ -152,9 +152,8 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         progress : called with the fraction done, 0 to 1; by default the plan's own
 
         Raises InputError for positions and radii that do not fit, and for overflowing results. In float32 a molecule
-        may extend over 4,000 A. If it grows by more than a quarter and 64 A, a new plan is made. This
-        takes
-        longer. There are no such limits in float64.
+        may extend over 4,000 A. If it grows by more than a quarter and 64 A, a new plan is made. This takes longer.
+        There are no such limits in float64.
         """
         start = time.perf_counter()
         flag("profile", profile)

@@ -19,8 +19,8 @@ class NonbondResult(HasFindings, TermResult):
 
     gradient : (n, 3) kcal/mol/A with fixed Born radii; None if not requested
     exact : False if the variant loses updates of the gradient by races (`naive`)
-    seconds : "prepare", once for a list; "total", including overhead and compilation. If kernel times
-        were requested also "kernel", of the kernels over pairs
+    seconds : "prepare", once for a list; "total", including overhead and compilation. If kernel times were requested
+        also "kernel", of the kernels over pairs
 
     >>> result = pele_ocl.nonbond("data/structures/trialanine.pdb", "all")
     >>> result.n_pairs, round(result.total, 1)

@@ -86,8 +86,8 @@ class Scatter(IntEnum):
 
 
 class PairSums(IntEnum):
-    """Columns that a pass over pairs sums for an atom: energies, each pair counted twice [kcal/mol]; gradient in
-    three columns [kcal/mol/A]; 2 B dE/dB of the GB pair energy [kcal/mol].
+    """Columns that a pass over pairs sums for an atom: energies, each pair counted twice [kcal/mol]; gradient in three
+    columns [kcal/mol/A]; 2 B dE/dB of the GB pair energy [kcal/mol].
     """
 
     LENNARD_JONES_SUM = 0

@@ -147,8 +147,7 @@ class Queue(Transfers):
         The loop is short because a kernel may be over before the next one is launched.
 
         tell : called with the fraction of the pairs done. Then, and where a launch is long, each is waited for, in
-        slabs,
-            which begin with the first conformation
+            slabs, which begin with the first conformation
         """
         most_cost = max([launch.cost for launch in launches], default=0.0) * n_conformations
         if most_cost and not first and (tell or most_cost > LONG_LAUNCH_PAIRS):

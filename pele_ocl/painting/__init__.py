@@ -62,7 +62,7 @@ class Painted:
     """A molecule with its surface in colours: all that a page or a picture shows.
 
     map_ : through which the page has slices, None where there are none; title : of the page; about : messages about
-    what
+        what
     the values are
     """
 

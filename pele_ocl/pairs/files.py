@@ -43,8 +43,7 @@ def read_pairs(
     path : .h5 or .npz with the arrays `first` and `second` and, if wanted, `one_four`, `sigma2` (A^2) and
         `charge_products` (e^2). Text (.txt, .dat, .csv) has one pair per line, with columns separated by blanks or
         commas. Without a header, the columns of a text are first and second; a third one is one_four (0 or 1). Four or
-        five
-        are first, second, sigma2, charge_products and one_four. `#` starts a comment
+        five are first, second, sigma2, charge_products and one_four. `#` starts a comment
     n_atoms : number of atoms
     base : number of the first atom in the file; write_pairs counts from 0
     labels : names of the atoms, for messages. A list with names is matched to these by name

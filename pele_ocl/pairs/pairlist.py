@@ -42,7 +42,7 @@ class PairList(ReadOnlyArrays):
     sigma2 : (p,) A^2, squared Lennard-Jones sigma of each pair instead of the combined one, optional
     charge_products : (p,) e^2, instead of the product of the two charges, optional
     rule : function that makes the list at other positions, as for pairs_within and pairs_split; None for a constant
-    list
+        list
     labels : names of the atoms, only for messages
 
     The arrays are copied and made read-only. Raises InputError for unequal lengths and for numbers that are not

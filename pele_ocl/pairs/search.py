@@ -68,8 +68,7 @@ def without_bonded(pairs: PairList, atoms: Atoms, one_four: OneFour = "exclude")
 
     pairs : its values for pairs are kept; those of 1-4 pairs are assumed to be unscaled
     atoms : with bonds
-    one_four : "exclude" leaves out pairs three bonds apart, "scale" flags them; flagged pairs of the
-    list are included
+    one_four : "exclude" leaves out pairs three bonds apart, "scale" flags them; flagged pairs of the list are included
 
     Raises InputError for a list of other atoms.
 

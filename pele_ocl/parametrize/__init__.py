@@ -59,14 +59,13 @@ def parametrize(
     forcefield, charges, limit : as in Ligand.parametrize
     hydrogens, ph, template : as in Ligand.read
     receptor : a structure, or its Atoms, with which complexes are also written, as PDB files and AMBER topologies
-    output : a file for one molecule, with the format by suffix; or a folder, which gets a folder for each molecule.
-        By default nothing is written
+    output : a file for one molecule, with the format by suffix; or a folder, which gets a folder for each molecule. By
+        default nothing is written
     formats : of the files in a folder, of FORMATS; by default all: "xml" of OpenMM, "amber" (.prmtop and .rst7), "pele"
         (DataLocal with template, OBC rows and rotamers), "sdf", "pdb"
     table : a row for each molecule: .csv, .h5 or .json
     resume : continue an interrupted run that wrote to a folder
-    workers, scheduler, shard : processes among which the
-    molecules are distributed, as in `jobs.run`
+    workers, scheduler, shard : processes among which the molecules are distributed, as in `jobs.run`
     errors : "record" for a row with the reason if one of several molecules fails, "raise" for an InputError
     progress : called with the fraction done, 0 to 1
 

@@ -112,8 +112,8 @@ def pb(
         of solvation as the difference of two solutions
     grids, spacing, padding, radii, reaction, solver, tolerance, max_iterations, given, device : as in PoissonBoltzmann
     wide : whether the grid lies within a coarser one that gives its border the values, as in PoissonBoltzmann. By
-        default the map is of such a grid, by a second solution when it is first asked for, and energy and potentials
-        at the atoms are of the grid alone: they do not depend on whether a map is kept
+        default the map is of such a grid, by a second solution when it is first asked for, and energy and potentials at
+        the atoms are of the grid alone: they do not depend on whether a map is kept
     keep_map, grid_error, extrapolate, shifts, seed, progress : as in PoissonBoltzmann.solve
     per_residue : True for shares of residues in `to_json`
     strict : True to refuse what is noted about the structure otherwise
@@ -121,8 +121,8 @@ def pb(
     pqr : file of the atoms with the charges and radii that count
     scene : programs, "pymol", "chimerax" or "vmd", for which a script next to `output` shows it on the surface, in
         colours from -5 to 5 kT/e
-    reading, read : how files are read: a jobs.Reading, or the keywords of one: `select`, `forcefield`,
-        `coordinates`, `parameters`
+    reading, read : how files are read: a jobs.Reading, or the keywords of one: `select`, `forcefield`, `coordinates`,
+        `parameters`
     call : gives facts of the call for files, of a structure's path
     show : called with lines that APBS would print, of its input files
 

@@ -131,8 +131,8 @@ class PoissonBoltzmann(Settled):
 
         positions : (n, 3) A, of another conformation; by default the atoms' own
         keep_map : whether the result has the potential's map
-        grid_error : whether to solve on two coarser grids, too, which costs a quarter of the energy, or above 0.5 A
-            on five, which cost two thirds; by default if `reaction`
+        grid_error : whether to solve on two coarser grids, too, which costs a quarter of the energy, or above 0.5 A on
+            five, which cost two thirds; by default if `reaction`
         extrapolate : whether to extrapolate to a spacing of 0 from three spacings; the order is 2 of edges, else 1
         shifts : how many grids, shifted at random by less than a spacing, the energy is averaged over
         seed : of their random numbers
@@ -213,8 +213,8 @@ class PoissonBoltzmann(Settled):
     ) -> list[PBResult]:  # fmt: skip
         """Solve the equation for several conformations.
 
-        By "mgcg" the ones on grids of one shape and spacing go to GPUs in one set of launches. A conformation has
-        the same bits alone and in company. Results have no map and no error of the grid.
+        By "mgcg" the ones on grids of one shape and spacing go to GPUs in one set of launches. A conformation has the
+        same bits alone and in company. Results have no map and no error of the grid.
 
         conformations : (m, n, 3) A; grids : of each; by default the plan's own
         rows : how many at most in one set of launches; by default 1 on CPUs, else what fits the device's memory. On a

@@ -144,8 +144,8 @@ def potmap(
         or mesh, whichever costs less. "pb" solves the Poisson-Boltzmann equation on a grid that reaches 10 A beyond all
         atoms
     smooth : the cutoff method's potential goes to 0 at the cutoff without a step (eq. 5)
-    accuracy : of methods mesh and auto, the error by norm of the potential and of the field: 0.1 to 1e-7, in float32
-        to 1e-6. msm goes to 1e-5. 1e-4 by default
+    accuracy : of methods mesh and auto, the error by norm of the potential and of the field: 0.1 to 1e-7, in float32 to
+        1e-6. msm goes to 1e-5. 1e-4 by default
     variant : key of VARIANTS, "auto", or a rung of pele_ocl.ladder
     device : where to compute, as in `solvent`; a sequence of several shares the work
     dielectric : relative permittivity, 1; with distance_dependent, of r Angstrom: dielectric * r. Of the solvent with
@@ -167,8 +167,8 @@ def potmap(
     at_atoms : atoms whose potential in each frame is wanted in place of a map, of all charges but the atom's own
     output : files to write, .dx, .dx.gz, .cube, .mrc, .ccp4, .map or .h5, as `save` of the result does; a table with
         at_atoms
-    png, surface_png : pictures to draw: the three central slices, and the molecular surface in colours of the map,
-        from -color_max to color_max, by default a round number that fits the values
+    png, surface_png : pictures to draw: the three central slices, and the molecular surface in colours of the map, from
+        -color_max to color_max, by default a round number that fits the values
     scene : programs, "pymol", "chimerax" or "vmd", for which a script next to the map shows it on the surface
     for_surface : True for the settings of surface pictures, where no others are given: kT/e, dielectric 78.54, 0.15
         mol/L of salt, colours from -2 to 2, of pb from -5 to 5

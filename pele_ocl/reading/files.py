@@ -67,30 +67,31 @@ def read(
     """Read a molecule and assign parameters.
 
     path : file of a structure, such as .pdb, or of a topology, such as .prmtop, also with .gz or .bz2. The format
-    follows from the suffix; the error for another suffix lists all. An InputFile in place of a path is not read again
+        follows from the suffix; the error for another suffix lists all. An InputFile in place of a path is not read
+        again
     forcefield : a ForceField, or a name that ForceField.load knows; by default Amber99SB. PQR files, mol2 files and
-    topologies have their own parameters and do not accept one
+        topologies have their own parameters and do not accept one
     model : number of the model in a file with several, or of the frame of `coordinates`; by default the first
     coordinates : for a topology the file with the positions: an AMBER restart (.rst7, .inpcrd, .ncrst), a NetCDF
         trajectory or a structure file. Positions themselves, an array (n, 3) A, do, too
     parameters : CHARMM's parameter files, for a .psf
     select : the atoms to read, such as `protein and not resname NAP` (docs/selection.md); by default all. Other atoms
-    need no template. Indices, a mask or an AtomGroup of MDAnalysis are also accepted
+        need no template. Indices, a mask or an AtomGroup of MDAnalysis are also accepted
     without, only : residues to leave out by name or kind, and kinds to read, separated by commas: "HOH,NAP",
-    "protein,ligand"
-    radii : set of radii, as in `Atoms.with_radii`, for any solvent; "file" for those of the file. By default
-        those of the file if it has some. Else they are the force field's default, which a SolventModel replaces if its
-        GB model was made with others (gbn: bondi, gbn2: mbondi3), or if its program has others (SolventModel.like)
+        "protein,ligand"
+    radii : set of radii, as in `Atoms.with_radii`, for any solvent; "file" for those of the file. By default those of
+        the file if it has some. Else they are the force field's default, which a SolventModel replaces if its GB model
+        was made with others (gbn: bondi, gbn2: mbondi3), or if its program has others (SolventModel.like)
 
-    ligands : molecules to add after the atoms of the file, one or several: Ligands, Mols of RDKit, Atoms, or files
-        of small molecules (.sdf, .mol2, .smi), of each file the molecule that is a residue of the structure, or the
-        first one. If residues without a template are this molecule by elements and bonds, it is not added: they get its
+    ligands : molecules to add after the atoms of the file, one or several: Ligands, Mols of RDKit, Atoms, or files of
+        small molecules (.sdf, .mol2, .smi), of each file the molecule that is a residue of the structure, or the first
+        one. If residues without a template are this molecule by elements and bonds, it is not added: they get its
         parameters and keep their positions. `ligand_file` is the same keyword
     ligand_forcefield, ligand_charges : of ligands without parameters, as in `Ligand.parametrize`
     ligand_hydrogens, ligand_ph : "given", or "add" for files of molecules that lack some; or a pH at which they are
         protonated, as in `Ligand.read`
     ligand_template : SMILES, or codes of the PDB's components (`ccd:BEN`), for residues without a template in the force
-    field; a file without such a residue is refused
+        field; a file without such a residue is refused
 
     If hydrogens of such residues are missing, they are added according to the molecule's geometry, with a note.
 

@@ -115,18 +115,18 @@ class Reading:
     """Read molecules from files, all in the same way. It can be pickled; data are loaded once per process.
 
     forcefield : a ForceField, or a name that ForceField.load knows, for files without parameters; by default Amber99SB.
-    A file with its own parameters accepts neither this nor `templates`, `obc`, `pele_data` and `guess_radii`
+        A file with its own parameters accepts neither this nor `templates`, `obc`, `pele_data` and `guess_radii`
     select : the atoms to read, such as `protein and not resname NAP` (docs/selection.md); by default all
     model : number of the model in a file with several; by default the first
     coordinates : file with the positions of a topology; for several topologies one for all, or one each in the order of
-    `structures`
+        `structures`
     parameters : CHARMM's parameter files, for a .psf
     radii : set of GB radii, for any solvent; by default those of the file, or those for the solvent
     without, only : residues to leave out by name or kind, and kinds to read, separated by commas: "HOH,NAP",
-    "protein,ligand"
+        "protein,ligand"
     templates, obc, pele_data, guess_radii, allow_missing_terminals, allow_scripts : as in ForceField.load
-    ligands : molecules to add, as in pele_ocl.read, with `ligand_forcefield`, `ligand_charges` and
-        `ligand_hydrogens` or `ligand_ph` for those without parameters
+    ligands : molecules to add, as in pele_ocl.read, with `ligand_forcefield`, `ligand_charges` and `ligand_hydrogens`
+        or `ligand_ph` for those without parameters
     ligand_template : SMILES or component codes of residues, as in pele_ocl.read
     solvent : a SolventModel, with which radii are chosen and notes are made; by default this is done when computing
     structures : all files to read, if `coordinates` has one for each topology

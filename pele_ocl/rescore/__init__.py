@@ -68,7 +68,7 @@ def rescore(
     ligand : a selection (docs/selection.md); by default the atoms that the control file perturbs
     control : the control file; by default the one next to the reports, else pele.conf of the folder
     group_cutoffs : True for PELE's long cutoffs of nonbonded energies, False for none; by default True with the
-    constants of PELE
+        constants of PELE
     reports : a folder for the run's reports with our energies as additional columns
     plot : a picture of our energies by PELE's, .png or .svg
     precision, device : as in `energy`; model : SolventModel, or the number of the model of the structure

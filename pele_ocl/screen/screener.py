@@ -101,9 +101,8 @@ class Screener:
     """Refines ligands in one receptor, many together, and scores each; the receptor is prepared once.
 
     The ligand and residues within `moving_radius` of it move, and everything else is fixed; ions stay, too. If the
-    ligand
-    clashes, a first round of minimization removes clashes while atoms are held firmly. Then the ligand's heavy atoms
-    and the backbone are held by `restraint`, beyond `free_radius` of their start. The score is the energy of the
+    ligand clashes, a first round of minimization removes clashes while atoms are held firmly. Then the ligand's heavy
+    atoms and the backbone are held by `restraint`, beyond `free_radius` of their start. The score is the energy of the
     complex less those of receptor and ligand at the positions of the complex (MM/GBSA), of the minimized structure, or
     the mean over frames of dynamics. Minimization and dynamics are in OBC2 with permittivity 1 inside, whatever the
     score is. A complex depends on itself alone: it has the same numbers in any company.

@@ -112,8 +112,7 @@ def screen(
     errors : "record" for NaN and a message in `errors` where a molecule fails; "raise" for an InputError
     progress : called with the fraction done, 0 to 1
     reading : how the receptor is read, a Reading; or in words its fields, as in `pele_ocl.read`, and constants of the
-        solvent; `ligand_forcefield`, `ligand_charges`, `ligand_hydrogens` and `ligand_ph` are of
-        the molecules, too
+        solvent; `ligand_forcefield`, `ligand_charges`, `ligand_hydrogens` and `ligand_ph` are of the molecules, too
     provenance : facts that the table names
 
     Raises InputError for a receptor that cannot be computed, FormatError for files that cannot be read or written.

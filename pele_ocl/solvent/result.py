@@ -26,11 +26,11 @@ class SolventResult(HasFindings, TermResult):
     psi : (n,) the argument of the radius function, dimensionless
     terms, per_atom : without terms, and None, if energies were not requested
     seconds : "total", including overhead. If kernel times were requested also "place", of the kernel that sorts atoms
-    into tiles. "born" and "energy" are the kernels of the two steps, "kernel" is their sum. "born" of the ladder
-    includes the time between its kernels. "error", of its measurement including overhead
+        into tiles. "born" and "energy" are the kernels of the two steps, "kernel" is their sum. "born" of the ladder
+        includes the time between its kernels. "error", of its measurement including overhead
     accuracy : of Born radii; None without approximation
     error : RadiusError measured on some of the atoms. None without approximation, and on devices without float64.
-    Members of a batch have that of the batch
+        Members of a batch have that of the batch
 
     >>> result = pele_ocl.solvent("data/structures/trialanine.pdb")
     >>> result.terms.names, round(float(result.born_radii.max()), 2)

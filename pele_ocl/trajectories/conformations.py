@@ -23,16 +23,15 @@ def read_conformations(
     Returns the numbers of the models, of frames from 1, and the positions of their atoms, (m, n, 3) A.
 
     Models must have the atoms of the first one, and get its order, or that of `atoms`. Molecules cut by the faces of a
-    unit cell are made whole. `trajectory` reads frames in pieces,
-    images them and chooses atoms.
+    unit cell are made whole. `trajectory` reads frames in pieces, images them and chooses atoms.
 
     path : .pdb, .cif, .h5, .nc, .dcd, .xtc, .trr or .xyz, or a restart of AMBER; of models also gzip
     failed : takes why models cannot be read, by index from 0; their positions are NaN. The first readable model then
-    defines the atoms. By default the first failure is an error
+        defines the atoms. By default the first failure is an error
     atoms : the same atoms, matched by name (`correspondence`), whose order the positions get
 
-    Raises FormatError, with the line, where a model has other atoms than the first, for other formats, and for
-    atoms that are not those of `atoms`.
+    Raises FormatError, with the line, where a model has other atoms than the first, for other formats, and for atoms
+    that are not those of `atoms`.
 
         >>> import pele_ocl
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")

@@ -396,8 +396,7 @@ def trajectory(
 
     paths : one file or several, in their order: .nc .dcd .xtc .trr .mdcrd .h5, and .pdb or .cif of several models.
         Frames in memory are also accepted. They are an array (m, n, 3) A, a Trajectory of MDTraj, or a Universe or an
-        AtomGroup
-        of MDAnalysis, with unit cells
+        AtomGroup of MDAnalysis, with unit cells
     atoms : the molecule that the frames are of, whose number of atoms they must have. Where the frames have names, as
         in .pdb, .cif and .h5, and in objects of MDTraj and MDAnalysis, these say which atom is which
     frames : "START:STOP:STEP", a slice, or one number; counted from 0 across all files

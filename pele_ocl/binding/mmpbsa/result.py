@@ -76,8 +76,7 @@ class MmpbsaResult(Reported):
     """Energies of a run of MMPBSA.py or gmx_MMPBSA.
 
     source : the input file; wanted : its settings; systems : atoms and frames
-    runs : Results of the wild type and of
-    mutants, method by method
+    runs : Results of the wild type and of mutants, method by method
     notes : messages about the run; of_gromacs : True for gmx_MMPBSA's layouts
     topology, trajectory : files of the complex; files : written files; heard : notes that were reported
 

@@ -18,8 +18,8 @@ STRAIGHT_SINE2 = 1e-28  # the square of the sine of an angle that cannot be told
 class TorsionRestraint(InternalRestraint):
     """Harmonic restraint of torsions: the sum of k max(|phi - phi0| - flat, 0)^2 over fours of atoms, kcal/mol.
 
-    The difference is periodic, at most pi. Collinear atoms have a torsion of 0 without gradient.
-    All angles are in radians, not in degrees: `numpy.radians(-60)`.
+    The difference is periodic, at most pi. Collinear atoms have a torsion of 0 without gradient. All angles are in
+    radians, not in degrees: `numpy.radians(-60)`.
 
     atoms : (m, 4) atoms of each torsion in order, from 0
     target : phi0, (m,) or one for all, rad, -2 pi to 2 pi; 0 for cis, pi for trans

@@ -46,10 +46,9 @@ def from_openmm(topology: Topology, system: System, positions: ArrayLike, radii:
     It reads harmonic bonds, angles and impropers, periodic and Ryckaert-Bellemans torsions, CMAP, and the
     NonbondedForce with its exceptions. It also reads Lennard-Jones as openmm.app writes it for CHARMM (with NBFIX) and
     GROMACS, GBSAOBC and openmm.app's own GB forces. From a GB force only radii and scales are used, not its model and
-    dielectrics.
-    `notes` names these; choose them with SolventModel.like("openmm", gb="gbn2", solvent_dielectric=78.3). Box and
-    cutoffs are ignored, with a note. Raises InputError for other forces, by name, and if masses of the System do not
-    match the elements of the topology.
+    dielectrics. `notes` names these; choose them with SolventModel.like("openmm", gb="gbn2", solvent_dielectric=78.3).
+    Box and cutoffs are ignored, with a note. Raises InputError for other forces, by name, and if masses of the System
+    do not match the elements of the topology.
 
     >>> from openmm import app
     >>> pdb = app.PDBFile("data/structures/trialanine.pdb")
