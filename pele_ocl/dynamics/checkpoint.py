@@ -90,7 +90,7 @@ def write_rows(state: State, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def _places(resident: ResidentRows) -> Iterator[tuple[list[int], NDArray[np.int64]]]:
-    """Give the rows of each molecule, and the places of their coordinates among all rows', (n_rows, 3 n_atoms)."""
+    """Return the rows of each molecule, and the places of their coordinates among all rows', (n_rows, 3 n_atoms)."""
     by_system: dict[System, list[int]] = {}
     for k in resident.there.tolist():
         by_system.setdefault(resident.system(k), []).append(k)
@@ -151,14 +151,14 @@ def require_same(theirs: str, ours: str, source: Path) -> None:
 
 
 def require_same_restraints(theirs: str, ours: str, source: Path) -> None:
-    """Raise InputError where the restraints of two texts of `described` differ; former versions told of none."""
+    """Raise InputError if the restraints of two texts of `described` differ; former versions told of none."""
     own = json.loads(ours)["restraints"]
     if json.loads(theirs).get("restraints", own) != own:
         raise InputError(f"{source}: the checkpoint is of other restraints; go on with those that it was made by")
 
 
 def require_same_energies(own: Floats, energies: Floats, source: Path) -> None:
-    """Raise InputError where a replica has another energy than it had: other solvent, restraints or parameters.
+    """Raise InputError if a replica has another energy than it had: other solvent, restraints or parameters.
 
     own, energies : (n_rows,) kcal/mol, now and in the checkpoint
     """
