@@ -226,7 +226,8 @@ def test_memory_of_results_is_used_again_once_no_view_of_it_is_left():
     assert (view == 3).all()
     del view
     third, is_fresh = memory.array(shape[::-1], np.float32)
-    assert third.shape == shape[::-1] and third.flags.writeable
+    assert third.shape == shape[::-1]
+    assert third.flags.writeable
     assert not is_fresh
     assert third.ctypes.data == place
     del third
