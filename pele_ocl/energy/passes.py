@@ -195,14 +195,18 @@ class EnergyPasses(TiledPasses, Generic[L]):
         return [
             launch
             for kernels, k in zip(term_kernels, index, strict=False)
-            if kernels.runs_first(self.context) == first
+            if self._runs_first(kernels) == first
             for launch in kernels.launches(self.context, k)
         ]
+
+    def _runs_first(self, kernels: TermKernels) -> bool:
+        """Tell if kernels of a term run before the passes, or with them."""
+        return kernels.runs_first(self.context)
 
     @cached_property
     def first_kernels(self) -> TermKernels | None:
         """Term whose kernels run before the passes: it places the tiles and begins the gradient. None if none does."""
-        return next((kernels for kernels in self.contents.grouped if kernels.runs_first(self.context)), None)
+        return next((kernels for kernels in self.contents.grouped if self._runs_first(kernels)), None)
 
     @property
     def first_macros(self) -> dict[str, int]:
