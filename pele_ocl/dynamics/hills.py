@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..atoms import Floats
 from ..energy.engine.rows import MOST_ROWS, Rows
