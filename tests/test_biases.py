@@ -283,6 +283,63 @@ def test_calls_between_steps_change_no_bits(device):
     assert called.temperatures.tolist() == [340.0, 340.0]
 
 
+def test_what_is_called_in_a_run_makes_no_steps(device, tmp_path):
+    simulation = Simulation(ATOMS, 2, timestep=1.0, seed=2, device=device, model=VACUUM).run(5)
+    simulation.save(tmp_path / "state.npz")
+    forbidden = [
+        lambda of: of.run(5),
+        lambda of: of.restore(tmp_path / "state.npz"),
+        lambda of: of.write(tmp_path / "w", steps=5),
+    ]
+    for call in forbidden:
+        with pytest.raises(InputError, match="a function that is called in the midst of a run cannot make steps"):
+            simulation.run("10fs", every="5fs", call=call)
+    with pytest.raises(InputError, match="midst of a run"):
+        simulation.write(tmp_path / "run", steps=5, watch=forbidden[0])
+    with pytest.raises(InputError, match="call is 3; a function is needed"):
+        simulation.run(10, every=5, call=3)
+    with pytest.raises(InputError, match="steps is 'long'; a number of steps, or a time with its unit, is needed"):
+        simulation.run("long")
+    assert simulation.steps == 20
+    assert simulation.run(5).steps == 25
+
+
+def test_replicas_without_an_energy_say_why(device):
+    simulation = Simulation(ATOMS, 2, terms=[bias_of("torsion")], timestep=1.0, device=device, model=VACUUM)
+    simulation.positions[0] = np.zeros((30, 3))
+    assert "stand at the same place" in simulation.errors[0]
+    assert np.isnan(simulation.run(3).potential_energies).tolist() == [True, False]
+    with pytest.raises(InputError, match="frozen atoms of row 1"):
+        simulation.ensemble.frozen[:] = [[3], [99]]
+    assert not np.any(simulation.ensemble.frozen[:])
+
+
+def test_a_shared_bias_is_written_for_all(device, tmp_path):
+    def made(**changed):
+        term = Metadynamics(PHI, 0.35, **{"height": 0.5, "pace": 5, "shared": True, **changed})
+        return Simulation(ATOMS, 3, terms=[term], timestep=1.0, seed=2, device=device, model=VACUUM)
+
+    simulation = made()
+    assert np.isnan(simulation.hills("metadynamics")).all()
+    grid = simulation.ensemble.values("metadynamics", "grid")
+    higher = grid[1] + [3.0, 0.0]
+    grid[1] = higher
+    np.testing.assert_array_equal(grid[:], [higher] * 3)
+    np.testing.assert_allclose(simulation.bias_energies("metadynamics"), 3.0)
+    assert (simulation.run(5).bias_energies("metadynamics") > 3.1).all()
+    with pytest.raises(InputError, match="grid of metadynamics are shared by rows of a molecule"):
+        grid[:2] = [higher, 2 * higher]
+    simulation.save(tmp_path / "state.npz")
+    again = made().restore(tmp_path / "state.npz")
+    np.testing.assert_array_equal(again.hills("metadynamics"), simulation.hills("metadynamics"))
+    for changed, sentence in (
+        ({"height": 0.4}, "height 0.5 of metadynamics, not 0.4"),
+        ({"shared": False}, "shared True"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            made(**changed).restore(tmp_path / "state.npz")
+
+
 def test_an_interrupt_neither_loses_nor_doubles_hills(device):
     require(device, "float64")
     term = Metadynamics(PHI, 0.35, 0.5, 2)
@@ -440,6 +497,17 @@ def test_hamiltonians_are_exchanged_in_balance(device):
         Simulation(PAIR, 2, terms=[WELL], device=device, **OPTIONS).u_kn(by_rung=True)
 
 
+def test_two_simulations_of_one_ladder_do_not_mix_their_rungs(device):
+    rows = Ensemble(ATOMS, 2, terms=[bias_of("torsion")], device=device, model=VACUUM)
+    options = dict(temperature=[300.0, 300.0], exchange="hamiltonian", exchange_every=5, timestep=1.0)
+    one = Simulation(rows, **options).run(10)
+    two = Simulation(rows, **options).run(5)
+    for use in (lambda: one.run(5), lambda: one.rungs, lambda: one.states, lambda: one.u_kn()):
+        with pytest.raises(InputError, match="another simulation exchanged what these rows have of their own"):
+            use()
+    assert sorted(two.run(5).rungs) == [0, 1]
+
+
 def test_ladders_of_two_dimensions_are_in_balance(device, tmp_path):
     """Temperatures by barriers: each rung has the free energy of its own; a checkpoint goes on with the same bits."""
     kelvins, heights = [300.0, 420.0], [1.5, 1.0, 0.5]
@@ -551,6 +619,25 @@ def test_mbar_of_harmonic_wells_is_what_theory_has():
     assert np.exp(found.log_weights()).sum() == pytest.approx(1.0)
     alone = MBAR(np.stack([x**2 / 2, x**2 / 2 + 3.0]), np.zeros(3 * n, int))
     np.testing.assert_allclose(alone.f_k, [0, 3], atol=1e-9)
+
+
+def test_states_without_samples_in_common_have_no_difference():
+    x = np.concatenate([np.random.default_rng(k).normal(at, 0.1, 50) for k, at in enumerate((0, 0.2, 5, 5.2))])
+    found = MBAR(np.stack([50 * (x - at) ** 2 for at in (0, 0.2, 5, 5.2)]), np.repeat(range(4), 50))
+    with pytest.raises(InputError, match="states 0, 1 have no samples in common with states 2, 3"):
+        _ = found.f_k
+    with pytest.raises(InputError, match="no samples in common"):
+        found.free_energy(x, 4, 300.0)
+    two = MBAR(found.u_kn[:2, :100], found.states[:100])
+    np.testing.assert_allclose(two.overlap.sum(axis=1), 1.0)
+    assert 0.1 < two.overlap[0, 1] < 0.5
+    # a third, wide state connects two, but only in the first block
+    rng = np.random.default_rng(1)
+    states = np.array([*[0] * 30, *[1] * 30, *[2] * 200, *[0] * 130, *[1] * 130])
+    x = rng.normal(np.array([0.0, 5.0, 2.5])[states], np.array([0.1, 0.1, 1.4])[states])
+    bridged = MBAR(np.stack([50 * x**2, 50 * (x - 5) ** 2, (x - 2.5) ** 2 / 3.92]), states)
+    assert abs(bridged.f_k[1]) < 1.5
+    assert np.isnan(bridged.free_energy(x, 4, 300.0, blocks=2).errors).all()
 
 
 def test_mbar_is_that_of_pymbar():

@@ -84,7 +84,7 @@ class BiasWords:
         return {name: words["arg"] for name, words in self._biases}
 
     def terms(self, atoms: Atoms) -> list[Term]:
-        """Make the terms of a molecule. Raises InputError where its atoms do not fit."""
+        """Make the terms of a molecule. Raises InputError if its atoms do not fit."""
         variables = {name: _variable(name, words, atoms) for name, words in self.tables if words["kind"] in VARIABLES}
         found: list[Term] = []
         for name, words in self._biases:
@@ -102,7 +102,7 @@ class BiasWords:
         return GridBias(members, harmonic_grid(axes, at[0], kappa / 2), bounds, name)
 
     def prepare(self, simulation: Simulation, replicas: Sequence[int]) -> None:
-        """Give replicas their targets, which they take by turns. replicas : number of each row"""
+        """Return replicas their targets, which they take by turns. replicas : number of each row"""
         for name, words in self._biases:
             if words["kind"] == "RESTRAINT":
                 term = simulation.bias_term(name)

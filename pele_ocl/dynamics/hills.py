@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..atoms import Floats
 from ..energy.engine.rows import MOST_ROWS, Rows
@@ -45,6 +46,7 @@ class Hills:
         axes = [(axis.n, axis.first, axis.spacing, axis.is_periodic) for axis in term.axes]
         self._macros = {"N_VARIABLES": len(term.axes), **motion.macros}
         self._hills = queue.zeros(n * HILL, fine)
+        self.state = None
         self._made = queue.zeros(1, np.uint32)
         self._places = dict(zip(names, (queue.upload(of, np.uint64) for of in places), strict=True))
         self._of_variables = queue.upload(variables, np.uint64)
@@ -146,25 +148,32 @@ class Hills:
         self._resident.queue.write(self._made, np.full(1, number, np.uint32))
 
     @property
+    def state(self) -> NDArray[np.floating[Any]]:
+        """The last hill of each row as the device has it, (n_rows, HILL); None writes that there was none, NaN."""
+        n = len(self._resident.systems)
+        return self._resident.queue.download(self._hills, n * HILL, self._resident.fine).reshape(n, HILL)
+
+    @state.setter
+    def state(self, hills: NDArray[np.floating[Any]] | None) -> None:
+        n, fine = len(self._resident.systems), self._resident.fine
+        self._resident.queue.write(self._hills, np.full(n * HILL, np.nan if hills is None else hills.ravel(), fine))
+
+    @property
     def last(self) -> Floats:
-        """The last hill of each row, (n_rows, d + 1): where it is, and its height in kcal/mol."""
-        n, d = len(self._resident.systems), len(self.term.axes)
-        found = self._resident.queue.download(self._hills, n * HILL, self._resident.fine).reshape(n, HILL)
-        chosen: Floats = found[:, [*range(d), HILL - 1]].astype(np.float64)
+        """The last hill of each row, (n_rows, d + 1): where it is, and its height in kcal/mol; NaN where none was."""
+        chosen: Floats = self.state[:, [*range(len(self.term.axes)), HILL - 1]].astype(np.float64)
         return chosen
 
 
 def variables_of(ensemble: Ensemble, term: Interpolated) -> tuple[Floats, Floats]:
     """Read the collective variables of rows (n_rows, d) and the energies of their bias (n_rows,) kcal/mol.
 
-    They are of the last evaluation; NaN of rows that have no molecule.
+    They are of the last evaluation; NaN of rows that failed.
     """
     resident = ensemble.state.resident
     found = np.full((len(ensemble), VARIABLE_REALS), np.nan)
-    for number, system in enumerate(resident.distinct):
-        if system is not None:
-            rows = np.flatnonzero(resident.numbers == number)
-            found[rows] = resident.read(rows, term.found, ensemble.precision)
+    for rows, _ in ensemble.state.by_system(np.arange(len(ensemble))):
+        found[rows] = resident.read(rows, term.found, ensemble.precision)
     return found[:, : len(term.axes)], found[:, -1]
 
 

@@ -67,7 +67,7 @@ class Axis:
         return self.n if self.is_periodic else self.n - 1
 
     def away(self, values: Floats | float, center: float) -> Floats:
-        """Give how far values are from a centre, the shorter way round."""
+        """Return how far values are from a centre, the shorter way round."""
         d: Floats = np.array(values - center, np.float64)
         period = self.n * self.spacing
         if self.is_periodic:
@@ -96,7 +96,7 @@ class Interpolated(Term):
     @property
     @abstractmethod
     def first_grid(self) -> Floats:
-        """Grid that rows begin with, (n_1, ..., 2^d) as of GridBias."""
+        """Grid that rows begin with, (n_1, ..., 2^d) as in GridBias."""
 
     def check(self, atoms: Atoms) -> None:
         require_atoms(atoms)
@@ -268,7 +268,7 @@ class Metadynamics(Growing):
     bias_factor : more than 1; None for hills that keep their height
     bounds : of each variable, its first and last node; None of torsions
     spacing : of nodes, in widths
-    shared : whether all replicas of a molecule share one bias
+    shared : whether all replicas of a molecule share one bias; a grid that is written for one is then of all
     name : of the term in results
     """
 
@@ -307,7 +307,7 @@ class Metadynamics(Growing):
 
 
 def bounds_of(variables: Sequence[Variable], given: Sequence[Range | None] | None) -> Sequence[Range | None]:
-    """Give the bounds of each variable. Raises InputError for another number of them."""
+    """Return the bounds of each variable. Raises InputError for another number of them."""
     if given is None:
         return [None] * len(variables)
     if not isinstance(given, list | tuple) or len(given) != len(variables):
@@ -350,7 +350,7 @@ def interpolated(grid: Floats, axes: Sequence[Axis], values: Sequence[float]) ->
 
 
 def hill(axes: Sequence[Axis], center: Sequence[float], widths: Sequence[float]) -> Floats:
-    """A Gaussian of height 1 on a grid, with its derivatives, (n_1, ..., 2^d) as of GridBias."""
+    """A Gaussian of height 1 on a grid, with its derivatives, (n_1, ..., 2^d) as in GridBias."""
     d, factors = len(axes), []
     for axis, at, width in zip(axes, center, widths, strict=True):
         away = axis.away(axis.nodes, at)
