@@ -52,6 +52,7 @@ class Hills:
         self._of_variables = queue.upload(variables, np.uint64)
         self._axes = queue.upload(np.array(axes, np.float64), fine)
         self._widths = queue.upload(np.asarray(term.widths), fine)
+        self._inverses = queue.zeros(n, fine)
         self._items = min(ITEMS, queue.device.largest_group)
         self._listed: Rows = np.zeros(0, np.int64)
 
@@ -94,15 +95,14 @@ class Hills:
             ),
         )  # fmt: skip
         if isinstance(term, OPES):
-            self._launch(
-                "bias_of_density", (self._items, self._n_grids),
-                dict(
-                    n_nodes=n_nodes, owners=self._of_grids, temperatures=self._motion.buffer("temperatures"),
-                    densities=self._places[term.grown], grids=self._places["grid"], bytes=resident.bytes_on_device,
-                    barrier_height=term.barrier, inverse_factor=1 / (term.bias_factor or np.inf),
-                ),
-                file="dynamics/opes.cl",
+            given = dict(
+                n_nodes=n_nodes, owners=self._of_grids, temperatures=self._motion.buffer("temperatures"),
+                densities=self._places[term.grown], bytes=resident.bytes_on_device, barrier_height=term.barrier,
+                inverses=self._inverses,
             )  # fmt: skip
+            self._launch("measure_density", (self._items, self._n_grids), given, "dynamics/opes.cl")
+            given |= dict(grids=self._places["grid"], inverse_factor=1 / (term.bias_factor or np.inf))
+            self._launch("bias_of_density", (n_nodes, self._n_grids), given, "dynamics/opes.cl")
         for places in self._places.values() if term.shared else ():
             n_numbers = n_nodes << len(term.axes)
             targets, owners = self._shared
