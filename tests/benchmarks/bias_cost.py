@@ -5,10 +5,10 @@ python tests/benchmarks/bias_cost.py [--device D] [--replicas 4096] [--structure
 
 Bonds to hydrogen are held, at 2 fs. Prints for each case the time of a step and its part above plain steps, by the best
 of rounds that are taken in turns. metadynamics: hills of each replica on two torsions every 500 steps; shared: of all
-replicas on one bias; opes: as metadynamics, with Gaussians of 0.15 rad; gyration, rmsd: the same on one variable of all atoms; calls: `every=100` with a function that
-reads nothing; temperature, hamiltonian: exchanges every 100 steps, the latter of REST2; scales: rows that have
-parameters of their own; restraint: one torsion. Beside an exchange of Hamiltonians `scales` tells what their own
-parameters cost.
+replicas on one bias; opes: as metadynamics, with Gaussians of 0.15 rad; gyration, rmsd: the same on one variable of all
+atoms; calls: `every=100` with a function that reads nothing; temperature, hamiltonian: exchanges every 100 steps, the
+latter of REST2; scales: rows that have parameters of their own; restraint: one torsion. Beside an exchange of
+Hamiltonians `scales` tells what their own parameters cost.
 """
 
 from __future__ import annotations
