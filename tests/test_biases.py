@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import shutil
+import subprocess
 
 import numpy as np
 import pytest
@@ -239,6 +242,45 @@ def test_hills_are_those_of_openmm(device):
         energy = interpolated(grid, term.axes, [10 * place])[0]
         grid += term.heights(np.array(energy), np.array(300.0)) * hill(term.axes, [10 * place], [1.0])
     np.testing.assert_allclose(grid[:, 0], meta._totalBias / 4.184, atol=1e-5 * 0.5)
+
+
+@pytest.mark.skipif(not shutil.which("plumed"), reason="needs PLUMED's command")
+def test_hills_are_those_of_plumed(device, tmp_path):
+    """Heights and the grid of METAD for a trajectory of ours, within the 3.5 widths beyond which PLUMED cuts hills."""
+    require(device, "float64")
+    widths, kelvin, places, last = [0.8, 0.7], 300.0, [ATOMS.positions], []
+    term = Metadynamics([PHI, PSI], widths, 0.5, 5, bias_factor=4.0)
+    simulation = Simulation(
+        ATOMS, terms=[term], timestep=1.0, temperature=kelvin, seed=2, precision="float64", device=device
+    )
+
+    def look(of: Simulation) -> None:
+        places.append(of.positions[0])
+        last.append(of.hills("metadynamics")[0])
+
+    simulation.run(80, every=5, call=look)
+    hills, bins = np.array(last), ",".join(str(axis.n) for axis in term.axes)
+    lines = [f"{len(x)}\n0 0 0\n" + "".join("X {:.12f} {:.12f} {:.12f}\n".format(*of) for of in x) for x in places]
+    (tmp_path / "places.xyz").write_text("".join(lines))
+    (tmp_path / "plumed.dat").write_text(
+        "UNITS LENGTH=A ENERGY=kcal/mol\nphi: TORSION ATOMS=5,7,9,15\npsi: TORSION ATOMS=7,9,15,17\n"
+        f"METAD ARG=phi,psi SIGMA=0.8,0.7 HEIGHT=0.5 PACE=1 BIASFACTOR=4 TEMP={kelvin} FILE=HILLS FMT=%20.12f "
+        f"GRID_MIN=-pi,-pi GRID_MAX=pi,pi GRID_BIN={bins} GRID_WFILE=GRID GRID_WSTRIDE={len(hills)}\n"
+    )
+    subprocess.run(
+        ["plumed", "driver", "--plumed", "plumed.dat", "--ixyz", "places.xyz", "--length-units", "A"], cwd=tmp_path,
+        env=os.environ | {"PLUMED_DP2CUTOFF_NOSTRETCH": "1"}, stdout=subprocess.DEVNULL, check=True,
+    )  # fmt: skip
+    theirs = np.loadtxt(tmp_path / "HILLS")
+    np.testing.assert_allclose(theirs[:, 1:3], hills[:, :2], atol=1e-10)
+    np.testing.assert_allclose(theirs[:, 5] * 3 / 4, hills[:, 2], atol=1e-5 * 0.5)  # PLUMED writes those of F
+    nodes = np.loadtxt(tmp_path / "GRID")
+    away = nodes[:, None, :2] - hills[None, :, :2]
+    away -= 2 * np.pi * np.round(away / (2 * np.pi))
+    near = (((away / widths) ** 2).sum(axis=2) < 12.4).all(axis=1)
+    grid = simulation.ensemble.values("metadynamics", "grid")[0][..., 0].T.ravel()
+    assert near.sum() > 200
+    np.testing.assert_allclose(grid[near], nodes[near, 2], atol=1e-5 * grid.max())
 
 
 @pytest.mark.parametrize(
