@@ -298,6 +298,10 @@ def test_hills_are_those_of_plumed(device, tmp_path):
             lambda: Simulation(ATOMS, 2, terms=[OPES(PHI, 0.3, 5.0, 10, shared=True)], temperature=[300, 310]),
             "must have one temperature",
         ),
+        (
+            lambda: Simulation(ATOMS, 2, terms=[OPES(PHI, 0.3, 5, 9, shared=True)]).change_temperatures([300, 310]),
+            "must have one temperature",
+        ),
         (lambda: GridBias(PHI, np.zeros((9, 3))), r"grid has shape \(9, 3\)"),
         (lambda: Ensemble(ATOMS, terms=[Metadynamics(TorsionVariable([0, 1, 2, 30]), 0.3, 1, 9)]), "of 0 to 29"),
         (lambda: Simulation(ATOMS).variables("m"), "no bias on collective variables is named 'm'; there are: none"),

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats
+from ..common.errors import InputError
 from ..energy.engine.rows import MOST_ROWS, Rows
 from ..energy.terms import OPES, Growing, Interpolated
 from ..opencl.interface import VARIABLE_REALS
@@ -53,8 +54,18 @@ class Hills:
         self._axes = queue.upload(np.array(axes, np.float64), fine)
         self._widths = queue.upload(np.asarray(term.widths), fine)
         self._inverses = queue.zeros(n, fine)
+        self.check(motion.read("temperatures").ravel())
         self._items = min(ITEMS, queue.device.largest_group)
         self._listed: Rows = np.zeros(0, np.int64)
+
+    def check(self, temperatures: Floats) -> None:
+        """Raise InputError where rows that share a bias of OPES have several temperatures (n_rows,), which it is by."""
+        if (
+            isinstance(self.term, OPES)
+            and self.term.shared
+            and not np.array_equal(temperatures, temperatures[self._owners])
+        ):
+            raise InputError(f"replicas that share the bias {self.term.name} of OPES must have one temperature")
 
     @property
     def note(self) -> str:
