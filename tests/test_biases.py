@@ -12,6 +12,7 @@ from test_minimize import PEPTIDE, VACUUM
 from pele_ocl import (
     MBAR,
     Atoms,
+    ColvarFiles,
     DatasetFile,
     DistanceVariable,
     Energy,
@@ -250,6 +251,45 @@ def test_a_shared_bias_is_written_for_all(device, tmp_path):
     ):
         with pytest.raises(InputError, match=sentence):
             made(**changed).restore(tmp_path / "state.npz")
+
+
+def test_variables_take_selections(device):
+    phi = TorsionVariable(["resid 1 and name C", 12, "resid 2 and name CA", "resid 2 and name C"])
+    names = ATOMS.labels.names
+    assert names[phi.groups(ATOMS)[0]].tolist() == ["C", names[12], "CA", "C"]
+    size, apart = GyrationVariable("not element H"), DistanceVariable("resid 1", [20])
+    see = GridBias([phi, size, apart], name="see")  # without an energy
+    simulation = Simulation(ATOMS, 2, terms=[see], timestep=1.0, device=device, model=VACUUM).run("5fs")
+    wanted = [[of.value(x, ATOMS)[0] for of in (phi, size, apart)] for x in simulation.positions[:]]
+    np.testing.assert_allclose(simulation.variables("see"), wanted, rtol=1e-5)
+    assert not simulation.bias_energies("see").any()
+    for wrong, sentence in (
+        (["resid 1", 1, 2, 3], "'resid 1' takes 19 atoms; each selection of a torsion must take one"),
+        (["resid 9", 1, 2, 3], "the selection 'resid 9' takes no atom"),
+        (["index 1", 1, 2, 3], "four different ones are needed"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            Ensemble(ATOMS, terms=[GridBias(TorsionVariable(wrong))], device=device)
+
+
+def test_colvar_files_go_on_after_a_restart(device, tmp_path):
+    def made():
+        return Simulation(ATOMS, 2, terms=[GridBias(PHI, name="phi")], timestep=1.0, device=device, model=VACUUM)
+
+    first = made().run(20, every=5, call=ColvarFiles(tmp_path))
+    first.save(tmp_path / "state.npz")
+    first.run(10, every=5, call=ColvarFiles(tmp_path))
+    whole = (tmp_path / "COLVAR.1").read_text()
+    made().restore(tmp_path / "state.npz").run(10, every=5, call=ColvarFiles(tmp_path))
+    assert (tmp_path / "COLVAR.1").read_text() == whole
+    assert np.loadtxt(tmp_path / "COLVAR.1")[:, 0].tolist() == [0.005, 0.01, 0.015, 0.02, 0.025, 0.03]
+    for labels, sentence in (({"phi": ["a", "b"]}, "labels of phi are"), ({"psi": ["a"]}, "is named 'psi'")):
+        with pytest.raises(InputError, match=sentence):
+            made().run(5, every=5, call=ColvarFiles(tmp_path, labels))
+    with pytest.raises(FormatError, match="has other fields"):
+        made().run(5, every=5, call=ColvarFiles(tmp_path, {"phi": ["a"]}))
+    with pytest.raises(InputError, match="no term acts on collective variables"):
+        Simulation(ATOMS, device=device, timestep=1.0, model=VACUUM).run(5, every=5, call=ColvarFiles(tmp_path))
 
 
 def test_an_interrupt_neither_loses_nor_doubles_hills(device):

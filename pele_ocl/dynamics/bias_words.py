@@ -7,15 +7,17 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..atoms import Atoms, Floats, Ints, selectable
 from ..atoms.selection import Selection
-from ..common.arguments import described, file_path, number, numbers
+from ..common.arguments import described, file_path, number, numbers, texts
 from ..common.errors import FormatError, InputError
 from ..common.inputfile import read_file
+from ..common.writing import replacing
 from ..energy.terms import (
     DistanceVariable,
     GridBias,
@@ -204,17 +206,34 @@ def _metadynamics(name: str, words: Words, members: Sequence[Variable]) -> Metad
 
 def labels_of(simulation: Simulation, labels: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     """Name the collective variables of each bias of a simulation, by these labels or by numbers."""
-    biases = (term for term in simulation.ensemble.state.terms if isinstance(term, Interpolated))
+    biases = {term.name: term for term in simulation.ensemble.state.terms if isinstance(term, Interpolated)}
+    for name, given in labels.items():
+        simulation.bias_term(name)
+        if len(texts("labels", given)) != len(biases[name].axes):
+            raise InputError(f"labels of {name} are {list(given)}; {len(biases[name].axes)} are needed")
     return {
-        of.name: list(labels.get(of.name, [f"{of.name}_{k + 1}" for k in range(len(of.axes))])) for of in biases
-    }  # fmt: skip
+        name: list(labels.get(name, [f"{name}_{k + 1}" for k in range(len(of.axes))])) for name, of in biases.items()
+    }
+
+
+def _begin_colvar(path: Path, head: str, time: float) -> None:
+    """Begin a file, or keep its lines before a time, in ps. Raises FormatError for a file with other fields."""
+    kept = [head]
+    if path.exists():
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        if lines[:1] != [head]:
+            raise FormatError(f"{path}: has other fields than {head.strip()}; choose another folder")
+        kept += [line for line in lines[1:] if line.endswith("\n") and float(line.split()[0]) < time]
+    with replacing(path) as temporary:
+        Path(temporary).write_text("".join(kept), encoding="utf-8")
 
 
 class ColvarFiles:
     """COLVAR files of the replicas of a simulation, in PLUMED's format: a call for `Simulation.run`.
 
     Each call appends a line to `COLVAR.0`, `COLVAR.1` and so on: time in ps, the variables of each bias, and its
-    energy in kcal/mol as `NAME.bias`.
+    energy in kcal/mol as `NAME.bias`. Lines that a file has already, of this time or later, are those of a run before a
+    restart, and are written anew. `numpy.loadtxt` reads the files, MDAnalysis by `auxiliary.auxreader(path, "XVG")`.
 
         >>> import pele_ocl, tempfile, pathlib
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
@@ -236,22 +255,27 @@ class ColvarFiles:
         if labels is not None and not isinstance(labels, Mapping):
             raise InputError(f"labels are {described(labels)}; names of variables by the name of a bias are needed")
         self._labels: Mapping[str, Sequence[str]] = labels or {}
+        self._open: set[Path] = set()  # files that end before the next line
 
     def __call__(self, simulation: Simulation) -> None:
         """Append a line of each replica."""
         if not isinstance(simulation, Simulation):
             raise InputError(f"the simulation is {described(simulation)}; a Simulation is needed")
         rows = np.full((len(simulation), 1), simulation.time)
-        fields = ["time"]
-        for name, labels in labels_of(simulation, self._labels).items():
+        fields, of_biases = ["time"], labels_of(simulation, self._labels)
+        if not of_biases:
+            raise InputError("no term acts on collective variables; GridBias(variable) computes one without a bias")
+        for name, labels in of_biases.items():
             rows = np.column_stack([rows, simulation.variables(name), simulation.bias_energies(name)])
             fields += [*labels, f"{name}.bias"]
         for k, row in enumerate(rows.tolist()):
             path = self.folder / f"COLVAR.{k}"
-            head = "" if path.exists() else head_of(fields)
             try:
+                if path not in self._open:
+                    _begin_colvar(path, head_of(fields), simulation.time - simulation.settings.dt / 2)
+                    self._open.add(path)
                 with open(path, "a", encoding="utf-8") as stream:
-                    stream.write(head + line_of(row))
+                    stream.write(line_of(row))
             except OSError as error:
                 raise FormatError(f"{path}: cannot be written: {error.strerror or error}") from error
 

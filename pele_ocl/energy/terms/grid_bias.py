@@ -156,7 +156,8 @@ class GridBias(Interpolated):
 
     variables : Variable, or one to three of them
     grid : (n_1, ..., 2^d) of d variables: at each node the energy and its derivatives, kcal/mol. Bit k of the last
-        index takes the derivative by variable k, times the spacing of its nodes
+        index takes the derivative by variable k, times the spacing of its nodes. None for no energy: the variables are
+        computed alone
     bounds : of each variable, its first and last node; None of torsions, whose nodes begin at -pi
     name : of the term in results
 
@@ -164,14 +165,17 @@ class GridBias(Interpolated):
     """
 
     variables: Variable | Sequence[Variable]
-    grid: ArrayLike
+    grid: ArrayLike | None = None
     bounds: Sequence[Range | None] | None = None
     name: str = "bias"
 
     def __post_init__(self) -> None:
         found = checked_variables(self.variables)
         object.__setattr__(self, "variables", found)
-        grid, d = numbers("grid", self.grid), len(found)
+        d = len(found)
+        if self.grid is None and self.bounds is None:
+            object.__setattr__(self, "bounds", [None if of.period else (0.0, 1.0) for of in found])
+        grid = np.zeros((*[2] * d, 1 << d)) if self.grid is None else numbers("grid", self.grid)
         if grid.ndim != d + 1 or grid.shape[-1] != 1 << d or min(grid.shape) < 2 or not np.isfinite(grid).all():
             raise InputError(f"grid has shape {grid.shape}; finite numbers ({'n, ' * d}{1 << d}) are needed")
         object.__setattr__(self, "grid", read_only(grid, np.float64))
@@ -302,6 +306,12 @@ def interpolated(grid: Floats, axes: Sequence[Axis], values: Sequence[float]) ->
             for k in range(d):
                 slopes[k] += value * slope_basis[k, corner[k], bits[k]] * np.prod(factors[:k] + factors[k + 1 :])
     return float(energy), slopes
+
+
+def interpolated_at(grid: Floats, axes: Sequence[Axis], values: Floats) -> Floats:
+    """Energies of a grid at many values of the variables (n, d), (n,)."""
+    found = [interpolated(grid, axes, of)[0] for of in values.tolist()]
+    return np.array(found, np.float64)
 
 
 def hill(axes: Sequence[Axis], center: Sequence[float], widths: Sequence[float]) -> Floats:
