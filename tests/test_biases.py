@@ -12,6 +12,7 @@ from test_minimize import PEPTIDE, VACUUM
 from pele_ocl import (
     MBAR,
     Atoms,
+    BiasSamples,
     ColvarFiles,
     DatasetFile,
     DistanceVariable,
@@ -32,7 +33,7 @@ from pele_ocl import (
     simulate,
     umbrella,
 )
-from pele_ocl.energy.terms.grid_bias import hill, interpolated
+from pele_ocl.energy.terms.grid_bias import hill, interpolated, interpolated_at
 from pele_ocl.opencl import Device
 from pele_ocl.units import BOLTZMANN_KCAL
 
@@ -292,6 +293,26 @@ def test_colvar_files_go_on_after_a_restart(device, tmp_path):
         Simulation(ATOMS, device=device, timestep=1.0, model=VACUUM).run(5, every=5, call=ColvarFiles(tmp_path))
 
 
+def test_a_bias_at_many_places_is_that_at_each():
+    for name in ("two", "three"):
+        bias = bias_of(name)
+        at = np.random.default_rng(3).uniform(-4, 8, (20, len(bias.axes)))
+        wanted = [interpolated(bias.first_grid, bias.axes, of)[0] for of in at]
+        np.testing.assert_allclose(interpolated_at(bias.first_grid, bias.axes, at), wanted, rtol=1e-12, atol=1e-12)
+
+
+def test_samples_under_a_bias_that_cannot_be_weighted(device):
+    samples = BiasSamples("bias")
+    with pytest.raises(InputError, match="there are no samples yet"):
+        _ = samples.log_weights
+    options = dict(terms=[bias_of("torsion")], timestep=1.0, device=device, model=VACUUM)
+    Simulation(ATOMS, 2, temperature=[300.0, 310.0], **options).run(5, every=5, call=samples)
+    with pytest.raises(InputError, match="replicas have several temperatures"):
+        _ = samples.log_weights
+    with pytest.raises(InputError, match="these samples are of another simulation"):
+        Simulation(ATOMS, 2, **options).run(5, every=5, call=samples)
+
+
 def test_an_interrupt_neither_loses_nor_doubles_hills(device):
     require(device, "float64")
     term = Metadynamics(PHI, 0.35, 0.5, 2)
@@ -393,7 +414,10 @@ def test_umbrella_windows_give_the_free_energy_of_a_double_well(device):
 def test_metadynamics_gives_the_free_energy_of_a_double_well(device, shared):
     rows, height, pace = (32, 0.02, 50) if shared else (24, 0.15, 25)
     term = Metadynamics(R, 0.15, height, pace, bias_factor=6.0, bounds=[SPAN], shared=shared)
-    simulation = Simulation(PAIR, rows, terms=[WELL, term], device=device, **OPTIONS).run(8000)
+    simulation = Simulation(PAIR, rows, terms=[WELL, term], device=device, **OPTIONS)
+    samples = BiasSamples()
+    simulation.run(4000).run(4000, every=20, call=samples)
+    close_to_theory(samples.free_energy([EDGES]).energies, 0.3)
     found = np.mean(
         [simulation.metadynamics_surface("metadynamics", k)[1] for k in range(1 if shared else rows)], axis=0
     )

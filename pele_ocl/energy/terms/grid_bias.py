@@ -309,9 +309,25 @@ def interpolated(grid: Floats, axes: Sequence[Axis], values: Sequence[float]) ->
 
 
 def interpolated_at(grid: Floats, axes: Sequence[Axis], values: Floats) -> Floats:
-    """Energies of a grid at many values of the variables (n, d), (n,)."""
-    found = [interpolated(grid, axes, of)[0] for of in values.tolist()]
-    return np.array(found, np.float64)
+    """Energies of a grid at many values of the variables (n, d), (n,), as `interpolated` gives them one by one."""
+    cells, basis = [], []
+    for axis, value in zip(axes, values.T, strict=True):
+        n, place = axis.n_cells, (value - axis.first) / axis.spacing
+        within = place % n if axis.is_periodic else np.clip(place, 0, n)
+        cell = np.minimum(within.astype(np.int64), n - 1)
+        t = within - cell
+        u = 1 - t
+        cells.append((cell, (cell + 1) % axis.n))
+        basis.append(((u * u * (1 + 2 * t), t * u * u), (t * t * (1 + 2 * u), -t * t * u)))
+    energies = np.zeros(len(values))
+    for corner in product((0, 1), repeat=len(axes)):
+        nodes = grid[tuple(of[c] for of, c in zip(cells, corner, strict=True))]
+        for bits in product((0, 1), repeat=len(axes)):
+            part = nodes[:, sum(bit << k for k, bit in enumerate(bits))].astype(np.float64)
+            for of, c, bit in zip(basis, corner, bits, strict=True):
+                part = part * of[c][bit]
+            energies += part
+    return energies
 
 
 def hill(axes: Sequence[Axis], center: Sequence[float], widths: Sequence[float]) -> Floats:
