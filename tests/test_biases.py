@@ -656,6 +656,16 @@ def test_a_run_takes_biases_of_a_file(device, tmp_path):
     )
 
 
+def test_a_run_prints_variables_without_a_bias(device, tmp_path):
+    options = dict(steps=10, report_every=5, minimize=0, timestep=1.0, trajectory_format="none", seed=3, device=device)
+    plain = simulate(ATOMS, tmp_path / "plain", **options)
+    see = {**WORDS, "see": {"kind": "PRINT", "arg": ["phi", "d"]}}
+    printed = simulate(ATOMS, tmp_path / "printed", bias={name: see[name] for name in ("phi", "d", "see")}, **options)
+    assert (tmp_path / "printed" / "COLVAR.0").read_text().startswith("#! FIELDS time phi d see.bias\n")
+    np.testing.assert_allclose(printed.table()["potential_kcal_mol"], plain.table()["potential_kcal_mol"], atol=1e-4)
+    assert not printed.table()["see_kcal_mol"].any()
+
+
 def test_targets_of_a_run_are_exchanged(device, tmp_path):
     """Replicas keep their atoms and take other windows; rungs say which."""
     words = {"d": WORDS["d"], "hold": {**WORDS["hold"], "at": [[5.0], [5.1], [5.2]]}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -38,6 +38,7 @@ from .umbrella import harmonic_axes, harmonic_grid
 VARIABLES = {"TORSION": 4, "DISTANCE": 2, "GYRATION": 1, "RMSD": 1}  # how many atoms or groups each has
 WORDS = {  # by kind: what must be there, and what may be
     **dict.fromkeys(VARIABLES, ({"atoms"}, set[str]())),
+    "PRINT": ({"arg"}, set[str]()),
     "RESTRAINT": ({"arg", "at", "kappa"}, set[str]()),
     "METAD": ({"arg", "sigma", "height", "pace"}, {"biasfactor", "grid_min", "grid_max", "grid_spacing", "shared"}),
 }
@@ -70,7 +71,7 @@ class BiasWords:
                     raise InputError(f"bias {name}: {described(arg)} is no variable; there are: {there}")
             words["arg"] = list(listed)
         if not found._biases:
-            raise InputError("there is no bias; a table of the kind RESTRAINT or METAD is needed")
+            raise InputError("there is no bias; a table of the kind RESTRAINT, METAD, or PRINT for none, is needed")
         return found
 
     @property
@@ -89,16 +90,10 @@ class BiasWords:
         for name, words in self._biases:
             members = [variables[arg] for arg in words["arg"]]
             try:
-                found.append(self._restraint(name, words, members) if words["kind"] == "RESTRAINT"
-                             else _metadynamics(name, words, members))  # fmt: skip
+                found.append(_TERMS[words["kind"]](name, words, members))
             except InputError as error:
                 raise InputError(f"bias {name}: {error}") from None
         return found
-
-    def _restraint(self, name: str, words: Words, members: Sequence[Variable]) -> GridBias:
-        at, kappa = _targets(words, len(members))
-        axes, bounds = harmonic_axes(members, at)
-        return GridBias(members, harmonic_grid(axes, at[0], kappa / 2), bounds, name)
 
     def prepare(self, simulation: Simulation, replicas: Sequence[int]) -> None:
         """Give replicas their targets, which they take by turns. replicas : number of each row"""
@@ -202,6 +197,21 @@ def _metadynamics(name: str, words: Words, members: Sequence[Variable]) -> Metad
         number("grid_spacing", words.get("grid_spacing", 0.2), "a number of widths", above=0.0),
         words.get("shared", False), name,
     )  # fmt: skip
+
+
+def _restraint(name: str, words: Words, members: Sequence[Variable]) -> GridBias:
+    at, kappa = _targets(words, len(members))
+    axes, bounds = harmonic_axes(members, at)
+    return GridBias(members, harmonic_grid(axes, at[0], kappa / 2), bounds, name)
+
+
+def _print(name: str, words: Words, members: Sequence[Variable]) -> GridBias:
+    return GridBias(members, name=name)
+
+
+_TERMS: dict[str, Callable[[str, Words, Sequence[Variable]], Term]] = {
+    "PRINT": _print, "RESTRAINT": _restraint, "METAD": _metadynamics,
+}  # fmt: skip
 
 
 def labels_of(simulation: Simulation, labels: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
