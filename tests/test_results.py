@@ -121,7 +121,7 @@ def test_results_have_their_terms_as_numbers():
 
 def test_an_attribute_of_a_part_is_suggested():
     atoms = Atoms([[0.0, 0.0, 0.0]], [0.0], labels=labels_of_elements(["C"]))
-    with pytest.raises(AttributeError, match="'Atoms' object has no attribute 'names'; did you mean 'labels.names'"):
+    with pytest.raises(AttributeError, match=r"'Atoms' object has no attribute 'names'; did you mean 'labels\.names'"):
         _ = atoms.names
 
 
