@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from ..atoms import Floats
 from ..common.arguments import described, text
 from ..common.errors import InputError
-from ..energy.terms import Metadynamics
+from ..energy.terms import Growing
 from ..energy.terms.grid_bias import interpolated_at
 from ..units import BOLTZMANN_KCAL
 from .mbar import FreeEnergyResult, free_energy
@@ -24,7 +24,7 @@ class BiasSamples:
     Bussi and Parrinello, J. Chem. Theory Comput. 2012, 8, 2247). So take samples after metadynamics has filled the
     wells, and its bias grows slowly. Where each replica has a bias of its own, the weights of each add up to the same.
 
-    name : of the term, such as Metadynamics or GridBias
+    name : of the term, such as Metadynamics, OPES or GridBias
 
         >>> import pele_ocl
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
@@ -69,7 +69,7 @@ class BiasSamples:
         kt = BOLTZMANN_KCAL * self._temperature
         together: dict[object, list[int]] = {}
         for k, atoms in enumerate(ensemble.atoms):
-            together.setdefault(id(atoms) if isinstance(term, Metadynamics) and term.shared else k, []).append(k)
+            together.setdefault(id(atoms) if isinstance(term, Growing) and term.shared else k, []).append(k)
         grids = ensemble.values(self._name, "grid")
         found = np.full(values.shape[:2], -np.inf)
         for rows in together.values():

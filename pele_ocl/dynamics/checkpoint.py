@@ -21,13 +21,14 @@ from ..common.inputfile import npz_arrays
 from ..common.writing import replacing
 from ..energy.engine.rows import ResidentRows
 from ..energy.engine.system import System
-from ..energy.terms import Metadynamics
+from ..energy.terms import Growing
 from ..ensemble.restraints import first_values, values_of_rows
 from ..ensemble.state import State
 from .bodies import Body
 from .settings import Settings
 
 _LEAST_APART = 0.02  # kcal/mol that energies of the same settings may differ by on another device
+GROWTH = "height", "barrier", "pace", "bias_factor", "shared"  # fields of biases that grow, which they grow by
 _SHARE_APART = 5e-5  # of an energy, the same
 
 
@@ -90,7 +91,7 @@ def write_rows(state: State, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def _places(resident: ResidentRows) -> Iterator[tuple[list[int], NDArray[np.int64]]]:
-    """Give the rows of each molecule, and the places of their coordinates among all rows', (n_rows, 3 n_atoms)."""
+    """Return the rows of each molecule, and the places of their coordinates among all rows', (n_rows, 3 n_atoms)."""
     by_system: dict[System, list[int]] = {}
     for k in resident.there.tolist():
         by_system.setdefault(resident.system(k), []).append(k)
@@ -119,11 +120,11 @@ def described(settings: Settings, atoms: Sequence[Atoms], bodies: Sequence[Body 
         del chosen["ladder_shape"]
     hills = {
         of.name: {
-            "height": of.height, "pace": of.pace, "bias_factor": of.bias_factor, "shared": of.shared,
+            **{word: vars(of)[word] for word in GROWTH if word in vars(of)},
             "widths": np.asarray(of.widths).tolist(), "nodes": [asdict(axis) for axis in of.axes],
         }
         for system in dict.fromkeys(resident.systems) if system
-        for of in system.energy.further_terms if isinstance(of, Metadynamics)
+        for of in system.energy.further_terms if isinstance(of, Growing)
     }  # fmt: skip
     what = {
         "hills": hills,
@@ -151,14 +152,14 @@ def require_same(theirs: str, ours: str, source: Path) -> None:
 
 
 def require_same_restraints(theirs: str, ours: str, source: Path) -> None:
-    """Raise InputError where the restraints of two texts of `described` differ; former versions told of none."""
+    """Raise InputError if the restraints of two texts of `described` differ; former versions told of none."""
     own = json.loads(ours)["restraints"]
     if json.loads(theirs).get("restraints", own) != own:
         raise InputError(f"{source}: the checkpoint is of other restraints; go on with those that it was made by")
 
 
 def require_same_energies(own: Floats, energies: Floats, source: Path) -> None:
-    """Raise InputError where a replica has another energy than it had: other solvent, restraints or parameters.
+    """Raise InputError if a replica has another energy than it had: other solvent, restraints or parameters.
 
     own, energies : (n_rows,) kcal/mol, now and in the checkpoint
     """

@@ -299,7 +299,7 @@ class SimulationFiles:
         ]  # fmt: skip
 
     def begin(self) -> bool:
-        """Make the folders, or go on with the run that is there; tell if there was one to go on with."""
+        """Make the folders, or continue the run that is there; tell if there was one to continue."""
         path = self.own / CHECKPOINT
         if path.is_file():
             self._go_on(self._simulation._read_checkpoint(path))

@@ -149,7 +149,7 @@ class MBAR:
     def f_k(self) -> Floats:
         """Reduced free energies of the states, (n_states,), 0 for the first; found in float64.
 
-        Raises InputError where they do not converge, and for states that no sample connects with the others.
+        Raises InputError if they do not converge, or for states that no sample connects with the others.
         """
         found = _solved(self.u_kn, self.n_k)
         self._require_connected(found)
@@ -195,14 +195,14 @@ class MBAR:
         return found
 
     def _target(self, u_n: ArrayLike | None) -> Floats:
-        """Return the reduced energies of samples in a state, (n_samples,). u_n : as of log_weights"""
+        """Return the reduced energies of samples in a state, (n_samples,). u_n : as in log_weights"""
         found = self.u_kn[0] if u_n is None else numbers("u_n", u_n)
         if found.shape != self.states.shape:
             raise InputError(f"u_n has shape {found.shape}; {self.states.shape} is needed")
         return found
 
     def mean(self, values: ArrayLike, u_n: ArrayLike | None = None) -> Floats:
-        """Mean of values (n_samples, ...) in a state. u_n : as of log_weights"""
+        """Mean of values (n_samples, ...) in a state. u_n : as in log_weights"""
         given = numbers("values", values)
         if given.shape[:1] != self.states.shape:
             raise InputError(f"values have shape {given.shape}; ({len(self.states)}, ...) is needed")
@@ -226,8 +226,8 @@ class MBAR:
     ) -> FreeEnergyResult:  # fmt: skip
         """Free energy of variables in a state, with errors: each block of samples is solved by itself.
 
-        values : (n_samples, d), or (n_samples,); bins, blocks, names, units : as of `free_energy`
-        u_n : as of log_weights; temperature : of that state, K
+        values : (n_samples, d), or (n_samples,); bins, blocks, names, units : as in `free_energy`
+        u_n : as in log_weights; temperature : of that state, K
         """
         target = self._target(u_n)
 
@@ -244,11 +244,11 @@ def free_energy(
     """Free energy of variables from samples, -k_B T ln of their weights in bins, with errors by blocks.
 
     values : (n_samples, d) or (n_samples,), in the order of time
-    bins : of each variable, their number between the least and the largest value; or edges, a sequence for each
+    bins : of each variable, their number between the smallest and the largest value; or edges, a sequence for each
     temperature : K
     log_weights : (n_samples,) logarithms of weights, by default all equal: V / (k_B T) where a bias V was that is to
         be taken off
-    blocks : parts of the samples, one after the other; errors are the standard error of their mean
+    blocks : parts of the samples, one after another; errors are the standard error of their mean
     names, units : of the variables, for tables and pictures
 
         >>> import numpy as np

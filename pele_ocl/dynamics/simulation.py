@@ -17,7 +17,7 @@ from ..common.arguments import choice, file_path, flag, function, numbers, text,
 from ..common.errors import InputError, PeleError, Suggests
 from ..common.settled import Settled, rewrite
 from ..energy.engine.rows import Rows
-from ..energy.terms import Interpolated, Metadynamics
+from ..energy.terms import OPES, Growing, Interpolated
 from ..ensemble import Column, Ensemble
 from ..ensemble.columns import WritableValues
 from ..ensemble.state import Lock, locked
@@ -55,10 +55,10 @@ class Simulation(Suggests, Settled):
     Nothing is read between steps. A replica depends on its molecule, its number and the seed alone. So it has the same
     bits in every run, alone and in company. One that explodes stops; `errors` says when and why, and others go on.
 
-    Positions, velocities, temperatures, frozen atoms and restraints of rows can be written between runs, here or in
-    the ensemble. All that is read afterwards is of the new state: bonds that are held get their lengths, forces are
+    Positions, velocities, temperatures, frozen atoms and restraints of rows can be written between runs, here or in the
+    ensemble. All that is read afterwards is of the new state: bonds that are held get their lengths, forces are
     computed, and a replica that had stopped begins again where it was placed, with velocities drawn again. Threads may
-    share a simulation; its calls are then made one after the other.
+    share a simulation; its calls are then made one after another.
 
     molecules : an Atoms, a list of them, or an Ensemble whose rows are the replicas
     replicas : of each molecule, which begin at its positions
@@ -72,8 +72,8 @@ class Simulation(Suggests, Settled):
     integrator : "langevin" as OpenMM's LangevinMiddleIntegrator, or "verlet" at constant energy
     constraints : "hbonds" holds the bonds to hydrogen at the lengths of the force field
     hydrogen_mass : Da that hydrogens take from their neighbours, so that time steps may be longer
-    exchange_every : steps, or time with its unit, between replica exchanges; successive replicas are a ladder over
-        the temperatures
+    exchange_every : steps, or time with its unit, between replica exchanges; successive replicas are a ladder over the
+        temperatures
     exchange : what replicas exchange: "temperature" alone, or "hamiltonian" for all that rows have of their own too,
         such as scales, restraints and biases; temperatures may then be equal, and say how many rungs there are
     ladder_shape : (n, m) for ladders of two dimensions, whose n m rungs are listed row by row, such as n temperatures
@@ -85,7 +85,7 @@ class Simulation(Suggests, Settled):
         that are two objects of the list draw other numbers
     options : of Ensemble, such as model, terms, precision, device
 
-    `ensemble` has the rows; `notes` are sentences on what was decided.
+    `ensemble` has the rows; `notes` are messages about what was decided.
 
     Raises InputError for what cannot be, DeviceMemoryError where the device has no room.
 
@@ -142,9 +142,12 @@ class Simulation(Suggests, Settled):
         self._masks, self._moves = -1, np.full(n, -1)  # of the ensemble's state, as they were taken up last
         self._lost = np.ones(n, bool)  # rows without velocities to go on with: not begun, stopped or failed
         self._behind = np.zeros(n, np.int64)  # steps that rows that go on have made less than `steps`
+        growing = [term for term in state.terms if isinstance(term, Growing)]
+        if any(isinstance(term, OPES) and term.shared for term in growing) and len(set(self.settings.temperatures)) > 1:
+            raise InputError("replicas that share a bias of OPES must have one temperature")
         self._hills = {
             term.name: Hills(self.ensemble, self._motion, term)
-            for term in state.terms if isinstance(term, Metadynamics)
+            for term in growing
         }  # fmt: skip
         self._under_way: Rows | None = None  # rows of a run that did not come to its end
         self._exchanger = object()  # by which the rows know who exchanged them last
@@ -226,7 +229,7 @@ class Simulation(Suggests, Settled):
         return not is_held
 
     def _ladders(self) -> NDArray[np.int64]:
-        """Find rows of each ladder, (n_ladders, n_rungs). Raises InputError where replicas fill no whole ladders."""
+        """Find rows of each ladder, (n_ladders, n_rungs). Raises InputError if replicas fill no whole ladders."""
         n_rungs, first = len(self.settings.temperatures), self.settings.first_replica
         if self.settings.exchange_every is None:
             return np.zeros((0, n_rungs), np.int64)
@@ -306,7 +309,7 @@ class Simulation(Suggests, Settled):
             self._draw(new)
 
     def _draw(self, rows: Rows) -> None:
-        """Draw velocities of rows, which go on with them."""
+        """Draw velocities of rows, which continue them."""
         motion = self._motion
         if self.settings.anneal:
             motion.write("temperatures", self.temperatures)
@@ -314,7 +317,7 @@ class Simulation(Suggests, Settled):
         self._begin(rows, again=True)
 
     def _begin(self, rows: Rows, *, again: bool = False) -> None:
-        """Let rows go on with the velocities on the device. again : whether these are of the positions, and not late"""
+        """Let rows continue the velocities on the device. again : whether these are of the positions, and not late"""
         motion = self._motion
         if again:
             if self._lost[rows].any():
@@ -336,7 +339,7 @@ class Simulation(Suggests, Settled):
 
     @locked
     def minimize(self, **options: object) -> MinimizeBatch:
-        """Minimize all replicas from where they are, and draw velocities again. options : as of Ensemble.minimize"""
+        """Minimize all replicas from where they are, and draw velocities again. options : as in Ensemble.minimize"""
         self._catch_up()
         batch = self.ensemble.minimize(self._rows, **{"constraints": self.settings.constraints, **options})
         self._catch_up()
@@ -557,10 +560,10 @@ class Simulation(Suggests, Settled):
         index, in the order of rows, or of the rungs of ladder after ladder where there are exchanges. It is infinity
         for energies that are no numbers. Each state costs an evaluation of all rows.
 
-        by_rung : for ladders that are alike, as of `rest2`: states are the rungs, `rungs` says which one each replica
+        by_rung : for ladders that are alike, as in `rest2`: states are the rungs, `rungs` says which one each replica
             has, and the result is (n_rungs, n_rows). Each replica is evaluated in the states of its own ladder
 
-        Raises InputError where replicas are of several molecules, some failed, or there are no ladders.
+        Raises InputError if replicas are of several molecules, some failed, or there are no ladders.
         """
         if flag("by_rung", by_rung) and self.settings.exchange_every is None:
             raise InputError("there are no exchanges and no rungs; leave out `by_rung`")
@@ -598,27 +601,29 @@ class Simulation(Suggests, Settled):
 
     @locked
     def hills(self, name: str) -> Floats:
-        """The last hill of each row, (n_rows, d + 1): its place, and its height in kcal/mol. name : of Metadynamics
+        """The last hill of each row, (n_rows, d + 1): its place, and its height in kcal/mol, or its weight.
 
         NaN of rows that had none yet.
+
+        name : of Metadynamics or OPES
         """
-        self._metadynamics(name)
+        self._growing(name)
         return self._hills[name].last
 
     @locked
     def metadynamics_surface(self, name: str, row: int = 0) -> tuple[tuple[Floats, ...], Floats]:
-        """Estimate the free energy of a row by its bias of metadynamics.
+        """Estimate the free energy of a row by its bias of metadynamics, or its density of OPES.
 
         Returns the nodes along each variable, (n_1,), ..., and the energies, (n_1, ...) kcal/mol, 0 where least.
         """
-        term = self._metadynamics(name)
+        term = self._growing(name)
         n = len(self)
         whole_number("row", row, least=-n, most=n - 1)
-        grid = self.ensemble.values(name, "grid")[row % n]
-        return tuple(axis.nodes for axis in term.axes), free_energy_of(grid, term)
+        grown = np.asarray(self.ensemble.values(name, term.grown)[row % n], np.float64)
+        return tuple(axis.nodes for axis in term.axes), free_energy_of(grown, term, float(self.temperatures[row]))
 
     def bias_term(self, name: str) -> Interpolated:
-        """Give the bias on collective variables of this name. Raises InputError if there is none."""
+        """Return the bias on collective variables of this name. Raises InputError if there is none."""
         text("name", name)
         found = {term.name: term for term in self.ensemble.state.terms if isinstance(term, Interpolated)}
         if name not in found:
@@ -627,9 +632,9 @@ class Simulation(Suggests, Settled):
             )
         return found[name]
 
-    def _metadynamics(self, name: str) -> Metadynamics:
+    def _growing(self, name: str) -> Growing:
         term = self.bias_term(name)
-        if not isinstance(term, Metadynamics):
+        if not isinstance(term, Growing):
             raise InputError(f"{name} gets no hills; it is a {type(term).__name__}")
         return term
 
@@ -662,8 +667,8 @@ class Simulation(Suggests, Settled):
     def temperatures(self) -> WritableValues:
         """Temperatures of the heat baths that rows are coupled to now, (n_rows,) K; they can be written.
 
-        Velocities follow by friction, or at once by `draw_velocities`. Raises InputError where temperatures are
-        written that exchanges or a schedule of annealing set.
+        Velocities follow by friction, or at once by `draw_velocities`. Raises InputError if temperatures are written
+        that exchanges or a schedule of annealing set.
         """
         if self.settings.anneal:
             times, values = np.array(self.settings.anneal).T
@@ -725,7 +730,7 @@ class Simulation(Suggests, Settled):
     def save(self, path: str | PathLike[str]) -> None:
         """Write a checkpoint, .npz: all that further steps depend on, restraints of rows and frozen atoms among it.
 
-        Raises FormatError where it cannot be written.
+        Raises FormatError if it cannot be written.
         """
         self._write_checkpoint(checkpoint.target_of(path))
 
@@ -749,10 +754,10 @@ class Simulation(Suggests, Settled):
 
         output : the folder
         steps : to make from here on; or time : to simulate, ps, or with its unit, "10ns"
-        report_every, trajectory_format, trajectory_of, velocities : as of `pele_ocl.simulate`; frames are counted from
+        report_every, trajectory_format, trajectory_of, velocities : as in `pele_ocl.simulate`; frames are counted from
             here on
         minimize : iterations of a minimization before the first frame
-        resume : go on with a run in the folder that this simulation was interrupted in, to the end that is asked for
+        resume : continue a run in the folder that this simulation was interrupted in, to the end that is asked for
         names : of the molecules, for their files; by default molecule, or molecule-1 and so on
         watch : called with the simulation before its first step and after each report
 
@@ -819,7 +824,7 @@ class Simulation(Suggests, Settled):
         return [np.full_like(v, np.nan) if k in failed else v for k, v in zip(rows, found, strict=True)]
 
     def _write_velocities(self, rows: list[int], velocities: Sequence[ArrayLike]) -> None:
-        """Write velocities at the positions. A replica that stopped goes on with them."""
+        """Write velocities at the positions. A replica that stopped continues them."""
         self._catch_up()
         array, state = self._motion.arrays["velocities"], self.ensemble.state
         given = [_velocities(k, values, len(state.atoms[k])) for k, values in zip(rows, velocities, strict=True)]
@@ -831,7 +836,7 @@ class Simulation(Suggests, Settled):
         self._begin(np.array(rows, np.int64), again=True)
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        """Give all that further steps depend on."""
+        """Return all that further steps depend on."""
         self._catch_up()
         state, motion = self.ensemble.state, self._motion
         arrays: dict[str, NDArray[Any]] = {name: motion.read(name) for name in motion.state}
@@ -886,7 +891,7 @@ def _ensemble_of(molecules: Atoms | Sequence[Atoms] | Ensemble, replicas: int, o
 
 
 def _require_whole_gradient(ensemble: Ensemble) -> None:
-    """Raise InputError where Born radii are fixed in the gradient, which is then none of the energy."""
+    """Raise InputError if Born radii are fixed in the gradient, which is then none of the energy."""
     if ensemble.state.options["fixed_radii"]:
         raise InputError("fixed_radii makes a gradient that is none of the energy; leave it out of dynamics")
 

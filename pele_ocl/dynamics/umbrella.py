@@ -103,7 +103,7 @@ class UmbrellaResult(Reported):
     def free_energy(
         self, bins: int | Sequence[ArrayLike], *, blocks: int = 5, names: Sequence[str] = ()
     ) -> FreeEnergyResult:  # fmt: skip
-        """Free energy of the variables without bias. bins, blocks, names : as of `pele_ocl.free_energy`"""
+        """Free energy of the variables without bias. bins, blocks, names : as in `pele_ocl.free_energy`"""
         samples = self.variables.reshape(-1, self.variables.shape[2])
         return self.mbar().free_energy(
             samples, bins, self.temperature, u_n=np.zeros(len(samples)), blocks=blocks, names=names, units=self._units

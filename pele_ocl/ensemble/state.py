@@ -48,7 +48,7 @@ class State:
     atoms, frozen, offsets : of each row, the last in A from the place that its molecule has on the device
     resident : the rows on the device; device, precision : of all
     options : of `Energy`, for all rows; scales : if rows scale parameters
-    failed, explained : sentences on rows that cannot be placed, or whose energies are no numbers, by their numbers
+    failed, explained : messages about rows that cannot be placed, or whose energies are no numbers, by their numbers
     moves : (n_rows,) how often the positions of each were changed; masks : how often frozen atoms were
     has_radii : (n_rows,) if rows have Born radii
     exchanger : what exchanged all that rows have of their own last, whose rungs are theirs; None if nothing did
@@ -59,7 +59,7 @@ class State:
     def __init__(self, atoms: tuple[Atoms, ...], device: Device, options: Mapping[str, Any], errors: str) -> None:
         """Place each row at its molecule's positions.
 
-        errors : "record" for rows of molecules that cannot be computed, "raise" for an InputError
+        errors : "record" to record molecules that cannot be computed, "raise" for an InputError
         """
         from ..opencl.queue import Queue
 
@@ -105,7 +105,7 @@ class State:
         return len(self.atoms)
 
     def system(self, k: int) -> System:
-        """Molecule of a row as it is recorded. Raises InputError where it cannot be computed."""
+        """Molecule of a row as it is recorded. Raises InputError if it cannot be computed."""
         system = self.resident.systems[k]
         if system is None:
             raise InputError(self.failed[k])
@@ -123,7 +123,8 @@ class State:
         return {name: value for name, value in self.options.items() if name != "gradient"}
 
     def chosen(self, rows: RowsLike) -> Rows:
-        """Give the numbers of rows. Raises InputError for rows that there are not, and while their memory is mapped."""
+        """Return the numbers of rows. Raises InputError for rows that there are not, and while their memory is
+        mapped."""
         if self.is_mapped:
             raise InputError("the memory of the rows is mapped; leave the `with` block of mapped() first")
         if rows is None:
@@ -139,7 +140,7 @@ class State:
         raise InputError(f"there are {len(self)} rows; {described(rows)} is none of them")
 
     def there(self, rows: RowsLike) -> Rows:
-        """Give the numbers of rows that did not fail. Raises InputError as `chosen` does."""
+        """Return the numbers of rows that did not fail. Raises InputError as `chosen` does."""
         chosen = self.chosen(rows)
         return chosen[~np.isin(chosen, list(self.failed))] if self.failed else chosen
 
