@@ -16,6 +16,8 @@ from pele_ocl import (
     MBAR,
     OPES,
     Atoms,
+    BiasSamples,
+    ColvarFiles,
     DatasetFile,
     DistanceVariable,
     Energy,
@@ -35,7 +37,7 @@ from pele_ocl import (
     simulate,
     umbrella,
 )
-from pele_ocl.energy.terms.grid_bias import hill, interpolated
+from pele_ocl.energy.terms.grid_bias import hill, interpolated, interpolated_at
 from pele_ocl.opencl import Device
 from pele_ocl.units import BOLTZMANN_KCAL
 
@@ -386,6 +388,65 @@ def test_a_shared_bias_is_written_for_all(device, tmp_path):
             made(**changed).restore(tmp_path / "state.npz")
 
 
+def test_variables_take_selections(device):
+    phi = TorsionVariable(["resid 1 and name C", 12, "resid 2 and name CA", "resid 2 and name C"])
+    names = ATOMS.labels.names
+    assert names[phi.groups(ATOMS)[0]].tolist() == ["C", names[12], "CA", "C"]
+    size, apart = GyrationVariable("not element H"), DistanceVariable("resid 1", [20])
+    see = GridBias([phi, size, apart], name="see")  # without an energy
+    simulation = Simulation(ATOMS, 2, terms=[see], timestep=1.0, device=device, model=VACUUM).run("5fs")
+    wanted = [[of.value(x, ATOMS)[0] for of in (phi, size, apart)] for x in simulation.positions[:]]
+    np.testing.assert_allclose(simulation.variables("see"), wanted, rtol=1e-5)
+    assert not simulation.bias_energies("see").any()
+    for wrong, sentence in (
+        (["resid 1", 1, 2, 3], "'resid 1' takes 19 atoms; each selection of a torsion must take one"),
+        (["resid 9", 1, 2, 3], "the selection 'resid 9' takes no atom"),
+        (["index 1", 1, 2, 3], "four different ones are needed"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            Ensemble(ATOMS, terms=[GridBias(TorsionVariable(wrong))], device=device)
+
+
+def test_colvar_files_go_on_after_a_restart(device, tmp_path):
+    def made():
+        return Simulation(ATOMS, 2, terms=[GridBias(PHI, name="phi")], timestep=1.0, device=device, model=VACUUM)
+
+    first = made().run(20, every=5, call=ColvarFiles(tmp_path))
+    first.save(tmp_path / "state.npz")
+    first.run(10, every=5, call=ColvarFiles(tmp_path))
+    whole = (tmp_path / "COLVAR.1").read_text()
+    made().restore(tmp_path / "state.npz").run(10, every=5, call=ColvarFiles(tmp_path))
+    assert (tmp_path / "COLVAR.1").read_text() == whole
+    assert np.loadtxt(tmp_path / "COLVAR.1")[:, 0].tolist() == [0.005, 0.01, 0.015, 0.02, 0.025, 0.03]
+    for labels, sentence in (({"phi": ["a", "b"]}, "labels of phi are"), ({"psi": ["a"]}, "is named 'psi'")):
+        with pytest.raises(InputError, match=sentence):
+            made().run(5, every=5, call=ColvarFiles(tmp_path, labels))
+    with pytest.raises(FormatError, match="has other fields"):
+        made().run(5, every=5, call=ColvarFiles(tmp_path, {"phi": ["a"]}))
+    with pytest.raises(InputError, match="no term acts on collective variables"):
+        Simulation(ATOMS, device=device, timestep=1.0, model=VACUUM).run(5, every=5, call=ColvarFiles(tmp_path))
+
+
+def test_a_bias_at_many_places_is_that_at_each():
+    for name in ("two", "three"):
+        bias = bias_of(name)
+        at = np.random.default_rng(3).uniform(-4, 8, (20, len(bias.axes)))
+        wanted = [interpolated(bias.first_grid, bias.axes, of)[0] for of in at]
+        np.testing.assert_allclose(interpolated_at(bias.first_grid, bias.axes, at), wanted, rtol=1e-12, atol=1e-12)
+
+
+def test_samples_under_a_bias_that_cannot_be_weighted(device):
+    samples = BiasSamples("bias")
+    with pytest.raises(InputError, match="there are no samples yet"):
+        _ = samples.log_weights
+    options = dict(terms=[bias_of("torsion")], timestep=1.0, device=device, model=VACUUM)
+    Simulation(ATOMS, 2, temperature=[300.0, 310.0], **options).run(5, every=5, call=samples)
+    with pytest.raises(InputError, match="replicas have several temperatures"):
+        _ = samples.log_weights
+    with pytest.raises(InputError, match="these samples are of another simulation"):
+        Simulation(ATOMS, 2, **options).run(5, every=5, call=samples)
+
+
 def test_an_interrupt_neither_loses_nor_doubles_hills(device):
     require(device, "float64")
     term = Metadynamics(PHI, 0.35, 0.5, 2)
@@ -487,7 +548,10 @@ def test_umbrella_windows_give_the_free_energy_of_a_double_well(device):
 def test_metadynamics_gives_the_free_energy_of_a_double_well(device, shared):
     rows, height, pace = (32, 0.02, 50) if shared else (24, 0.15, 25)
     term = Metadynamics(R, 0.15, height, pace, bias_factor=6.0, bounds=[SPAN], shared=shared)
-    simulation = Simulation(PAIR, rows, terms=[WELL, term], device=device, **OPTIONS).run(8000)
+    simulation = Simulation(PAIR, rows, terms=[WELL, term], device=device, **OPTIONS)
+    samples = BiasSamples()
+    simulation.run(4000).run(4000, every=20, call=samples)
+    close_to_theory(samples.free_energy([EDGES]).energies, 0.3)
     found = np.mean(
         [simulation.metadynamics_surface("metadynamics", k)[1] for k in range(1 if shared else rows)], axis=0
     )
@@ -736,6 +800,16 @@ def test_a_run_takes_biases_of_a_file(device, tmp_path):
     np.testing.assert_allclose(
         table["hold_kcal_mol"] + table["metad_kcal_mol"], table["restraints_kcal_mol"], atol=1e-5
     )
+
+
+def test_a_run_prints_variables_without_a_bias(device, tmp_path):
+    options = dict(steps=10, report_every=5, minimize=0, timestep=1.0, trajectory_format="none", seed=3, device=device)
+    plain = simulate(ATOMS, tmp_path / "plain", **options)
+    see = {**WORDS, "see": {"kind": "PRINT", "arg": ["phi", "d"]}}
+    printed = simulate(ATOMS, tmp_path / "printed", bias={name: see[name] for name in ("phi", "d", "see")}, **options)
+    assert (tmp_path / "printed" / "COLVAR.0").read_text().startswith("#! FIELDS time phi d see.bias\n")
+    np.testing.assert_allclose(printed.table()["potential_kcal_mol"], plain.table()["potential_kcal_mol"], atol=1e-4)
+    assert not printed.table()["see_kcal_mol"].any()
 
 
 def test_targets_of_a_run_are_exchanged(device, tmp_path):
