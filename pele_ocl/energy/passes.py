@@ -2,13 +2,12 @@
 
 A variant is the last of a chain of classes, each derived from the one before:
 
-Passes (plan/passes.py) : buffers and launches of any quantity, and conformations to the device and back
-TiledPasses (tiles/passes.py) : positions are placed in tiles first
-EnergyPasses (here) : the steps of an energy, the terms beside the passes, and the results
-Squares (squares.py) : of EnergyPasses; groups meet rows of tiles, and layers are added up tile by tile; for GPUs
-SumsOfPairs (sums.py) : of EnergyPasses; sums stand at all slots until a last step puts them in the atoms' order
-Rows (rows.py) : of SumsOfPairs; each atom sums its own pairs; for GPUs
-Blocks (blocks.py) : of SumsOfPairs; each pair once, in blocks of two tiles; for CPUs
+Passes (plan/passes.py) : buffers and launches of any quantity, and conformations to the device and back TiledPasses
+(tiles/passes.py) : positions are placed in tiles first EnergyPasses (here) : the steps of an energy, the terms beside
+the passes, and the results Squares (squares.py) : of EnergyPasses; groups meet rows of tiles, and layers are summed
+tile by tile; for GPUs SumsOfPairs (sums.py) : of EnergyPasses; sums stand at all slots until a last step puts them in
+the atoms' order Rows (rows.py) : of SumsOfPairs; each atom sums its own pairs; for GPUs Blocks (blocks.py) : of
+SumsOfPairs; each pair once, in blocks of two tiles; for CPUs
 """
 
 from __future__ import annotations
@@ -196,14 +195,18 @@ class EnergyPasses(TiledPasses, Generic[L]):
         return [
             launch
             for kernels, k in zip(term_kernels, index, strict=False)
-            if kernels.runs_first(self.context) == first
+            if self._runs_first(kernels) == first
             for launch in kernels.launches(self.context, k)
         ]
+
+    def _runs_first(self, kernels: TermKernels) -> bool:
+        """Tell if kernels of a term run before the passes, or with them."""
+        return kernels.runs_first(self.context)
 
     @cached_property
     def first_kernels(self) -> TermKernels | None:
         """Term whose kernels run before the passes: it places the tiles and begins the gradient. None if none does."""
-        return next((kernels for kernels in self.contents.grouped if kernels.runs_first(self.context)), None)
+        return next((kernels for kernels in self.contents.grouped if self._runs_first(kernels)), None)
 
     @property
     def first_macros(self) -> dict[str, int]:
@@ -259,7 +262,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     @cached_property
     def _are_in_order(self) -> bool:
-        """Tell if these terms are all there are, each once."""
+        """Return whether these terms are all there are, each once."""
         return np.array_equal(self._columns, np.arange(len(self.contents.names)))
 
     @cached_property
@@ -287,7 +290,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
     @classmethod
     @abstractmethod
     def tile_order(cls, layout: L) -> TileOrder:
-        """Give the order in which the pair pass meets tiles."""
+        """Return the order in which the pair pass meets tiles."""
 
     @abstractmethod
     def _sizes(self) -> dict[str, int]:

@@ -45,11 +45,11 @@ if TYPE_CHECKING:
 class Energy(Plan[EnergyResult, EnergyBatch]):
     """Energy and gradient of one molecule, prepared once; parameters as in `energy`.
 
-    born : key of BORN, never "auto"; accuracy : of the Born radii, where they are approximate; else None
-    rebuild_sites : whether virtual sites are placed where their parents say before each evaluation, and their gradients
-        passed on to these; by default they are taken where they are given
-    frozen : (n,) True for atoms that never move; further_terms : the Terms in addition to the force field's
-    options : of the kernels; layout : the shape of their work
+    born : key of BORN, never "auto"; accuracy : of the Born radii, if they are approximate; else None
+    rebuild_sites : whether virtual sites are placed by their rules before each evaluation, and their gradients
+        distributed to their parents; by default the given positions are used
+    frozen : (n,) True for atoms that do not move; further_terms : the Terms in addition to the force field's
+    options : of the kernels; layout : division of their work
     model : SolventModel; names : of the terms, in the order of results
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
@@ -157,7 +157,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
 
     @property
     def holds_radii(self) -> bool:
-        """Tell if gradients are at Born radii that stay as they are."""
+        """Return whether gradients are at fixed Born radii."""
         return self._fixed_radii
 
     @property

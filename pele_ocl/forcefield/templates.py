@@ -257,7 +257,7 @@ _BETWEEN_RSTAR_AND_SIGMA = 2.4
 
 
 def is_template(text: str) -> bool:
-    """Tell if a text claims to be a template: a line NBON, or a name and five counts at first."""
+    """Return whether a text claims to be a template: a line NBON, or a name and five counts at first."""
     rows = [line.split() for line in text.split("\n") if line.strip() and not line.startswith("*")]
     return bool(rows) and (_is_header(rows[0]) or ["NBON"] in rows)
 

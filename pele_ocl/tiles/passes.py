@@ -83,7 +83,7 @@ class TiledPasses(Passes):
 
     @property
     def integral_macros(self) -> dict[str, int]:
-        """Build definitions of kernels that compute Born integrals or their slopes."""
+        """Build definitions for kernels that compute Born integrals or their derivatives."""
         return series_macros(self.queue.precision) | self.model.integral_definitions
 
     @property
@@ -92,7 +92,8 @@ class TiledPasses(Passes):
         return self.model.radius_definitions
 
     def solvent_constants(self) -> Arguments:
-        """Give the solvent model to kernels of single atoms, cl/energy/terms.clh: RADIUS_CONSTANTS and the solvent."""
+        """Return the solvent model to kernels of single atoms, cl/energy/terms.clh: RADIUS_CONSTANTS and the
+        solvent."""
         model, vector4 = self.model, self.queue.vector4
         return dict(
             radius_constants=self.spheres.constants or vector4(*model.radius_constants),

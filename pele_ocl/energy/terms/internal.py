@@ -26,7 +26,7 @@ class InternalRestraint(Term):
 
     members : how many atoms the coordinate has
     units : its unit, and the force constant's
-    targets : the least and the most that a target may be, and the words for that
+    targets : the smallest and the most that a target may be, and the words for that
     """
 
     members: ClassVar[int]
@@ -70,11 +70,11 @@ class InternalRestraint(Term):
 
     @abstractmethod
     def put_targets(self, targets: Floats, parameters: NDArray[Any], origin: Floats) -> None:
-        """Put targets (m,) into parameters (m, 4) as the kernel takes them. origin : (3,) A of positions, not used"""
+        """Store targets (m,) in parameters (m, 4) for the kernel. origin : (3,) A of positions, not used"""
 
     @abstractmethod
     def targets_of(self, parameters: NDArray[Any], origin: Floats) -> Floats:
-        """Give the targets (m,) of parameters (m, 4)."""
+        """Return the targets (m,) of parameters (m, 4)."""
 
     def check(self, atoms: Atoms) -> None:
         require_atoms(atoms)
@@ -118,5 +118,5 @@ class InternalRestraint(Term):
 
 
 def _fit(values: Floats, least: float, most: float) -> bool:
-    """Tell if values are numbers within bounds."""
+    """Return whether values are numbers within bounds."""
     return bool((np.isfinite(values) & (values >= least) & (values <= most)).all())

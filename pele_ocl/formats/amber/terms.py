@@ -153,7 +153,7 @@ def read_topology_terms(
     sections: Sections, counts: SectionCounts, tables: Sequence[tuple[str, int]], n_members: int, n_types: int,
     *, numbered: bool = False,
 ) -> AmberTerms:  # fmt: skip
-    """Read the terms of several sections, one after the other.
+    """Read the terms of several sections, one after another.
 
     tables : names of sections, and how many terms each holds
     n_members, n_types : atoms of a term, and sets of parameters there are
