@@ -235,6 +235,7 @@ OF_SUM = "each work-group has one element of `sums`, the one of its number, get_
         ("gather", "i = get_global_id(0)", "i = get_local_id(0)", "not-written", "counts within a group"),
         ("gather", "i = get_global_id(0)", "i = get_group_id(0)", "not-written", "is the number of a group"),
         ("gather", "k = get_global_id(2)", "k = get_global_id(1)", "not-written", "points whose y and z are equal"),
+        ("gather", "float sum = 0;", "int sum = 0;", "formula", "the sum is rounded to a whole number at each step"),
         ("gather", "dy = y - atoms[a].y", "dy = y - atoms[a].z", "axes", "the point's y is compared with the atom's z"),
         ("gather", "dy = y - atoms[a].y", "dy = z - atoms[a].y", "axes", "the atom's y is compared with the point's z"),
         ("gather", "dz * dz)", "dy * dz)", "axes", "dz * dy stands where dz * dz is meant"),
