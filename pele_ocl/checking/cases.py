@@ -46,7 +46,7 @@ class Case:
     exact : what is right, shaped as the output is
     scale : what errors are relative to: sums of the terms' sizes, shaped as `exact`
     slips : makes the results of usual mistakes
-    added : whether the elements of the output are added up before they are compared
+    added : whether the elements of the output are summed before they are compared
     is_simulated : small enough for a simulator
     """
 
@@ -74,7 +74,8 @@ def _sizes(group: int) -> list[int]:
 
 
 def _is_simulated(n: int, group: int) -> bool:
-    """Tell if molecules of n atoms are simulated: few, and more than a group. Loops over tiles then turn twice."""
+    """Return whether molecules of n atoms are simulated: few, and more than a group. Loops over tiles then turn
+    twice."""
     return n in (FEW, group + 1) and n <= MOST_SIMULATED
 
 

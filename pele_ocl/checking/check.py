@@ -105,22 +105,21 @@ def check_kernel(
     group: Sequence[int] | None = None, points_per_item: int | None = None, device: str | int | None = None,
     timing: bool = True,
 ) -> CheckResult:  # fmt: skip
-    """Check a kernel of your own against the reference, and time it beside our variants.
+    """Check a kernel of your own against the reference, and compare its speed with our variants.
 
-    source : the text of a file in OpenCL C; docs/check.md has the arguments that a kernel may take
+    source : OpenCL C source code; docs/check.md lists the arguments that a kernel may have
     quantity : "sum", "potmap", "born", "solvent", "pair-energy" or "nonbond"
-    kernel : its name; not needed if the file has but one
-    launch : owner of a work-item: "atom", "pair", "point", "number", or a point of one "plane". "one" has a single
-        work-item, "group" a work-group for each atom. By default it is the first that docs/check.md lists
+    kernel : its name; not needed if there is only one
+    launch : what a work-item computes: "atom", "pair", "point", "number", or a point of one "plane". "one" means a
+        single work-item, "group" a work-group for each atom. By default the first that docs/check.md lists
     group : work-items of a group along each axis; by default as in the kernel, or 64
-    points_per_item : points along x, or elements, that a work-item computes; by default as the kernel's constant
-        POINTS says, else 1
+    points_per_item : points along x, or elements, per work-item; by default the kernel's constant POINTS, else 1
     device : by its number in `list_devices()`, or by part of its name
-    timing : whether a right kernel is timed
+    timing : whether a correct kernel is timed
 
-    It runs on awkward sizes in a process of its own, which has all rights of yours and is no sandbox: check kernels of
-    people you trust. If oclgrind is installed, that looks for races and invalid accesses, too. Raises InputError for an
-    unknown quantity or launch, DeviceError.
+    It runs on awkward sizes in a separate process with all your permissions, not a sandbox: check only kernels that you
+    trust. If oclgrind is installed, it also looks for races and invalid accesses. Raises InputError for an unknown
+    quantity or launch, DeviceError.
 
     >>> source = "kernel void total(global const float *x, int n, global float *sum) { *sum = x[0]; }"
     >>> result = pele_ocl.check_kernel(source, "sum", timing=False)
@@ -212,7 +211,7 @@ class _Process:
 
     @property
     def is_endless(self) -> bool:
-        """Tell if the process was ended because it took too long."""
+        """Return whether the process was ended because it took too long."""
         return self.process.returncode in ENDED_FOR_TIME
 
     def lines(self) -> list[str]:
@@ -300,7 +299,7 @@ def together(simulated: Sequence[Finding], computed: Sequence[Finding]) -> tuple
 
 
 def _is_same(computed: Finding, simulated: Finding) -> bool:
-    """Tell if two findings are about one fault, and the computed one says more."""
+    """Return whether two findings are about one fault, and the computed one says more."""
     if computed.kind == "axes":
         return simulated.kind == "race"
     writes = computed.sentence.startswith("it writes beyond") and simulated.sentence.startswith("it writes outside")

@@ -210,7 +210,7 @@ def _wrong_arguments(source: str, parameters: tuple[Parameter, ...], quantity: Q
 
 
 def _fits(of: Parameter, given: Given, is_output: bool) -> bool:
-    """Tell if a parameter can take what is given; arrays of vectors may be taken as arrays of numbers."""
+    """Return whether a parameter can take what is given; arrays of vectors may be taken as arrays of numbers."""
     numbers = {"real": ("float", "double"), "int": ("int", "uint")}
     base = given.kind.rstrip("24")
     vectors = [given.kind.replace(base, name) for name in numbers[base]]

@@ -40,7 +40,7 @@ def simulator() -> str | None:
 
 
 def simulated(command: list[str], log: str, *, same_values: bool = False) -> tuple[list[str], dict[str, str]]:
-    """Give the command, and the environment, that run a command under the simulator.
+    """Return the command, and the environment, that run a command under the simulator.
 
     log : the file of its report; same_values : whether writes of one value by several work-items are races
     """
