@@ -609,6 +609,18 @@ def test_an_interrupt_leaves_no_process_behind(tmp_path):
     assert not any(map(is_running, children))
 
 
+def test_a_group_size_is_that_of_the_kernel_however_it_is_written():
+    tree = (SOLUTIONS / "sum_tree.cl").read_text().replace("GROUP = 64", "GROUP = 32")
+    other = "kernel __attribute__((reqd_work_group_size(1, 1, 1))) void other(global float *sums) { sums[0] = 1; }"
+    source = tree.replace("kernel void", "__attribute__((reqd_work_group_size(GROUP, 1, 1)))\nkernel void")
+    asked = dict(source=f"{other}\n{source}", quantity="sum", kernel="sum_tree", points_per_item=8)
+    asked |= dict(launch=None, group=None, is_timed=False, is_simulated=False)
+    assert in_this_process(asked, DEVICE).is_right
+    asked["source"] = source.replace("half_size = GROUP / 2", "half_size = GROUP / 4")
+    (finding,) = in_this_process(asked, DEVICE).findings
+    assert "values are left out" in finding.sentence
+
+
 def test_all_plain_words_can_be_said():
     for pattern, sentence in PLAIN:
         said = sentence.format(*["x"] * re.compile(pattern).groups)

@@ -77,6 +77,7 @@ class Verdict:
 
     findings : a sentence each; seconds, solution_seconds : of the exercise's kernel and of the solution, if it is right
     slowest : seconds of the slowest of five runs of the former, where this file timed it
+    is_checked : False if the check itself failed, by what is no fault of the kernel
     """
 
     exercise: str
@@ -85,6 +86,7 @@ class Verdict:
     seconds: float | None = None
     solution_seconds: float | None = None
     slowest: float | None = None
+    is_checked: bool = True
 
 
 def check(name: str, source: str, *, is_simulated: bool = True, most_seconds: float = 0) -> bool:
@@ -113,7 +115,7 @@ def judge(
             break
     limit_computing(0)
     if is_simulated and "compiler" not in fault:
-        verdict.findings += _seen(name, source, say)
+        verdict.findings += seen(name, source, say)
     if verdict.findings:
         return verdict
     from course import kernel
@@ -188,7 +190,7 @@ def _arguments(code: str, name: str) -> list[str]:
     return [{"uint": "int", "unsigned": "int"}.get(kind, kind) for kind in kinds]
 
 
-def _seen(name: str, source: str, say: Callable[[str], None]) -> list[str]:
+def seen(name: str, source: str, say: Callable[[str], None]) -> list[str]:
     """Have the simulator look for what the device may hide, say what it saw, and list it."""
     from course import report_on
 

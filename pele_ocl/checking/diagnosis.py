@@ -294,7 +294,8 @@ def _of_sum(runner: Runner, case: Case, first: Outcome) -> Iterator[Finding]:
 def _counts(runner: Runner, case: Case) -> Floats:
     """Count how often each of some values is added: it is one, the others zero; the sum is the count."""
     n, counts = case.size("n"), []
-    for k in np.unique(np.linspace(0, n - 1, COUNTED).astype(int)):
+    spread = np.linspace(0, n - 1, COUNTED).astype(int)
+    for k in np.unique([*spread, *range(min(n, runner.launch.items_per_group))]):  # each item of a group, too
         one = np.zeros(n)
         one[k] = 1
         counts.append(runner.outcome(replace(case, values={**case.values, "values": one})).values[0])
