@@ -43,6 +43,19 @@ def test_maps_of_a_c_program_and_of_kernels_agree(thesis, device, tmp_path):
     assert chart.stat().st_size > 10_000
 
 
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_born_radii_and_pairs_of_a_c_program_and_of_kernels_agree(thesis, device, tmp_path):
+    """Every program of the tables is a row, and all but `naive`, which loses additions, are right."""
+    built = list(thesis.builds(tmp_path))
+    rows = [cells(line) for line in thesis.born(device, ["hexapeptide"], built, 1, 1.0) if line.startswith("| hexa")]
+    assert {row[2] for row in rows} > {"C, -O0", "C, -O3", "C, -O3 -fopenmp"}
+    assert all(float(row[-1]) < 1e-4 for row in rows)
+    rows = [cells(line) for line in thesis.pairs(device, "hexapeptide", built, 1)]
+    errors = {row[2]: float(row[-1]) for row in rows if len(row) == 8 and row[-1][:1].isdigit()}
+    assert len(errors) > 6
+    assert all(error < 1e-4 for name, error in errors.items() if "naive" not in name)
+
+
 def test_a_long_map_is_timed_on_a_sample(thesis, device, monkeypatch):
     monkeypatch.setattr(thesis, "SIZES", (32, 32))
     rows = [cells(line) for line in thesis.maps(device, [], 1, 1e-2, None)][3:]
