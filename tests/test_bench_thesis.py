@@ -29,6 +29,11 @@ def cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.strip("| ").split("|")]
 
 
+def anchor(heading: str) -> str:
+    """The place of a heading, as GitHub names it."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 def test_maps_of_a_c_program_and_of_kernels_agree(thesis, device, tmp_path):
     pytest.importorskip("matplotlib")
@@ -65,12 +70,16 @@ def test_a_long_map_is_timed_on_a_sample(thesis, device, monkeypatch):
 def test_every_source_has_a_page_and_a_test():
     """Rows of the table: an algorithm, its source, where it is here, and tests, all of which exist."""
     table = PAGE.read_text().partition("## Where everything is")[2]
+    headings = re.findall(r"^## (.+)$", PAGE.read_text(), re.MULTILINE)
     rows = [cells(line) for line in table.splitlines() if line.startswith("| ")][1:]
     assert len(rows) >= 20
     for algorithm, source, here, tests in rows:
         assert algorithm
         assert source
         links = re.findall(r"\]\(([^)#]+)", here)
+        sections = re.findall(r"\]\(#([^)]+)\)", here)
+        assert links or sections, f"{algorithm}: no page"
+        assert set(sections) <= {anchor(heading) for heading in headings}, here
         assert all((ROOT / "docs" / link).is_file() for link in links), here
         assert all((ROOT / path).is_file() for path in re.findall(r"`((?:cl|docs)/[^`]+)`", here)), here
         files = re.findall(r"`(tests/[^`]+)`", tests)
