@@ -28,6 +28,7 @@ from ..atoms.graphs import (
     with_hands,
 )
 from ..atoms.labels import labels_of
+from ..atoms.small_molecules import SmallMolecules
 from ..common.arguments import file_path
 from ..common.errors import FormatError, InputError
 from ..common.inputfile import read_file
@@ -325,8 +326,8 @@ def read_complexes(path: Path, atoms: Atoms) -> Poses:
 def evaluate_poses(binding: Binding, poses: Floats | Poses, progress: Progress | None = None) -> BindingEnergies:
     """Compute the energies at poses (m, n_ligand, 3) A; the receptor, which stays, is computed once.
 
-    A pose that fails has NaN and its reason in `errors`. Raises InputError for another shape, and for a Binding with a
-    decomposition, which is a mean over frames.
+    A pose that fails has NaN and its reason in `errors`, also one that lies where the receptor has another small
+    molecule. Raises InputError for another shape, and for a Binding with a decomposition, which is a mean over frames.
     """
     parts = binding.parts
     if binding.idecomp is not None:
@@ -338,6 +339,7 @@ def evaluate_poses(binding: Binding, poses: Floats | Poses, progress: Progress |
     errors = dict(given.errors)
     for k in np.flatnonzero(~np.isfinite(positions).all(axis=(1, 2))).tolist():
         errors.setdefault(k, "a position is no number")
+    errors = _occupied(binding, positions, errors) | errors
     good = [k for k in range(len(positions)) if k not in errors]
     fixed = binding.plans["receptor"].evaluate()
     size, found = max(1, PIECE_ATOMS // len(binding.atoms)), list[BindingEnergies]()
@@ -347,6 +349,20 @@ def evaluate_poses(binding: Binding, poses: Floats | Poses, progress: Progress |
             progress(min(1.0, (first + size) / len(good)))
     energies = _spread(binding.names, joined_energies(found) if found else None, good, errors, len(positions))
     return replace(energies, rmsd=pose_rmsd(binding.atoms[parts.ligand], positions))
+
+
+def _occupied(binding: Binding, positions: Floats, failed: Mapping[int, str]) -> dict[int, str]:
+    """Tell which poses (m, n_ligand, 3) A lie where the receptor has another small molecule."""
+    atoms, ligand, found = binding.atoms, binding.parts.ligand, dict[int, str]()
+    if atoms.labels is None:
+        return found
+    small, ours = SmallMolecules(atoms, ligand), atoms.labels.elements[ligand] != "H"
+    for k in set(range(len(positions))) - failed.keys():
+        try:
+            small.require_apart(atoms.positions, positions[k, ours])
+        except InputError as error:
+            found[k] = str(error)
+    return found
 
 
 def _piece(binding: Binding, fixed: EnergyResult, poses: Floats) -> BindingEnergies:

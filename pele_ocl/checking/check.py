@@ -18,6 +18,7 @@ from typing import Any
 from ..common.arguments import checked, choice, flag, text, whole_number
 from ..common.errors import DeviceError, InputError
 from ..opencl import Device, get_device
+from ..opencl.building import require_linker
 from ..opencl.device import is_of_a_run
 from .compiling import compiled
 from .diagnosis import examined
@@ -29,6 +30,7 @@ from .timing import timed
 
 FAR_OUTSIDE = "it reads or writes far outside its arrays"
 ENDLESS = "a loop without end, or a barrier that not all come to, or far too much work"
+ENDED_FOR_TIME = tuple(-getattr(signal, name) for name in ("SIGPROF", "SIGKILL") if hasattr(signal, name))
 DONE = "done"  # last line of a process that the kernel did not end
 MOST_SECONDS = 120.0  # of a whole check, on the clock
 SECONDS_OF_A_SIZE = 10.0  # that a process computes; the clock would count what others do on the same cores, too
@@ -37,6 +39,15 @@ MOST_ITEMS = 4096
 # Work-items of a group along each axis: of points more than one along each, so that every axis needs its own guard.
 GROUPS = {"one": (1,), "point": (16, 2, 2), "plane": (16, 4)}
 POINTS_PER_ITEM = r"\bPOINTS *= *(\d+)"  # as a kernel's `enum { POINTS = 4 };` says it
+
+
+def limit_computing(seconds: float) -> None:
+    """End this process, by SIGPROF, after it computed for so many seconds more; 0 for no limit.
+
+    Windows has no such timer; the clock ends processes there.
+    """
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
 def in_this_process(request: dict[str, Any], device: Device) -> CheckResult:
@@ -123,6 +134,7 @@ def check_kernel(
     sizes = None if group is None else list(group) if isinstance(group, tuple | list) else [group]
     flag("timing", timing)
     chosen = get_device(device)
+    require_linker(chosen)  # else the kernel would be said to crash
     request = dict(
         source=text("source", source), quantity=quantity, kernel=None if kernel is None else text("kernel", kernel),
         launch=launch, group=None if sizes is None else [_items("group", each) for each in sizes],
@@ -200,7 +212,7 @@ class _Process:
     @property
     def is_endless(self) -> bool:
         """Return whether the process was ended because it took too long."""
-        return self.process.returncode in (-signal.SIGPROF, -signal.SIGKILL)
+        return self.process.returncode in ENDED_FOR_TIME
 
     def lines(self) -> list[str]:
         """Read the whole lines of its answers."""

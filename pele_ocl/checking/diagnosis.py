@@ -89,13 +89,12 @@ def _guard(runner: Runner, cases: Sequence[Case]) -> str:
         return quantity.place
     if element != "point" or runner.compiled.group is not None or len(runner.launch.shape(cases[0])) == 1:
         return f"work-items beyond the last {element} must do nothing, by `if (i >= n) return;`"
-    if runner.launch.points_per_item > 1:
-        return (
-            f"each of a work-item's {runner.launch.points_per_item} points needs its own test, that its x is below nx"
-        )
+    goes_beyond, k = _writes_beyond(runner, cases, None), runner.launch.points_per_item
+    if k > 1 and goes_beyond:
+        return f"each of a work-item's {k} points needs its own test, that its x is below nx"
     n_axes = len(runner.launch.shape(cases[0]))
     named = ["xyz"[axis] for axis in range(n_axes) if _writes_beyond(runner, cases, axis)]
-    if not named or _writes_beyond(runner, cases, None):
+    if not named or goes_beyond:
         return quantity.place
     ends = ", ".join(f"along {axis} from 0 to n{axis} - 1" for axis in named)
     return f"work-items beyond the last point along {' and '.join(named)} must do nothing; points go {ends}"
@@ -167,6 +166,8 @@ def _explained(runner: Runner, case: Case, first: Outcome, wrong: NDArray[np.boo
             if is_other.any() and close.all():
                 yield Finding(slip.kind, slip.sentence)
     is_map, k = runner.quantity.element == "point", runner.launch.points_per_item
+    if is_map and not values[wrong].any():
+        yield from _of_ends(case, wrong)
     if is_map and k > 1 and _is_alike_in_rows(values, wrong, case):
         yield Finding(
             "not-written",
@@ -218,6 +219,19 @@ def _is_alike_in_rows(values: Floats, wrong: NDArray[np.bool_], case: Case) -> b
     """Return whether the same points of all rows are zero, not the first, and all others are right."""
     rows = wrong.reshape(-1, case.size("nx"))
     return not values[wrong].any() and not rows[:, 0].any() and bool((rows == rows[0]).all())
+
+
+def _of_ends(case: Case, wrong: NDArray[np.bool_]) -> Iterator[Finding]:
+    """Explain a map in which the first, or the last, points along an axis are zero, and all others are right."""
+    shape = tuple(case.size(f"n{name}") for name in "zyx")
+    missing, places = wrong.reshape(shape), np.indices(shape)
+    for axis, name in enumerate("xyz"):
+        for word, number in (("last", shape[2 - axis] - 1), ("first", 0)):
+            if np.array_equal(missing, places[2 - axis] == number):
+                yield Finding(
+                    "not-written",
+                    f"the {word} points along {name} are never written: points go from 0 to n{name} - 1",
+                )
 
 
 def _of_numbers(runner: Runner, case: Case, values: Floats, wrong: NDArray[np.bool_]) -> Iterator[Finding]:

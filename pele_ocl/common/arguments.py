@@ -186,7 +186,8 @@ def positions_of(values: object, name: str = "positions") -> NDArray[np.float64]
     return found
 
 
-def _function(name: str, value: object) -> None:
+def function(name: str, value: object) -> None:
+    """Raise InputError unless the value can be called."""
     if not callable(value):
         raise InputError(f"{name} is {described(value)}; a function is needed")
 
@@ -207,7 +208,7 @@ _KINDS: dict[str, Callable[[str, Any], object]] = {
         "ligand_structure write_pairs reports plot".split(), lambda name, value: file_path(value, name),
     ),
     "progress": callback,
-    **dict.fromkeys("watch tell show".split(), _function),
+    **dict.fromkeys("watch tell show".split(), function),
     "provenance": _provenance,
 }  # fmt: skip
 

@@ -121,7 +121,10 @@ class StateSamples:
 
     @property
     def variables(self) -> Floats:
-        """Collective variables of samples, (n_times n_rows, d)."""
+        """Collective variables of samples, (n_times n_rows, d). Raises InputError if none are kept."""
+        self._require_samples()
+        if not self._names:
+            raise InputError("no variables are kept; give the `names` of the terms that have them")
         return np.concatenate(self._variables)
 
     def mbar(self) -> MBAR:

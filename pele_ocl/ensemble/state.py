@@ -51,6 +51,7 @@ class State:
     failed, explained : messages about rows that cannot be placed, or whose energies are no numbers, by their numbers
     moves : (n_rows,) how often the positions of each were changed; masks : how often frozen atoms were
     has_radii : (n_rows,) if rows have Born radii
+    exchanger : what exchanged all that rows have of their own last, whose rungs are theirs; None if nothing did
     is_mapped : if the host uses the memory of the rows, as long as nothing else may
     lock : that all who use the rows share
     """
@@ -77,6 +78,7 @@ class State:
         self.has_radii = np.zeros(len(self), bool)
         self.explained: dict[int, str] = {}
         self.frozen: list[NDArray[np.bool_]] = [np.zeros(len(of), bool) for of in atoms]
+        self.exchanger: object = None
         self.is_mapped = False
         self._free: Buffer | None = None
         self.place(list(range(len(self))), [of.positions for of in atoms])
@@ -330,13 +332,19 @@ class State:
         return given
 
     def freeze(self, rows: list[int], frozen: Sequence[ArrayLike]) -> None:
-        """Freeze atoms of rows, and no others. frozen : of each row a mask (n,), or indices of its atoms"""
+        """Freeze atoms of rows, and no others; no row if one is wrong.
+
+        frozen : of each row a mask (n,), or indices of its atoms
+        """
+        found: dict[int, NDArray[np.bool_]] = {}
         for k, given in zip(rows, frozen, strict=True):
             mask = np.zeros(len(self.atoms[k]), bool)
             try:
                 mask[np.asarray(given) if np.size(given) else []] = True
             except (IndexError, TypeError, ValueError):
                 raise InputError(f"frozen atoms of row {k} are no mask of its atoms and no indices of them") from None
+            found[k] = mask
+        for k, mask in found.items():
             self.frozen[k] = mask
         self._free = None
         self.masks += 1

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats
 from ..atoms.chemistry import is_polymer
+from ..atoms.small_molecules import SmallMolecules
 from ..binding import Binding
 from ..binding.parts import Chosen
 from ..common.arguments import callback, choice, former_keywords, number, numbers, positions_of, whole_number
@@ -19,7 +20,7 @@ from ..common.variant import Progress
 from ..energy.terms import PositionalRestraint
 from ..ensemble import Ensemble
 from ..gb_models.solvent_model import SolventModel
-from .poses import Measures, Refined, SmallMolecules, clashes_of, heavy
+from .poses import Measures, Refined, clashes_of, heavy
 from .rotations import side_chains_of
 from .side_chains import SideChainPredictor
 

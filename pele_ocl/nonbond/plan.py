@@ -227,30 +227,24 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
 
     def _prepare(self, m: int) -> Evaluator:
         most = min(CHUNK, self.device.largest_buffer // BYTES_A_PAIR)
-        if 0 < len(self.pairs) <= most:
-            return self._whole(most).pipeline(m, self._explain)
-        n_pairs, pieces = len(self.pairs), lambda: map(self._made_ready, self.pairs.chunks(most))
-        return Piecewise(self.atoms, n_pairs, pieces, self._explain, m)
+        pairs, explain = self.pairs, partial(_explain, self.precision)
+        if 0 < len(pairs) <= most:
+            return self._whole(most).pipeline(m, explain)
+        made_ready = self._made_ready()
+        return Piecewise(self.atoms, len(pairs), lambda: map(made_ready, pairs.chunks(most)), explain, m)
 
     def _whole(self, most: int) -> DeviceList:
         """Return the list, which is made ready once for all evaluators."""
         with self._preparing:
             if self._listed is None:
                 (pairs,) = self.pairs.chunks(most)
-                self._listed = self._made_ready(pairs)
+                self._listed = self._made_ready()(pairs)
             return self._listed
 
-    def _made_ready(self, pairs: PairList) -> DeviceList:
+    def _made_ready(self) -> Callable[[PairList], DeviceList]:
+        """Return the function that makes a list ready, which does not hold the plan: see `Plan._prepare`."""
         passes = self.variants[self.variant].run
-        return DeviceList.of(passes, self.device, self.precision, self._molecule, pairs, self.gradient)
-
-    def _explain(self, atoms: Atoms, found: Outputs, k: int) -> InputError:
-        """Make the error of a conformation whose energy overflows."""
-        bad = found.bad_atoms(k)
-        where = f" of {atoms.describe(int(np.argmax(bad)))}" if bad.any() else ""
-        return InputError(
-            f"the energy{where} is not finite in {self.precision}; check charges and distances to other atoms"
-        )
+        return partial(DeviceList.of, passes, self.device, self.precision, self._molecule, gradient=self.gradient)
 
     def _outputs(self, m: int) -> Outputs:
         return Outputs.empty(m, len(self.atoms), len(TERMS), gradients=self.gradient)
@@ -309,3 +303,10 @@ def _origin_of(pairs: Pairs) -> dict[str, Any]:
             words = rule.keywords
             return {"pairs": kind, "cutoff": words.get("cutoff"), "one_four": words["one_four"]}
     return {"pairs": "list"}
+
+
+def _explain(precision: str, atoms: Atoms, found: Outputs, k: int) -> InputError:
+    """Make the error of a conformation whose energy overflows."""
+    bad = found.bad_atoms(k)
+    where = f" of {atoms.describe(int(np.argmax(bad)))}" if bad.any() else ""
+    return InputError(f"the energy{where} is not finite in {precision}; check charges and distances to other atoms")

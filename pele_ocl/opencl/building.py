@@ -167,7 +167,7 @@ def _build(device: Device, file: str, source: str, options: list[str]) -> Progra
     options = _named_in(source, options)
     entry = CachedProgram.of(device, source, options)
     cached = entry.read()
-    _require_linker(device)
+    require_linker(device)
     try:
         with BUILDING, _compiling():
             if cached is not None:
@@ -194,7 +194,7 @@ def _build(device: Device, file: str, source: str, options: list[str]) -> Progra
     return program
 
 
-def _require_linker(device: Device) -> None:
+def require_linker(device: Device) -> None:
     """Raise KernelBuildError if PoCL 3.0 would abort the process, since the system lacks what it links with."""
     if " PoCL 3.0" in str(device.handle.platform.version) and (missing := missing_parts()):
         raise KernelBuildError(

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from ..common.errors import DeviceError, DeviceMemoryError, DeviceWarning
 from .kernel import Kernel, Program
-from .memory import Buffer, BufferBytes
+from .memory import Buffer, BufferBytes, ResultMemory
 from .runtimes import find_platforms, name_processors
 
 DEVICE_VARIABLE = "PELE_OCL_DEVICE"
@@ -102,6 +102,7 @@ class Device:
     buffers : bytes of the device's buffers; mapped : bytes of host memory that the device reads and fills
     cached : buffers that save work where they are wanted again, the oldest first; dropped where memory is short
     staging : such memory, cached for large reads and dropped alike; whoever reads takes it out meanwhile
+    results : memory of results that nobody has any more, dropped alike
     spare : command queues that `Queue.beside` lent and that are free; further : all that it made
     forks : that came before the process whose device this is; one forked from it cannot use it
     units : compute units that layouts go by, where they are not the device's own
@@ -116,6 +117,7 @@ class Device:
     mapped: BufferBytes = field(default_factory=BufferBytes, repr=False)
     cached: dict[Hashable, Buffer] = field(default_factory=dict, repr=False)
     staging: deque[NDArray[np.uint8]] = field(default_factory=deque, repr=False)
+    results: ResultMemory = field(default_factory=ResultMemory, repr=False)
     spare: deque[cl.CommandQueue] = field(default_factory=deque, repr=False)
     further: list[cl.CommandQueue] = field(default_factory=list, repr=False)
     forks: int = field(default_factory=lambda: _forks, repr=False)
@@ -335,6 +337,7 @@ class Device:
         if self.held_bytes + total > memory:
             self.cached.clear()
             self.staging.clear()
+            self.results.clear()
             gc.collect()  # plans that nobody can reach any more
         held = self.held_bytes
         if held + total > memory or largest > buffer:

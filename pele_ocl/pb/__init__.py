@@ -15,7 +15,7 @@ from ..atoms import Atoms
 from ..common import arguments
 from ..common.errors import FormatError, KeywordError
 from ..common.inputfile import read_file
-from ..common.modules import make_callable, takes, takes_structures
+from ..common.modules import lazy_names, make_callable, takes, takes_structures
 from ..common.notes import heard_notes
 from ..common.variant import Progress
 from ..common.writing import refuse_target
@@ -25,7 +25,6 @@ from ..grid import Grid, Map
 from ..jobs.checks import Checks
 from ..jobs.given import given_molecule, reading_of
 from ..jobs.provenance import Call, with_coordinates
-from ..painting import quantity_of, require_scenes, write_scenes
 from ..pb_model import (
     LIKE_APBS,
     PBIon,
@@ -38,13 +37,15 @@ from ..pb_model import (
     salt_of,
 )
 from ..reading import Reading
-from .apbs_run import ApbsResult, PrintLine, run_apbs
 from .plan import PoissonBoltzmann
 from .result import PBErrors, PBLevelResult, PBParts, PBResult
 from .solvers import SOLVERS
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
+    from .apbs_run import ApbsResult, PrintLine
+else:
+    __getattr__ = lazy_names(__name__, {"apbs_run": "ApbsResult PrintLine"})
 
 __all__ = [
     "SOLVERS",
@@ -138,10 +139,14 @@ def pb(
     if isinstance(model, str | PathLike):
         output, model = arguments.one_output(model, output), None
     keywords = dict(locals())
+    from ..painting import quantity_of, require_scenes, write_scenes  # binding energies load this package without
+
     if isinstance(model, int):
         read, model = {**read, "model": model}, None
     if not isinstance(what, Atoms) and arguments.file_path(what, "the structure").suffix.lower() == ".in":
         _refuse_for_apbs({**keywords, **read})
+        from .apbs_run import run_apbs
+
         return run_apbs(read_file(what), device, show, progress)
     arguments.number("ionic_strength", ionic_strength, "a number of mol/L, 0 to 20,")
     if output is not None:

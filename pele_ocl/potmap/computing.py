@@ -70,7 +70,7 @@ class Potmap(Settled):
         if unknown:
             raise TypeError(f"Potmap() has no option {unknown[0]!r}; options are those of potmap()")
         self.atoms, self.grid, self._options = atoms, grid, MapOptions(**options)
-        self._lock = threading.Lock()
+        self._lock, self._is_new = threading.Lock(), True  # the plan's problem is at the atoms' own positions
         if self._options.method == METHOD:
             _check(atoms, grid, self._options, type(self))
             plan = pb_plan(atoms, grid, self._options)[0]
@@ -103,7 +103,8 @@ class Potmap(Settled):
                 return pb_map(atoms, self.grid, options, progress)
         require_apart(atoms, self.grid, options.min_distance, options.precision)
         with self._lock:
-            problem = self._plan.problem.moved(atoms)
+            is_there, self._is_new = self._is_new and positions is None, False
+            problem = self._plan.problem if is_there else self._plan.problem.moved(atoms)
             if problem.box is not self._plan.problem.box:
                 require_able(self.method, problem)
             values, seconds, errors = self._plan.compute_accurately(problem, progress)

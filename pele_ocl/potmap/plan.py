@@ -209,7 +209,9 @@ class MapPlan:
         """
         self.problem = problem or self.problem
         approximates = self.variant.approximates
-        work = RemainingSlabs(self.problem, progress, len(self.devices), meanwhile if approximates else None)
+        work = RemainingSlabs(
+            self.problem, progress, self.devices[0].results, len(self.devices), meanwhile if approximates else None
+        )
         if self.problem.n_atoms == 0:
             work.values[:] = 0
         else:

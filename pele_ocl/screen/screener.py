@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
 from ..atoms.chemistry import is_polymer
+from ..atoms.small_molecules import SmallMolecules
 from ..binding import Binding, PBSolvent
 from ..binding.energies import aligned, needs_float64
 from ..common.arguments import callback, described, instance, number, whole_number
@@ -21,7 +22,7 @@ from ..dynamics import Simulation
 from ..energy import Energy
 from ..energy.terms import PositionalRestraint
 from ..ensemble import Ensemble
-from ..explore.poses import SmallMolecules, clashes_of, heavy
+from ..explore.poses import clashes_of, heavy
 from ..explore.refiner import BACKBONE, STEEP, guarded
 from ..gb_models.solvent_model import SolventModel, choose_radii_of
 from ..minimize import MinimizeBatch, MinimizeResult, minimize_many

@@ -13,7 +13,7 @@ import numpy as np
 from ..atoms import Atoms
 from ..binding import PBSolvent
 from ..binding.decomposition import GROUPS
-from ..common.arguments import callback, checked, choice, described, file_path, flag, text, whole_number
+from ..common.arguments import callback, checked, choice, described, file_path, flag, number, text, whole_number
 from ..common.errors import FormatError, InputError, KeywordError
 from ..common.modules import takes, takes_structures, with_words
 from ..common.notes import heard_notes, note
@@ -28,6 +28,7 @@ from ..jobs.running import collected, run_with
 from ..jobs.shards import Place, Shard
 from ..jobs.texts import counted
 from ..ligand import Ligand, is_mol
+from ..ligand.docked import SCORE
 from ..minimize.result import UNIT
 from ..minimize.running import described_by, note_unconverged
 from ..reading import Reading
@@ -64,6 +65,8 @@ def screen(
     pb: bool = False,
     frames: int = 0,
     add_strain: bool = False,
+    add_docking: float = 0.0,
+    docking_score: str = SCORE,
     keep_water: bool = False,
     reference: Path_ | None = None,
     reference_column: str | None = None,
@@ -100,6 +103,8 @@ def screen(
     inside : relative permittivity inside the molecules, another word for `solute_dielectric`
     pb : score by the Poisson-Boltzmann equation; frames : of dynamics at 300 K to average over
     add_strain : add the ligand's strain to the score
+    add_docking : add so many times the docking score of each pose to the score; docking_score : the property of an SDF
+        file that is this score, `docking_score` of poses of Vina and AutoDock-GPU
     keep_water : keep the receptor's water, which is left out otherwise
     reference : file of measured values (.csv, .tsv, .json, .yml, .sdf with properties) to compare with, by name;
         reference_column : the column or property with the values
@@ -131,6 +136,8 @@ def screen(
         flag(name, given)
     flag("strict", strict)
     whole_number("residues", residues)
+    add_docking = number("add_docking", add_docking)
+    text("docking_score", docking_score)
     if reference_column is not None:
         text("reference_column", reference_column)
     words, model = _with_scoring(words, model, inside)
@@ -161,7 +168,7 @@ def screen(
     kept: dict[int, Atoms] = {}
     spec = ScreenSpec(
         receptor if isinstance(receptor, Atoms) else file_path(receptor), _given(ligands, "ligands", reads),
-        "" if folder is None else str(folder), reads, options, add_strain, keep_water,
+        "" if folder is None else str(folder), reads, options, add_strain, add_docking, docking_score, keep_water,
         None if native is None else file_path(native, "native"), strict,
         kept.__setitem__ if folder is None else None,
     )  # fmt: skip
@@ -227,9 +234,9 @@ def _given(ligands: Ligands, name: str, reading: Reading) -> tuple[Given, ...]:
     if not isinstance(listed, Sequence) or not len(listed):
         raise InputError(f"{name} are {described(ligands)}; files, folders, Ligands, Mols of RDKit or Atoms are needed")
     found = list[Given]()
-    for number, each in enumerate(listed, 1):
+    for k, each in enumerate(listed, 1):
         if is_mol(each):
-            found.append(of_mol(each, number, reading))
+            found.append(of_mol(each, k, reading))
             continue
         found += [each] if isinstance(each, Ligand | Atoms) else expanded([file_path(each, name)])
     return tuple(found)

@@ -16,8 +16,19 @@ from .tables import SphereTables
 from .tiles import Tiles
 
 if TYPE_CHECKING:
-    from ..opencl.binding import Binder, Launch
+    from ..opencl.binding import Array, Binder, Launch
     from ..opencl.kernel import Arguments
+
+
+PLACED = ("spheres", "points", "x", "y", "z", "series", "origins", "extents")  # buffers that placing fills
+
+
+def place_arguments(encoding: Encoding, spheres: SphereTables, buffers: Mapping[str, Array]) -> Arguments:
+    """PLACE_ARGUMENTS of cl/common/place.clh."""
+    return dict(
+        origin_step=encoding.origin_step, order=spheres.order, largest_s=spheres.largest_s, s=spheres.scaled,
+        charges=spheres.charges, coefficients=spheres.coefficients, **{name: buffers[name] for name in PLACED},
+    )  # fmt: skip
 
 
 class TiledPasses(Passes):
@@ -52,12 +63,7 @@ class TiledPasses(Passes):
 
     def place_arguments(self) -> Arguments:
         """PLACE_ARGUMENTS of cl/common/place.clh."""
-        spheres = self.spheres
-        return dict(
-            origin_step=self.encoding.origin_step, order=spheres.order, largest_s=spheres.largest_s, s=spheres.scaled,
-            charges=spheres.charges, coefficients=spheres.coefficients,
-            **self.named("spheres", "points", "x", "y", "z", "series", "origins", "extents"),
-        )  # fmt: skip
+        return place_arguments(self.encoding, self.spheres, self.buffers)
 
     def each_slot(
         self, file: str, name: str, arguments: Arguments, shares: int = 1, **defines: int

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...atoms import Atoms, Floats, require_atoms
+from ...atoms.bonded import names_twice
 from ...common.arguments import array, numbers
 from ...common.errors import InputError
 from ...common.readonly import read_only
@@ -42,8 +43,7 @@ class InternalRestraint(Term):
         atoms = array("atoms to restrain", self.atoms, "iu", "indices")
         if atoms.ndim != 2 or atoms.shape[1] != self.members or not len(atoms):
             raise InputError(f"atoms to restrain have shape {atoms.shape}; (m, {self.members}) is needed")
-        ordered = np.sort(atoms, axis=1)
-        twice = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
+        twice = np.flatnonzero(names_twice(atoms))
         if len(twice):
             raise InputError(f"atoms to restrain must be {self.members} different ones; {atoms[twice[0]]} are not")
         object.__setattr__(self, "atoms", read_only(atoms, np.int64))
