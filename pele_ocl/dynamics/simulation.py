@@ -70,7 +70,7 @@ class Simulation(Suggests, Settled):
     friction : 1/ps, of the Langevin integrator, by default 1; the other has none
     seed : of all random numbers
     integrator : "langevin" as OpenMM's LangevinMiddleIntegrator, or "verlet" at constant energy
-    constraints : "hbonds" holds the bonds to hydrogen at the lengths of the force field
+    constraints : "hbonds" constrains bonds to hydrogen to the lengths of the force field
     hydrogen_mass : Da that hydrogens take from their neighbours, so that time steps may be longer
     exchange_every : steps, or time with its unit, between replica exchanges; successive replicas are a ladder over the
         temperatures

@@ -108,7 +108,7 @@ def pb(
         solute_dielectric, 2, solvent_dielectric, 78.54, temperature, K, dielectric_surface, "edges", probe, density,
         window, charges, boundary as in PBModel; `nonlinear` for that equation; `ionic_strength`, mol/L, of a 1:1 salt
         of 2 A, or species of ions with `ion`, each a PBIon or its charge, e, concentration, mol/L, and radius, A. A
-        path in place of the model is the output: `pb(what, "map.dx")`
+        path instead of the model is the output: `pb(what, "map.dx")`
     like : "apbs" for its surface "smol", charges "spl2" and border "sdh", where no others are given, and for the energy
         of solvation as the difference of two solutions
     grids, spacing, padding, radii, reaction, solver, tolerance, max_iterations, given, device : as in PoissonBoltzmann
@@ -124,7 +124,7 @@ def pb(
         colours from -5 to 5 kT/e
     reading, read : how files are read: a jobs.Reading, or the keywords of one: `select`, `forcefield`, `coordinates`,
         `parameters`
-    call : gives facts of the call for files, of a structure's path
+    call : returns facts of the call for files, for a structure's path
     show : called with lines that APBS would print, of its input files
 
     Returns a PBResult, whose `solvation` is in kcal/mol; an ApbsResult of an input file of APBS. Raises InputError for

@@ -58,14 +58,14 @@ class PoissonBoltzmann(Settled):
     atoms : Atoms with charges
     model : dielectrics, salt, surface, and how charges and borders are treated; by default PBModel()
     grids : Grid, or several for focusing, the coarsest first; by default one around the molecule
-    spacing, padding : of the grid around the molecule, A; ignored where grids are given
-    wide : whether that grid lies within a coarser one, which reaches 15 A farther and gives its border the values.
-        Far from the molecule a map needs it, the most of a long one; it costs about a tenth. For energies it is little
-    radii : (n,) A of the atoms' spheres; by default atoms.gb_radii, the fifth column of a PQR file. A text is a
-        set of `Atoms.with_radii`, such as "pdb2pqr-parse"
+    spacing, padding : of the grid around the molecule, A; ignored if grids are given
+    wide : whether that grid lies within a coarser one, which reaches 15 A farther and gives its border the values. Far
+        from the molecule a map needs it, the most of a long one; it costs about a tenth. For energies it is little
+    radii : (n,) A of the atoms' spheres; by default atoms.gb_radii, the fifth column of a PQR file. A text is a set of
+        `Atoms.with_radii`, such as "pdb2pqr-parse"
     reaction : True for the solvent's reaction alone, without the charges' own potential. One solve gives the energy of
-        solvation from a medium of the solute's dielectric. False for all of the potential, as in APBS. Energies
-        then contain self energies of charges on a grid, and only differences on the same grid mean anything
+        solvation from a medium of the solute's dielectric. False for all of the potential, as in APBS. Energies then
+        contain self energies of charges on a grid, and only differences on the same grid mean anything
     solver : key of SOLVERS
     tolerance : relative residual at which the solver stops, by norm, computed in float64
     max_iterations : of the linear solver on a grid

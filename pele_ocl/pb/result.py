@@ -98,10 +98,10 @@ class PBResult(Framed):
     seconds : "surface", "equation", "solver", "errors", "total"
     alone : of the same charges on the same grid in a medium of the solute's dielectric, which `solvation` is computed
         from if `reaction` is False; None where it was not computed
-    source : the file of the structure, None where atoms were given; findings : about the structure
+    source : the file of the structure, None if atoms were given; findings : about the structure
     with_residues : whether `to_json` has the residues' shares
-    heard : sentences that were noted while it was computed; call : gives facts of the call, for files
-    scenes : files of scenes that were written
+    heard : notes reported while it was computed; call : returns facts of the call, for files
+    scenes : files of scenes
 
     >>> result = pele_ocl.pb("data/structures/trialanine.pdb", spacing=1.5)
     >>> result.potentials.shape, result.solvation < 0

@@ -256,8 +256,8 @@ class Growing(Interpolated):
 class Metadynamics(Growing):
     """Well-tempered metadynamics: hills that a simulation adds to a bias on one to three collective variables.
 
-    Every `pace` steps each replica adds a hill h exp(-sum (s - s0)^2 / 2 widths^2) where it is, of the height
-    h = height exp(-V / (k_B T (bias_factor - 1))): V is the bias there and T the temperature of the replica's heat bath
+    Every `pace` steps each replica adds a hill h exp(-sum (s - s0)^2 / 2 widths^2) where it is, of the height h =
+    height exp(-V / (k_B T (bias_factor - 1))): V is the bias there and T the temperature of the replica's heat bath
     (Barducci, Bussi and Parrinello, Phys. Rev. Lett. 2008, 100, 020603). The grid and its hills are a replica's own, or
     shared by all replicas of a molecule (multiple walkers), whose hills are then added together; none of them lowers
     another. Beyond the bounds of a variable the bias stays what it is at the bound.
