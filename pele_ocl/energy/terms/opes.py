@@ -30,7 +30,7 @@ class OPES(Growing):
     widths : of Gaussians, one for each variable, in its unit
     barrier : that is to be crossed, kcal/mol; pace : steps between Gaussians
     bias_factor : more than 1; None for barrier / k_B T
-    bounds : of each variable, its first and last node; None of torsions
+    bounds : of each variable, its first and last node; None for torsions
     spacing : of nodes, in widths
     shared : whether all replicas of a molecule share one density; they must have one temperature
     name : of the term in results
