@@ -157,7 +157,7 @@ def _lines(result: ExploreResult) -> list[str]:
 
 
 class ExploreLine(ProgressLine):
-    """Progress line of explorers: steps an hour, acceptance, best energies, time left."""
+    """Progress line of explorers: steps per hour, acceptance, best energies, time left."""
 
     def __init__(self) -> None:
         super().__init__("Exploring")
