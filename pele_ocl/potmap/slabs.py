@@ -161,7 +161,7 @@ class RemainingSlabs:
 
     def __init__(
         self, problem: MapProblem, progress: Progress | None, memory: ResultMemory, workers: int = 1,
-        meanwhile: Callable[[], None] | None = None,
+        meanwhile: Callable[[], object] | None = None,
     ) -> None:  # fmt: skip
         """memory : that the values take"""
         self.problem, self.progress, self._meanwhile = problem, progress, meanwhile
