@@ -94,7 +94,7 @@ class FrameSlab:
         return found.astype(np.int32)
 
     def owns(self, points: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Tell which points (n, 3) of the grid belong to the slab."""
+        """Return which points (n, 3) of the grid belong to the slab."""
         z = points[:, 2]
         return (z >= self.slab.first) & (z < self.slab.last)
 

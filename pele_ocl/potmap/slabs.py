@@ -55,7 +55,7 @@ class MapSlab:
     def on(cls, queue: Queue, problem: MapProblem, first: int, last: int, pad: tuple[int, int, int]) -> MapSlab:
         """pad : points of a block along x, y, z
 
-        Raises InputError where even a few slices have too many points.
+        Raises InputError if even a few slices have too many points.
         """
         nx, ny, nz = (-(-n // p) * p for n, p in zip((*problem.grid.shape[:2], last - first), pad, strict=True))
         if problem.components * nx * ny * nz > MOST_VALUES:
