@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from ..opencl.kernel import Arguments
     from .terms import TermKernels
 
-# Tiles up to which all passes of one conformation are one launch. A launch costs PoCL 4 us for each core, which is little
-# beside larger molecules.
+# Tiles up to which all passes of one conformation are one launch. A launch costs PoCL 4 us for each core, which is
+# little beside larger molecules.
 MOST_JOINED = 256
 LOTS = 4  # of tiles for each core, in steps over single tiles
 COUNTERS = 9 * 32  # integers in cl/energy/blocks_joined.cl
