@@ -155,7 +155,7 @@ class Motion:
         return {"MOST_MEMBERS": members, **self._resident.macros}
 
     def buffer(self, name: str) -> Buffer:
-        """Give an array's buffer."""
+        """Return an array's buffer."""
         return self.arrays[name].buffer
 
     def _of_clusters(self, file: str, name: str, arguments: Arguments, **defines: int) -> BoundLaunch:
@@ -170,7 +170,7 @@ class Motion:
             self._resident.queue.launch_bound(launches, count, first=first)
 
     def launches_of_step(self, rows: Rows) -> list[RowLaunches]:
-        """Give the launches of a step of rows: they move, and forces are computed where they come to."""
+        """Return the launches of a step of rows: they move, and forces are computed where they come to."""
         self._resident.list(rows)
         moves = [RowLaunches(self.moves, count, first) for first, count in self._resident.parts(len(rows))]
         return joined([*moves, *self._resident.launches_of(rows)])

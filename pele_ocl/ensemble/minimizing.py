@@ -77,7 +77,7 @@ class RowMinimizer:
         self, state: State, rows: np.ndarray[Any, np.dtype[np.int64]], options: Mapping[str, Any],
         named: Named, found: dict[int, MinimizeResult | str],
     ) -> list[Job]:  # fmt: skip
-        """Give the structures of rows. named : the options as a key; found : gets why others are none"""
+        """Return the structures of rows. named : the options as a key; found : gets why others are none"""
         jobs: list[Job] = []
         for there, system in state.by_system(rows):
             own_rows = rows[there]
@@ -116,7 +116,7 @@ class RowMinimizer:
             driver.reset()
 
     def _forget(self) -> None:
-        """Give up all that is prepared."""
+        """Return up all that is prepared."""
         self._recipes.clear()
         self._driver.stop()
         self._driver.reset()

@@ -48,9 +48,10 @@ class State:
     atoms, frozen, offsets : of each row, the last in A from the place that its molecule has on the device
     resident : the rows on the device; device, precision : of all
     options : of `Energy`, for all rows; scales : if rows scale parameters
-    failed, explained : sentences on rows that cannot be placed, or whose energies are no numbers, by their numbers
+    failed, explained : messages about rows that cannot be placed, or whose energies are no numbers, by their numbers
     moves : (n_rows,) how often the positions of each were changed; masks : how often frozen atoms were
     has_radii : (n_rows,) if rows have Born radii
+    exchanger : what exchanged all that rows have of their own last, whose rungs are theirs; None if nothing did
     is_mapped : if the host uses the memory of the rows, as long as nothing else may
     lock : that all who use the rows share
     """
@@ -58,7 +59,7 @@ class State:
     def __init__(self, atoms: tuple[Atoms, ...], device: Device, options: Mapping[str, Any], errors: str) -> None:
         """Place each row at its molecule's positions.
 
-        errors : "record" for rows of molecules that cannot be computed, "raise" for an InputError
+        errors : "record" to record molecules that cannot be computed, "raise" for an InputError
         """
         from ..opencl.queue import Queue
 
@@ -77,6 +78,7 @@ class State:
         self.has_radii = np.zeros(len(self), bool)
         self.explained: dict[int, str] = {}
         self.frozen: list[NDArray[np.bool_]] = [np.zeros(len(of), bool) for of in atoms]
+        self.exchanger: object = None
         self.is_mapped = False
         self._free: Buffer | None = None
         self.place(list(range(len(self))), [of.positions for of in atoms])
@@ -103,7 +105,7 @@ class State:
         return len(self.atoms)
 
     def system(self, k: int) -> System:
-        """Molecule of a row as it is recorded. Raises InputError where it cannot be computed."""
+        """Molecule of a row as it is recorded. Raises InputError if it cannot be computed."""
         system = self.resident.systems[k]
         if system is None:
             raise InputError(self.failed[k])
@@ -121,7 +123,8 @@ class State:
         return {name: value for name, value in self.options.items() if name != "gradient"}
 
     def chosen(self, rows: RowsLike) -> Rows:
-        """Give the numbers of rows. Raises InputError for rows that there are not, and while their memory is mapped."""
+        """Return the numbers of rows. Raises InputError for rows that there are not, and while their memory is
+        mapped."""
         if self.is_mapped:
             raise InputError("the memory of the rows is mapped; leave the `with` block of mapped() first")
         if rows is None:
@@ -137,7 +140,7 @@ class State:
         raise InputError(f"there are {len(self)} rows; {described(rows)} is none of them")
 
     def there(self, rows: RowsLike) -> Rows:
-        """Give the numbers of rows that did not fail. Raises InputError as `chosen` does."""
+        """Return the numbers of rows that did not fail. Raises InputError as `chosen` does."""
         chosen = self.chosen(rows)
         return chosen[~np.isin(chosen, list(self.failed))] if self.failed else chosen
 
@@ -329,13 +332,19 @@ class State:
         return given
 
     def freeze(self, rows: list[int], frozen: Sequence[ArrayLike]) -> None:
-        """Freeze atoms of rows, and no others. frozen : of each row a mask (n,), or indices of its atoms"""
+        """Freeze atoms of rows, and no others; no row if one is wrong.
+
+        frozen : of each row a mask (n,), or indices of its atoms
+        """
+        found: dict[int, NDArray[np.bool_]] = {}
         for k, given in zip(rows, frozen, strict=True):
             mask = np.zeros(len(self.atoms[k]), bool)
             try:
                 mask[np.asarray(given) if np.size(given) else []] = True
             except (IndexError, TypeError, ValueError):
                 raise InputError(f"frozen atoms of row {k} are no mask of its atoms and no indices of them") from None
+            found[k] = mask
+        for k, mask in found.items():
             self.frozen[k] = mask
         self._free = None
         self.masks += 1

@@ -49,7 +49,7 @@ class Measures:
         return cls(**{of.name: np.concatenate([getattr(part, of.name) for part in parts]) for of in fields(cls)})
 
     def row(self, k: int) -> dict[str, float]:
-        """Give the measures of pose k by name."""
+        """Return the measures of pose k by name."""
         return {name: float(getattr(self, name)[k]) for name in (*(of.name for of in fields(self)), "score")}
 
 
@@ -62,7 +62,7 @@ class Refined:
     moved : (m,) A, rms displacement of the ligand's heavy atoms, without superposition
     iterations : (m,) of the minimizations; converged : (m,) whether the last one ended by its tolerance
     side_chains : (m,) residues whose side chains took another rotamer
-    errors : why poses failed, by number from 0
+    errors : reasons why poses failed, by index from 0
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> found = pele_ocl.Refiner(atoms, "resid 3", max_iterations=2).refine([atoms.positions])
@@ -105,7 +105,7 @@ def heavy(atoms: Atoms, chosen: Indices) -> Indices:
 
 
 def _bonded(atoms: Atoms, ours: Indices, theirs: Indices) -> NDArray[np.bool_]:
-    """Tell which pairs of our atoms and theirs are three bonds apart or less, (n_ours, n_theirs)."""
+    """Return which pairs of our atoms and theirs are three bonds apart or less, (n_ours, n_theirs)."""
     near = np.zeros((len(ours), len(theirs)), bool)
     rows, columns = np.full(len(atoms), -1), np.full(len(atoms), -1)
     rows[ours], columns[theirs] = np.arange(len(ours)), np.arange(len(theirs))

@@ -55,7 +55,7 @@ class Protocol:
         self, energy: Energy, *, method: str | type[Method] = "lbfgs", constraints: str | None = None,
         bond_repair: bool = True, rounds: int = 1, **bounds: Any,
     ) -> None:  # fmt: skip
-        """energy : the plan that computes energies and gradients; bounds : of Stopping; others as of Minimizer
+        """energy : the plan that computes energies and gradients; bounds : of Stopping; others as in Minimizer
 
         Raises InputError if no atom moves, and for bonds that cannot be held.
         """
@@ -98,7 +98,7 @@ class Protocol:
             raise InputError(NONE_MOVES)
 
     def _placed(self, positions: Floats, free: NDArray[np.bool_]) -> Floats:
-        """Give positions (n, 3) A as they begin: bonds of shaken ones near their lengths, held ones at them.
+        """Return positions (n, 3) A as they begin: bonds of shaken ones near their lengths, held ones at them.
 
         free : (n,) atoms that move. Raises InputError if a bond is held between one that moves and one that does not.
         """
@@ -108,7 +108,7 @@ class Protocol:
         return held if sites is None else sites.placed(held, free)
 
     def _constraints_of(self, free: NDArray[np.bool_]) -> BondConstraints | None:
-        """Give the constraints of a structure with atoms `free` (n,) that move; None without any.
+        """Return the constraints of a structure with atoms `free` (n,) that move; None without any.
 
         Raises InputError as `_placed` does.
         """
@@ -121,7 +121,7 @@ class Protocol:
         return 0 if self._bonds is None else n_restored(self._bonds, given)
 
     def along(self, gradient: Floats, positions: Floats, free: NDArray[np.bool_]) -> Floats:
-        """Give the part of a gradient (n, 3) along which atoms `free` (n,) may move at positions (n, 3) A."""
+        """Return the part of a gradient (n, 3) along which atoms `free` (n,) may move at positions (n, 3) A."""
         found: Floats = np.where(free[:, None], gradient, 0.0)
         constraints = self._constraints_of(free)
         return found if constraints is None else constraints.tangent(positions[np.newaxis], found[np.newaxis])[0]
@@ -164,21 +164,21 @@ class Recipe:
 
     @cached_property
     def launches(self) -> list[RecordedLaunch]:
-        """Give all launches, each once, in an order that is the same for molecules with the same key."""
+        """Return all launches, each once, in an order that is the same for molecules with the same key."""
         of = self.method
         listed = [*of.begin, *of.evaluation, *of.both[0], *of.both[1], *of.builds]
         return self.recorder.recorded(listed)
 
     @cached_property
     def rows(self) -> list[ArgumentRow]:
-        """Give the arguments of all launches."""
+        """Return the arguments of all launches."""
         for recorder in (self.system.recorder, self.recorder):
             _ = recorder.shared, recorder.own  # which lay out the arrays
         return [launch.row(self.recorder.slot) for launch in self.launches]
 
     @cached_property
     def key(self) -> Hashable:
-        """Give a key that is equal for molecules that can share all launches."""
+        """Return a key that is equal for molecules that can share all launches."""
         return key_of(self.launches) if self.recorder.is_shared else id(self)
 
     @property
@@ -193,7 +193,7 @@ class Recipe:
         return self._states[n_moving].copy()
 
     def piece(self, name: str) -> BufferPiece:
-        """Give where something is kept: FREE, or a name of `Method.arrays` or of buffers of the passes."""
+        """Return where something is kept: FREE, or a name of `Method.arrays` or of buffers of the passes."""
         if name not in self._pieces:
             there = {**self.system.passes.buffers, **self.method.arrays, FREE: self.method.free}
             self._pieces[name] = self.recorder.piece(there[name])
@@ -278,11 +278,11 @@ class Job:
 
     @property
     def is_moved(self) -> bool:
-        """Tell if it does not begin where it was given: its bonds are restored, or held at their lengths."""
+        """Return whether it does not begin where it was given: its bonds are restored, or held at their lengths."""
         return self.origin is not self.start and not np.array_equal(self.origin, self.start)
 
     def place(self, piece: BufferPiece) -> int:
-        """Give the byte of its store at which it keeps something."""
+        """Return the byte of its store at which it keeps something."""
         return (self.scratch if piece.store or not self.recipe.is_resident else self.first) + piece.first
 
     def first_state(self) -> NDArray[Any]:
@@ -292,7 +292,7 @@ class Job:
         return state
 
     def left_of(self, accepted: int) -> int:
-        """Give the evaluations until its bound of iterations, after so many; the first is of where it begins."""
+        """Return the evaluations until its bound of iterations, after so many; the first is of where it begins."""
         return self.recipe.protocol.method.each * (self.stopping.max_iterations - accepted) + 1
 
     def look_at(self, state: Floats, behind: int) -> None:
@@ -310,12 +310,12 @@ class Job:
             self.final = sites.placed(self.final, self.free)
 
     def goes_on(self) -> bool:
-        """Tell if another round follows the one that ended: it moved, and time is left."""
+        """Return whether another round follows the one that ended: it moved, and time is left."""
         moved = self.state[StepState.ITERATIONS] > self.counted[0] and self.state[StepState.STOPPED] != Stop.TIME
         return bool(moved) and self.round + 1 < self.recipe.protocol.rounds
 
     def result_of(self, before: EnergyBatch, after: EnergyBatch, k: int) -> MinimizeResult:
-        """Give the result when it has ended. before, after : energies in which it is conformation k"""
+        """Return the result when it has ended. before, after : energies in which it is conformation k"""
         assert after.gradients is not None
         protocol, state = self.recipe.protocol, self.state
         gradient = protocol.along(after.gradients[k], self.final, self.free)

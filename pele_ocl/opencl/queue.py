@@ -127,7 +127,7 @@ class Queue(Transfers):
         self, file: str, name: str, shape: tuple[int, int], group: tuple[int, int], arguments: Arguments, *,
         width: int = 1, cost: float = 0.0, divisible: int = 1, **defines: int,
     ) -> BoundLaunch:  # fmt: skip
-        """Set the arguments of a launch for good, on a kernel object of its own; as of Binder."""
+        """Set the arguments of a launch for good, on a kernel object of its own; as in Binder."""
         kernel = self.kernel(file, name, width, **defines)
         return self.bind_kernel(kernel, shape, group, arguments, cost=cost, divisible=divisible)
 
@@ -142,12 +142,12 @@ class Queue(Transfers):
     def launch_bound(
         self, launches: Sequence[BoundLaunch], n_conformations: int, tell: Progress | None = None, first: int = 0
     ) -> None:
-        """Launch one after the other for n_conformations from conformation `first` on.
+        """Launch one after another for n_conformations from conformation `first` on.
 
         The loop is short because a kernel may be over before the next one is launched.
 
-        tell : called with the share of the pairs done. Then, and where a launch is long, each is waited for, in slabs,
-            which begin with the first conformation
+        tell : called with the fraction of the pairs done. Then, and where a launch is long, each is waited for, in
+            slabs, which begin with the first conformation
         """
         most_cost = max([launch.cost for launch in launches], default=0.0) * n_conformations
         if most_cost and not first and (tell or most_cost > LONG_LAUNCH_PAIRS):
@@ -196,7 +196,7 @@ class Queue(Transfers):
             done += launch.cost
 
     def _slabs_of(self, launch: BoundLaunch, n_conformations: int) -> Iterator[float]:
-        """Launch slabs of the first dimension, wait for each, and give the share that is done."""
+        """Launch slabs of the first dimension, wait for each, and give the fraction done."""
         whole, done = launch.shape[0], 0
         slab = whole
         if launch.divisible and launch.cost:

@@ -112,7 +112,7 @@ class Transfers(Binder):
         return buffer
 
     def part(self, buffer: Buffer, first: int, size: int) -> Buffer:
-        """Give so many bytes of a buffer, from its byte `first` on, as a buffer of their own."""
+        """Return so many bytes of a buffer, from its byte `first` on, as a buffer of their own."""
         with device_errors(self.device):
             return part_of(buffer, first, size)
 
@@ -195,7 +195,7 @@ class Transfers(Binder):
             raise refusal(self.device, error) from error
 
     def has_come(self, event: Event) -> bool:
-        """Tell if an event has come."""
+        """Return whether an event has come."""
         with device_errors(self.device):
             return bool(event.command_execution_status == cl.command_execution_status.COMPLETE)
 

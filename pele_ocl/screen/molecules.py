@@ -157,7 +157,7 @@ def _is_taken(path: Path) -> bool:
 
 
 def _is_structure(path: Path) -> bool:
-    """Tell if a file needs a force field, as PDB files of peptides do."""
+    """Return whether a file needs a force field, as PDB files of peptides do."""
     known = is_structure(path) and _suffix(path) not in MOLECULES
     return known and not brings_parameters(path)
 
@@ -176,7 +176,7 @@ def _bare(path: Path) -> Path:
 
 
 def _molecules(given: Sequence[Given], reading: Reading) -> Iterator[tuple[str, str, Ligand | Atoms | PeleError]]:
-    """Give the title, what names a molecule without one, and the molecule."""
+    """Return the title, what names a molecule without one, and the molecule."""
     for number, each in enumerate(given, 1):
         if isinstance(each, Ligand):
             yield each.name, f"ligand_{number}", each

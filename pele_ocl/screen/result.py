@@ -92,11 +92,11 @@ class ScreenResult(Reported):
 
     @property
     def errors(self) -> dict[int, str]:
-        """Why molecules failed, by number from 0."""
+        """Reasons why molecules failed, by index from 0."""
         return {k: record.error for k, record in enumerate(self.records) if record.failed}
 
     def column(self, name: str) -> Floats:
-        """Give a number of all molecules, (m,), such as binding, strain, n_heavy, moved; energies in kcal/mol."""
+        """Return a number of all molecules, (m,), such as binding, strain, n_heavy, moved; energies in kcal/mol."""
         values = [None if record.failed else record.result.get(name) for record in self.records]
         return np.array([np.nan if value is None else value for value in values], np.float64)
 

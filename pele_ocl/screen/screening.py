@@ -97,7 +97,7 @@ def screen(
         Ligands, Mols of RDKit, or Atoms with parameters
     cofactors : small molecules of the receptor's file that have no template, or that are added to it, as `ligands` of
         `pele_ocl.read`: files, Ligands or Atoms
-    moving_radius, restraint, free_radius, tolerance, max_iterations : as of Screener
+    moving_radius, restraint, free_radius, tolerance, max_iterations : as in Screener
     model : a SolventModel of the score, or the number of the receptor's model to read; by default GBn2 with
         permittivity 2 inside. Refinement is in OBC2. precision, device : as in `energy`
     inside : relative permittivity inside the molecules, another word for `solute_dielectric`
@@ -110,15 +110,14 @@ def screen(
         reference_column : the column or property with the values
     native : file of known poses (.sdf, .mol2) that rmsd is measured to, by the molecular graph
     residues : of so many of the best the shares of residues are computed
-    strict : refuse receptors with findings that are noted otherwise
+    strict : refuse receptors with findings that otherwise only cause notes
     output : folder for a table, a page, refined ligands and complexes, and a journal; by default nothing is written
-    resume : go on with an interrupted run that wrote to `output`, or with what all shards wrote there
-    workers, scheduler, shard : as of `jobs.run`
-    errors : "record" for NaN and a sentence in `errors` where a molecule fails; "raise" for an InputError
-    progress : called with the share that is done, 0 to 1
-    reading : how the receptor is read, a Reading; or in words its fields, as of `pele_ocl.read`, and constants of the
-        solvent; `ligand_forcefield`, `ligand_charges`, `ligand_hydrogens` and `ligand_ph` are of
-        the molecules, too
+    resume : continue an interrupted run that wrote to `output`, or with what all shards wrote there
+    workers, scheduler, shard : as in `jobs.run`
+    errors : "record" for NaN and a message in `errors` where a molecule fails; "raise" for an InputError
+    progress : called with the fraction done, 0 to 1
+    reading : how the receptor is read, a Reading; or in words its fields, as in `pele_ocl.read`, and constants of the
+        solvent; `ligand_forcefield`, `ligand_charges`, `ligand_hydrogens` and `ligand_ph` are of the molecules, too
     provenance : facts that the table names
 
     Raises InputError for a receptor that cannot be computed, FormatError for files that cannot be read or written.
@@ -212,7 +211,7 @@ def _with_scoring(
 
 
 def solvent_of_score(words: Mapping[str, Any], inside: float | None = None) -> SolventModel:
-    """Make the solvent of the score, of keywords as of `screen`."""
+    """Make the solvent of the score, of keywords as in `screen`."""
     full, _ = _with_scoring({name: of for name, of in words.items() if name in OF_SOLVENT}, None, inside)
     return solvent_of(full)
 
@@ -293,7 +292,7 @@ _LEAST = 0.1  # kcal/mol of a residue that is told
 
 
 def _tell(found: ScreenResult) -> None:
-    """Tell what is to be known of the molecules together."""
+    """Return what is to be known of the molecules together."""
     note_unconverged(found.records, "molecule")
     if found.reference is not None:
         lacking = np.flatnonzero(np.isnan(found.measured)).tolist()

@@ -44,7 +44,7 @@ _SETTLED = ("output", "keep")  # fields that change no result
 
 @dataclass(frozen=True, eq=False)
 class ScreenSpec(RefinementSpec):
-    """Refine and score molecules in one receptor, an item each by its number from 0, and write each complex.
+    """Refine and score molecules in one receptor, an item each by index from 0, and write each complex.
 
     receptor : path, or Atoms; ligands : files, folders, Ligands or Atoms; reading : how the receptor is read, and of
         ligands `ligand_forcefield`, `ligand_charges` and `ligand_hydrogens`
@@ -52,10 +52,10 @@ class ScreenSpec(RefinementSpec):
     add_strain : whether strain is part of the score; add_docking : factor of the docking score that is part of it, 0
         for none; docking_score : its name among the properties of molecules
     keep_water : whether the receptor keeps its water
-    native : file of known poses that rmsd is measured to; strict : True to refuse what is noted otherwise
+    native : file of known poses that rmsd is measured to; strict : True to refuse what otherwise only causes a note
     keep : called with the number of each molecule and its complex; of this process alone
 
-    `source`, `given`, `screener`, `entries` and `natives` are made of these when they are first used.
+    `source`, `given`, `screener`, `entries` and `natives` are computed from these when first used.
     """
 
     receptor: Path | Atoms
@@ -80,12 +80,12 @@ class ScreenSpec(RefinementSpec):
 
     @property
     def given(self) -> Atoms:
-        """Atoms of the receptor. Raises InputError for one that is refused."""
+        """Atoms of the receptor. Raises InputError if it is refused."""
         return self._given[0]
 
     @property
     def of_water(self) -> str:
-        """Say what water was left out, "" for none."""
+        """Describe the water that was left out, "" for none."""
         return self._given[1]
 
     @cached_property
@@ -131,8 +131,8 @@ class ScreenSpec(RefinementSpec):
     def items(self) -> list[int]:
         """Number all molecules from 0.
 
-        Raises PeleError for a receptor or known poses that cannot be taken, and for a receptor that has a small
-        molecule where the first pose lies.
+        Raises PeleError for a receptor or known poses that cannot be used, and for a receptor with a small molecule
+        that overlaps with the first pose.
         """
         _ = self.natives, self.screener  # before a molecule is computed
         first = next((of for of in self.entries if not isinstance(of.given, PeleError)), None)
@@ -148,12 +148,12 @@ class ScreenSpec(RefinementSpec):
         return self.entries[item].name
 
     def sha256(self, item: int) -> str:
-        """Mark of a molecule: of its graph and positions, and of the receptor."""
+        """Hash of a molecule: of its graph and positions, and of the receptor."""
         own = self.entries[item].mark
         return sha256_of([self._mark, own]) if own else ""
 
     def settings(self) -> dict[str, str]:
-        """Write the fields as texts, less what changes no result."""
+        """Return the fields as texts, except those without effect on results."""
         passed_over = (*_SETTLED, "ligands")
         found = {name: text for name, text in super().settings().items() if name not in passed_over}
         return found | {"receptor": self._mark, "options": sha256_of(self.options)}
@@ -168,13 +168,13 @@ class ScreenSpec(RefinementSpec):
         return (items[first : first + size] for first in range(0, len(items), size))
 
     def parameters_of(self, item: int) -> Atoms:
-        """Give a molecule's atoms with parameters. Raises PeleError if there are none."""
+        """Return a molecule's atoms with parameters. Raises PeleError if there are none."""
         return self.entries[item].parametrized(self.reading.ligand_forcefield, self.reading.ligand_charges)
 
     def records(self, items: Iterable[int], begin: Callable[[], None]) -> Iterator[Record]:
-        """Screen molecules, a group after another, and write each complex; begin : called before a file is written
+        """Screen molecules, one group after another, and write each complex; begin : called before a file is written
 
-        While the device is at work on a group, the next one gets its parameters.
+        While the device computes a group, the next one gets its parameters.
         """
         groups = list(self.groups(list(items)))
         with ThreadPoolExecutor(_n_cores()) as pool:
@@ -219,7 +219,7 @@ class ScreenSpec(RefinementSpec):
             yield Record(name, mark, self._result(self.entries[item], atoms, one), more=more)
 
     def _result(self, entry: Entry, ligand: Atoms, one: Scored) -> dict[str, Any]:
-        """Give the result of a record."""
+        """Return the result of a record."""
         score = one.binding + (one.strain if self.add_strain else 0.0)
         if self.add_docking:
             score += self.add_docking * entry.number(self.docking_score)
@@ -237,7 +237,7 @@ class ScreenSpec(RefinementSpec):
         }  # fmt: skip
 
     def write(self, atoms: Atoms, item: int, folder: Path) -> str:
-        """Write a complex to a folder if it is not there, and give the SHA-256 of its file."""
+        """Write a complex to a folder if it does not exist, and return the SHA-256 of its file."""
         target = folder / COMPLEXES / f"{self.name(item)}.pdb"
         if target != self.target(item):
             make_folder(target.parent)
@@ -245,14 +245,14 @@ class ScreenSpec(RefinementSpec):
         return read_file(target).sha256
 
     def complex_of(self, item: int) -> Atoms:
-        """Make the refined complex of a molecule again, of its file."""
+        """Rebuild the refined complex of a molecule from its file."""
         target = self.target(item)
         assert target is not None
         atoms = self.screener.receptor + self.parameters_of(item)
         return self.screener.model.choose_radii(atoms).moved(read_conformations(target)[1][0])
 
     def facts_of_receptor(self) -> dict[str, Any]:
-        """Facts that a record has once, as all molecules share them."""
+        """Return facts of a record that all molecules share."""
         screener = self.screener
         passed_over = ("model", "device", "precision", "pb")
         own = {name: value for name, value in self.options.items() if name not in passed_over}
@@ -275,7 +275,7 @@ class ScreenSpec(RefinementSpec):
 
 
 def _water_in(labels: Labels) -> NDArray[np.bool_]:
-    """Tell which atoms are of water, (n,)."""
+    """Return which atoms are of water, (n,)."""
     return np.array([is_water(name) for name in labels.residue_names], bool)
 
 

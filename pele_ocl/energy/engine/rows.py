@@ -47,7 +47,7 @@ class Group:
 
 @dataclass(frozen=True)
 class RowLaunches:
-    """Launches one after the other, each for `count` rows of the list from place `first` on."""
+    """Launches one after another, each for `count` rows of the list from place `first` on."""
 
     launches: Sequence[BoundLaunch]
     count: int
@@ -75,7 +75,7 @@ class ResidentRows:
     """
 
     def __init__(self, queue: Queue, systems: Sequence[System | None]) -> None:
-        """Raises DeviceMemoryError where the device has no room for all."""
+        """Raises DeviceMemoryError if the device has no room for all."""
         self.queue, self.systems = queue, systems
         there = [k for k, system in enumerate(systems) if system is not None]
         self.there = np.array(there, np.int64)
@@ -171,7 +171,7 @@ class ResidentRows:
         return queue.upload(rows, rows.dtype), queue.upload(steps), queue.upload(further, np.int32)
 
     def system(self, k: int) -> System:
-        """Give the molecule of a row that has one."""
+        """Return the molecule of a row that has one."""
         system = self.systems[k]
         assert system is not None
         return system
@@ -225,7 +225,7 @@ class ResidentRows:
 
     @cached_property
     def _adding(self) -> BoundLaunch:
-        """Launch that adds up the energies of rows that are listed, a group each."""
+        """Launch that sums the energies of rows that are listed, a group each."""
         items = ITEMS if self.queue.device.kind == "GPU" else 1
         return self.queue.bind(
             "engine/energies.cl", "row_energies", (items, 1), (items, 1), self._adding_arguments, GROUP=items,
@@ -286,7 +286,7 @@ class ResidentRows:
         return self._copies.pinned(shape, dtype)
 
     def places(self, rows: Sequence[int], name: str) -> tuple[NDArray[np.uint64], int]:
-        """Give the first bytes of a buffer of the passes of rows of one molecule, and the bytes of each."""
+        """Return the first bytes of a buffer of the passes of rows of one molecule, and the bytes of each."""
         piece = self.system(rows[0]).piece(name)
         return self.own[list(rows)] + np.uint64(piece.first), piece.size
 

@@ -221,7 +221,8 @@ class Copies:
         with borrowed(self._queue, math.prod(shape), 1) as (memory,):
             staged = memory[: math.prod(shape)].reshape(shape)
             self._queue.read(staged, between)
-            values, found = staged[:, :size].view(kind), np.empty((len(begin), size // kind.itemsize), to)
+            values = staged[:, :size].view(kind)
+            found, _ = self._queue.device.results.array((len(begin), size // kind.itemsize), to)
 
             def copy(rows: slice) -> None:
                 found[rows] = values[rows]

@@ -36,7 +36,7 @@ class System:
     def __init__(self, energy: Energy, *, is_alone: bool = False, is_scaled: bool = False) -> None:
         """is_alone : if it has one structure, and there are no other molecules; is_scaled : if rows scale parameters
 
-        Raises InputError where parameters cannot be scaled.
+        Raises InputError if parameters cannot be scaled.
         """
         from ...opencl.recording import Recorder
 
@@ -51,7 +51,7 @@ class System:
 
     @cached_property
     def launches(self) -> list[RecordedLaunch]:
-        """Give all launches, each once, in an order that is the same for molecules with the same key."""
+        """Return all launches, each once, in an order that is the same for molecules with the same key."""
         found, options = [*self.passes.launches], self.passes.options
         if options.gradient and not options.chain:  # radii may stay as they are
             apart = self.passes.apart_at_radii
@@ -66,13 +66,13 @@ class System:
 
     @cached_property
     def rows(self) -> list[ArgumentRow]:
-        """Give the arguments of all launches."""
+        """Return the arguments of all launches."""
         _ = self.shared, self.own  # which lay out the arrays
         return [launch.row(self.recorder.slot) for launch in self.launches]
 
     @cached_property
     def key(self) -> Hashable:
-        """Give a key that is equal for molecules that can share all launches."""
+        """Return a key that is equal for molecules that can share all launches."""
         return key_of(self.launches)
 
     @property
@@ -88,7 +88,7 @@ class System:
         return self.recorder.own
 
     def piece(self, name: str) -> BufferPiece:
-        """Give where a structure keeps a buffer of the passes."""
+        """Return where a structure keeps a buffer of the passes."""
         if name not in self._pieces:
             self._pieces[name] = self.recorder.piece(self.passes.buffers[name])
         return self._pieces[name]
@@ -107,7 +107,7 @@ class System:
         return encoded(self.pipeline, positions, out)
 
     def energies(self, results: NDArray[Any], positions: Sequence[Floats] | Floats) -> EnergyBatch:
-        """Give the energies in results (m, n_results) of positions (m, n, 3) A; errors are recorded."""
+        """Return the energies in results (m, n_results) of positions (m, n, 3) A; errors are recorded."""
         return self.energy._batch_of(self.pipeline, results, np.asarray(positions))
 
 
@@ -136,7 +136,7 @@ def encoded(
 
 
 def key_of(launches: Sequence[RecordedLaunch]) -> Hashable:
-    """Give a key that is equal for molecules whose launches can be merged."""
+    """Return a key that is equal for molecules whose launches can be merged."""
     return tuple(launch.key for launch in launches)
 
 
@@ -170,7 +170,7 @@ class Tables:
             self._bound.append(BoundLaunch(queue.device, launch.kernel, launch.shape, launch.group, tuple(args)))
 
     def put(self, slots: NDArray[np.intp], rows: Sequence[ArgumentRow], begins: Begins) -> None:
-        """Give slots to structures of one molecule.
+        """Return slots to structures of one molecule.
 
         begins : bytes of the stores at which regions begin, one or of each slot, as numbered by `BufferPiece.region`
         """
@@ -198,7 +198,7 @@ class Tables:
         self._changed = [0, 0]
 
     def bound(self, launches: Sequence[Launch]) -> list[BoundLaunch]:
-        """Give the shared launches that take the place of a molecule's own."""
+        """Return the shared launches that take the place of a molecule's own."""
         return [self._bound[self._numbers[id(launch)]] for launch in launches]
 
     def launch(self, launches: Sequence[BoundLaunch], count: int, first: int = 0) -> None:
@@ -216,7 +216,7 @@ class Alone:
     def __init__(
         self, queue: Queue, stores: Sequence[Store], launches: Sequence[RecordedLaunch], begins: Begins
     ) -> None:  # fmt: skip
-        """begins : as of Tables.put, of one structure"""
+        """begins : as in Tables.put, of one structure"""
         from ...opencl.binding import BoundLaunch
 
         self._queue = queue
@@ -238,7 +238,7 @@ class Alone:
         """Do nothing: the structure is where it was."""
 
     def bound(self, launches: Sequence[Launch]) -> list[BoundLaunch]:
-        """Give the launches of the structure that take the place of the recorded ones."""
+        """Return the launches of the structure that take the place of the recorded ones."""
         return [self._bound[self._numbers[id(launch)]] for launch in launches]
 
     def launch(self, launches: Sequence[BoundLaunch], count: int, first: int = 0) -> None:
