@@ -446,7 +446,7 @@ def test_large_rows_pass_by_memory_that_the_device_reads(device, monkeypatch):
         return found
 
     expected = results()
-    monkeypatch.setattr("pele_ocl.energy.engine.store.LARGE", 1)
+    monkeypatch.setattr("pele_ocl.opencl.queue.PINNED", 1)
     monkeypatch.setattr("pele_ocl.common.threads.LEAST", 1)
     monkeypatch.setattr("pele_ocl.common.threads.PART", 300)
     for one, other in zip(results(), expected, strict=True):

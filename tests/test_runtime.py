@@ -24,7 +24,8 @@ from conftest import DEVICES, random_atoms
 from pele_ocl import Energy, read, solvent
 from pele_ocl.common.errors import CacheWarning, DeviceError, KernelBuildError
 from pele_ocl.common.installation import shipped
-from pele_ocl.opencl import Device, Queue, building, cache, get_device, transfers
+from pele_ocl.opencl import Device, Queue, building, cache, get_device
+from pele_ocl.opencl import queue as queues
 from pele_ocl.opencl.kernel import Parameter
 from pele_ocl.opencl.runtimes import platforms
 
@@ -268,7 +269,7 @@ def test_large_buffers_of_cpus_are_to_have_large_pages(device):
 
 def test_large_buffers_are_cleared_in_pieces(device, monkeypatch):
     """The first piece is filled, the others are copies of it."""
-    monkeypatch.setattr(transfers, "FILLED", 100)
+    monkeypatch.setattr(queues, "FILLED", 100)
     queue, expected = Queue(device, "float32"), np.arange(1000, dtype=np.uint8)
     buffer = queue.empty(1000, np.uint8)
     queue.write(buffer, expected)

@@ -13,7 +13,7 @@ import numpy as np
 from ..atoms import Floats
 from ..common.errors import InputError
 from ..energy.engine.rows import MOST_ROWS, Rows
-from ..energy.engine.store import WORD
+from ..opencl.interface import WORD
 from ..units import BOLTZMANN_KCAL
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def reduced_energies(ensemble: Ensemble, temperatures: Floats, ladders: Rows) ->
         raise InputError("energies of rows in each other's states need rows of one molecule, none of them failed")
     n_states, size = ladders.shape[1], bytes_of(resident, 0)
     found = np.full((n_states, len(rows)), np.inf)
-    copies, sizes = resident._copies, np.full(len(rows), size, np.int64)
+    queue, sizes = resident.queue, np.full(len(rows), size, np.int64)
     begin = resident.own[ladders]
     sources, targets = np.roll(begin, -1, axis=1).ravel(), begin.ravel()
     with uninterrupted():
@@ -84,7 +84,7 @@ def reduced_energies(ensemble: Ensemble, temperatures: Floats, ladders: Rows) ->
             states = (np.arange(n_states) + shift) % n_states
             found[states, ladders] = np.where(are_numbers, energies, np.inf)[ladders]
             if size:
-                copies.move(resident.bytes_on_device, resident.bytes_on_device, sources, targets, sizes)
+                queue.move_pieces(resident.bytes_on_device, resident.bytes_on_device, sources, targets, sizes)
     state.changed(None, moved=False)
     state.evaluate(None)
     if not size:

@@ -16,7 +16,7 @@ from .passes import AnyPasses
 from .records import check_float32_span
 
 if TYPE_CHECKING:
-    from ..opencl.transfers import Event
+    from ..opencl.queue import Event
 
 
 class ListPipeline(Pipeline):

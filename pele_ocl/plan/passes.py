@@ -19,8 +19,7 @@ from .evaluator import Outputs
 if TYPE_CHECKING:
     from ..opencl.binding import Array, Binder, BoundLaunch, Launch
     from ..opencl.memory import Buffer
-    from ..opencl.queue import Queue
-    from ..opencl.transfers import Event
+    from ..opencl.queue import Event, Queue
 
 # Bytes that one batch of conformations may take on a device, unless one alone takes more.
 BATCH_BYTES = 1 << 30

@@ -22,8 +22,7 @@ from .evaluator import Evaluator, Failures, Outputs, untold
 from .passes import Passes, norm2
 
 if TYPE_CHECKING:
-    from ..opencl.queue import Queue
-    from ..opencl.transfers import Event
+    from ..opencl.queue import Event, Queue
 
 # Chunks under way at a time: one is encoded, one computed, one collected.
 UNDER_WAY = 3

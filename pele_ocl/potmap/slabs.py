@@ -85,7 +85,7 @@ class MapSlab:
 
     def download(self, queue: Queue, values: NDArray[np.floating]) -> None:
         """Fill values (components, slices, ny, nx), which lack the padding, in C order each."""
-        from ..opencl.transfers import read_without_padding
+        from ..opencl.queue import read_without_padding
 
         nx, ny, _ = self.shape
         for component, part in enumerate(values):
@@ -191,7 +191,7 @@ class RemainingSlabs:
 
     def start(self) -> None:
         """Make the memory of the values, while others are at work."""
-        from ..opencl.transfers import start_making
+        from ..opencl.queue import start_making
 
         self._making = start_making(self.values)
 

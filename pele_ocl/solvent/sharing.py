@@ -20,8 +20,7 @@ from .tree import Tree
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
-    from ..opencl.queue import Queue
-    from ..opencl.transfers import Event
+    from ..opencl.queue import Event, Queue
 
     Named = Device | int | str | None  # a device, or what stands for one
 

@@ -13,9 +13,9 @@ from numpy.typing import DTypeLike, NDArray
 
 from ...atoms import Floats
 from ...common.errors import DeviceMemoryError, InputError
-from ...opencl.interface import N_TERMS, ROW, ROW_BLOCK
+from ...opencl.interface import N_TERMS, ROW, ROW_BLOCK, WORD
 from ..result import PASS_TERMS
-from .store import WORD, Copies, Store
+from .store import Store
 from .system import Alone, System, Tables
 
 if TYPE_CHECKING:
@@ -97,7 +97,6 @@ class ResidentRows:
         self.rows_on_device, self.steps_on_device, self._further = self._describe()
         self._listed = queue.empty(max(1, len(systems)), np.int32)
         self._list: Rows = np.zeros(0, np.int64)
-        self._copies = Copies(queue)
         self.energies_on_device = queue.zeros(len(systems), self.fine)
         self.numbers_on_device = queue.zeros(len(systems), np.int32)
 
@@ -266,7 +265,7 @@ class ResidentRows:
 
     def read(self, rows: Sequence[int], name: str, dtype: DTypeLike) -> NDArray[Any]:
         """Read what rows of one molecule keep in a buffer of their passes, (n_rows, size), once all before is done."""
-        return self._copies.gather(self.bytes_on_device, *self.places(rows, name), dtype)
+        return self.queue.gather(self.bytes_on_device, *self.places(rows, name), dtype)
 
     def read_part(self, rows: Sequence[int], name: str, first: int, count: int) -> Floats:
         """Read `count` reals from number `first` on of such a buffer, (n_rows, count), as float64."""
@@ -275,15 +274,15 @@ class ResidentRows:
         before = first * each % WORD // each  # pieces begin at whole words
         begin = places + np.uint64((first - before) * each)
         size, real = (count + before) * each, self.queue.dtype
-        return self._copies.gather(self.bytes_on_device, begin, size, real, np.float64)[:, before:]
+        return self.queue.gather(self.bytes_on_device, begin, size, real, np.float64)[:, before:]
 
     def write(self, rows: Sequence[int], name: str, values: NDArray[Any]) -> None:
         """Write (n_rows, size) to a buffer of the passes of rows of one molecule, after all that was launched."""
-        self._copies.scatter(self.bytes_on_device, [(self.places(rows, name)[0], values)])
+        self.queue.scatter(self.bytes_on_device, [(self.places(rows, name)[0], values)])
 
     def pinned(self, shape: tuple[int, int], dtype: DTypeLike) -> AbstractContextManager[NDArray[Any]]:
         """Lend an array that is to be filled and then written."""
-        return self._copies.pinned(shape, dtype)
+        return self.queue.pinned(shape, dtype)
 
     def places(self, rows: Sequence[int], name: str) -> tuple[NDArray[np.uint64], int]:
         """Give the first bytes of a buffer of the passes of rows of one molecule, and the bytes of each."""
@@ -294,7 +293,7 @@ class ResidentRows:
         """Start the copy of all that rows have of their own to other rows of the same molecules."""
         sizes = np.array([self.system(k).own.size for k in sources.tolist()], np.int64)
         there = self.bytes_on_device
-        self._copies.move(there, there, self.own[sources], self.own[targets], sizes)
+        self.queue.move_pieces(there, there, self.own[sources], self.own[targets], sizes)
         for buffer, values in ((self.energies_on_device, self.fine), (self.numbers_on_device, np.dtype(np.int32))):
             array = self.queue.download(buffer, len(self.systems), values)
             array[targets] = array[sources]
