@@ -76,13 +76,13 @@ def _rows(state: State, memory: NDArray[np.uint8], energies: NDArray[Any]) -> Ma
     def results(system: System, first: int, columns: int) -> tuple[int, tuple[int, ...]]:
         """Columns of the atoms in the results, from the place `first` of the Born radii on."""
         n, n_energies = len(system.passes.atoms), system.passes.n_energies
-        begin = system.piece("results").first + (N_TERMS * n_energies + first * n) * real.itemsize
+        begin = system.pieces["results"].first + (N_TERMS * n_energies + first * n) * real.itemsize
         return begin, (n, columns) if columns > 1 else (n,)
 
     has_gradient = state.options["gradient"]
     origins = np.array([np.zeros(3) if system is None else system.origin for system in resident.systems])
     return MappedRows(
-        positions=arrays(lambda of: (of.piece("positions").first, (len(of.passes.atoms), 3)), resident.coordinate),
+        positions=arrays(lambda of: (of.pieces["positions"].first, (len(of.passes.atoms), 3)), resident.coordinate),
         gradients=arrays(lambda of: results(of, 1, 3), real) if has_gradient else None,
         born_radii=arrays(lambda of: results(of, 0, 1), real),
         energies=energies, origins=origins + state.offsets,

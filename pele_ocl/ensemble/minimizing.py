@@ -86,7 +86,7 @@ class RowMinimizer:
                 found |= dict.fromkeys(own_rows.tolist(), recipe)
                 continue
             encoded, offsets = state.encoded(own_rows.tolist()), state.offsets[own_rows]
-            given = system.pipeline.decode(encoded) + offsets[:, None]
+            given = system.passes.decode(encoded) + offsets[:, None]
             free = [~state.frozen[k] for k in own_rows.tolist()]
             own, errors = recipe.jobs(own_rows.tolist(), given, free, encoded, offsets, state.resident.own[own_rows])
             found |= {k: str(error) for k, error in errors.items()}

@@ -115,10 +115,10 @@ class References(RowValues):
         return len(system.energy.atoms), 3
 
     def _decoded(self, system: System, raw: NDArray[Any]) -> Sequence[Floats]:
-        return list(system.pipeline.decode(raw))
+        return list(system.passes.decode(raw))
 
     def _encode(self, system: System, values: Floats, raw: NDArray[Any], k: int) -> None:
-        encoded, offsets, errors = system.encoded(values[np.newaxis])
+        encoded, offsets, errors = system.passes.encoded(values[np.newaxis])
         if errors or offsets.any():
             raise InputError(errors.get(0, f"the references of row {k} lie far from the molecule"))
         raw[:] = encoded[0]
@@ -175,7 +175,7 @@ def values_of_rows(state: State, system: System, rows: list[int]) -> dict[str, N
 
 def first_values(system: System) -> dict[str, NDArray[Any]]:
     """Give what a molecule has by itself in the arrays that rows have of their own, by names of buffers."""
-    pieces = {name: system.piece(name) for name in system.passes.buffers}
+    pieces = {name: system.pieces[name] for name in system.passes.buffers}
     return {name: of.values for name, of in pieces.items() if of.values is not None and not of.is_shared}
 
 

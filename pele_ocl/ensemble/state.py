@@ -197,13 +197,14 @@ class State:
     def batch(self, rows: list[int]) -> EnergyBatch:
         """Read the energies of rows of one molecule as results have them."""
         results = self.resident.read(rows, "results", self.precision)
-        return self.resident.system(rows[0]).energies(results, np.asarray(self.read_positions(rows)))
+        system = self.resident.system(rows[0])
+        return system.energy.batch_of(system.passes, results, np.asarray(self.read_positions(rows)))
 
     def read_positions(self, rows: list[int]) -> Arrays:
         """Read the positions of rows, (n, 3) A each; NaN of rows that failed."""
 
         def read(there: Rows, system: System) -> Floats:
-            positions = system.pipeline.decode(self.encoded(there.tolist()))
+            positions = system.passes.decode(self.encoded(there.tolist()))
             if self.offsets[there].any():
                 positions += self.offsets[there, None]
             return positions
@@ -305,7 +306,7 @@ class State:
             own = given if len(there) == len(rows) else [given[place] for place in places]
             shape = len(there), 3 * len(system.energy.atoms)
             out = stack.enter_context(self.resident.pinned(shape, self.resident.coordinate))
-            encoded, offsets, reasons = system.encoded(np.asarray(own), out)
+            encoded, offsets, reasons = system.passes.encoded(np.asarray(own), out)
             failed |= {there[k]: reason for k, reason in reasons.items()}
             yield there, encoded, offsets
 

@@ -36,10 +36,10 @@ class TermArrays(RowValues):
                 raise InputError(f"rows have no array {described(self._name)}; there are: {there}")
 
     def _buffer(self, system: System) -> tuple[str, np.dtype[Any]]:
-        return self._name, system.piece(self._name).dtype
+        return self._name, system.pieces[self._name].dtype
 
     def _shape(self, system: System) -> tuple[int, ...]:
-        values = system.piece(self._name).values
+        values = system.pieces[self._name].values
         assert values is not None
         return values.shape
 

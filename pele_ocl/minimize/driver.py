@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..atoms import Floats
 from ..common.errors import DeviceMemoryError
 from ..energy.engine.store import Store
-from ..energy.engine.system import Alone, Tables
+from ..energy.engine.system import Tables
 from ..opencl.interface import N_STATE, WORD, StepState, Stop
 from ..plan.passes import BATCH_BYTES
 from ..plan.plan import CHUNK_ATOMS
@@ -247,7 +247,7 @@ class Driver:
         seats.take([job for job in jobs if job not in moved] + moved)
         seats.evaluate(first, len(jobs))
         for recipe, own in by_recipe(new).items():
-            results = recipe.piece("results")
+            results = recipe.pieces["results"]
             sizes = np.full(len(own), results.size)
             self._move(own, results, recipe.before, sizes)
         if moved:
@@ -299,7 +299,7 @@ class Driver:
         jobs, again, end = [seats.jobs[seat] for seat in stopped], list[Job](), list[Job]()
         state_of = dict(zip(jobs, states[stopped], strict=True))
         for recipe, own in by_recipe(jobs).items():
-            base = recipe.piece("base")
+            base = recipe.pieces["base"]
             kind = recipe.system.passes.encoding.dtype
             bases = self._own_queue.gather(self._buffer(base), places(own, base), base.size, kind)
             for job, where in zip(own, bases, strict=True):
@@ -311,8 +311,8 @@ class Driver:
         # In the queue of the launches, after the iteration at work, which may write there, too.
         self._write(self._queue, again, begin_of)
         for recipe, own in by_recipe(jobs).items():
-            positions = recipe.piece("positions")
-            self._move(own, recipe.piece("base"), positions, np.full(len(own), positions.size))
+            positions = recipe.pieces["positions"]
+            self._move(own, recipe.pieces["base"], positions, np.full(len(own), positions.size))
         seats.leave(stopped, end)
         self._ready.extend(again)
         self._ended += end
@@ -321,11 +321,11 @@ class Driver:
         """Take the results of structures that have left their seats, whose room is free from now on."""
         for recipe, own in by_recipe(ended).items():
             system, energies = recipe.system, []
-            for piece, name in ((recipe.before, "given"), (recipe.piece("results"), "final")):
+            for piece, name in ((recipe.before, "given"), (recipe.pieces["results"], "final")):
                 positions = np.stack([computable(getattr(job, name), system.energy.atoms) for job in own])
                 kind = recipe.real
                 results = self._own_queue.gather(self._buffer(piece), places(own, piece), piece.size, kind)
-                energies.append(system.energies(results, positions))
+                energies.append(system.energy.batch_of(system.passes, results, positions))
             before, after = energies
             for k, job in enumerate(own):
                 job.result = before.errors.get(k, "") or after.errors.get(k, "")
@@ -350,14 +350,14 @@ class Driver:
         pieces: dict[int, list[tuple[Places, NDArray[Any]]]] = {}
         for recipe, own in by_recipe(jobs).items():
             for name, arrays in values(own).items():
-                piece = recipe.piece(name)
+                piece = recipe.pieces[name]
                 pieces.setdefault(piece.store, []).append((places(own, piece), np.stack(arrays)))
         for store, there in pieces.items():
             queue.scatter(self._stores[store].buffer, there)
 
 
-class Seats:
-    """Seats of structures whose molecules have one key: each launch is one for all of them.
+class Seats(Tables):
+    """Tables with seats of structures whose molecules have one key: each launch is one for all of them.
 
     jobs : the structures by seat; most : seats that there are; count : iterations so far
     both : launches of an iteration, for either buffer of the states; begin : of an evaluation from the beginning
@@ -368,14 +368,11 @@ class Seats:
         method = recipe.method
         self.jobs: list[Job] = []
         self.most, self.count = CAPACITY if recipe.recorder.is_shared else 1, 0
-        self._queue, self._stores = queue, stores
-        if recipe.recorder.is_shared:
-            self._tables: Tables | Alone = Tables(queue, stores, recipe.launches, recipe.rows, self.most)
-        else:
-            self._tables = Alone(queue, stores, recipe.launches, begins)
-        self.both = [self._tables.bound(launches) for launches in method.both]
-        self._builds = self._tables.bound(method.builds)
-        self.begin = self._tables.bound([*method.begin, *method.evaluation])
+        super().__init__(queue, stores, recipe, self.most, begins)
+        self._stores = stores
+        self.both = [self.bound(launches) for launches in method.both]
+        self._builds = self.bound(method.builds)
+        self.begin = self.bound([*method.begin, *method.evaluation])
         self._state_bytes = method.state_size * method.fine.itemsize
         looked = queue.host_array((self.most, -(-self._state_bytes // WORD)), np.uint64)
         self._looked = looked.view(method.fine)
@@ -392,17 +389,17 @@ class Seats:
             recipes.setdefault(job.recipe, []).append(job)
         for recipe, own in recipes.items():
             slots = np.array([job.slot for job in own], np.intp)
-            self._tables.put(slots, recipe.rows, begins_of(self._stores, recipe, own))
+            self.put(slots, recipe.rows, begins_of(self._stores, recipe, own))
         self.jobs += jobs
-        self._list(self.jobs)
+        self.send_jobs(self.jobs)
 
-    def _list(self, jobs: Iterable[Job]) -> None:
+    def send_jobs(self, jobs: Iterable[Job]) -> None:
         """Have launches serve these structures in this order."""
-        self._tables.send(np.array([job.slot for job in jobs], np.int32))
+        self.send(np.array([job.slot for job in jobs], np.int32))
 
     def evaluate(self, first: int, count: int) -> None:
         """Start an evaluation of so many structures of the list, from place `first` on."""
-        self._tables.launch(self.begin, count, first)
+        self.launch(self.begin, count, first)
 
     def iterate(self, count: int) -> None:
         """Start so many iterations of all structures."""
@@ -433,7 +430,7 @@ class Seats:
         n = len(self.jobs)
         if n == 1:
             name = ("state", "next_state")[self.count % 2]
-            place = self.jobs[0].place(self.jobs[0].recipe.piece(name))
+            place = self.jobs[0].place(self.jobs[0].recipe.pieces[name])
             state = self._looked[0].view(np.uint8)[: self._state_bytes]
             self._seen = self._queue.start_read(state, self._stores[-1].buffer, place)
         else:
@@ -442,7 +439,7 @@ class Seats:
     def _states(self) -> Buffer:
         """Give a buffer with the states as they are now, in the order of the seats."""
         name = ("state", "next_state")[self.count % 2]
-        begin = np.array([job.place(job.recipe.piece(name)) for job in self.jobs], np.uint64)
+        begin = np.array([job.place(job.recipe.pieces[name]) for job in self.jobs], np.uint64)
         end = np.arange(len(self.jobs), dtype=np.uint64) * np.uint64(self._looked[0].nbytes)
         sizes = np.full(len(self.jobs), self._state_bytes)
         self._queue.move_pieces(self._stores[-1].buffer, self._gathered, begin, end, sizes)
@@ -464,7 +461,7 @@ class Seats:
         gone = set(seats)
         self._free += [self.jobs[seat].slot for seat in seats]
         self.jobs = [job for seat, job in enumerate(self.jobs) if seat not in gone]
-        self._list([*self.jobs, *ended])
+        self.send_jobs([*self.jobs, *ended])
         self.evaluate(len(self.jobs), len(ended))
 
 

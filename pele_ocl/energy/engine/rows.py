@@ -16,7 +16,7 @@ from ...common.errors import DeviceMemoryError, InputError
 from ...opencl.interface import N_TERMS, ROW, ROW_BLOCK, WORD
 from ..result import PASS_TERMS
 from .store import Store
-from .system import Alone, System, Tables
+from .system import System, Tables
 
 if TYPE_CHECKING:
     from ...opencl.binding import BoundLaunch
@@ -38,7 +38,7 @@ class Group:
     listed : the rows that are launched at the moment
     """
 
-    tables: Tables | Alone
+    tables: Tables
     launches: Sequence[BoundLaunch]
     at_radii: Sequence[BoundLaunch]
     rows: Rows
@@ -142,14 +142,10 @@ class ResidentRows:
             by_key.setdefault(self.system(k).key, []).append(k)
         for numbers in by_key.values():
             first, rows = self.system(numbers[0]), np.array(numbers, np.int64)
-            tables: Tables | Alone
-            if first.recorder.is_shared:
-                tables = Tables(self.queue, [self.store], first.launches, first.rows, len(rows))
-                for system in dict.fromkeys(self.system(k) for k in numbers):
-                    slots = np.flatnonzero([self.system(k) is system for k in numbers])
-                    tables.put(slots, system.rows, self.begins(rows[slots]))
-            else:
-                tables = Alone(self.queue, [self.store], first.launches, self.begins(rows))
+            tables = Tables(self.queue, [self.store], first, len(rows), self.begins(rows[:1]))
+            for system in dict.fromkeys(self.system(k) for k in numbers):
+                slots = np.flatnonzero([self.system(k) is system for k in numbers])
+                tables.put(slots, system.rows, self.begins(rows[slots]))
             launches, at_radii = tables.bound(first.passes.launches), tables.bound(first.at_radii)
             yield Group(tables, launches, at_radii, rows, np.zeros(0, np.int64))
 
@@ -161,7 +157,7 @@ class ResidentRows:
             system, passes = self.system(k), self.system(k).passes
             n, n_energies, own = len(passes.atoms), passes.n_energies, int(self.own[k])
             counted = sum(1 << bit for bit, name in enumerate(PASS_TERMS) if name in passes.contents.names)
-            places = [(own + system.piece(name).first) // ROW_BLOCK for name in ("positions", "results")]
+            places = [(own + system.pieces[name].first) // ROW_BLOCK for name in ("positions", "results")]
             rows[k] = n, self.first_atoms[k], *places, n_energies, counted
             steps[k] = passes.encoding.step
             first = N_TERMS * n_energies + n * (4 if passes.options.gradient else 1)
@@ -286,7 +282,7 @@ class ResidentRows:
 
     def places(self, rows: Sequence[int], name: str) -> tuple[NDArray[np.uint64], int]:
         """Give the first bytes of a buffer of the passes of rows of one molecule, and the bytes of each."""
-        piece = self.system(rows[0]).piece(name)
+        piece = self.system(rows[0]).pieces[name]
         return self.own[list(rows)] + np.uint64(piece.first), piece.size
 
     def copy(self, sources: Rows, targets: Rows) -> None:
