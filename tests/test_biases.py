@@ -202,8 +202,8 @@ def test_an_interrupt_neither_loses_nor_doubles_hills(device):
     plain = Simulation(ATOMS, 2, **options).run(12)
     for at in range(2, 12, 3):
         simulation = Simulation(ATOMS, 2, **options)
-        resident, calls = simulation.ensemble.state.resident, [0]
-        own = resident.queue_up
+        state, calls = simulation.ensemble.state, [0]
+        own = state.queue_up
 
         def queue_up(launches, own=own, calls=calls, at=at):
             own(launches)
@@ -211,10 +211,10 @@ def test_an_interrupt_neither_loses_nor_doubles_hills(device):
             if calls[0] == at:
                 raise KeyboardInterrupt
 
-        resident.queue_up = queue_up
+        state.queue_up = queue_up
         with pytest.raises(KeyboardInterrupt):
             simulation.run(12)
-        del resident.queue_up
+        del state.queue_up
         simulation.run(12 - simulation.steps)
         np.testing.assert_array_equal(simulation.positions[:], plain.positions[:])
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats
-from ..energy.engine.rows import MOST_ROWS, Rows
 from ..energy.terms import Interpolated, Metadynamics
+from ..ensemble.state import MOST_ROWS, Rows
 from ..opencl.interface import VARIABLE_REALS
 from .hamiltonians import uninterrupted
 
@@ -29,17 +29,17 @@ class Hills:
     """
 
     def __init__(self, ensemble: Ensemble, motion: Motion, term: Metadynamics) -> None:
-        self._resident, self._motion, self.term, self.pace = ensemble.state.resident, motion, term, term.pace
-        resident, queue = self._resident, self._resident.queue
-        fine, n = resident.fine, len(resident.systems)
+        self._state, self._motion, self.term, self.pace = ensemble.state, motion, term, term.pace
+        state, queue = self._state, self._state.queue
+        fine, n = state.fine, len(state.systems)
         places, variables = np.zeros((2, n), np.uint64)
         owners = np.arange(n)
         firsts: dict[int, int] = {}
-        for k in resident.there.tolist():
-            places[k] = resident.places([k], f"grid of {term.name}")[0][0]
-            variables[k] = resident.places([k], term.found)[0][0]
+        for k in state.with_molecule.tolist():
+            places[k] = state.places([k], f"grid of {term.name}")[0][0]
+            variables[k] = state.places([k], term.found)[0][0]
             if term.shared:
-                owners[k] = firsts.setdefault(id(resident.systems[k]), k)
+                owners[k] = firsts.setdefault(id(state.systems[k]), k)
         self._owners = owners
         axes = [(axis.n, axis.first, axis.spacing, axis.is_periodic) for axis in term.axes]
         self._macros = {"N_VARIABLES": len(term.axes), **motion.macros}
@@ -71,14 +71,14 @@ class Hills:
             self._add(rows, number)
 
     def _add(self, rows: Rows, number: int) -> None:
-        resident, queue, term = self._resident, self._resident.queue, self.term
+        state, queue, term = self._state, self._state.queue, self.term
         growth = 0.0 if term.bias_factor is None else 1 / (term.bias_factor - 1)
         self._launch(
             "measure_hills", (len(rows), 1),
             dict(
                 n_rows=len(rows), walkers=self._walkers, stopped=self._motion.buffer("stopped"),
                 temperatures=self._motion.buffer("temperatures"), places=self._of_variables, height=term.height,
-                inverse_growth=growth, bytes=resident.bytes_on_device, hills=self._hills,
+                inverse_growth=growth, bytes=state.bytes_on_device, hills=self._hills,
             ),
         )  # fmt: skip
         n_nodes = int(np.prod([axis.n for axis in term.axes]))
@@ -86,7 +86,7 @@ class Hills:
             "add_hills", (n_nodes, self._n_grids),
             dict(
                 n_nodes=n_nodes, number=number, owners=self._of_grids, starts=self._starts, walkers=self._walkers,
-                places=self._places, bytes=resident.bytes_on_device, axes=self._axes, widths=self._widths,
+                places=self._places, bytes=state.bytes_on_device, axes=self._axes, widths=self._widths,
                 hills=self._hills, made=self._made,
             ),
         )  # fmt: skip
@@ -97,13 +97,13 @@ class Hills:
                 "share_grids", (n_numbers, self._n_targets),
                 dict(
                     n_numbers=n_numbers, owners=owners, targets=targets, places=self._places,
-                    bytes=resident.bytes_on_device,
+                    bytes=state.bytes_on_device,
                 ),
             )  # fmt: skip
         queue.submit()
 
     def _launch(self, name: str, shape: tuple[int, int], arguments: dict[str, Any]) -> None:
-        queue = self._resident.queue
+        queue = self._state.queue
         kernel = queue.kernel("dynamics/hills.cl", name, **self._macros)
         items = min(ITEMS, queue.device.largest_group)
         for first in range(0, shape[1], MOST_ROWS):
@@ -113,7 +113,7 @@ class Hills:
 
     def _list(self, rows: Rows) -> None:
         """Have hills of these rows be added from now on."""
-        queue, owners = self._resident.queue, self._owners[rows]
+        queue, owners = self._state.queue, self._owners[rows]
         order = np.argsort(owners, kind="stable")
         of_grids, starts = np.unique(owners[order], return_index=True)
         self._n_grids, self._listed = len(of_grids), rows.copy()
@@ -121,24 +121,24 @@ class Hills:
         self._of_grids = queue.upload(of_grids, np.int32)
         self._starts = queue.upload(np.append(starts, len(rows)), np.int32)
         if self.term.shared:  # rows that stopped have the bias, too
-            there = self._resident.there
+            there = self._state.with_molecule
             self._n_targets = len(there)
             self._shared = queue.upload(there, np.int32), queue.upload(self._owners[there], np.int32)
 
     @property
     def made(self) -> int:
         """Hills that each row was given so far, read from the device."""
-        return int(self._resident.queue.download(self._made, 1, np.uint32)[0])
+        return int(self._state.queue.download(self._made, 1, np.uint32)[0])
 
     @made.setter
     def made(self, number: int) -> None:
-        self._resident.queue.write(self._made, np.full(1, number, np.uint32))
+        self._state.queue.write(self._made, np.full(1, number, np.uint32))
 
     @property
     def last(self) -> Floats:
         """The last hill of each row, (n_rows, d + 1): where it is, and its height in kcal/mol."""
-        n, d = len(self._resident.systems), len(self.term.axes)
-        found = self._resident.queue.download(self._hills, n * HILL, self._resident.fine).reshape(n, HILL)
+        n, d = len(self._state.systems), len(self.term.axes)
+        found = self._state.queue.download(self._hills, n * HILL, self._state.fine).reshape(n, HILL)
         chosen: Floats = found[:, [*range(d), HILL - 1]].astype(np.float64)
         return chosen
 
@@ -148,13 +148,13 @@ def variables_of(ensemble: Ensemble, term: Interpolated) -> tuple[Floats, Floats
 
     They are of the last evaluation; NaN of rows that have no molecule.
     """
-    resident = ensemble.state.resident
+    state = ensemble.state
     found = np.full((len(ensemble), VARIABLE_REALS), np.nan)
     by_system: dict[int, list[int]] = {}
-    for k in resident.there.tolist():
-        by_system.setdefault(id(resident.systems[k]), []).append(k)
+    for k in state.with_molecule.tolist():
+        by_system.setdefault(id(state.systems[k]), []).append(k)
     for rows in by_system.values():
-        found[rows] = resident.read(rows, term.found, ensemble.precision)
+        found[rows] = state.read_buffer(rows, term.found, ensemble.precision)
     return found[:, : len(term.axes)], found[:, -1]
 
 

@@ -30,8 +30,8 @@ class TermArrays(RowValues):
         """Raises InputError if a molecule has no such array"""
         self._state, self.words = state, f"{text('name', name)} of {text('term', term)}"
         self._name, self._of = self.words, (term, name)
-        for k in state.resident.there.tolist():
-            if self._name not in names_of_arrays(system := state.resident.system(k)):
+        for k in state.with_molecule.tolist():
+            if self._name not in names_of_arrays(system := state.system(k)):
                 there = ", ".join(names_of_arrays(system)) or "none"
                 raise InputError(f"rows have no array {described(self._name)}; there are: {there}")
 
@@ -98,7 +98,7 @@ class Scales(Mapping[str, Column]):
 
     def _all(self, system: System, rows: list[int]) -> Floats:
         """Scales of rows of one molecule, (n_rows, n_kinds, n_atoms)."""
-        raw = self._state.resident.read(rows, SCALES, np.float64)
+        raw = self._state.read_buffer(rows, SCALES, np.float64)
         return raw.reshape(len(rows), len(KINDS), -1).copy()
 
     def _by_system(self, rows: Sequence[int]) -> dict[System, list[int]]:
@@ -124,7 +124,7 @@ class Scales(Mapping[str, Column]):
             ready.append((own, system.scaled.of(scales)))
         for own, buffers in ready:
             for name, array in buffers.items():
-                self._state.resident.write(own, name, array)
+                self._state.write_buffer(own, name, array)
         self._state.changed(rows, moved=False)
 
 

@@ -246,7 +246,7 @@ class Walk:
 
     def upload(self, values: ArrayLike, dtype: Any = None) -> Buffer:
         """Put a table on the device that kernels take, reals by default."""
-        return self.ensemble.state.resident.queue.upload(np.asarray(values), dtype)
+        return self.ensemble.state.queue.upload(np.asarray(values), dtype)
 
     def note(self, row: int, sentence: str) -> None:
         """Tell something of a row in the step under way that a user should know."""
