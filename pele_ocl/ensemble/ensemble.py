@@ -382,7 +382,8 @@ class Ensemble(Settled):
         self, rows: Rows, options: Mapping[str, Any], named: Named, found: dict[int, MinimizeResult | str]
     ) -> list[Job]:  # fmt: skip
         """Give the structures of rows. named : the options as a key; found : gets why others are none"""
-        jobs, state = list[Job](), self.state
+        jobs: list[Job] = []
+        state = self.state
         for there, system in state.by_system(rows):
             own_rows = rows[there]
             recipe = self._recipe(system, options, named)
