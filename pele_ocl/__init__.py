@@ -67,6 +67,7 @@ if TYPE_CHECKING:  # made from the tables below by `make docs`
     from .energy.terms.distance import DistanceRestraint as DistanceRestraint
     from .energy.terms.grid_bias import GridBias as GridBias
     from .energy.terms.grid_bias import Metadynamics as Metadynamics
+    from .energy.terms.opes import OPES as OPES
     from .energy.terms.restraint import PositionalRestraint as PositionalRestraint
     from .energy.terms.torsion import TorsionRestraint as TorsionRestraint
     from .energy.terms.variables import DistanceVariable as DistanceVariable
@@ -191,6 +192,7 @@ _HOMES = {
     "energy.terms.center": ("CenterRestraint",),
     "energy.terms.distance": ("DistanceRestraint",),
     "energy.terms.grid_bias": ("GridBias", "Metadynamics"),
+    "energy.terms.opes": ("OPES",),
     "energy.terms.restraint": ("PositionalRestraint",),
     "energy.terms.torsion": ("TorsionRestraint",),
     "energy.terms.variables": ("DistanceVariable", "GyrationVariable", "RMSDVariable", "TorsionVariable"),

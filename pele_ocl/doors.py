@@ -209,7 +209,7 @@ def paths_of(given: Given) -> PathGiven | None:
 
 
 def control_settings(control: ControlFile) -> dict[str, Any]:
-    """Give the settings of PELE's control file as keywords."""
+    """Return the settings of PELE's control file as keywords."""
     return {
         "forcefield": control.forcefield, "pele_data": control.data,
         "allow_missing_terminals": control.allow_missing_terminals,
@@ -237,7 +237,7 @@ def with_settings(control: ControlFile, words: Mapping[str, Any], model: object 
 def structure_of(control: ControlFile, instead: str) -> Path:
     """Return the structure of a control file; instead : what to give where it names none, or several.
 
-    Raises InputError where it names no single structure, or one that is not there.
+    Raises InputError if it names no single structure, or one that is not there.
     """
     if len(control.structures) != 1:
         names = f"{len(control.structures)} files of one complex" if control.structures else "no structure"
@@ -262,7 +262,7 @@ def by_given_files(
 
 
 def belongs_to_topology(path: PathGiven, behind: PathGiven) -> bool:
-    """Tell if the second of two paths is a file of coordinates, and the first a topology, which has none."""
+    """Return whether the second of two paths is a file of coordinates, and the first a topology, which has none."""
     return is_file_of_coordinates(behind) and not Path(path).is_dir() and is_topology(path)
 
 

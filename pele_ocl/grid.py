@@ -156,7 +156,7 @@ class Map(Suggests):
     title : one line about what it is
     temperature : K, the T of the unit kT/e; None where it is not known or does not matter
 
-    `numpy.asarray(map)` is `map.values`, not copied. Raises InputError where values and grid do not fit.
+    `numpy.asarray(map)` is `map.values`, not copied. Raises InputError if values and grid do not fit.
 
     >>> grid = pele_ocl.Grid(origin=(0, 0, 0), spacing=1.0, shape=(2, 2, 2))
     >>> pele_ocl.Map(grid, np.arange(8.0).reshape(2, 2, 2), "kT/e", temperature=300.0)
@@ -227,7 +227,7 @@ class Map(Suggests):
         unit : of units.POTENTIAL_UNITS
         temperature : K, where kT/e is meant; by default the map's own
 
-        Raises InputError where one of the two units is none of a potential, or kT/e lacks its temperature.
+        Raises InputError if one of the two units is none of a potential, or kT/e lacks its temperature.
 
         >>> grid = pele_ocl.Grid(origin=(0, 0, 0), spacing=1.0, shape=(1, 1, 1))
         >>> volts = pele_ocl.Map(grid, np.ones((1, 1, 1)), "V")

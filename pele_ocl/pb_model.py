@@ -181,7 +181,7 @@ class PBModel:
 
         program : "apbs": the surface, charges and border of the input files that PyMOL and pdb2pqr write for it, as
             pictures of surfaces have them, too
-        changes : fields of PBModel, which win
+        changes : fields of PBModel, which have priority
 
         >>> pele_ocl.PBModel.like("apbs").surface
         'smol'
@@ -296,7 +296,7 @@ class PBSolute:
         radii : (n,) A; by default atoms.gb_radii, the fifth column of a PQR file
         needs_spheres : whether an atom at least must have a radius
 
-        Raises InputError for no atoms or radii of another shape, ParameterError where there are none.
+        Raises InputError for no atoms or radii of another shape, ParameterError if there are none.
         """
         require_atoms(atoms)
         if not len(atoms):
@@ -356,7 +356,7 @@ def focusing_grids(
     coarse, fine : (3,) lengths of the coarsest and the finest grid, A
     coarse_centre, fine_centre : (3,) A
 
-    Raises InputError where the finest grid does not lie inside the one before it.
+    Raises InputError if the finest grid does not lie inside the one before it.
     """
     points = Grid((0, 0, 0), 1, shape).shape
     steps = np.array(points) - 1.0

@@ -102,7 +102,7 @@ class Report:
     def to_dataframe(self) -> pandas.DataFrame:
         """Return the columns as a DataFrame of pandas, with the units and facts in its `attrs`.
 
-        Raises InputError where pandas is not installed.
+        Raises InputError if pandas is not installed.
 
         >>> frame = Report("Terms", {"energy": Column([1.5], "kcal/mol")}).to_dataframe()  # doctest: +SKIP
         >>> frame.attrs["units"]  # doctest: +SKIP
@@ -242,7 +242,7 @@ def _blocks(widths: Sequence[int]) -> list[list[int]]:
 
 
 def _is_zero(text: str) -> bool:
-    """Tell if a number is written as zero, whose sign would say nothing."""
+    """Return whether a number is written as zero, whose sign would say nothing."""
     return text.startswith("-") and not any(digit in text for digit in "123456789") and "n" not in text
 
 

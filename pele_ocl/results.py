@@ -31,12 +31,12 @@ C = TypeVar("C", bound="_Computed")
 class Terms(ReadOnlyArrays):
     """Energies by term.
 
-    names : of the terms, n_terms of them; each is an attribute, too: `terms.coulomb` has shape (...,)
+    names : of the n_terms terms; each is also an attribute: `terms.coulomb` has shape (...,)
     values : (..., n_terms) kcal/mol; the leading axes count conformations, atoms or residues
 
-    `terms[index]` takes an index of the leading axes, as NumPy does, and gives their Terms; `terms["coulomb"]` is the
-    term, and `dict(terms)` has all by name. `numpy.asarray(terms)` is
-    `terms.values`, which is read-only and not copied. Raises InputError where names and values do not fit.
+    `terms[index]` indexes the leading axes as in NumPy and returns Terms; `terms["coulomb"]` is one term, and
+    `dict(terms)` has all by name. `numpy.asarray(terms)` is `terms.values`, which is read-only and not copied. Raises
+    InputError if names and values do not match.
 
     >>> terms = pele_ocl.energy("data/structures/trialanine.pdb").terms
     >>> terms.names[:3], round(float(terms.bond), 2)
@@ -56,7 +56,7 @@ class Terms(ReadOnlyArrays):
 
     @classmethod
     def of(cls, terms: Mapping[str, ArrayLike]) -> Terms:
-        """Terms of arrays of one shape (...,), by name."""
+        """Make Terms from arrays of one shape (...,), by name."""
         return Terms(tuple(terms), np.stack([np.asarray(values, np.float64) for values in terms.values()], axis=-1))
 
     @classmethod
@@ -86,7 +86,7 @@ class Terms(ReadOnlyArrays):
         return iter(self.names) if self.values.ndim == 1 else (self[k] for k in range(len(self)))
 
     def keys(self) -> tuple[str, ...]:
-        """Names, so that `dict(terms)` has the energies by name."""
+        """Names, for `dict(terms)`."""
         return self.names
 
     def __getitem__(self, index: Any) -> Any:
@@ -107,13 +107,13 @@ class Terms(ReadOnlyArrays):
         return f"{type(self).__name__}({', '.join(self.names)}; shape {self.values.shape[:-1]}, kcal/mol)"
 
     def require(self) -> None:
-        """Raise InputError where there are none."""
+        """Raise InputError if there are none."""
         if not self.names:
             raise InputError("there are no energies; they were not requested")
 
     @property
     def total(self) -> Floats:
-        """Sum of all terms, (...,) kcal/mol. Raises InputError where there are none."""
+        """Sum of all terms, (...,) kcal/mol. Raises InputError if there are none."""
         self.require()
         total: Floats = self.values.sum(axis=-1)
         return total
@@ -132,7 +132,7 @@ class Terms(ReadOnlyArrays):
     def to_dataframe(self) -> pandas.DataFrame:
         """Return the terms and their total as a DataFrame of pandas, a row for each conformation, atom or residue.
 
-        Raises InputError for terms of more than two axes, and where pandas is not installed.
+        Raises InputError for terms with more than two axes, and if pandas is not installed.
         """
         if self.values.ndim > 2:
             raise InputError(f"energies of shape {self.values.shape} are no table; take those of one conformation")
@@ -237,7 +237,7 @@ class _Computed(Framed):
     def per_residue(self) -> ResidueTerms:
         """Sum the terms by residue, with the residues' names.
 
-        Raises InputError where the atoms have no labels or energies by atom were not asked for.
+        Raises InputError if the atoms have no labels or energies by atom were not asked for.
 
         >>> result = pele_ocl.energy(pele_ocl.read("data/structures/trialanine.pdb"), per_atom=True)
         >>> shares = result.per_residue()
@@ -293,7 +293,8 @@ class TermResult(_Computed):
         return Report(f"Energy of {len(self.atoms):,} atoms", columns, self._facts())
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
-        """Describe the result for people; verbose : with constants and steps; total : total seconds to report"""
+        """Return the text that the command prints; verbose : with constants and steps; total : total seconds to
+        report"""
         is_timed = self.made is not None or "kernel" in self.seconds
         return self._origin.text(verbose, total) if is_timed else str(self.table())
 
@@ -325,7 +326,7 @@ class TermBatch(_Computed, Generic[Result]):
 
     terms : Terms of shape (m, n_terms); `batch.coulomb` is the term of that name, (m,) kcal/mol
     per_atom : Terms of shape (m, n, n_terms)
-    positions : (m, n, 3) A as they were given, not copied; errors : why conformations failed, by number from 0
+    positions : (m, n, 3) A as given, not copied; errors : reasons why conformations failed, by index from 0
     """
 
     positions: Floats
@@ -355,7 +356,7 @@ class TermBatch(_Computed, Generic[Result]):
         return self._about(size, f"total {energies} kcal/mol")
 
     def table(self) -> Report:
-        """Return a row for each conformation: its energies, kcal/mol."""
+        """Return a table with a row for each conformation: energies, kcal/mol."""
         from .report import Column, Report
 
         columns: dict[str, Any] = {"conformation": np.arange(len(self))}

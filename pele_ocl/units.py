@@ -68,7 +68,7 @@ _TEXT = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(\S*)\s*")
 
 
 def in_unit(name: str, value: object, unit: str) -> Any:
-    """Give an amount as a number: of a text, with its unit or without, or of a Quantity of OpenMM.
+    """Return an amount as a number: of a text, with its unit or without, or of a Quantity of OpenMM.
 
     name : of the keyword; unit : "fs", "ps", "K", "1/ps" or "Da", also that of a text without one
 

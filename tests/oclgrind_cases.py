@@ -20,6 +20,7 @@ from conftest import labels_of_elements, random_atoms, random_pairs, without
 from gb_helpers import labels_of
 
 from pele_ocl import (
+    OPES,
     Atoms,
     Binding,
     CenterRestraint,
@@ -473,7 +474,7 @@ def explore_cases(device: Device) -> None:
 
 
 def dynamics_cases(device: Device) -> None:
-    """Bonds held or none, groups of GPUs and of CPUs, frozen atoms, ladders of three temperatures, a row that stops."""
+    """Bonds held or none, groups of GPUs and of CPUs, frozen atoms, ladders, growing biases, a row that stops."""
     methane = Atoms(
         [[0, 0, 0], [0.63, 0.63, 0.63], [-0.63, -0.63, 0.63], [-0.63, 0.63, -0.63], [0.63, -0.63, -0.63]],
         [-0.4, 0.1, 0.1, 0.1, 0.1], lj_sigma=np.full(5, 3.0), lj_epsilon=np.full(5, 0.1),
@@ -500,11 +501,19 @@ def dynamics_cases(device: Device) -> None:
         )
         biased = Simulation(methane, 2, terms=[bias], timestep=0.5, device=device).run(5)
         assert biased.bias_energies("metadynamics").max() > 0
+        bias = OPES([apart, GyrationVariable(range(5))], [0.5, 0.5], 5.0, 2, None, [(0.0, 4.0)] * 2, shared=shared)
+        biased = Simulation(methane, 2, terms=[bias], timestep=0.5, device=device).run(5)
+        assert biased.bias_energies("opes").max() > -5
     targets = DistanceRestraint([[1, 2]], 1.8, 1.0, name="d")
-    hamiltonians = Ensemble(methane, 3, terms=[targets], device=device)
-    hamiltonians.targets("d")[1] = [2.0]
-    swapping = Simulation(hamiltonians, temperature=[300.0] * 3, exchange_every=2, exchange="hamiltonian", timestep=0.5)
-    assert swapping.run(5).exchanges[0].sum() > 0
+    for shape in (None, (2, 2)):  # four attempts try all pairs of the latter
+        kelvins = [300.0] * 3 if shape is None else [300.0, 300.0, 330.0, 330.0]
+        hamiltonians = Ensemble(methane, len(kelvins), terms=[targets], device=device)
+        hamiltonians.targets("d")[1] = [2.0]
+        swapping = Simulation(
+            hamiltonians, temperature=kelvins, exchange_every=1, exchange="hamiltonian", ladder_shape=shape,
+            timestep=0.5,
+        )  # fmt: skip
+        assert swapping.run(4).exchanges[0].sum() == 4
 
 
 def pb_cases(device: Device) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 import pele_ocl
 from pele_ocl import Atoms, InputError, Labels
-from pele_ocl.atoms.close_pairs import LINES, close_pair
+from pele_ocl.atoms.close_pairs import close_pair
 
 
 def labels(names):
@@ -109,12 +109,23 @@ def test_close_atoms_are_allowed():
 
 
 def test_many_atoms_in_one_plane_are_checked_quickly():
-    # The plane across the line that the check projects on: all projections coincide.
-    across = np.linalg.svd(LINES[:1])[2][1:]
+    across = np.linalg.svd(np.array([[2, 3, 6]]))[2][1:]  # a plane aslant to the axes
     grid = np.stack(np.meshgrid(np.arange(200.0), np.arange(200.0)), -1).reshape(-1, 2) @ across
     assert close_pair(grid, 1e-4) is None
     grid[777] = grid[33_333] + 5e-5
     assert sorted(close_pair(grid, 1e-4)) == [777, 33_333]
+
+
+def test_a_close_pair_is_found_wherever_it_lies():
+    rng = np.random.default_rng(7)
+    for reach in (0.5, 3.0, 300.0, 1e6):
+        for _ in range(50):
+            points = rng.uniform(-reach, reach, (30, 3))
+            apart = np.linalg.norm(points[:, None] - points, axis=-1) + 10 * np.eye(30)
+            pair = close_pair(points, 0.5)
+            assert (pair is not None) == (apart.min() < 0.5)
+            assert pair is None or apart[pair] < 0.5
+    assert sorted(close_pair(np.array([[1e308, 0, 0], [0, 0, 0], [1e308, 0, 0]]), 0.1)) == [0, 2]
 
 
 @pytest.mark.parametrize(

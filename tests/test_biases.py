@@ -11,6 +11,7 @@ from test_minimize import PEPTIDE, VACUUM
 
 from pele_ocl import (
     MBAR,
+    OPES,
     Atoms,
     DatasetFile,
     DistanceVariable,
@@ -130,6 +131,87 @@ def test_metadynamics_adds_the_hills_of_a_model(device, tmp_path, shared, name):
     assert surface.min() == 0
 
 
+def bias_of_density(term: OPES, density: np.ndarray, temperature: float) -> np.ndarray:
+    """Values and derivatives of the bias of OPES by those of its density."""
+    kt, p = BOLTZMANN_KCAL * temperature, density[..., 0]
+    share = 1 - (1 / term.bias_factor if term.bias_factor else kt / term.barrier)
+    explored = p >= p.max() * np.exp(-term.barrier / kt)
+    p = density / p[explored].mean()
+    q = p[..., 0] + np.exp(-term.barrier / kt / share)
+    found = p / q[..., None]  # of the first derivatives
+    if len(term.axes) > 1:
+        for both, one, other in ((3, 1, 2), (5, 1, 4), (6, 2, 4))[: 3 if len(term.axes) > 2 else 1]:
+            found[..., both] = p[..., both] / q - p[..., one] * p[..., other] / q**2
+    if len(term.axes) > 2:
+        pairs = sum(p[..., both] * p[..., one] for both, one in ((3, 4), (5, 2), (6, 1)))
+        found[..., 7] = p[..., 7] / q - pairs / q**2 + 2 * p[..., 1] * p[..., 2] * p[..., 4] / q**3
+    found[..., 0] = np.log(q)
+    return share * kt * found
+
+
+@pytest.mark.parametrize(("name", "shared"), [("gyration", False), ("two", True), ("three", False)])
+def test_opes_has_the_bias_of_a_model(device, tmp_path, name, shared):
+    """Weights, the density and the bias after each Gaussian; the same bits after a checkpoint."""
+    variables, bounds = BIASES[name]
+    widths = {"gyration": [0.2], "two": [0.35, 0.3], "three": [0.8, 1.0, 2.0]}[name]
+    factor = None if name == "two" else 5.0
+    term = OPES(variables, widths, 6.0, 5, factor, bounds, 0.2 if name != "three" else 0.5, shared)
+    kelvins = [300.0] * 3 if shared else [300.0, 350.0, 400.0]
+    options = dict(terms=[term], timestep=1.0, temperature=kelvins, seed=2, device=device)
+    simulation = Simulation(ATOMS, 3, **options)
+    assert simulation.bias_energies("opes").tolist() == [-6.0] * 3
+    densities = [np.zeros((*(axis.n for axis in term.axes), 1 << len(widths))) for _ in range(3)]
+    grids = [term.first_grid.copy() for _ in range(3)]
+
+    def check(of: Simulation) -> None:
+        values, hills = of.variables("opes"), of.hills("opes")
+        before = np.array([interpolated(grid, term.axes, x)[0] for grid, x in zip(grids, values, strict=True)])
+        np.testing.assert_allclose(hills[:, -1], np.exp(before / BOLTZMANN_KCAL / kelvins), rtol=3e-5)
+        new = [weight * hill(term.axes, x, widths) for weight, x in zip(hills[:, -1], values, strict=True)]
+        for k, density in enumerate(densities):
+            density += sum(new) if shared else new[k]
+            grids[k] = bias_of_density(term, density, kelvins[k])
+        np.testing.assert_allclose(of.ensemble.values("opes", "density")[:], densities, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(of.ensemble.values("opes", "grid")[:], grids, rtol=1e-4, atol=2e-4)
+        after = [interpolated(grid, term.axes, x)[0] for grid, x in zip(grids, values, strict=True)]
+        np.testing.assert_allclose(of.bias_energies("opes"), after, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(of.term_energies.opes, after, rtol=1e-5, atol=1e-5)
+
+    simulation.run(20, every=5, call=check)
+    whole = simulation.run(12)
+    for steps in (15, 23) if name == "two" else ():
+        part = Simulation(ATOMS, 3, **options).run(steps)
+        part.save(tmp_path / "part.npz")
+        again = Simulation(ATOMS, 3, **options).restore(tmp_path / "part.npz").run(32 - steps)
+        for array in ("density", "grid"):
+            values = [of.ensemble.values("opes", array)[:] for of in (again, whole)]
+            np.testing.assert_array_equal(*values)
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(again)).positions[:], whole.positions[:])
+    nodes, surface = whole.metadynamics_surface("opes", 1)
+    assert surface.shape == tuple(map(len, nodes))
+    assert surface.min() == 0
+
+
+def test_words_of_opes_are_its_keywords(device, tmp_path):
+    words = {
+        "phi": {"kind": "TORSION", "atoms": [5, 7, 9, 15]},
+        "opes": {"kind": "OPES_METAD", "arg": "phi", "sigma": 0.35, "barrier": 6, "pace": 5, "biasfactor": 8},
+    }
+    options = dict(timestep=1.0, seed=2, device=device)
+    simulate(ATOMS, tmp_path, bias=words, steps=20, minimize=0, report_every=10, trajectory_format="none", **options)
+    found = np.loadtxt(tmp_path / "COLVAR.0")[:, 2]
+    simulation, energies = Simulation(ATOMS, terms=[OPES(PHI, 0.35, 6.0, 5, 8.0)], **options), [-6.0]
+    simulation.run(20, every=10, call=lambda of: energies.append(of.bias_energies("opes")[0]))
+    np.testing.assert_allclose(found, energies, atol=2e-6)
+    assert found[-1] > -3
+
+
+def test_opes_without_a_barrier_is_no_bias(device):
+    term = OPES(PHI, 0.35, 0.5, 2)
+    simulation = Simulation(ATOMS, terms=[term], timestep=1.0, temperature=300.0, device=device).run(2)
+    assert simulation.bias_energies("opes")[0] == 0
+
+
 def test_hills_are_those_of_openmm(device):
     """The formulas of OpenMM's Metadynamics, for the places that it met: its heights and its grid."""
     openmm = pytest.importorskip("openmm")
@@ -168,6 +250,12 @@ def test_hills_are_those_of_openmm(device):
         (lambda: Metadynamics(PHI, 0.3, 1.0, 10, bias_factor=1.0), "bias_factor"),
         (lambda: Metadynamics(SIZE, 0.3, 1.0, 10), "bounds of a GyrationVariable are None"),
         (lambda: Metadynamics(PHI, 0.3, 1.0, 10, bounds=[(0.0, 1.0)]), "a torsion has its period, and no bounds"),
+        (lambda: OPES(PHI, 0.3, 0.0, 10), "barrier is 0; a number of kcal/mol above 0"),
+        (lambda: OPES([PHI, PSI], 0.3, 5.0, 10), "2 numbers of 0.0001 or more are needed, one a variable"),
+        (
+            lambda: Simulation(ATOMS, 2, terms=[OPES(PHI, 0.3, 5.0, 10, shared=True)], temperature=[300, 310]),
+            "must have one temperature",
+        ),
         (lambda: GridBias(PHI, np.zeros((9, 3))), r"grid has shape \(9, 3\)"),
         (lambda: Ensemble(ATOMS, terms=[Metadynamics(TorsionVariable([0, 1, 2, 30]), 0.3, 1, 9)]), "of 0 to 29"),
         (lambda: Simulation(ATOMS).variables("m"), "no bias on collective variables is named 'm'; there are: none"),
@@ -193,6 +281,63 @@ def test_calls_between_steps_change_no_bits(device):
 
     called.run(20, every=5, call=warmer)
     assert called.temperatures.tolist() == [340.0, 340.0]
+
+
+def test_what_is_called_in_a_run_makes_no_steps(device, tmp_path):
+    simulation = Simulation(ATOMS, 2, timestep=1.0, seed=2, device=device, model=VACUUM).run(5)
+    simulation.save(tmp_path / "state.npz")
+    forbidden = [
+        lambda of: of.run(5),
+        lambda of: of.restore(tmp_path / "state.npz"),
+        lambda of: of.write(tmp_path / "w", steps=5),
+    ]
+    for call in forbidden:
+        with pytest.raises(InputError, match="a function that is called in the midst of a run cannot make steps"):
+            simulation.run("10fs", every="5fs", call=call)
+    with pytest.raises(InputError, match="midst of a run"):
+        simulation.write(tmp_path / "run", steps=5, watch=forbidden[0])
+    with pytest.raises(InputError, match="call is 3; a function is needed"):
+        simulation.run(10, every=5, call=3)
+    with pytest.raises(InputError, match="steps is 'long'; a number of steps, or a time with its unit, is needed"):
+        simulation.run("long")
+    assert simulation.steps == 20
+    assert simulation.run(5).steps == 25
+
+
+def test_replicas_without_an_energy_say_why(device):
+    simulation = Simulation(ATOMS, 2, terms=[bias_of("torsion")], timestep=1.0, device=device, model=VACUUM)
+    simulation.positions[0] = np.zeros((30, 3))
+    assert "stand at the same place" in simulation.errors[0]
+    assert np.isnan(simulation.run(3).potential_energies).tolist() == [True, False]
+    with pytest.raises(InputError, match="frozen atoms of row 1"):
+        simulation.ensemble.frozen[:] = [[3], [99]]
+    assert not np.any(simulation.ensemble.frozen[:])
+
+
+def test_a_shared_bias_is_written_for_all(device, tmp_path):
+    def made(**changed):
+        term = Metadynamics(PHI, 0.35, **{"height": 0.5, "pace": 5, "shared": True, **changed})
+        return Simulation(ATOMS, 3, terms=[term], timestep=1.0, seed=2, device=device, model=VACUUM)
+
+    simulation = made()
+    assert np.isnan(simulation.hills("metadynamics")).all()
+    grid = simulation.ensemble.values("metadynamics", "grid")
+    higher = grid[1] + [3.0, 0.0]
+    grid[1] = higher
+    np.testing.assert_array_equal(grid[:], [higher] * 3)
+    np.testing.assert_allclose(simulation.bias_energies("metadynamics"), 3.0)
+    assert (simulation.run(5).bias_energies("metadynamics") > 3.1).all()
+    with pytest.raises(InputError, match="grid of metadynamics are shared by rows of a molecule"):
+        grid[:2] = [higher, 2 * higher]
+    simulation.save(tmp_path / "state.npz")
+    again = made().restore(tmp_path / "state.npz")
+    np.testing.assert_array_equal(again.hills("metadynamics"), simulation.hills("metadynamics"))
+    for changed, sentence in (
+        ({"height": 0.4}, "height 0.5 of metadynamics, not 0.4"),
+        ({"shared": False}, "shared True"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            made(**changed).restore(tmp_path / "state.npz")
 
 
 def test_an_interrupt_neither_loses_nor_doubles_hills(device):
@@ -305,6 +450,18 @@ def test_metadynamics_gives_the_free_energy_of_a_double_well(device, shared):
     close_to_theory(np.interp(middles, nodes, found), 0.3)
 
 
+@pytest.mark.parametrize("shared", [True, False])
+def test_opes_gives_the_free_energy_of_a_double_well(device, shared):
+    rows, pace = (32, 50) if shared else (24, 25)
+    term = OPES(R, 0.15, 4.0, pace, bounds=[SPAN], shared=shared)
+    simulation = Simulation(PAIR, rows, terms=[WELL, term], device=device, **OPTIONS).run(8000)
+    surfaces = [simulation.metadynamics_surface("opes", k)[1] for k in range(1 if shared else rows)]
+    kt = BOLTZMANN_KCAL * 300
+    found = -kt * np.log(np.mean([np.exp(-of / kt) for of in surfaces], axis=0))
+    nodes = simulation.metadynamics_surface("opes")[0][0]
+    close_to_theory(np.interp((EDGES[1:] + EDGES[:-1]) / 2, nodes, found), 0.3)
+
+
 def test_hamiltonians_are_exchanged_in_balance(device):
     """All begin in the upper well; rungs with lower barriers bring them over, and MBAR puts all rungs together."""
     heights = [1.5, 1.0, 0.5]
@@ -338,6 +495,17 @@ def test_hamiltonians_are_exchanged_in_balance(device):
     np.testing.assert_array_equal(simulation.positions[:], before)
     with pytest.raises(InputError, match="no rungs"):
         Simulation(PAIR, 2, terms=[WELL], device=device, **OPTIONS).u_kn(by_rung=True)
+
+
+def test_two_simulations_of_one_ladder_do_not_mix_their_rungs(device):
+    rows = Ensemble(ATOMS, 2, terms=[bias_of("torsion")], device=device, model=VACUUM)
+    options = dict(temperature=[300.0, 300.0], exchange="hamiltonian", exchange_every=5, timestep=1.0)
+    one = Simulation(rows, **options).run(10)
+    two = Simulation(rows, **options).run(5)
+    for use in (lambda: one.run(5), lambda: one.rungs, lambda: one.states, lambda: one.u_kn()):
+        with pytest.raises(InputError, match="another simulation exchanged what these rows have of their own"):
+            use()
+    assert sorted(two.run(5).rungs) == [0, 1]
 
 
 def test_ladders_of_two_dimensions_are_in_balance(device, tmp_path):
@@ -451,6 +619,25 @@ def test_mbar_of_harmonic_wells_is_what_theory_has():
     assert np.exp(found.log_weights()).sum() == pytest.approx(1.0)
     alone = MBAR(np.stack([x**2 / 2, x**2 / 2 + 3.0]), np.zeros(3 * n, int))
     np.testing.assert_allclose(alone.f_k, [0, 3], atol=1e-9)
+
+
+def test_states_without_samples_in_common_have_no_difference():
+    x = np.concatenate([np.random.default_rng(k).normal(at, 0.1, 50) for k, at in enumerate((0, 0.2, 5, 5.2))])
+    found = MBAR(np.stack([50 * (x - at) ** 2 for at in (0, 0.2, 5, 5.2)]), np.repeat(range(4), 50))
+    with pytest.raises(InputError, match="states 0, 1 have no samples in common with states 2, 3"):
+        _ = found.f_k
+    with pytest.raises(InputError, match="no samples in common"):
+        found.free_energy(x, 4, 300.0)
+    two = MBAR(found.u_kn[:2, :100], found.states[:100])
+    np.testing.assert_allclose(two.overlap.sum(axis=1), 1.0)
+    assert 0.1 < two.overlap[0, 1] < 0.5
+    # a third, wide state connects two, but only in the first block
+    rng = np.random.default_rng(1)
+    states = np.array([*[0] * 30, *[1] * 30, *[2] * 200, *[0] * 130, *[1] * 130])
+    x = rng.normal(np.array([0.0, 5.0, 2.5])[states], np.array([0.1, 0.1, 1.4])[states])
+    bridged = MBAR(np.stack([50 * x**2, 50 * (x - 5) ** 2, (x - 2.5) ** 2 / 3.92]), states)
+    assert abs(bridged.f_k[1]) < 1.5
+    assert np.isnan(bridged.free_energy(x, 4, 300.0, blocks=2).errors).all()
 
 
 def test_mbar_is_that_of_pymbar():

@@ -21,10 +21,10 @@ import pytest
 from click.testing import CliRunner
 from conftest import DEVICES
 
-from pele_ocl import DeviceError, InputError, check_kernel
+from pele_ocl import DeviceError, FormatError, InputError, check_kernel
 from pele_ocl.checking import KINDS, QUANTITIES, CheckResult, Finding
 from pele_ocl.checking.check import in_this_process, together
-from pele_ocl.checking.compiling import files_outside, plain_source, plain_words
+from pele_ocl.checking.compiling import PLAIN, files_outside, plain_source, plain_words, read_source
 from pele_ocl.checking.running import Runner
 from pele_ocl.checking.simulator import findings_of, lines_of_writes, same_values, simulator
 from pele_ocl.checking.timing import LADDERS
@@ -235,6 +235,20 @@ OF_SUM = "each work-group has one element of `sums`, the one of its number, get_
         ("gather", "i = get_global_id(0)", "i = get_local_id(0)", "not-written", "counts within a group"),
         ("gather", "i = get_global_id(0)", "i = get_group_id(0)", "not-written", "is the number of a group"),
         ("gather", "k = get_global_id(2)", "k = get_global_id(1)", "not-written", "points whose y and z are equal"),
+        ("gather", "dy = y - atoms[a].y", "dy = y - atoms[a].z", "axes", "the point's y is compared with the atom's z"),
+        ("gather", "dy = y - atoms[a].y", "dy = z - atoms[a].y", "axes", "the atom's y is compared with the point's z"),
+        ("gather", "dz * dz)", "dy * dz)", "axes", "dz * dy stands where dz * dz is meant"),
+        ("gather", "dz * dz)", "dz)", "formula", "dz is not squared"),
+        ("gather", "z - atoms[a].z", "z + atoms[a].z", "formula", "coordinates are added"),
+        ("gather", "dy * dy", "dx * dx", "axes", "dx stands where dy is meant"),
+        ("gather", "corner.w * j", "corner.w * k", "axes", "y has the number of the point along z"),
+        ("gather", "corner.y +", "corner.x +", "axes", "y has the corner's x"),
+        ("gather", "corner.w * i, y = corner.y + corner.w * j", "corner.w * j, y = corner.y + corner.w * i", "axes",
+         "x and y have each other's numbers of the point"),
+        ("gather8", "x - atoms[a].x", "x - atoms[a].y", "axes", "the point's x is compared with the atom's y"),
+        ("gather8", "j >= ny", "j > ny", "out-of-bounds", "beyond the last point along y must do nothing"),
+        ("gather8", "i + c < nx", "i + c < nx - 1", "not-written", "the last points along x are never written"),
+        ("gather8", "i >= nx", "!j || i >= nx", "not-written", "the first points along y are never written"),
         ("coalesced", GROUPS, "get_global_id(0)", "not-written", "groups overlap"),
         ("coalesced", GROUPS, "POINTS * get_global_id(0)", "not-written", "groups overlap"),
         ("coalesced", "if (i + c * width < nx) ", "", "out-of-bounds", "4 points needs its own test"),
@@ -269,6 +283,22 @@ def test_a_fault_that_two_see_is_told_once_with_its_line():
     axes = Finding("axes", f"numbers are right, but not in their places: {place}", None, ("2 points", "3 points"))
     (both,) = together([race], [axes])
     assert (both.kind, both.line, both.cases) == ("axes", 17, axes.cases)
+
+
+ADD = """
+seen = 0;
+seen = *to;
+seen = atomic_cmpxchg(to, seen, as_int(as_float(seen) + value));
+"""
+
+
+def test_a_plain_read_beside_atomic_exchanges_is_told_as_such():
+    report = (
+        TWO_WRITES.replace("Write-write", "Read-write").replace("line 17", "line 4", 1).replace("line 17", "line 3")
+    )
+    (race,) = findings_of(report, ADD)
+    assert (race.kind, race.line) == ("race", 3)
+    assert "by no atomic operation while others change it by one" in race.sentence
 
 
 @pytest.mark.parametrize("name", ["map_misspelt", "map_other_argument"])
@@ -576,3 +606,30 @@ def test_an_interrupt_leaves_no_process_behind(tmp_path):
             break
         time.sleep(0.05)
     assert not any(map(is_running, children))
+
+
+def test_all_plain_words_can_be_said():
+    for pattern, sentence in PLAIN:
+        said = sentence.format(*["x"] * re.compile(pattern).groups)
+        assert said
+        assert "{{" not in said
+    (finding,) = plain_words("error: text.cl:7:2: expected '}'")
+    assert (finding.line, finding.sentence) == (7, "a closing brace is missing: some { has no }")
+
+
+def test_sources_are_read_whatever_their_encoding_and_line_ends(tmp_path):
+    path, text = tmp_path / "k.cl", "// \u00fc\nkernel void f() {}\n"
+    for data in (
+        text.encode(),
+        text.encode("utf-8-sig"),
+        text.encode("utf-16"),
+        text.replace("\n", "\r\n").encode(),
+        text.replace("\n", "\r").encode(),
+    ):
+        path.write_bytes(data)
+        assert read_source(path) == text
+    path.write_bytes(text.encode("latin-1"))
+    assert read_source(path).endswith("\nkernel void f() {}\n")
+    path.write_bytes(b"\x7fELF\0\1")
+    with pytest.raises(FormatError, match="is no text; give a file of OpenCL C"):
+        read_source(path)

@@ -1,6 +1,6 @@
 """Random chains of writes, runs, reads, saves and restores on a Simulation and its Ensemble, beside a model in NumPy.
 
-PELE_OCL_CHAINS sets the number of chains; 120 take a minute and a half on two cores.
+PELE_OCL_CHAINS sets the number of chains; 120 take a minute on two cores. Thousands: tests/benchmarks/state_chains.py.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import copy
 import os
 import pickle
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -37,17 +36,20 @@ from pele_ocl import (
     Solvent,
 )
 from pele_ocl.energy.terms.grid_bias import interpolated
+from pele_ocl.opencl import Device
 from pele_ocl.units import COULOMB_KCAL_A as COULOMB
 
 N, ROWS, OPERATIONS = 5, 4, 40
 DT, KCAL = 1e-3, 418.4  # ps; Da A^2/ps^2
 CHAINS = int(os.environ.get("PELE_OCL_CHAINS", "4"))
 ZEROS = np.zeros(N)
+PAIRS = np.triu_indices(N, 1)
 CHARGES = np.array([0.2, -0.3, 0.1, 0.25, -0.25])
 ATOMS = Atoms(
     np.random.default_rng(0).uniform(0, 8, (N, 3)), CHARGES, lj_sigma=ZEROS + 1, lj_epsilon=ZEROS,
     labels=labels_of_elements(["C", "O", "N", "C", "S"]),
 )  # fmt: skip
+MASSES = ATOMS.masses[:, None]
 GRID = np.random.default_rng(1).normal(0, 0.5, (7, 2))
 BIAS = GridBias(DistanceVariable(0, 4), GRID, [(0.0, 15.0)])
 TERMS = [PositionalRestraint(3.0), DistanceRestraint([[0, 3], [1, 2]], [4.0, 5.0], 1.0), BIAS]
@@ -89,19 +91,18 @@ class Row:
 
     def coulomb(self, gradient: np.ndarray) -> float:
         """Energy of charges as they are scaled; adds its gradient."""
-        charges, energy = CHARGES * self.scales, 0.0
-        for i, j in combinations(range(N), 2):
-            d = self.x[i] - self.x[j]
-            r = np.linalg.norm(d)
-            pair = COULOMB * charges[i] * charges[j] / r
-            energy += pair
-            gradient[i] -= pair * d / r**2
-            gradient[j] += pair * d / r**2
-        return energy
+        charges, (i, j) = CHARGES * self.scales, PAIRS
+        d = self.x[i] - self.x[j]
+        r2 = (d**2).sum(axis=1)
+        pairs = COULOMB * charges[i] * charges[j] / np.sqrt(r2)
+        forces = (pairs / r2)[:, None] * d
+        np.subtract.at(gradient, i, forces)
+        np.add.at(gradient, j, forces)
+        return float(pairs.sum())
 
     def kick(self) -> np.ndarray:
         """Change of the velocities in a step."""
-        return np.where(self.frozen[:, None], 0, -KCAL * DT * self.energy()[1] / ATOMS.masses[:, None])
+        return np.where(self.frozen[:, None], 0, -KCAL * DT * self.energy()[1] / MASSES)
 
     def step(self) -> None:
         self.v = self.v + self.kick() * (0.5 if self.begins else 1)
@@ -348,7 +349,7 @@ class Chain:
             of_ensemble()
 
         def kinetic() -> None:
-            v2 = np.array([(ATOMS.masses[:, None] * row.shown() ** 2).sum() for row in rows])
+            v2 = np.array([(MASSES * row.shown() ** 2).sum() for row in rows])
             wanted = np.where(goes_on, v2 / 2 / KCAL, np.nan)
             np.testing.assert_allclose(simulation.kinetic_energies, wanted, rtol=1e-6, atol=1e-9)
 
@@ -387,10 +388,9 @@ OF_CHAIN = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(CHAINS))
-def test_a_chain_of_calls_is_what_its_model_is(device, tmp_path, seed):
-    require(device, "float64")
-    chain, made = Chain(seed, device, tmp_path), []
+def make_chain(seed: int, device: Device, folder: Path) -> None:
+    """Make a chain of calls; a failure tells the calls that led to it."""
+    chain, made = Chain(seed, device, folder), []
     for _ in range(OPERATIONS):
         made.append((str(chain.rng.choice(OF_CHAIN)), int(chain.rng.integers(ROWS))))
         try:
@@ -401,10 +401,8 @@ def test_a_chain_of_calls_is_what_its_model_is(device, tmp_path, seed):
             raise
 
 
-@pytest.mark.parametrize("seed", range(max(1, CHAINS // 4)))
-def test_methods_go_on_with_the_same_bits(device, tmp_path, seed):
-    """Hills, exchanges of Hamiltonians and noise, after writes, by a checkpoint or a pickle at any step."""
-    require(device, "float64")
+def make_chain_of_methods(seed: int, device: Device, folder: Path) -> None:
+    """Let hills, exchanges of Hamiltonians and noise go on after writes, by a checkpoint and a pickle at any step."""
     rng = np.random.default_rng(seed)
     bias = Metadynamics([DistanceVariable(1, 3)], [0.5], 0.2, 5, bounds=[(0.0, 12.0)], bias_factor=5, name="hills")
     exchanged = {} if seed % 2 else dict(exchange_every=4, exchange="hamiltonian")
@@ -427,8 +425,8 @@ def test_methods_go_on_with_the_same_bits(device, tmp_path, seed):
             if rng.random() < 0.5:
                 column[k] = values
         simulation.run(int(rng.integers(0, 12)))
-        simulation.save(tmp_path / "a.npz")
-        others = [made().restore(tmp_path / "a.npz"), pickle.loads(pickle.dumps(simulation))]
+        simulation.save(folder / "a.npz")
+        others = [made().restore(folder / "a.npz"), pickle.loads(pickle.dumps(simulation))]
         steps = int(rng.integers(1, 12))
         for of in (simulation, *others):
             of.run(steps)
@@ -440,6 +438,18 @@ def test_methods_go_on_with_the_same_bits(device, tmp_path, seed):
                 other.ensemble.values("hills", "grid")[:], simulation.ensemble.values("hills", "grid")[:]
             )
             np.testing.assert_array_equal(other.states, simulation.states)
+
+
+@pytest.mark.parametrize("seed", range(CHAINS))
+def test_a_chain_of_calls_is_what_its_model_is(device, tmp_path, seed):
+    require(device, "float64")
+    make_chain(seed, device, tmp_path)
+
+
+@pytest.mark.parametrize("seed", range(max(1, CHAINS // 4)))
+def test_methods_go_on_with_the_same_bits(device, tmp_path, seed):
+    require(device, "float64")
+    make_chain_of_methods(seed, device, tmp_path)
 
 
 SPHERES = replace(ATOMS, gb_radii=ZEROS + 1.5, gb_scales=ZEROS + 0.8)

@@ -7,8 +7,9 @@ from conftest import random_atoms, random_pairs
 from test_reference_energy import bonded
 
 from pele_ocl import Ensemble, Nonbond, PositionalRestraint, Solvent, SolventModel
+from pele_ocl.bench.systems import load
 from pele_ocl.common.variant import Machine
-from pele_ocl.energy import Energy, squares
+from pele_ocl.energy import Energy, blocks, squares
 from pele_ocl.energy.layout import SquaresLayout
 from pele_ocl.nonbond import rows
 from pele_ocl.solvent import passes
@@ -58,6 +59,54 @@ def test_energy_in_one_launch(device, case, with_bonds, monkeypatch):
     assert len(several) > len(one) + 1
     batch = plan.evaluate_batch(conformations(atoms))
     np.testing.assert_array_equal(batch.energies, [found[k][0].energies for k in range(3)])
+
+
+ON_CPUS = {
+    **CASES, "necks": {"model": SolventModel(gb="gbn2")}, "energies of atoms": {"per_atom": True},
+    "float64": {"precision": "float64"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ON_CPUS)
+@pytest.mark.parametrize("with_bonds", [False, True], ids=["nonbonded", "bonded"])
+def test_energy_in_one_launch_on_cpus(device, case, with_bonds, monkeypatch):
+    if device.kind != "CPU" or not device.has_device_fence:
+        pytest.skip("no CPU with a fence over the device")
+    atoms, options = of_every_kind(100) if with_bonds else bonded(150, seed=17), dict(device=device, **ON_CPUS[case])
+    if case == "necks":  # of elements
+        atoms = load("hexapeptide")
+    plans = []
+    for least in (1, 10_000):
+        monkeypatch.setattr(blocks, "LEAST_UNITS", least)
+        plans.append(Energy(atoms, variant="blocks", **options))
+        plans[-1].evaluate()
+    one, apart = plans
+    for there in conformations(atoms):
+        assert_same_bits([one.evaluate(there) for _ in range(TURNS)], apart.evaluate(there))
+    first, several = one._idle[0].passes.launches, apart._idle[0].passes.launches
+    if case == "fixed radii":  # which may be held while positions move
+        assert len(first) == len(several)
+        return
+    assert len(first) == 1 + len(ON_CPUS[case].get("terms", ()))
+    assert len(several) > len(first) + 1
+    batch = one.evaluate_batch(conformations(atoms))
+    np.testing.assert_array_equal(batch.energies[2], apart.evaluate(conformations(atoms)[2]).energies)
+
+
+def test_a_row_alone_takes_one_launch_on_cpus(device, monkeypatch):
+    if device.kind != "CPU" or not device.has_device_fence:
+        pytest.skip("no CPU with a fence over the device")
+    monkeypatch.setattr(blocks, "LEAST_UNITS", 1)
+    atoms = of_every_kind(100)
+    alone, two = (Ensemble(atoms, n, device=device) for n in (1, 2))
+    assert len(alone.state.groups[0].launches) == 1
+    for there in conformations(atoms):
+        two.positions[1] = there
+        two.evaluate()
+        for _ in range(TURNS):
+            alone.positions[0] = there
+            assert alone.evaluate().energies[0] == two.energies[1]
+            np.testing.assert_array_equal(alone.gradients[0], two.gradients[1])
 
 
 def test_a_row_alone_takes_one_launch(device, monkeypatch):

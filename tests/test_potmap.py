@@ -13,6 +13,7 @@ from tolerance import MAP
 from pele_ocl import Atoms, DeviceError, Grid, InputError, list_devices, potmap
 from pele_ocl.ladder import POTMAP as VARIANTS
 from pele_ocl.opencl import Device, Queue
+from pele_ocl.opencl.memory import ResultMemory
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import COMBINATIONS, MapProblem, choose_variant, plan, slabs
 from pele_ocl.potmap import VARIANTS as ENGINE
@@ -388,9 +389,9 @@ def test_several_devices_share_the_slabs(monkeypatch):
 def test_like_devices_get_equal_shares_and_quick_ones_help_the_others():
     atoms = random_atoms(3)
     task = MapProblem.of(atoms, offset_grid(atoms, (2, 2, 64)), PotentialModel(), 1.0, False, "float32")
-    work = slabs.RemainingSlabs(task, None, workers=4)
+    work = slabs.RemainingSlabs(task, None, ResultMemory(), workers=4)
     assert [work.take(worker, 100) for worker in range(4)] == [(0, 16), (16, 32), (32, 48), (48, 64)]
-    work = slabs.RemainingSlabs(task, None, workers=2)
+    work = slabs.RemainingSlabs(task, None, ResultMemory(), workers=2)
     taken = [work.take(0, 32), work.take(1, 4), work.take(0, 100)]
     assert taken == [(0, 32), (32, 36), (50, 64)]
     while (slices := work.take(1, 5)) is not None:
@@ -401,9 +402,9 @@ def test_like_devices_get_equal_shares_and_quick_ones_help_the_others():
 def test_launches_of_a_share_are_equal():
     atoms = random_atoms(3)
     task = MapProblem.of(atoms, offset_grid(atoms, (2, 2, 128)), PotentialModel(), 1.0, False, "float32")
-    work = slabs.RemainingSlabs(task, None)
+    work = slabs.RemainingSlabs(task, None, ResultMemory())
     assert [work.take(0, 92, 4), work.take(0, 92, 4), work.take(0, 92, 4)] == [(0, 64), (64, 128), None]
-    work = slabs.RemainingSlabs(task, None)
+    work = slabs.RemainingSlabs(task, None, ResultMemory())
     assert [work.take(0, 48, 8) for _ in range(3)] == [(0, 48), (48, 88), (88, 128)]
 
 

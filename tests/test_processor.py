@@ -10,9 +10,9 @@ import pyopencl as cl
 import pytest
 from test_runtime_refusals import opencl_error
 
-from pele_ocl import KernelBuildError, list_devices
+from pele_ocl import KernelBuildError, check_kernel, list_devices
 from pele_ocl.opencl import Device, Queue, building
-from pele_ocl.opencl.runtimes import name_processors, processor
+from pele_ocl.opencl.runtimes import linker, name_processors, processor
 from pele_ocl.opencl.runtimes.linker import missing_below
 from pele_ocl.opencl.runtimes.processor import HASWELL, KEPT_BYTES, known_name, rename, writable_parts
 
@@ -117,6 +117,10 @@ def test_a_system_without_a_linker_is_named_before_pocl_aborts(device, monkeypat
     assert missing_below(tmp_path, str(tmp_path)) == []
     if " PoCL 3.0" not in device.handle.platform.version:
         pytest.skip("other runtimes bring a linker or need none")
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))  # the compiler looks nowhere else
+    assert "ld" in linker.missing_parts.__wrapped__()
     monkeypatch.setattr(building, "missing_parts", lambda: ["ld", "libgcc"])
+    with pytest.raises(KernelBuildError, match="links kernels with"):  # and not that the kernel is wrong
+        check_kernel("kernel void f(global float *map) { map[0] = 0; }", "potmap", device=device.index)
     with pytest.raises(KernelBuildError, match=r"the system's ld and libgcc, .*: install gcc"):
         Queue(Device(device.index, device.handle), "float32").kernel("nonbond/pair_index.cl", "permute_pairs")

@@ -15,7 +15,8 @@ from test_cli import error_of, on_the_chosen_device, run
 from test_screen import with_a_residue
 
 import pele_ocl
-from pele_ocl import Refiner, RefineSpec
+from pele_ocl import Binding, Refiner, RefineSpec
+from pele_ocl.binding.poses import evaluate_poses
 from pele_ocl.common.errors import FormatError, InputError, ParameterError, PeleError
 from pele_ocl.explore.example import write_example
 from pele_ocl.explore.poses import CLASH, clashes_of, ranks_of
@@ -171,6 +172,9 @@ def test_another_small_molecule_where_the_ligand_is_is_refused(atoms, refiner, p
     assert list(found.errors) == [0]
     assert "L:LIG99" in found.errors[0]
     assert "`without='LIG'`" in found.errors[0]
+    energies = evaluate_poses(Binding(both, ligand, device=DEVICES[0]), np.stack([poses[0], poses[0] + 60.0]))
+    assert energies.errors == {0: found.errors[0]}
+    assert np.isfinite(energies.total).tolist() == [False, True]
 
 
 def test_ranks():

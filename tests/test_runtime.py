@@ -21,12 +21,13 @@ import pyopencl as cl
 import pytest
 from conftest import DEVICES, random_atoms
 
-from pele_ocl import Energy, read, solvent
+from pele_ocl import Atoms, Energy, Grid, potmap, read, solvent
 from pele_ocl.common.errors import CacheWarning, DeviceError, KernelBuildError
 from pele_ocl.common.installation import shipped
 from pele_ocl.opencl import Device, Queue, building, cache, get_device
 from pele_ocl.opencl import queue as queues
 from pele_ocl.opencl.kernel import Parameter
+from pele_ocl.opencl.memory import KEPT, LEAST_REUSED, ResultMemory
 from pele_ocl.opencl.runtimes import platforms
 
 BINARY = bytes(range(256)) * 4
@@ -211,6 +212,51 @@ def test_plans_that_fit_singly_and_not_together(device, monkeypatch):
     del first
     gc.collect()
     assert device.held_bytes < held
+
+
+def test_memory_of_results_is_used_again_once_no_view_of_it_is_left():
+    memory, shape = ResultMemory(), (4, LEAST_REUSED // 16)
+    first, is_fresh = memory.array(shape, np.float32)
+    place, view = first.ctypes.data, first[2:]
+    assert is_fresh
+    view[:] = 3
+    del first
+    second, is_fresh = memory.array(shape, np.float32)
+    assert is_fresh  # a view of the first is left
+    second[:] = 4
+    assert (view == 3).all()
+    del view
+    third, is_fresh = memory.array(shape[::-1], np.float32)
+    assert third.shape == shape[::-1]
+    assert third.flags.writeable
+    assert not is_fresh
+    assert third.ctypes.data == place
+    del third
+    assert memory.array((2, *shape), np.float32)[1]  # of another size
+    kept = [memory.array(shape, np.float32) for _ in range(3 * KEPT)]
+    del kept
+    assert sum(not is_fresh for _, is_fresh in [memory.array(shape, np.float32) for _ in range(3 * KEPT)]) == KEPT
+    memory.clear()
+    small = [memory.array((10,), np.float64)[1] for _ in range(2)]
+    assert small == [True, True]
+
+
+def test_a_large_map_takes_the_memory_of_one_that_is_gone(device):
+    def energy_map(charge: float) -> np.ndarray:
+        atoms = Atoms([[0.0, 0.0, 0.0]], [charge])
+        grid = Grid([1.0, 1.0, 1.0], 0.1, (100, 105, 101))
+        return potmap(atoms, grid, device=device, method="direct").map.values
+
+    device.results.clear()
+    first = energy_map(1.0)
+    place, kept = first.ctypes.data, first.copy()
+    assert energy_map(-1.0).ctypes.data != place
+    np.testing.assert_array_equal(first, kept)
+    device.results.clear()
+    del first
+    again = energy_map(1.0)
+    assert again.ctypes.data == place
+    np.testing.assert_array_equal(again, kept)
 
 
 FORKED = """

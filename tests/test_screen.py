@@ -136,6 +136,30 @@ def test_strain_is_added_where_it_is_asked_for(receptor, peptides):
     assert strained.binding[0] == plain.binding[0]
 
 
+@needs_programs
+def test_a_docking_score_is_added_where_it_is_asked_for(receptor, tmp_path, monkeypatch):
+    """By a property of any name; a pose without it is a row, and is not computed."""
+    monkeypatch.setenv("PELE_OCL_LIGANDS", str(tmp_path / "kept"))
+    path, few = tmp_path / "docked.sdf", [*(f"--{name.replace('_', '-')}={of}" for name, of in FEW.items())]
+    path.write_text(
+        sdf_of(receptor, {"methanol": "CO"}) + sdf_of(receptor, {"ethanol": "CCO"}).replace("pIC50", "other")
+    )
+    plain = screen(HEXAPEPTIDE, path, add_strain=True, **FEW)
+    found = screen(HEXAPEPTIDE, path, add_strain=True, add_docking=2, docking_score="pIC50", **FEW)
+    known = plain.table()["input_pIC50"][plain.table()["name"].tolist().index("methanol")]
+    assert found.score[0] == pytest.approx(plain.score[0] + 2 * float(known))
+    assert found.binding[0] == plain.binding[0]
+    assert list(found.errors) == [1]
+    assert found.errors[1] == "its file has no number 'pIC50', which is part of the score; it has other"
+    assert "with the ligand's strain and 2 times pIC50" in found.text()
+    assert "input pIC50" in str(found.table())
+    words = ["--add-strain", "--add-docking", "2", "--docking-score", "pIC50", *few]
+    record = json.loads(run("screen", HEXAPEPTIDE, path, "-o", tmp_path / "out", *words, "--json", code=1).stdout)
+    assert record["molecules"][0]["score"] == found.score[0]
+    with pytest.raises(InputError, match="add_docking"):
+        screen(HEXAPEPTIDE, path, add_docking=float("nan"))
+
+
 def test_mean_over_frames_of_dynamics(receptor, peptides):
     found = screen(receptor, peptides[:1], frames=3, **FEW)
     assert found.records[0]["binding_error"] > 0

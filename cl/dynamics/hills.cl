@@ -1,4 +1,4 @@
-// Hills of metadynamics added to the grids of rows; docs/theory/sampling.md. Grids and variables lie among the bytes of
+// Hills of metadynamics and OPES added to the grids of rows; docs/theory/sampling.md. Grids and variables lie among the bytes of
 // all rows.
 #include "common/real.clh"
 #include "dynamics/bodies.clh"
@@ -18,8 +18,8 @@ kernel void measure_hills(
     global const real *restrict temperatures,  // (all rows) [K]
     global const ulong *restrict places,       // (all rows) bytes at which a row's variables begin
     global const uchar *restrict bytes,        // of all rows
-    const fine height,                         // of the first hill [kcal/mol]
-    const fine inverse_growth,                 // 1 / (bias factor - 1), 0 for hills that keep their height
+    const fine height,                         // of a hill where the bias is 0 [kcal/mol], or the weight of a Gaussian
+    const fine decay,                          // 1 / (bias factor - 1), 0 for hills that keep their height; -1 of OPES
     global fine *restrict hills)               // (all rows, HILL)
 {
     const int k = get_global_id(0);
@@ -29,7 +29,7 @@ kernel void measure_hills(
     global fine *hill = hills + HILL * (size_t)row;
     for (int axis = 0; axis < N_VARIABLES; ++axis) hill[axis] = found[axis];
     const fine bias = found[VARIABLE_REALS - 1];
-    const fine full = height * exp(-bias * inverse_growth / (BOLTZMANN * temperatures[row]));
+    const fine full = height * exp(-bias * decay / (BOLTZMANN * temperatures[row]));
     hill[HILL - 1] = stopped[row] ? (fine)0 : full;
 }
 

@@ -73,7 +73,7 @@ INLINE void add_near_tile(Own *own, const Met *met, const Reaches *reaches, real
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void chain_rows(
     const int n_tiles,
-    CHAIN_ARGUMENTS,
+    CHAIN_ARGUMENTS(restrict),
     THEN_FINISH
     global real *sums)                      // (n_conformations, PAIR_SUMS, n_slots): adds to the gradient
 {

@@ -40,7 +40,7 @@ INLINE void add_masked_tile(
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void pair_rows(
     const int n_tiles,
-    PAIR_ARGUMENTS,
+    PAIR_ARGUMENTS(restrict),
     global const int *restrict special_starts,  // (n_tiles + 1) first of each tile's masked partners
     global const int *restrict specials,        // partners in rising order
     global const SAME_BITS *restrict masks,     // (n_specials, 2, WORDS, TILE)

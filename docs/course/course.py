@@ -23,7 +23,6 @@ import difflib
 import json
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -32,18 +31,34 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import charts
 import numpy as np
 import pyopencl as cl
 from charts import Chart, Measured
-from exercises import CASES, CRASHED, EXERCISES, QUANTITIES, SIMULATED, Verdict, another, blanks, check, judge
+from exercises import (
+    CASES,
+    CRASHED,
+    DECLARED,
+    EXERCISES,
+    QUANTITIES,
+    SIMULATED,
+    Verdict,
+    another,
+    blanks,
+    check,
+    judge,
+    with_lines,
+)
 from numpy.typing import NDArray
 
 import pele_ocl
+from pele_ocl.checking.check import ENDED_FOR_TIME
+from pele_ocl.checking.compiling import plain_source, read_source
 from pele_ocl.checking.simulator import INSTALL, simulated, simulator
 from pele_ocl.common.installation import shipped
+from pele_ocl.opencl.building import require_linker
 from pele_ocl.opencl.device import get_device
 from pele_ocl.pairs import pairs_within
 from pele_ocl.units import COULOMB_KCAL_A
@@ -63,7 +78,9 @@ __all__ = [
 
 def open_queue() -> cl.CommandQueue:
     """Open a queue that takes times, on the device that PELE_OCL_DEVICE names, else on the first."""
-    return get_device().queue
+    device = get_device()
+    require_linker(device)  # without it PoCL would end this process
+    return device.queue
 
 
 def kernel(*names: str) -> str:
@@ -79,7 +96,7 @@ def kernel(*names: str) -> str:
             raise pele_ocl.InputError(
                 f"the course has no kernel {name!r}" + (f"; is {near[0]!r} meant?" if near else "")
             )
-        texts.append(files[0].read_text())
+        texts.append(read_source(files[0]))
     return "\n".join(texts)
 
 
@@ -94,7 +111,7 @@ def curves(title: str, x: str, y: str, series: Mapping[str, Any], **more: Any) -
 
 
 def run(
-    source: str, size: Shape, *inputs: Any, out: Any, group: Shape | None = None, runs: int = 3
+    source: str, size: Shape, *inputs: Any, out: Any, group: Shape | None = None, runs: int = 3, kernel: str = ""
 ) -> tuple[Measured, Any]:
     """Run the kernel of a source on copies of the inputs. Return the fastest run's seconds, and what it wrote.
 
@@ -103,13 +120,17 @@ def run(
     size : work-items along each axis, rounded up here to whole groups
     inputs : arrays and numbers, in the kernel's order; ints go as int, floats as float
     out : one array, or a list of arrays: the last arguments of the kernel, copied anew for each run
+    group : work-items of a group; the kernel's own, if it has `reqd_work_group_size`
+    kernel : which one, where the source has several; by default the first
     """
     queue = open_queue()
-    own = _built(queue.context, source)
+    own = _built(queue.context, source, kernel)
     outs = list(out) if isinstance(out, list | tuple) else [out]
     buffers = [cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, max(array.nbytes, 4)) for array in outs]
     arguments = [_argument(queue, value) for value in inputs]
     size = (size,) if isinstance(size, int) else tuple(size)
+    asked = own.get_work_group_info(cl.kernel_work_group_info.COMPILE_WORK_GROUP_SIZE, queue.device)
+    group = tuple(asked[: len(size)]) if any(asked) else group
     if group is not None:
         group = (group,) if isinstance(group, int) else tuple(group)
         size = tuple(-(-n // g) * g for n, g in zip(size, group, strict=True))
@@ -127,11 +148,12 @@ def run(
 
 
 @cache
-def _built(context: cl.Context, source: str) -> cl.Kernel:
+def _built(context: cl.Context, source: str, name: str) -> cl.Kernel:
     """Build a source once. `a * b + c` may become one instruction; a compiler's remarks are not shown."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cl.CompilerWarning)
-        return cl.Program(context, source).build("-cl-mad-enable -w").all_kernels()[0]
+        kernels = cl.Program(context, source).build("-cl-mad-enable -w").all_kernels()
+    return next((each for each in kernels if each.function_name == name), kernels[0])
 
 
 def _argument(queue: cl.CommandQueue, value: Any) -> Any:
@@ -436,7 +458,7 @@ def report_on(exercise: str, source: str) -> str:
     """
     with tempfile.TemporaryDirectory() as folder:
         log, file = Path(folder) / "report", Path(folder) / "kernel.cl"
-        file.write_text(source)
+        file.write_text(source, encoding="utf-8")
         command, environment = simulated(
             [sys.executable, str(HERE / "course.py"), "once", exercise, str(file)], str(log)
         )
@@ -490,7 +512,7 @@ def set_points(source: str, points: int) -> str:
 
 def cells(chapter: Path) -> list[str]:
     """Return the cells of a chapter."""
-    return re.findall(r"^```\{code-cell\}\n(.*?)^```$", chapter.read_text(), re.DOTALL | re.MULTILINE)
+    return re.findall(r"^```\{code-cell\}\n(.*?)^```$", chapter.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 
 
 def resized(cell: str, molecule: str | None, points: int | None) -> str:
@@ -564,12 +586,13 @@ def main(words: list[str]) -> int:
         return _check_apart(exercise, file)
     if asked.command == "check-here":
         say = (lambda words: print(words, file=sys.stderr)) if asked.json else print
-        verdict = judge(exercise, file.read_text(), most_seconds=SECONDS_OF_A_CASE, say=say)
+        verdict = judge(exercise, read_source(file), most_seconds=SECONDS_OF_A_CASE, say=say)
         if asked.json:
             print(json.dumps(asdict(verdict)))
         return 0 if verdict.is_right else 1
     case = list(CASES[exercise]())[SIMULATED[exercise]]
-    run(case.whole(file.read_text()), case.size, *case.inputs, out=case.before, group=case.group, runs=1)
+    of = dict(out=case.before, group=case.group, kernel=case.kernel)
+    run(case.whole(read_source(file)), case.size, *case.inputs, **of, runs=1)
     print("ran once")
     return 0
 
@@ -600,31 +623,45 @@ def _grade(folder: Path, output: Path | None, exercises: Sequence[str]) -> int:
 
     With an output the screen has a line for each student: how many exercises are right, and which are not.
     """
-    files = sorted(path for path in folder.glob("*/*.cl") if path.stem in exercises)
-    if not files:
+    folders = sorted(path for path in folder.glob("*") if path.is_dir() and not path.name.startswith("."))
+    if not any((student / f"{exercise}.cl").is_file() for student in folders for exercise in exercises):
         print(f"{folder} has no files STUDENT/EXERCISE.cl, such as {folder}/ada/{exercises[0]}.cl")
         return 2
-    folders = sorted(path.name for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
-    right: dict[str, dict[str, bool]] = {student: {} for student in folders}
-    with contextlib.nullcontext(sys.stdout) if output is None else output.open("w", newline="") as into:
+    open_queue()  # no row is written where nothing can be computed
+    right = dict.fromkeys(exercises, 0)
+    with contextlib.nullcontext(sys.stdout) if output is None else _written(output) as into:
         table = csv.writer(into)
         table.writerow(["student", "exercise", "right", "findings", "ms", "ms of the solution"])
-        for file in files:
-            verdict = _verdict(file.stem, file)
-            beside = verdict.solution_seconds
-            if verdict.is_right and beside is None:
-                beside = _seconds_of_solution(file.stem)
-            times = ["" if each is None else f"{1e3 * each:.4g}" for each in (verdict.seconds, beside)]
-            is_right = "yes" if verdict.is_right else "no"
-            table.writerow([file.parent.name, file.stem, is_right, "; ".join(verdict.findings), *times])
-            into.flush()
-            right[file.parent.name][file.stem] = verdict.is_right
-    for student, handed_in in right.items() if output is not None else ():
-        wrong = [exercise for exercise, is_right in handed_in.items() if not is_right]
-        missing = [exercise for exercise in exercises if exercise not in handed_in]
-        parts = [f"wrong: {', '.join(wrong)}"] * bool(wrong) + [f"not handed in: {', '.join(missing)}"] * bool(missing)
-        print(f"{student:20} {len(handed_in) - len(wrong)} of {len(exercises)} right", *parts, sep="; ")
+        for student in folders:
+            wrong, missing = [], []
+            for exercise in exercises:
+                file = student / f"{exercise}.cl"
+                if not file.is_file():
+                    missing.append(exercise)
+                    continue
+                verdict = _verdict(exercise, file)
+                beside = verdict.solution_seconds
+                if verdict.is_right and beside is None:
+                    beside = _seconds_of_solution(exercise)
+                times = ["" if each is None else f"{1e3 * each:.4g}" for each in (verdict.seconds, beside)]
+                is_right = "yes" if verdict.is_right else "no"
+                table.writerow([student.name, exercise, is_right, "; ".join(verdict.findings), *times])
+                into.flush()
+                right[exercise] += verdict.is_right
+                wrong += [] if verdict.is_right else [exercise]
+            if output is not None:
+                said = [f"wrong: {', '.join(wrong)}"] * bool(wrong)
+                said += [f"not handed in: {', '.join(missing)}"] * bool(missing)
+                n_right = len(exercises) - len(wrong) - len(missing)
+                print("; ".join([f"{student.name:20} {n_right} of {len(exercises)} right", *said]), flush=True)
+    if output is not None:
+        print("\nright, of all", len(folders), "students:", ", ".join(f"{name} {n}" for name, n in right.items()))
     return 0
+
+
+def _written(output: Path) -> TextIO:
+    """Open the table, in UTF-8 with the mark by which spreadsheets know it."""
+    return output.open("w", newline="", encoding="utf-8-sig")
 
 
 def _hand_out(folder: Path) -> int:
@@ -642,31 +679,39 @@ def _hand_out(folder: Path) -> int:
 
 def _verdict(exercise: str, file: Path) -> Verdict:
     """Check a kernel in a process of its own, and return what was found."""
-    source = file.read_text()
+    try:
+        source = read_source(file)
+    except pele_ocl.PeleError as error:
+        return Verdict(exercise, findings=[str(error)])
     verdict = Verdict(exercise, findings=[*blanks(source), *another(exercise, source)])
     if verdict.findings:
         return verdict
     if exercise in QUANTITIES:
-        command = [sys.executable, "-m", "pele_ocl", "check", str(file), *QUANTITIES[exercise], "--json"]
+        command = [sys.executable, "-m", "pele_ocl", "check", str(file), *_options(exercise, source), "--json"]
     else:
         command = [sys.executable, str(HERE / "course.py"), "check-here", exercise, str(file), "--json"]
     try:
         done = subprocess.run(command, timeout=MOST_SECONDS, capture_output=True, text=True)
     except subprocess.TimeoutExpired:
         return replace(verdict, findings=[f"it does not end within {MOST_SECONDS} s"])
-    if done.returncode == -signal.SIGPROF:
+    if done.returncode in ENDED_FOR_TIME:
         return replace(verdict, findings=[f"it does not end within {SECONDS_OF_A_CASE} s of computing"])
-    if done.returncode not in (0, 1) or not done.stdout.strip():
+    if done.returncode < 0:
         return replace(verdict, findings=[CRASHED])
+    if done.returncode > 1 or not done.stdout.strip():  # no fault of the kernel's
+        raise pele_ocl.DeviceError(f"{file} could not be checked: {' '.join(done.stderr.split())[-300:]}")
     found = json.loads(done.stdout.splitlines()[-1])
     if exercise not in QUANTITIES:
         return Verdict(**found)
-    said = [
-        f"{'' if each['line'] is None else 'line ' + str(each['line']) + ': '}{each['sentence']}"
-        for each in found["findings"]
-    ]
+    said = with_lines((each["line"], each["sentence"]) for each in found["findings"])
     seconds = found["rungs"][0]["seconds"] if found["rungs"] else None
     return replace(verdict, is_right=found["is_right"], findings=said, seconds=seconds)
+
+
+def _options(exercise: str, source: str) -> list[str]:
+    """Options of `pele-ocl check` for an exercise; a kernel of its name is taken where the file has several."""
+    kernels = DECLARED.findall(plain_source(source))
+    return [*QUANTITIES[exercise], *(["--kernel", exercise] if len(kernels) > 1 and exercise in kernels else [])]
 
 
 @cache
@@ -678,13 +723,14 @@ def _seconds_of_solution(exercise: str) -> float | None:
 
 def _check_apart(exercise: str, file: Path) -> int:
     """Check a kernel in a process of its own: it may crash, or never end."""
+    open_queue()
     print("on", get_device(), flush=True)
-    source = file.read_text()
+    source = read_source(file)
     if exercise in QUANTITIES and (said := [*blanks(source), *another(exercise, source)]):
         print(*(f"{exercise}: {each}" for each in said), sep="\n")
         return 1
     if exercise in QUANTITIES:
-        asked = ["check", str(file), *QUANTITIES[exercise]]
+        asked = ["check", str(file), *_options(exercise, source)]
         print("pele-ocl", *asked, flush=True)
         return subprocess.run([sys.executable, "-m", "pele_ocl", *asked]).returncode
     command = [sys.executable, str(HERE / "course.py"), "check-here", exercise, str(file)]
@@ -692,19 +738,24 @@ def _check_apart(exercise: str, file: Path) -> int:
         done = subprocess.run(command, timeout=MOST_SECONDS, stderr=subprocess.PIPE, text=True)
         code, complaints = done.returncode, done.stderr
     except subprocess.TimeoutExpired:
-        code, complaints = -signal.SIGKILL, ""
-    if code in (-signal.SIGPROF, -signal.SIGKILL):
+        code, complaints = None, ""
+    if code is None or code in ENDED_FOR_TIME:
         endless = "a loop without end, or a barrier that not all come to"
         if exercise == "atomic":
             endless = "a loop without end, if `expected` is not what the last exchange saw"
-        within = f"{SECONDS_OF_A_CASE} s of computing" if code == -signal.SIGPROF else f"{MOST_SECONDS} s"
+        within = f"{MOST_SECONDS} s" if code is None else f"{SECONDS_OF_A_CASE} s of computing"
         print(f"{exercise}: it does not end within {within}, a right kernel takes milliseconds: {endless}")
     elif code < 0:
         print(f"{exercise}: {CRASHED}")
-    elif code > 1:
+    elif code > 1 or "Traceback" in complaints:
         print(complaints, file=sys.stderr)
-    return 1 if code else 0
+    return 0 if code == 0 else 1
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    try:
+        code = main(sys.argv[1:])
+    except pele_ocl.PeleError as error:
+        print("Error:", error, file=sys.stderr)
+        code = 2
+    raise SystemExit(code)

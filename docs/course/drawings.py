@@ -85,4 +85,4 @@ DRAWINGS = {"cutoff-bins.svg": bins, "cutoff-lists.svg": lists}
 
 if __name__ == "__main__":
     for name, draw in DRAWINGS.items():
-        (FIGURES / name).write_text(draw())
+        (FIGURES / name).write_text(draw(), encoding="utf-8")

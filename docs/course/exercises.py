@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import re
-import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,8 @@ from charts import Measured
 from numpy.typing import NDArray
 
 from pele_ocl import InputError
-from pele_ocl.checking.compiling import plain_words
+from pele_ocl.checking.check import limit_computing
+from pele_ocl.checking.compiling import plain_source, plain_words
 from pele_ocl.checking.simulator import INSTALL, findings_of, simulator
 from pele_ocl.reference.solvent import hct_term
 
@@ -26,6 +27,11 @@ CRASHED = "it crashed; which index lies outside its array?"
 GUARDS = 64  # numbers after the output that no kernel may touch
 BLANK = "____"
 INTEGERS = re.compile(r"(?<![\w.])\d+\s*/\s*\d+(?![\w.])")  # a quotient that C rounds to an integer
+ATTRIBUTE = re.compile(r"__attribute__\s*\(\(\s*\w+\s*(\([^()]*\))?\s*\)\)")
+DECLARED = re.compile(r"\b(?:(?:__)?kernel\s+void|float8)\s+(\w+)\s*\(")
+DEFINED = re.compile(r"\bfloat8\s+(\w+)\s*\(")
+KIND = re.compile(r"an array|(?:int|float|double)\d*")
+QUALIFIER = re.compile(r"\b(?:const|volatile|restrict|(?:__)?private)\b")
 TINY, HUGE = 1e-30, 1e6  # sizes of gradients that only another number's bits have
 
 
@@ -38,7 +44,7 @@ class Case:
     exact : what it must hold afterwards, float64; allowed : largest error of a right kernel, of all or of each
     element : names one number of the output; explain : says what may be wrong with what was found, or ""
     before_source, after_source : what is compiled with it, where it is a function and not a kernel
-    rewrite : changes the solution before it is compiled
+    rewrite : changes the solution before it is compiled; kernel : which one runs, where the source has several
     """
 
     about: str
@@ -52,11 +58,13 @@ class Case:
     explain: Callable[[NDArray[np.float32], NDArray[np.bool_]], str] = lambda found, wrong: ""
     before_source: str = ""
     after_source: str = ""
-    rewrite: Callable[[str], str] = lambda source: source
+    rewrite: Callable[[str], str] | None = None
+    kernel: str = ""
 
     def whole(self, source: str) -> str:
         """All that is compiled for a solution."""
-        return "\n".join(filter(None, [self.before_source, self.rewrite(source), self.after_source]))
+        own = self.rewrite(source) if self.rewrite else source
+        return "\n".join(filter(None, [self.before_source, own, self.after_source]))
 
 
 @dataclass
@@ -93,13 +101,13 @@ def judge(
         say("\n".join(f"{name}: {each}" for each in verdict.findings))
         return verdict
     for case in CASES[name]():
-        signal.setitimer(signal.ITIMER_PROF, most_seconds)
+        limit_computing(most_seconds)
         fault = _fault(case, source)
         say(f"{name}, {case.about}: {fault or 'right'}")
         if fault:
             verdict.findings.append(fault)
             break
-    signal.setitimer(signal.ITIMER_PROF, 0)
+    limit_computing(0)
     if is_simulated and "compiler" not in fault:
         verdict.findings += _seen(name, source, say)
     if verdict.findings:
@@ -118,21 +126,62 @@ def judge(
     return verdict
 
 
+def with_lines(found: Iterable[tuple[int | None, str]]) -> list[str]:
+    """Put the lines before each sentence, which is said once."""
+    lines: dict[str, list[int]] = {}
+    for line, sentence in found:
+        lines.setdefault(sentence, []).extend([] if line is None else [line])
+    return [f"{_listed(sorted(set(numbers)))}{sentence}" for sentence, numbers in lines.items()]
+
+
+def _listed(numbers: list[int]) -> str:
+    """Write "line 7: ", "lines 7, 9 and 12: ", or nothing."""
+    if len(numbers) < 2:
+        return "".join(f"line {number}: " for number in numbers)
+    return f"lines {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}: "
+
+
 def blanks(source: str) -> list[str]:
-    """List the blanks that are left, a sentence for each line."""
-    lines = [number for number, line in enumerate(source.splitlines(), 1) if BLANK in line]
-    return [f"line {number}: the blank `{BLANK}` is still to be filled" for number in lines]
+    """Say in which lines blanks are left; those in comments do not count."""
+    lines = [number for number, line in enumerate(plain_source(source).splitlines(), 1) if BLANK in line]
+    return with_lines((number, f"the blank `{BLANK}` is still to be filled") for number in lines)
 
 
 def another(name: str, source: str) -> list[str]:
-    """Say so if a source is of another exercise, or has no function of the exercise's name."""
-    wanted = "atomic_pairs" if name == "atomic" else name
-    there = re.findall(r"^(?:kernel void|float8) (\w+)\(", source, re.MULTILINE)
-    others = ["atomic_pairs" if each == "atomic" else each for each in EXERCISES]
-    if wanted in there or (name in QUANTITIES and not set(there) & set(others)):
+    """Say so if a source is of another exercise, or has no function of the exercise's name and arguments."""
+    code, wanted = ATTRIBUTE.sub(" ", plain_source(source)), function_of(name)
+    if re.search(rf"\b{wanted}\s*\(", code):
+        given, own = (_arguments(text, wanted) for text in (plain_source(_blank(name)), code))
+        if name in QUANTITIES or name == "born8" or given == own or not all(map(KIND.fullmatch, own)):
+            return []  # they are matched by name, or the compiler says what is wrong
+        return [f"its arguments are {', '.join(own)}; the check gives {', '.join(given)}, in this order"]
+    there = DECLARED.findall(code)
+    if name in QUANTITIES and not set(there) & set(map(function_of, EXERCISES)):
         return []
     has = f"it has {', '.join(f'`{each}`' for each in there)}" if there else "it has none"
     return [f"the file has no {'function' if name == 'born8' else 'kernel'} `{wanted}`; {has}"]
+
+
+def function_of(exercise: str) -> str:
+    """Name the kernel, or the function, of an exercise: `atomic` is a word of OpenCL C."""
+    return "atomic_pairs" if exercise == "atomic" else exercise
+
+
+def _blank(name: str) -> str:
+    return (Path(__file__).parent / "blanks" / f"{name}.cl").read_text(encoding="utf-8")
+
+
+def _arguments(code: str, name: str) -> list[str]:
+    """List what a function takes: an array, or the type of a number; "" where its declaration is not found."""
+    found = re.search(rf"\b{name}\s*\(([^()]*)\)\s*\{{", code)
+    if found is None:
+        return [""]
+    parameters = found[1].split(",")
+    kinds = [
+        "an array" if "*" in each or "[" in each else (QUALIFIER.sub(" ", each).split() or [""])[0]
+        for each in parameters
+    ]
+    return [{"uint": "int", "unsigned": "int"}.get(kind, kind) for kind in kinds]
 
 
 def _seen(name: str, source: str, say: Callable[[str], None]) -> list[str]:
@@ -149,7 +198,7 @@ def _seen(name: str, source: str, say: Callable[[str], None]) -> list[str]:
     except InputError as error:  # a fault of the simulator is none of the kernel, which gave the right numbers
         say(f"{name}: {error}")
         return [] if "crashed" in str(error) else [str(error)]
-    said = [f"{'' if each.line is None else f'line {each.line - offset}: '}{each.sentence}" for each in found]
+    said = with_lines((None if each.line is None else each.line - offset, each.sentence) for each in found)
     say(
         "\n".join(
             f"{name}: {each}" for each in said or ["oclgrind looked for races and invalid accesses and found none"]
@@ -162,7 +211,8 @@ def seconds_of(case: Case, source: str) -> Measured:
     """Time a kernel on a case, the fastest of five runs."""
     from course import run
 
-    return run(case.whole(source), case.size, *case.inputs, out=case.before, group=case.group, runs=5)[0]
+    of = dict(out=case.before, group=case.group, kernel=case.kernel)
+    return run(case.whole(source), case.size, *case.inputs, **of, runs=5)[0]
 
 
 def _fault(case: Case, source: str) -> str:
@@ -174,8 +224,10 @@ def _fault(case: Case, source: str) -> str:
     except cl.Error as error:
         if error.code != cl.status_code.BUILD_PROGRAM_FAILURE:
             return CRASHED
+        if case.rewrite:  # the source as it is was compiled before
+            return ""
         offset = case.before_source.count("\n") + 1 if case.before_source else 0
-        said = [f"line {(each.line or 0) - offset}: {each.sentence}" for each in plain_words(str(error))]
+        said = with_lines(((each.line or 0) - offset, each.sentence) for each in plain_words(str(error)))
         return "the compiler does not take it; " + "; ".join(said)
 
 
@@ -187,7 +239,7 @@ def fault_of(case: Case, source: str) -> str:
     guard = np.full(GUARDS, 1.5, np.float32)  # small enough that what is added to it shows
     inputs = [_padded(value) for value in case.inputs]
     out = np.concatenate([case.before, guard])
-    _, whole = run(case.whole(source), case.size, *inputs, out=out, group=case.group, runs=1)
+    _, whole = run(case.whole(source), case.size, *inputs, out=out, group=case.group, runs=1, kernel=case.kernel)
     if not np.array_equal(whole[n:], guard):
         return "it writes past the end of its output; which work-items have nothing to do?"
     wrong = ~(np.abs(whole[:n].astype(float) - case.exact) <= case.allowed)
@@ -262,6 +314,7 @@ def of_pairs(pairs: Any) -> Case:
     return Case(
         f"{n:,} {'pair' if n == 1 else 'pairs'}", (-(-n // 16) * 16,), (16,), pairs.arguments, pairs.zeros().ravel(),
         exact, 1e-5 * np.abs(exact).max(), lambda k: f"that of atom {k // 3} along {'xyz'[k % 3]}", explain,
+        kernel="atomic_pairs",
     )  # fmt: skip
 
 
@@ -344,7 +397,7 @@ def of_segments(pairs: Any, axis: int, sign: float) -> Case:
     return Case(
         f"{n:,} atoms that are {'first' if axis == 0 else 'second'} in {len(stored):,} pairs", (n // 16 * 16 + 16,),
         (16,), (n, stored, index, offsets, sign), np.ones(exact.size, np.float32), exact, allowed,
-        lambda k: f"the gradient of atom {k // 4}, {'xyzw'[k % 4]}", explain,
+        lambda k: f"the gradient of atom {k // 4}, {'xyzw'[k % 4]}", explain, kernel="segments",
     )  # fmt: skip
 
 
@@ -409,8 +462,10 @@ def born_cases() -> Iterator[Case]:
 
 
 def _counting(source: str) -> str:
-    """Hand a counter of calls through born8 to hct8."""
-    return source.replace("born8(", "born8(global float *called, ").replace("hct8(", "hct8(called, ")
+    """Hand a counter of calls through all functions of float8 to hct8."""
+    own = DEFINED.findall(source)
+    counted = re.sub(rf"(?<!float8 )\b(hct8|{'|'.join(own)})\s*\(", r"\1(called, ", DEFINED.sub(r"float8 \1(", source))
+    return re.sub(rf"\bfloat8 ({'|'.join(own)})\(", r"float8 \1(global float *called, ", counted)
 
 
 def of_terms(r2: NDArray[np.float32], rho: NDArray[np.float32], s: NDArray[np.float32]) -> Case:
@@ -426,13 +481,20 @@ def of_terms(r2: NDArray[np.float32], rho: NDArray[np.float32], s: NDArray[np.fl
         return f"the term of a {'far' if is_far[k] else 'near'} pair ({of})"
 
     def explain(found: NDArray[np.float32], wrong: NDArray[np.bool_]) -> str:
+        near, far = wrong & ~is_far, wrong & is_far
+        by_series = near & np.isfinite(found)
+        is_series = bool(by_series.any() and np.allclose(found[by_series], series_of(r, scaled)[by_series], rtol=1e-4))
+        if is_series and near.sum() == (~is_far).sum():
+            return (
+                "every near pair has the series' value, infinite for an atom with itself at r2 = 0: hct8 is for near "
+                "pairs, r2 < far * far, and the series alone is right only if no lane is near, !any(near)"
+            )
         if not np.isfinite(found).all():
             return (
                 "one pair is an atom with itself, at r2 = 0, where the series is infinite: near is r2 < far * far, "
                 "and the series alone is right only if no lane is near, !any(near)"
             )
-        near, far = wrong & ~is_far, wrong & is_far
-        if near.any() and np.allclose(found[near], series_of(r[near], scaled[near]), rtol=1e-4):
+        if is_series:
             return (
                 "it is the series' value for a near pair; r2 is the square of a distance: is it compared with "
                 "far * far?"
@@ -501,7 +563,7 @@ def of_bins(points: int, edge: float, cutoff: float, name: str = "hexapeptide") 
     return Case(
         f"{points}^3 points, {len(bins.begins) - 1:,} bins of {edge:g} A, cutoff {cutoff:g} A",
         (-(-points // 4) * 4,) * 3, (4, 4, 4), bins.arguments(cutoff, of), np.zeros(points**3, np.float32), exact,
-        allowed, lambda k: f"that of point {index[k].tolist()}", explain,
+        allowed, lambda k: f"that of point {index[k].tolist()}", explain, kernel="cutoff_bins",
     )  # fmt: skip
 
 

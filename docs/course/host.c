@@ -35,7 +35,7 @@ int main(int count, char **words)
     cl_platform_id platform;
     cl_device_id device;
     char name[256];
-    stop_on(clGetPlatformIDs(1, &platform, NULL), "no platform");
+    stop_on(clGetPlatformIDs(1, &platform, NULL), "the loader knows no runtime; chapter 1 has two");
     stop_on(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL), "no device");
     clGetDeviceInfo(device, CL_DEVICE_NAME, sizeof name, name, NULL);
     cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, &error);

@@ -27,7 +27,8 @@ from markdown_it.token import Token
 HERE = Path(__file__).resolve().parent
 CHAPTERS = sorted(HERE.glob("[0-9]-*.md"))
 ROOM, FEW = 24, 5  # lines of text that a slide holds; so few stay with what follows, which is set smaller
-SENTENCE = re.compile(r".+?[.?!:](?=\s|$)", re.DOTALL)
+SENTENCE = re.compile(r".+?[.?!]\)?(?=\s|$)", re.DOTALL)
+CLAUSE = re.compile(r".{40,}?:(?=\s)", re.DOTALL)  # that may stand for a long sentence
 KINDS = {".png": "image/png", ".svg": "image/svg+xml"}
 
 PAGE = """<!doctype html>
@@ -38,14 +39,16 @@ PAGE = """<!doctype html>
   --soft: light-dark(#f2f4f7, #22272e); --accent: light-dark(#1558a0, #79b8ff); }}
 html {{ scroll-snap-type: y mandatory; background: var(--paper); color: var(--ink); }}
 body {{ margin: 0; font: 1em/1.45 system-ui, sans-serif; }}
-section {{ box-sizing: border-box; height: 100vh; padding: 5vmin 7vmin; scroll-snap-align: start; overflow: hidden;
-  display: flex; flex-direction: column; position: relative; font-size: 3.1vmin; }}
+section {{ box-sizing: border-box; height: 100vh; height: 100dvh; padding: 5vmin 7vmin;
+  scroll-snap-align: start; overflow: hidden; display: flex; flex-direction: column; position: relative;
+  font-size: max(3.1vmin, 13px); }}
 section > div {{ flex: 1; min-height: 0; display: flex; flex-direction: column; overflow: auto; }}
 section > div > * {{ flex-shrink: 0; }} section > div > :first-child {{ margin-top: 0; }}
 h1 {{ font-size: 2em; }} h2 {{ font-size: 1.4em; margin: 0 0 0.6em; color: var(--accent); }}
 pre {{ background: var(--soft); padding: 0.7em 0.9em; font-size: 0.78em; line-height: 1.35; border-radius: 6px;
   overflow: auto; margin: 0.5em 0; }}
 code {{ font-family: ui-monospace, monospace; }}
+.math {{ overflow-x: auto; overflow-y: hidden; }}
 p code, li code, td code {{ background: var(--soft); padding: 0 0.2em; }}
 img {{ max-width: 100%; max-height: 55vh; align-self: center; background: #fff; }}
 table {{ border-collapse: collapse; font-size: 0.85em; }} td, th {{ padding: 0.25em 0.8em; text-align: left;
@@ -62,9 +65,11 @@ const slides = [...document.querySelectorAll("section")];
 const fit = () => slides.forEach(slide => {{
   const body = slide.querySelector("div");
   slide.style.fontSize = "";
-  for (let size = 3.1; size > 1.2 && (body.scrollHeight > body.clientHeight + 1
-       || [...body.querySelectorAll("pre")].some(of => of.scrollWidth > of.clientWidth + 1)); size -= 0.1)
-    slide.style.fontSize = size + "vmin";
+  const least = Math.max(12, 0.012 * Math.min(innerWidth, innerHeight));  // of a phone, where code scrolls
+  for (let size = parseFloat(getComputedStyle(slide).fontSize); size > least
+       && (body.scrollHeight > body.clientHeight + 1
+       || [...body.querySelectorAll("pre")].some(of => of.scrollWidth > of.clientWidth + 1)); size -= 0.5)
+    slide.style.fontSize = size + "px";
 }});
 const at = () => slides.findIndex(slide => slide.getBoundingClientRect().bottom > innerHeight / 2);
 const go = n => slides[Math.max(0, Math.min(slides.length - 1, n))].scrollIntoView();
@@ -112,6 +117,8 @@ def lead(text: str, most: int = 170) -> str:
     """Begin a paragraph: its first sentence, and a second one if both are short."""
     sentences = SENTENCE.findall(text) or [text]
     first = sentences[0].strip()
+    if len(first) > most and (clause := CLAUSE.match(first)):
+        first = clause[0]
     if len(sentences) > 1 and ((first.startswith("**") and len(first) < 60) or len(first + sentences[1]) < most):
         first = f"{first} {sentences[1].strip()}"
     return f"{first[:-1]}." if first.endswith(":") and "`" not in first[-3:] else first
@@ -155,7 +162,7 @@ def slides_of(chapter: Path, answer: str = "") -> list[Slide]:
             slides.append(Slide("<h2>Answer</h2>"))
             add(markdown.render(without_links(answer)), 10)
 
-    for kind, tokens in blocks(chapter.read_text()):
+    for kind, tokens in blocks(chapter.read_text(encoding="utf-8")):
         first, whole = tokens[0], markdown.renderer.render(tokens, markdown.options, {})
         if kind == "heading_open":
             close_question()
@@ -166,7 +173,7 @@ def slides_of(chapter: Path, answer: str = "") -> list[Slide]:
             if is_title:
                 add(whole, 4)
         elif kind == "fence" and first.info.strip() == "math":
-            add(f"<p>\\[{escape(first.content)}\\]</p>", 5)
+            add(f"<p class='math'>\\[{escape(first.content)}\\]</p>", 5)
         elif kind in ("fence", "code_block"):
             add(f"<pre><code>{escape(first.content)}</code></pre>", 1 + 0.9 * first.content.count("\n"))
             if first.info.startswith("{code-cell}"):
@@ -208,14 +215,14 @@ def shown_cells(chapter: Path) -> list[int]:
 def answers() -> dict[str, str]:
     """Answers by the number of their chapter; none where answers.md is kept apart."""
     file = HERE / "answers.md"
-    text = file.read_text() if file.is_file() else ""
+    text = file.read_text(encoding="utf-8") if file.is_file() else ""
     return {number: words for number, words in re.findall(r"^\*\*(\d)\. [^*]*\*\* (.*)$", text, re.MULTILINE)}
 
 
 def page(chapter: Path, answer: str, mathjax: str) -> str:
     """Make the page of a chapter."""
     slides = slides_of(chapter, answer)
-    title = re.findall(r"^# (.+)$", chapter.read_text(), re.MULTILINE)[0]
+    title = re.findall(r"^# (.+)$", chapter.read_text(encoding="utf-8"), re.MULTILINE)[0]
     body = "\n".join(slide.html(number, len(slides)) for number, slide in enumerate(slides, 1))
     has_math = "\\[" in body and mathjax
     return PAGE.format(title=escape(title), slides=body, mathjax=mathjax if has_math else "")
@@ -241,7 +248,7 @@ def main(words: Sequence[str] | None = None) -> int:
         if asked.chapter and int(chapter.stem[0]) not in asked.chapter:
             continue
         path = asked.output / f"{chapter.stem}.html"
-        path.write_text(page(chapter, known.get(chapter.stem[0], ""), mathjax))
+        path.write_text(page(chapter, known.get(chapter.stem[0], ""), mathjax), encoding="utf-8")
         print(path)
     return 0
 

@@ -13,7 +13,7 @@ const MEANT = {
   "maps": ["potential map", "electrostatic potential", "dx", "potmap", "grid"],
   "minimizing": ["relax", "alphafold"],
   "pictures": ["surface", "pymol", "chimerax", "vmd", "view"],
-  "sampling": ["umbrella", "metadynamics", "mbar", "free energy"],
+  "sampling": ["umbrella", "metadynamics", "opes", "mbar", "free energy"],
   "screen": ["docking", "vina", "virtual screening", "dock"],
   "simulating": ["dynamics", "molecular dynamics", "md", "replica exchange", "replicas", "langevin"],
   "start": ["pip", "cuda", "nvidia", "conda", "hydrogens", "prepare", "pka", "windows", "macos", "container", "docker"],

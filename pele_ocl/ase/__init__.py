@@ -48,13 +48,13 @@ _MORE_NAMES = ("chainids", "insertioncodes")  # of `to_ase`
 class Calculator(AseCalculator):  # type: ignore[misc]
     """Energy (eV), forces (eV/A) and energies of atoms (eV) of one molecule, for ASE.
 
-    molecule : Atoms with the parameters of the terms; the atoms of ASE have its order, and move. Atoms that keep names
-        of atoms and residues, as those of `to_ase` and of ASE's readers of PDB and GROMACS files do, may have another
-        order: names say which is which
-    Other options are as in `Energy`. float64 serves optimizers that go on to forces below 1e-3 eV/A.
+    molecule : Atoms with the parameters of the terms; the atoms of ASE have its order, and move. Atoms with atom and
+        residue names, such as those from `to_ase` and ASE's readers of PDB and GROMACS files, are matched by name and
+        may be in another order
+    Other options are as in `Energy`. Use float64 for optimizers that converge to forces below 1e-3 eV/A.
 
-    The plan is made at the first calculation and kept. Raises InputError for atoms of other number, names or
-    elements, for periodic ones, and as `Energy` does.
+    The plan is made at the first calculation and kept. Raises InputError for a different number of atoms, other names
+    or elements, and periodic systems, and as `Energy` does.
     """
 
     implemented_properties: ClassVar[list[str]] = ["energy", "free_energy", "forces", "energies"]
@@ -91,7 +91,7 @@ class Calculator(AseCalculator):  # type: ignore[misc]
         properties: Sequence[str] = ("energy",),
         system_changes: Sequence[str] = all_changes,
     ) -> None:
-        """Fill `results`; called by ASE. Energies of atoms are computed where they are asked for alone."""
+        """Fill `results`; called by ASE. Energies of atoms are computed only if requested."""
         super().calculate(atoms, properties, system_changes)
         order = self._order(self.atoms)
         result = self._plan("energies" in properties).evaluate(self.atoms.positions[order])
@@ -149,7 +149,7 @@ def to_ase(molecule: Atoms) -> ase.Atoms:
 
 
 def is_named(atoms: ase.Atoms) -> bool:
-    """Tell if ASE's atoms have names of atoms and residues."""
+    """Return whether ASE's atoms have names of atoms and residues."""
     return all(name in atoms.arrays for name in _NAMES)
 
 

@@ -40,8 +40,8 @@ class Atoms(ReadOnlyArrays, Suggests):
     """n atoms with everything the energy functions need.
 
     positions : (n, 3) A
-    charges : (n,) e. Other charges leave the products of `bonded.one_four` as they are: they may be a force field's
-        own. To scale all charges by f, multiply these products by f^2, too
+    charges : (n,) e. Changing charges does not change the products in `bonded.one_four`, which may come from a force
+        field. To scale all charges by f, multiply these products by f^2, too
     lj_sigma, lj_epsilon : (n,) A and kcal/mol, Lennard-Jones E = 4 epsilon ((sigma/r)^12 - (sigma/r)^6)
     gb_radii : (n,) A, intrinsic Born radii before the offset is taken off
     gb_scales : (n,) HCT overlap scales, dimensionless
@@ -50,27 +50,27 @@ class Atoms(ReadOnlyArrays, Suggests):
     combining : rule for the sigma of a pair, "arithmetic" (Amber) or "geometric" (OPLS)
     one_four : (Coulomb, Lennard-Jones) scale of 1-4 pairs that follow from `bonds`
     bonded : Bonded, the force field's bonded terms with its exclusions and 1-4 pairs. They replace the ones that follow
-        from `bonds`. None if they are not known
+        from `bonds`. None if they are unknown
     types : (n,) atom types of the force field, optional
-    type_family : whose types these are: "amber" (GAFF's among them), or "" where no rule goes by them
-    gb_radii_set : name of the set that gb_radii are of, "mbondi2" say; "" where it is not known
-    virtual_sites : particles without mass whose positions follow from others', None if there are none. Energies are of
-        the positions given; whatever moves atoms rebuilds them
-    rigid_pairs : (k, 2) atoms that the input holds at their distance instead of by a bond energy, as rigid water
-    undone_pairs : pairs with an energy that is not computed, None if there are none; atoms that hold one are refused
-        where Lennard-Jones energies are asked for
-    forcefield : name of the force field whose parameters these are; "file" for a file's own; "" where it is not known
-    notes : sentences about what was read and how the parameters were found that a careful user wants to read
-    cell_angles : degrees of the unit cell that a topology names, which AMBER's text trajectories leave out. NaN if it
-        does not name all; None if there is none. No energy depends on it
+    type_family : kind of these types: "amber" (including GAFF), or "" if no rule depends on them
+    gb_radii_set : name of the set of gb_radii, such as "mbondi2"; "" if unknown
+    virtual_sites : massless particles whose positions are defined by other atoms, None if there are none. Energies are
+        those of the given positions; everything that moves atoms rebuilds them
+    rigid_pairs : (k, 2) pairs of atoms with a fixed distance instead of a bond energy, as in rigid water
+    undone_pairs : pairs with an unsupported energy, None if there are none; Lennard-Jones energies of such atoms are
+        refused
+    forcefield : name of the force field; "file" for parameters of the input file; "" if unknown
+    notes : messages about how the file was read and where parameters come from
+    cell_angles : angles of the unit cell in a topology, degrees, which AMBER's text trajectories do not contain. NaN if
+        not all are given; None if there is none. No energy depends on it
     default_radii : DefaultRadii if neither the file nor a user chose gb_radii, so that a SolventModel may replace them
-        by the set that its GB model was made with (SolventModel.choose_radii). None for radii that stay as they are
+        by the set of its GB model (SolventModel.choose_radii). None for radii that are not replaced
     sgb : (n, 4) of PELE's SGB solvents: radius of the dielectric surface (A), of the accessible surface (A), gamma
         (kcal/mol/A^2) and alpha (kcal/mol); NaN for atoms of templates without, None if no atom has them
 
-    Parameters that a calculation does not need may be left out; a function that needs them says so. The arrays are
-    copied to float64 and made read-only. Raises InputError for unequal lengths, values that are not finite, negative
-    radii or bonds to atoms that do not exist.
+    Parameters that a calculation does not need may be left out; functions raise an error if they are missing. The
+    arrays are copied to float64 and made read-only. Raises InputError for unequal lengths, values that are not finite,
+    negative radii or bonds to atoms that do not exist.
 
     >>> ions = pele_ocl.Atoms(positions=[[0, 0, 0], [3, 0, 0]], charges=[1.0, -1.0], gb_radii=[1.5, 1.7])
     >>> len(ions), ions.positions.shape, float(ions.charges.sum())
@@ -134,19 +134,19 @@ class Atoms(ReadOnlyArrays, Suggests):
 
     @classmethod
     def from_openmm(cls, topology: Topology, system: System, positions: ArrayLike, radii: str | None = None) -> Atoms:
-        """Former name of `pele_ocl.from_openmm`; ends with the next release."""
+        """Former name of `pele_ocl.from_openmm`; removed in the next release."""
         atoms: Atoms = present("Atoms.from_openmm", "from_openmm")(topology, system, positions, radii)
         return atoms
 
     @classmethod
     def from_parmed(cls, structure: ParmedStructure) -> Atoms:
-        """Former name of `pele_ocl.from_parmed`; ends with the next release."""
+        """Former name of `pele_ocl.from_parmed`; removed in the next release."""
         atoms: Atoms = present("Atoms.from_parmed", "from_parmed")(structure)
         return atoms
 
     @classmethod
     def from_mdanalysis(cls, universe: Universe | AtomGroup, forcefield: object = None) -> Atoms:
-        """Former name of `pele_ocl.from_mdanalysis`; ends with the next release."""
+        """Former name of `pele_ocl.from_mdanalysis`; removed in the next release."""
         atoms: Atoms = present("Atoms.from_mdanalysis", "from_mdanalysis")(universe, forcefield)
         return atoms
 
@@ -221,9 +221,9 @@ class Atoms(ReadOnlyArrays, Suggests):
         (public("formats").write_pqr if is_pqr else public("write_conformations"))(path, self)
 
     def selected(self, text: Any) -> NDArray[np.bool_]:
-        """Mark the atoms that a text chooses, (n,) True for each: `atoms.selected("within 5 of resname NAP")`.
+        """Return a mask of the atoms chosen by a text, (n,): `atoms.selected("within 5 of resname NAP")`.
 
-        docs/selection.md lists the words. Raises InputError for a text that is no selection, or chooses no atom.
+        docs/selection.md lists the words. Raises InputError for an invalid or empty selection.
 
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
         >>> int(atoms.selected("name CA").sum())
@@ -232,9 +232,9 @@ class Atoms(ReadOnlyArrays, Suggests):
         return selection(self, text)
 
     def select(self, text: Any) -> Atoms:
-        """Take the atoms that a text chooses, with their bonds: `atoms.select("protein and not resname NAP")`.
+        """Return the atoms chosen by a text, with their bonds: `atoms.select("protein and not resname NAP")`.
 
-        docs/selection.md lists the words. Raises InputError for a text that is no selection, or chooses no atom.
+        docs/selection.md lists the words. Raises InputError for an invalid or empty selection.
 
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
         >>> atoms.select("resid 1")
@@ -243,11 +243,11 @@ class Atoms(ReadOnlyArrays, Suggests):
         return self[self.selected(text)]
 
     def describe(self, i: int) -> str:
-        """Atom i for messages: its label where there is one, its index always."""
+        """Describe atom i for messages: its label, if there is one, and its index."""
         return f"atom {i} ({self.labels.atom(i)})" if self.labels is not None else f"atom {i}"
 
     def require(self, names: Sequence[str], purpose: str) -> None:
-        """Raise InputError unless the named parameter arrays are there and there is at least one atom."""
+        """Raise InputError if one of the named parameter arrays is missing or there are no atoms."""
         for name in arguments.texts("names", names):
             arguments.choice("the parameter", name, ("charges", *_PARAMETERS, "sgb"))
         if self.undone_pairs is not None and "lj_epsilon" in names and (pair := self.undone_pairs.first()):
@@ -270,7 +270,7 @@ class Atoms(ReadOnlyArrays, Suggests):
             raise InputError(f"{purpose} needs at least one atom; there is none")
 
     def moved(self, positions: ArrayLike) -> Atoms:
-        """Move the atoms to other positions (n, 3) A, which alone are checked: many times faster than `replace`.
+        """Move the atoms to other positions (n, 3) A; only these are checked, which is much faster than `replace`.
 
         Raises InputError for another shape and for positions that are not finite.
 
@@ -287,14 +287,14 @@ class Atoms(ReadOnlyArrays, Suggests):
 
     @property
     def bond_pairs(self) -> Ints:
-        """`bonds`, or where they are empty the pairs of the bonded terms, (m, 2)."""
+        """`bonds`, or the pairs of the bonded terms if there are none, (m, 2)."""
         return self.bonds if len(self.bonds) or self.bonded is None else self.bonded.bonds.atoms
 
     @property
     def masses(self) -> Floats:
-        """Masses of the elements, (n,) Da; 0 of virtual sites. Deuterium counts as hydrogen.
+        """Masses of the elements, (n,) Da; 0 for virtual sites. Deuterium is treated as hydrogen.
 
-        Raises InputError if labels are missing, or for an element that is unknown."""
+        Raises InputError if labels are missing, or for an unknown element."""
         if self.labels is None:
             raise InputError("masses follow from elements, which these atoms lack")
         import gemmi
@@ -310,18 +310,18 @@ class Atoms(ReadOnlyArrays, Suggests):
 
     @property
     def is_site(self) -> NDArray[np.bool_]:
-        """Mark the virtual sites, (n,)."""
+        """Return a mask of the virtual sites, (n,)."""
         return np.zeros(len(self), np.bool_) if self.virtual_sites is None else self.virtual_sites.mask(len(self))
 
     def with_radii(self, name: str) -> Atoms:
-        """Give the atoms the GB radii and overlap scales of a set, by elements, bonds and residue names.
+        """Assign the GB radii and overlap scales of a set, by elements, bonds and residue names.
 
         name : "bondi", "mbondi", "mbondi2" or "mbondi3" as AMBER defines them, "mbondi_pb2" or "mbondi_pb3" of
             gmx_MMPBSA, "openmm-obc" or "pele"; "pdb2pqr-amber", "pdb2pqr-charmm" and "pdb2pqr-parse" are radii of
             PDB2PQR's force fields by names of atoms, for Poisson-Boltzmann, without scales
 
-        They stay whatever the solvent is. Raises InputError for another name, and where labels or bonds are missing
-        that the set needs; ParameterError for a residue or an atom that a force field of PDB2PQR does not have.
+        They are kept with any solvent. Raises InputError for another name, and where labels or bonds are missing that
+        the set needs; ParameterError for a residue or an atom that a force field of PDB2PQR does not have.
 
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
         >>> atoms.gb_radii_set, atoms.with_radii("mbondi3").gb_radii_set
@@ -349,7 +349,7 @@ class Atoms(ReadOnlyArrays, Suggests):
 
     @property
     def has_default_radii(self) -> bool:
-        """True if gb_radii are as a reader or a SolventModel chose them by default, and not a file's or a user's."""
+        """True if gb_radii are defaults of a reader or a SolventModel, not those of a file or a user."""
         own = self.default_radii
         return own is not None and own.has(self.gb_radii_set, self.gb_radii, self.gb_scales)
 
@@ -365,7 +365,7 @@ class Atoms(ReadOnlyArrays, Suggests):
         return columns.min(axis=1), columns.max(axis=1)
 
     def require_apart(self, distance: float = 1e-4) -> None:
-        """Raise InputError where two atoms are closer than `distance` (A): no energy is defined at r = 0."""
+        """Raise InputError if two atoms are closer than `distance` (A): energies are undefined at r = 0."""
         pair = close_pair(self.positions, arguments.number("distance", distance, "a positive distance in A", above=0))
         if pair is not None:
             i, j = sorted(pair)
@@ -459,7 +459,7 @@ def with_default_set(atoms: Atoms, name: str) -> Atoms:
 
 
 def _of_one_set(first: Atoms, second: Atoms) -> tuple[Atoms, Atoms, tuple[str, ...]]:
-    """Give both molecules GB radii of one set, if those of one are a default; a note where they stay different."""
+    """Return both molecules GB radii of one set, if those of one are a default; a note where they stay different."""
     if first.gb_radii is None or second.gb_radii is None:
         return first, second, ()
     chosen = [each.gb_radii_set for each in (first, second) if each.default_radii is None]
@@ -491,15 +491,15 @@ def _with(atoms: Atoms, **changed: object) -> Atoms:
 
 
 def selection(atoms: Atoms | Labels, text: Any, positions: ArrayLike | None = None) -> NDArray[np.bool_]:
-    """Mark the atoms that a text chooses, (n,) True for each.
+    """Return a mask of the atoms chosen by a text, (n,).
 
     atoms : Atoms, or the Labels of n atoms
     text : `protein and not resname NAP`, say, or a mask of AMBER, `:1-50@CA`; docs/selection.md lists the words.
-        Indices, a mask (n,) or a group of MDAnalysis do, too
+        Indices, a mask (n,) or a group of MDAnalysis are also accepted
     positions : (n, 3) A, for distances; by default the Atoms' own
 
-    Raises InputError for a text that is no selection, with the place of the wrong word, or chooses no atom. If it names
-    labels, types or positions that the atoms lack, InputError says so.
+    Raises InputError for an invalid selection, with the position of the wrong word, or an empty one. Raises InputError
+    if it refers to labels, types or positions that the atoms do not have.
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> pele_ocl.selection(atoms, "backbone and resid 2").nonzero()[0]

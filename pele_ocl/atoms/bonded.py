@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
-from typing import ClassVar
+from itertools import combinations
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,9 +49,7 @@ class TermTable(ReadOnlyArrays):
         if not np.isfinite(parameters).all():
             k, p = np.argwhere(~np.isfinite(parameters))[0]
             raise InputError(f"{self.names[p]} of number {k} of the {self.kind} is {parameters[k, p]}; give a number")
-        ordered = np.sort(atoms, axis=1)
-        twice = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
-        if twice.any() and self.n_members < 8:  # the two torsions of a CMAP share atoms
+        if self.n_members < 8 and (twice := names_twice(atoms)).any():  # the two torsions of a CMAP share atoms
             raise InputError(f"number {np.argmax(twice)} of the {self.kind} names an atom twice")
         object.__setattr__(self, "atoms", read_only(atoms, np.int32))
         object.__setattr__(self, "parameters", read_only(parameters, np.float64))
@@ -209,17 +208,25 @@ class Bonded(ReadOnlyArrays):
 
 def pair_codes(pairs: NDArray[np.integer]) -> NDArray[np.int64]:
     """A number for each pair (k, 2), equal for both orders of its atoms."""
-    ordered = np.sort(pairs.astype(np.int64), axis=1)
-    codes: NDArray[np.int64] = ordered[:, 0] * 2**32 + ordered[:, 1]
+    i, j = pairs.astype(np.int64).T
+    codes: NDArray[np.int64] = np.minimum(i, j) * 2**32 + np.maximum(i, j)
     return codes
+
+
+def names_twice(atoms: NDArray[Any]) -> NDArray[np.bool_]:
+    """Tell which rows of atoms (m, k) name an atom twice, (m,)."""
+    twice = np.zeros(len(atoms), np.bool_)
+    for first, second in combinations(atoms.T, 2):
+        twice |= first == second
+    return twice
 
 
 def _check_pairs(table: OneFourPairs | LennardJonesPairs) -> None:
     """Raise InputError for pairs that would count twice, and for lengths below 0."""
     sigma = table.parameters[:, table.names.index("sigma")]
-    _, first, counts = np.unique(pair_codes(table.atoms), return_index=True, return_counts=True)
-    if (counts > 1).any():
-        i, j = np.sort(table.atoms[first[counts > 1][0]])
+    codes = np.sort(pair_codes(table.atoms))
+    if (again := codes[1:] == codes[:-1]).any():
+        i, j = divmod(int(codes[np.argmax(again)]), 2**32)
         raise InputError(f"the {table.kind} name the atoms {i} and {j} more than once; give each pair once")
     if (sigma < 0).any():
         k = np.argmax(sigma < 0)

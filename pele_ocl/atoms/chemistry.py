@@ -56,7 +56,7 @@ _UNMISTAKABLE = frozenset("Cl Br Fe Zn Mg Mn Se Si Li Al Cu Ni".split())
 
 @cache
 def is_water(residue: str) -> bool:
-    """Tell if a residue name means water."""
+    """Return whether a residue name means water."""
     return residue.upper() in _WATERS or _tabulated(residue.upper()).is_water()
 
 
@@ -74,7 +74,7 @@ def _element(symbol: str) -> gemmi.Element:
 
 @cache
 def is_polymer(residue: str) -> bool:
-    """Tell if a residue name means an amino acid, a nucleotide or a cap of a peptide chain."""
+    """Return whether a residue name means an amino acid, a nucleotide or a cap of a peptide chain."""
     name = residue.upper()
     found = _tabulated(name)
     tabulated = found.is_amino_acid() or found.is_nucleic_acid()
@@ -84,7 +84,7 @@ def is_polymer(residue: str) -> bool:
 
 @cache
 def is_nucleotide(residue: str, has_sugar: bool = False) -> bool:
-    """Tell if a residue name means a nucleotide, by the names of the PDB, of Amber and of CHARMM.
+    """Return whether a residue name means a nucleotide, by the names of the PDB, of Amber and of CHARMM.
 
     has_sugar : whether the residue has an atom C1', without which T, AN or CHARMM's ADE do not mean one
     """
@@ -133,7 +133,7 @@ def aligned_name(name: str, symbol: str) -> str:
 
 @cache
 def _is_standard(name: str) -> bool:
-    """Tell if a residue's atom names follow the convention of the twenty amino acids and of nucleotides."""
+    """Return whether a residue's atom names follow the convention of the twenty amino acids and of nucleotides."""
     terminal = len(name) == 4 and name[0] in "NC" and _is_standard(name[1:])
     known = name in _POLYMER_VARIANTS or _NUCLEOTIDE_VARIANTS.fullmatch(name) is not None
     return terminal or known or (name != "UNK" and bool(_tabulated(name).is_standard()))

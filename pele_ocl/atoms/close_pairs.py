@@ -7,33 +7,33 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-# Directions at right angles to each other and aslant to the axes; along each of them close points are close, too.
-LINES = np.array([[2, 3, 6], [3, -6, 2], [6, 2, -3]]) / 7
+# Odd numbers by which the places of a cell are made one; cells that share one by chance cost a distance.
+HASH = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], np.uint64)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # points at 1e308 A, of which infinity is near enough
 def close_pair(positions: Floats, distance: float) -> tuple[int, int] | None:
     """Two points closer than `distance`, or None. positions : (n, 3) A"""
-    candidates = np.arange(len(positions))
-    for line in LINES:
-        along = np.einsum("ij,j->i", np.take(positions, candidates, axis=0), line)  # @ would wake threads that spin
-        candidates = candidates[_neighboured(along, distance)]
-    if not len(candidates):
-        return None
+    steps = np.floor(positions.T / distance).astype(np.int64)
     # Two points that close share a cell of twice that edge in one of the eight grids half a cell apart.
-    points = positions[candidates]
     for shift in np.ndindex(2, 2, 2):
-        cells = np.floor(points / (2 * distance) + np.array(shift) / 2)
-        order = np.lexsort(cells.T)
+        x, y, z = (
+            (along + half >> 1).view(np.uint64) * factor for along, half, factor in zip(steps, shift, HASH, strict=True)
+        )
+        cells = x ^ y ^ z
+        ordered = np.sort(cells)
+        if not (ordered[1:] == ordered[:-1]).any():
+            continue
+        order = np.argsort(cells, kind="stable")
         for lag in range(1, len(order)):
             first, second = order[:-lag], order[lag:]
-            together = (cells[first] == cells[second]).all(axis=1)
+            together = cells[first] == cells[second]
             if not together.any():
                 break
             first, second = first[together], second[together]
-            close = np.linalg.norm(points[first] - points[second], axis=1) < distance
+            close = np.linalg.norm(positions[first] - positions[second], axis=1) < distance
             if close.any():
-                return int(candidates[first[close][0]]), int(candidates[second[close][0]])
+                return int(first[close][0]), int(second[close][0])
     return None
 
 
@@ -50,10 +50,3 @@ def close_pairs(positions: Floats, distance: float) -> NDArray[np.int32]:
         near = near[(apart[near] ** 2).sum(axis=1) < distance**2]
         found.append(np.stack([order[near], order[near + lag]], axis=1))
     return np.concatenate(found).astype(np.int32)
-
-
-def _neighboured(along: Floats, distance: float) -> NDArray[np.intp]:
-    """Points whose projection on a line has another one within the distance: all that can be close to another point."""
-    order = np.argsort(along)
-    close = np.diff(along[order]) < 1.001 * distance
-    return order[np.append(close, False) | np.insert(close, 0, False)] if len(order) > 1 else order[:0]

@@ -77,6 +77,8 @@ def pairs_of_types(
             f"{n_pairs:,} pairs of atoms have Lennard-Jones parameters of their own (NBFIX), more than "
             f"{MOST_PAIRS:,}; leave out solvent, ions or lipids"
         )
+    if not len(chosen):
+        return LennardJonesPairs()
     found = [np.empty((0, 2), np.int64)]
     for one, other in chosen.tolist():
         i, j = np.meshgrid(np.flatnonzero(types == one), np.flatnonzero(types == other), indexing="ij")

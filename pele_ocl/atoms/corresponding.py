@@ -100,7 +100,7 @@ def counterparts(reference: Labels, given: Labels, source: str) -> NDArray[np.in
 
     source : file or object of the given labels, for messages
 
-    Raises InputError where several given residues may be one of the reference's.
+    Raises InputError if several given residues may be one of the reference's.
     """
     with_codes = all((labels.insertion_codes != "").any() for labels in (reference, given))
     mine, theirs = _residues(reference, with_codes), _residues(given, with_codes)
@@ -159,7 +159,7 @@ def _shared_places(mine: _Residue, theirs: _Residue) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class _Sides:
-    """Names of both sides, and sentences about their atoms."""
+    """Names of both sides, and messages about their atoms."""
 
     source: str
     reference_source: str

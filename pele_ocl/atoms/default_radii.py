@@ -74,7 +74,8 @@ class DefaultRadii:
         return self._sets[name]
 
     def has(self, name: str, radii: Floats | None, scales: Floats | None) -> bool:
-        """Tell if radii (k,) A and scales (k,) are the set of that name, and not a user's own under the same name."""
+        """Return whether radii (k,) A and scales (k,) are the set of that name, and not a user's own under the same
+        name."""
         if radii is None:
             return bool(self.lacking)
         if name not in RADII_SETS or isinstance(self.tables.get(name), str):

@@ -69,7 +69,7 @@ class Graph:
         return [len(of) == 1 and len(near[of[0]]) > 1 for of in near]
 
     def is_same(self, other: Graph) -> bool:
-        """Tell if atom by atom the elements and bonds are the same."""
+        """Return whether atom by atom the elements and bonds are the same."""
         return self.elements == other.elements and np.array_equal(self.bonds, other.bonds)
 
     def part(self, chosen: Sequence[int] | Indices) -> Graph:
@@ -135,7 +135,7 @@ class Matching:
         self._refined: dict[tuple[_Colours, _Colours], tuple[_Colours, _Colours] | None] = {}
 
     def best(self, cost: Floats | None = None) -> Indices | None:
-        """Find the isomorphism with the least sum of costs, None if the graphs are not isomorphic.
+        """Find the isomorphism with the smallest sum of costs, None if the graphs are not isomorphic.
 
         cost : (n, n) of taking their atom (column) for ours (row), by default none
 
@@ -173,7 +173,7 @@ class Matching:
     def _solve(
         self, atoms: list[int], one: _Colours, two: _Colours, cost: Floats
     ) -> tuple[float, dict[int, int]] | None:
-        """Map some of our atoms, whose colours only they have, at the least cost; the cost and the mapping."""
+        """Map some of our atoms, whose colours only they have, at the smallest cost; the cost and the mapping."""
         self._trials += 1
         if self._trials > MOST_TRIALS:
             raise InputError(
@@ -270,7 +270,7 @@ def _with(colours: _Colours, i: int, colour: int) -> _Colours:
 
 
 def _cheapest(own: list[int], there: list[int], cost: Floats) -> tuple[int, ...]:
-    """Order their atoms for ours at the least cost: of a few by all orders, of more by the cheapest pairs."""
+    """Order their atoms for ours at the smallest cost: of a few by all orders, of more by the cheapest pairs."""
     if len(own) <= _MOST_ENDS:
         return min(permutations(there), key=lambda of: sum(float(cost[i, j]) for i, j in zip(own, of, strict=True)))
     pairs, taken = dict[int, int](), set[int]()
@@ -336,7 +336,7 @@ def difference(ours: Graph, theirs: Graph, name: Mapping[int, str]) -> str:
 
 
 def lacks_hydrogens(ours: Graph, theirs: Graph) -> bool:
-    """Tell if their graph is ours without some hydrogens."""
+    """Return whether their graph is ours without some hydrogens."""
     if len(theirs) >= len(ours) or len(theirs.heavy) != len(ours.heavy):
         return False
     return Matching(ours.part(ours.heavy), theirs.part(theirs.heavy)).best() is not None
@@ -431,7 +431,7 @@ def _mark(graph: Graph, i: int, other: int, colours: Sequence[int]) -> int | Non
 
 
 def _is_in_ring(graph: Graph, p: int, q: int) -> bool:
-    """Tell if two bonded atoms are joined by other bonds, too."""
+    """Return whether two bonded atoms are joined by other bonds, too."""
     seen, edge = {p}, [p]
     while edge:
         edge = [j for i in edge for j in graph.neighbours[i] if j not in seen and {i, j} != {p, q}]

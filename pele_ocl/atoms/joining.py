@@ -110,7 +110,7 @@ def _sites(one: VirtualSites | None, other: VirtualSites | None, n: int) -> Virt
 
 
 def _default_radii(first: Any, second: Any, labels: Labels | None, bonds: np.ndarray) -> DefaultRadii | None:
-    """Give the default radii of both, None if those of one stay."""
+    """Return the default radii of both, None if those of one stay."""
     one, other = first.default_radii, second.default_radii
     if one is None or other is None or labels is None:
         return None

@@ -86,7 +86,7 @@ class Labels(ReadOnlyArrays):
         return tuple(map(Residue, *(column[self.residue_starts].tolist() for column in columns)))
 
     def residue(self, i: int) -> str:
-        """Name the residue of atom i as people write it: `A:ALA5`, with the insertion code if it has one.
+        """Name the residue of atom i: `A:ALA5`, with the insertion code if it has one.
 
         >>> pele_ocl.read("data/structures/trialanine.pdb").labels.residue(4)
         'A:ALA1'
@@ -96,7 +96,7 @@ class Labels(ReadOnlyArrays):
         return str(Residue(str(self.chains[i]), str(self.residue_names[i]), number, str(self.insertion_codes[i])))
 
     def atom(self, i: int) -> str:
-        """Atom i as people write it: `A:ALA5:CA`.
+        """Name atom i: `A:ALA5:CA`.
 
         >>> pele_ocl.read("data/structures/trialanine.pdb").labels.atom(4)
         'A:ALA1:CA'
@@ -137,16 +137,16 @@ def _kind(whole: bool) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Structure(ReadOnlyArrays):
-    """A model as a file holds it, before any force field: n atoms in residues, residues in segments.
+    """A model as in a file, before a force field is applied: n atoms in residues, residues in segments.
 
     positions : (n, 3) A
     labels : Labels of the n atoms
     segments : (n_residues,) number of the chain piece a residue belongs to, from 0. A TER record, a new chain
         identifier or the change from polymer to HETATM groups starts a new one
-    hetero : (n_residues,) True where the file marks the residue HETATM
-    lines : (n,) line of each atom in the file, from 1; 0 where a format has no lines
+    hetero : (n_residues,) True if the file marks the residue HETATM
+    lines : (n,) line of each atom in the file, from 1; 0 if a format has no lines
     source : the file's name, for messages
-    notes : sentences about what was chosen where the file holds several: a model, alternate locations
+    notes : messages about choices among models and alternate locations
 
     >>> structure = pele_ocl.formats.read_structure("data/structures/trialanine.pdb")
     >>> structure.positions.shape, len(structure.labels.residues)
@@ -176,7 +176,7 @@ class Structure(ReadOnlyArrays):
         arguments.text("source", self.source)
 
     def of_residues(self, mask: NDArray[np.bool_]) -> Structure:
-        """Return the structure of some residues, whole ones; mask : (n,) True for each of their atoms.
+        """Return the structure of some complete residues; mask : (n,) True for their atoms.
 
         Raises InputError for another shape and for parts of residues.
         """

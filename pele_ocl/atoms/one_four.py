@@ -32,7 +32,7 @@ def written_terms(atoms: Atoms, what: str, others: tuple[str, ...] = ()) -> Bond
 
 
 def scales_of_pairs(atoms: Atoms, what: str) -> Floats:
-    """Find the scales of Coulomb and Lennard-Jones energies of the 1-4 pairs, (m, 2), as of `atoms.bonded.one_four`.
+    """Find the scales of Coulomb and Lennard-Jones energies of the 1-4 pairs, (m, 2), as in `atoms.bonded.one_four`.
 
     Raises InputError for pairs whose parameters are no multiple of their atoms'.
     """

@@ -116,7 +116,8 @@ def no_scales_note(name: str) -> str:
 
 
 def goes_by_names(name: str | None) -> bool:
-    """Tell if a set is one of PDB2PQR's, by names of residues and atoms: it needs no bonds, and has no GB scales."""
+    """Return whether a set is one of PDB2PQR's, by names of residues and atoms: it needs no bonds, and has no GB
+    scales."""
     return name is not None and tidy_set(name) in PDB2PQR_SETS
 
 

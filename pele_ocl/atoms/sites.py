@@ -24,7 +24,7 @@ class SiteRule:
     positions of the parents, X = sum_k x[k] p_k, Y = sum_k y[k] p_k, u = X/|X|, and w is X x Y divided by its length.
 
     site : its index; parents : up to four atoms; none where the rule is unknown
-    origin, x, y : a weight for each parent; those of origin add up to 1, the others to 0
+    origin, x, y : a weight for each parent; those of origin sum to 1, the others to 0
     cross : 1/A; local : A
     """
 
@@ -97,7 +97,7 @@ class VirtualSites(ReadOnlyArrays):
         return found
 
     def are_held(self, held: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Tell which sites (k,) stay where they are if the atoms `held` (n,) do: those whose parents all do."""
+        """Return which sites (k,) stay where they are if the atoms `held` (n,) do: those whose parents all do."""
         stay: NDArray[np.bool_] = np.where(self.parents[:, 0] >= 0, held[self.parents].all(axis=1), held[self.atoms])
         return stay
 

@@ -53,7 +53,7 @@ class Taken:
         labels : of the others; source : their file
         chosen : indices of those that are the structure's n atoms, or the taken ones alone
 
-        Raises InputError where the chosen ones are other atoms.
+        Raises InputError if the chosen ones are other atoms.
         """
         wanted = self.indices
         mine, theirs = self.labels, None if labels is None else labels_of(labels, chosen)

@@ -28,7 +28,7 @@ class Topology:
     def with_positions(self, positions: ArrayLike, notes: tuple[str, ...] = ()) -> Atoms:
         """Place the atoms at positions (n, 3) A; the parameters were checked before and are shared.
 
-        notes : sentences about the positions, for `Atoms.notes`
+        notes : messages about the positions, for `Atoms.notes`
 
         Raises InputError for positions of another number of atoms, or that are not finite.
         """

@@ -104,7 +104,7 @@ class Graph:
         return sorted(found - {c})
 
     def is_rotatable(self, b: int, c: int) -> bool:
-        """Tell if the bond is single, and turns more than the hydrogens of a carbon or nitrogen."""
+        """Return whether the bond is single, and turns more than the hydrogens of a carbon or nitrogen."""
         for one, other in ((b, c), (c, b)):
             hanging = [k for k in self.neighbours[one] if k != other]
             heavy = [k for k in hanging if self.elements[k] != "H"]
@@ -115,7 +115,7 @@ class Graph:
         return bool(length >= SINGLE.get(pair, 0.0))
 
     def rotatable(self, chosen: Ints) -> list[tuple[int, int]]:
-        """Give the bonds among chosen atoms that can be turned without other atoms, each once."""
+        """Return the bonds among chosen atoms that can be turned without other atoms, each once."""
         own = set(chosen.tolist())
         bonds = ((b, c) for b in sorted(own) for c in self.neighbours[b] if b < c and c in own)
         return [
@@ -168,7 +168,7 @@ def _rigid_parts(graph: Graph, chosen: Ints, bonds: Sequence[tuple[int, int]]) -
 
 
 def _part_of(graph: Graph, chosen: Ints, bonds: Sequence[tuple[int, int]], start: int) -> set[int]:
-    """Give the chosen atoms that no turn moves from an atom."""
+    """Return the chosen atoms that no turn moves from an atom."""
     cut, own = {*bonds, *((c, b) for b, c in bonds)}, set(chosen.tolist())
     found, ahead = {start}, [start]
     while ahead:

@@ -28,7 +28,7 @@ class UndonePairs(ReadOnlyArrays):
         object.__setattr__(self, "table", read_only(self.table, np.bool_))
 
     def first(self) -> tuple[int, int] | None:
-        """Give two atoms that are such a pair; None if no two are."""
+        """Return two atoms that are such a pair; None if no two are."""
         for i, j in np.argwhere(np.triu(self.table)).tolist():
             first, second = (np.flatnonzero(self.types == k) for k in (i, j))
             if i == j:

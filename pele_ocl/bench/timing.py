@@ -38,7 +38,7 @@ def profiled(evaluate: Callable[..., R]) -> Callable[..., R]:
 
 
 def call_seconds(evaluate: Callable[[Floats], object], atoms: Atoms, runs: int = 5) -> float:
-    """Seconds of a call that gets positions and gives arrays, by the clock on the wall.
+    """Seconds of a call that gets positions and gives arrays, wall time.
 
     evaluate : gets (n, 3) A; two conformations that differ by 0.01 A take turns, so that none is known from before
     """
@@ -58,7 +58,7 @@ def mean_of_middle(measure: Callable[[], float], runs: int = 5) -> float:
 
 
 def wall_seconds(work: Callable[[], object], runs: int = 5) -> float:
-    """Seconds of one call by the clock on the wall, the mean of the middle of `runs` measurements."""
+    """Seconds of one call wall time, the mean of the middle of `runs` measurements."""
 
     def several(count: int) -> None:
         for _ in range(count):

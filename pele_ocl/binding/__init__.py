@@ -101,24 +101,24 @@ def binding(
 ) -> Any:
     """Binding energy of a complex: its energy minus the energies of its receptor and its ligand.
 
-    Each has Born radii of its own: MM/GBSA, or MM/PBSA with `pb`, of one structure, of its models, over the frames of a
-    trajectory, or over poses (docs/binding.md). The parts share the positions of the complex, unless they have
-    trajectories of their own. `Binding` is the plan behind it, for loops.
+    Each has its own Born radii: MM/GBSA, or MM/PBSA with `pb`, for one structure, its models, the frames of a
+    trajectory, or poses (docs/binding.md). The parts have the positions of the complex, unless they have separate
+    trajectories. `Binding` is the plan behind it, for loops.
 
     complex : Atoms, the path of a structure or topology, several paths or a pattern, or an object of another library
         (docs/libraries.md)
     ligand, receptor : a selection (docs/selection.md), a mask or indices, or an AtomGroup of MDAnalysis; the receptor
-        is by default all atoms but ligands, water and stripped atoms. Several selections are several ligands, computed
-        one by one
-    strip : atoms in neither part besides water, or "none"; by default the counter-ions that the program of `like`
-        strips
+        is by default all atoms except ligands, water and stripped atoms. Several selections are several ligands,
+        computed one by one
+    strip : atoms in neither part, in addition to water, or "none"; by default the counter-ions that the program of
+        `like` strips
     models : "one", or "all" to take all models of a PDB file as conformations
-    receptor_trajectory, ligand_trajectory : frames of a part alone, of `receptor_structure`, `ligand_structure`, by
+    receptor_trajectory, ligand_trajectory : separate frames of a part, of `receptor_structure`, `ligand_structure`, by
         default the part's atoms of the complex
     poses : file with positions of the ligand: molecules of SDF or mol2, or models of .pdb or .cif
-    pb : True for a Poisson-Boltzmann solvent in place of Generalized Born, with `nonlinear`, `pb_surface`, `spacing`
-        and `padding` (A) as of PBSolvent; or a PBSolvent
-    idecomp : decomposition as AMBER numbers them: 1, 2 by residue, 3, 4 by pairs of residues
+    pb : True for a Poisson-Boltzmann solvent instead of Generalized Born, with `nonlinear`, `pb_surface`, `spacing` and
+        `padding` (A) as in PBSolvent; or a PBSolvent
+    idecomp : decomposition, numbered as in AMBER: 1, 2 by residue, 3, 4 by pairs of residues
     entropy : True for interaction entropy and C2
     alanine : sites of an alanine scan: a selection, residues from 0, or "interface" for all within 5 A of the other
         part
@@ -126,14 +126,14 @@ def binding(
     decomposition, residue_plot, heat_map, running_mean, bfactor_pdb : files of a decomposition, and pictures
     one_four, cutoff, variant, precision, device : as in `energy`
     model : SolventModel; of a file also the number of the model to read
-    strict : True to refuse what is noted otherwise
-    words : keywords about files, the solvent and the run, as of `energy`: `forcefield`, `select`, `coordinates`;
+    strict : True to refuse what otherwise only causes a note
+    words : keywords about files, the solvent and the run, as in `energy`: `forcefield`, `select`, `coordinates`;
         `like`, `gb`, `ionic_strength`; `trajectory`, `frames`, `topology`, `image`; `output`, a file of the energies of
         every frame, `resume`, `workers`, `scheduler`, `shard`, `progress`
 
-    Returns a BindingResult, kcal/mol; BindingResults of several ligands, Structures of several paths. A frame that
-    fails has NaN and its reason in `energies.errors`. Raises InputError for parts that hold no atom or share one and
-    for wishes that do not go together, and FormatError for files that cannot be read or written.
+    Returns a BindingResult, kcal/mol; BindingResults of several ligands, Structures of several paths. A failed frame
+    has NaN and a reason in `energies.errors`. Raises InputError for parts without atoms or with common ones and for
+    options that cannot be combined, and FormatError for files that cannot be read or written.
 
         >>> import pele_ocl
         >>> from pele_ocl.common.installation import shipped

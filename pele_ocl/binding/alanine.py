@@ -138,7 +138,7 @@ class Cut:
 
 
 def cut_at(atoms: Atoms, residue: int) -> Cut:
-    """Find the atoms that stay if a residue (its number, from 0) becomes alanine; errors as of `to_alanine`."""
+    """Find the atoms that stay if a residue (its number, from 0) becomes alanine; errors as in `to_alanine`."""
     assert atoms.labels is not None
     own = list(_atoms_of_residues(atoms.labels))[residue]
     names = {str(atoms.labels.names[i]): int(i) for i in own}
@@ -381,7 +381,7 @@ def alanine_scan(
     sites : a selection, or numbers of residues of the complex from 0; by default the interface
     forcefield : of the atoms, whose alanine is taken where the complex has none; None where a topology has parameters
 
-    Raises InputError where no site can become alanine, and as Binding does.
+    Raises InputError if no site can become alanine, and as Binding does.
     """
     chosen, left_out = sites_of(binding, sites)
     assert binding.atoms.labels is not None

@@ -144,7 +144,7 @@ class Decomposer:
         is_backbone : (n,) of the complex's atoms, to have pairs of sidechains and backbones with residues, too
         kept : residues (k,) whose pairs are kept of every conformation, for `by_frame`
 
-        Raises InputError where the atoms have no residues, or one reaches into both parts.
+        Raises InputError if the atoms have no residues, or one reaches into both parts.
         """
         self.idecomp = whole_number("idecomp", idecomp, least=1, most=4)
         if not plan.model.gb_model.is_pairwise:
@@ -208,7 +208,7 @@ class Decomposer:
                         self._of_frames[split].append({n: m[0][np.ix_(self._kept, self._kept)] for n, m in of.items()})
 
     def result(self) -> Decomposition:
-        """Shares of all that was added. Raises InputError where nothing was."""
+        """Shares of all that was added. Raises InputError if nothing was."""
         n = self._moments["delta"][0].n
         if not n:
             raise InputError("no frame has energies, and so there is no decomposition")

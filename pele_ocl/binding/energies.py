@@ -27,18 +27,18 @@ _STEEP = ("lennard_jones", "lennard_jones_14")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BindingEnergies(Framed):
-    """Energies of a complex, of its parts, and the difference: complex less receptor less ligand.
+    """Energies of a complex, of its parts, and the difference: complex minus receptor minus ligand.
 
-    complex, receptor, ligand, delta : Terms of one shape (..., n_terms), kcal/mol: () of one frame, (m,) of many; a
-        term that a part lacks is 0 there; NaN where a frame failed
+    complex, receptor, ligand, delta : Terms of one shape (..., n_terms), kcal/mol: () for one frame, (m,) for many; 0
+        for terms that a part does not have; NaN for failed frames
     frames : (m,) numbers of the frames, None where there were none
-    errors : why frames failed, by their place among the m, from 0
-    seconds : by step, where they were taken
-    decomposition : Decomposition over all frames; None where none was asked for
-    n_imaged : how many of this run's frames were imaged
-    rmsd : (m,) A of poses: of the ligand's heavy atoms from where the complex has them, equivalent
-        atoms exchanged in ligands of up to 1,000 atoms; None for frames, which are an ensemble
-    notes : sentences about the frames, of the Trajectory
+    errors : reasons why frames failed, by their place among the m, from 0
+    seconds : by step, if measured
+    decomposition : Decomposition over all frames; None if not requested
+    n_imaged : number of this run's frames were imaged
+    rmsd : (m,) A for poses: of the ligand's heavy atoms from those of the complex, with optimal assignment of
+        equivalent atoms in ligands of up to 1,000 atoms; None for frames
+    notes : messages about the frames, of the Trajectory
 
     >>> energies = pele_ocl.Binding(pele_ocl.read("data/structures/trialanine.pdb"), "resid 3").evaluate()
     >>> round(float(energies.complex.total - energies.receptor.total - energies.ligand.total - energies.delta.total), 6)
@@ -93,7 +93,8 @@ class BindingEnergies(Framed):
         return self.delta.total
 
     def table(self) -> Report:
-        """Return a row for each frame: the terms of the difference, their total, and why the frame failed."""
+        """Return a table with a row for each frame: the terms of the difference, their total, and the reason of a
+        failure."""
         n = np.size(self.total)
         columns: dict[str, Any] = {"frame": np.arange(n) if self.frames is None else self.frames}
         columns |= {name: Column(np.atleast_1d(of), "kcal/mol") for name, of in self.delta.columns().items()}
@@ -108,9 +109,9 @@ class BindingEnergies(Framed):
         return {name: getattr(self, name) for name in SYSTEMS}
 
     def statistics(self) -> dict[str, dict[str, Spread]]:
-        """Return the Spread over the frames of each term and the "total", by system; failed frames are left out.
+        """Return the Spread over the frames of each term and the "total", by system, without failed frames.
 
-        Raises InputError where no frame has energies.
+        Raises InputError if no frame has energies.
         """
         if np.isnan(self.total).all():
             raise InputError("no frame has energies, and so there is no mean")
@@ -164,7 +165,7 @@ def is_close(atoms: Atoms, conformations: Floats) -> NDArray[np.bool_]:
 
 @np.errstate(invalid="ignore")
 def _has_close(positions: Floats, bare: NDArray[np.intp]) -> bool:
-    """Tell if any of some atoms is closer than CLOSE to another one, by windows along x."""
+    """Return whether any of some atoms is closer than CLOSE to another one, by windows along x."""
     order = np.argsort(positions[:, 0], kind="stable")
     along = positions[order, 0]
     first, end = (np.searchsorted(along, positions[bare, 0] + by) for by in (-CLOSE, CLOSE))

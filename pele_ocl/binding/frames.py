@@ -45,7 +45,7 @@ class PartFrames:
 class SoluteFrame:
     """First frame, of all atoms of a topology, or without its water and what is stripped.
 
-    choice : of the frames; strip : as of Binding; like : whose ions are stripped
+    choice : of the frames; strip : as in Binding; like : whose ions are stripped
     """
 
     choice: FrameOptions
@@ -154,7 +154,7 @@ def separate_energies_of(
 ) -> SeparateEnergies:  # fmt: skip
     """Compute the energies of trajectories of all three; a part without one is cut from the complex's frames.
 
-    parts : frames of "receptor" and "ligand"; reading : of their structures; strip, like : as of SoluteFrame
+    parts : frames of "receptor" and "ligand"; reading : of their structures; strip, like : as in SoluteFrame
     """
     atoms, trajectories = dict[str, Atoms](), {"complex": _of_complex(binding, "complex", molecule, choice)}
     for name in PARTS[1:]:
@@ -197,7 +197,7 @@ def _chosen_of(
 
     n : atoms of the part in the complex
 
-    Raises InputError where there are as many neither run.
+    Raises InputError if there are as many neither run.
     """
     chosen = np.arange(len(whole))
     if len(whole) != n:

@@ -66,8 +66,8 @@ OF_AMBER = ("amber", "mmpbsa.py", "sander", "gmx")  # programs whose users know 
 class Naming:
     """Names of columns: `delta_coulomb`, or, as in AMBER, `delta_EEL`.
 
-    terms : our names of all. With AMBER's names the terms that it adds up, such as the two of EGB, follow by
-    ours, too, so that nothing is lost and a run can go on with the file.
+    terms : our names of all. With AMBER's names the terms that it sums, such as the two of EGB, follow by
+    ours, too, so that nothing is lost and a run can continue the file.
     """
 
     terms: tuple[str, ...]

@@ -39,7 +39,7 @@ class Parts:
 
     complex : (k,) indices among all atoms, rising
     receptor, ligand : indices among the k; each atom is in one of the two
-    notes : sentences about the choice
+    notes : messages about the choice
     left_out : how many residues of each name have atoms in neither, whatever named the parts
     """
 
@@ -291,7 +291,7 @@ def _copies_note(atoms: Atoms, is_ligand: Bools) -> list[str]:
 
 
 def _molecules(atoms: Atoms, is_chosen: Bools, residues: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Give each residue, (k,), the lowest residue of its molecule: those that bonds join among the chosen atoms."""
+    """Return each residue, (k,), the lowest residue of its molecule: those that bonds join among the chosen atoms."""
     assert atoms.labels is not None
     number = np.repeat(np.arange(len(atoms.labels.residue_starts)),
                        np.diff(atoms.labels.residue_starts, append=len(atoms)))  # fmt: skip

@@ -114,7 +114,7 @@ def _with_column(points: Floats, column: NDArray[np.generic]) -> Floats:
 class PoseEnergies:
     """Energies of poses, kcal/mol; NaN where one failed.
 
-    total : (m,) of the complex; binding : (m,); errors : why poses failed, by their place, from 0
+    total : (m,) of the complex; binding : (m,); errors : reasons why poses failed, by index from 0
     """
 
     total: Floats

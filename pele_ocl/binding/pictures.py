@@ -59,7 +59,7 @@ def draw_residues(path: str | PathLike[str], decomposition: Decomposition, n: in
 def draw_pairs(path: str | PathLike[str], decomposition: Decomposition, n: int = HEAT_MAP) -> None:
     """A heat map of the pairs of the receptor's and the ligand's strongest residues, at most n of each; a PNG file.
 
-    Raises InputError where pairs were not computed.
+    Raises InputError if pairs were not computed.
     """
     require_png(path)
     if decomposition.pairs is None:

@@ -45,21 +45,21 @@ if TYPE_CHECKING:
 
 
 class Binding(Settled):
-    """E(complex) - E(receptor) - E(ligand) at the positions of the complex, each part with Born radii of its own.
+    """E(complex) - E(receptor) - E(ligand) at the positions of the complex, each part with its own Born radii.
 
     A single-trajectory binding energy (docs/theory/binding.md): nothing is relaxed, and bonded terms within a part
     cancel. For separate trajectories of the parts see `over`.
 
-    atoms : of the complex, chosen among the Atoms that were `given`, whose positions are evaluated
-    parts : Parts, which atoms these are; notes : sentences about the choice
+    atoms : of the complex, a subset of the `given` Atoms, whose positions are evaluated
+    parts : Parts, the atoms of each; notes : messages about the choice
     findings : about frames that a command read, of the contract
-    plans : the Energy of each part, by name; "receptor" and "ligand" take their atoms of the complex
+    plans : the Energy of each part, by name; "receptor" and "ligand" have their atoms of the complex
     systems : Systems, which evaluates these plans together
     names : of the terms; n_atoms : of `given`; idecomp : of the decomposition, None without
     model, precision, variant, device, options : of the complex's plan; quantity : "binding"
     pb : PBSolvent, None with Generalized Born
 
-    It pickles by its atoms and options, as plans do.
+    It is pickled as its atoms and options, like plans.
 
     >>> binding = pele_ocl.Binding(pele_ocl.read("data/structures/trialanine.pdb"), "resid 3")
     >>> energies = binding.evaluate()
@@ -155,9 +155,9 @@ class Binding(Settled):
         )
 
     def evaluate(self, positions: ArrayLike | None = None) -> BindingEnergies:
-        """Compute the energies at positions (n, 3) A of all atoms that were given, by default their own; shape ().
+        """Compute the energies at positions (n, 3) A of all given atoms, by default their own; shape ().
 
-        Raises InputError for positions that do not fit, and for energies that overflow.
+        Raises InputError for positions that do not fit, and for overflowing energies.
         """
         if positions is None:
             found = self._of_positions(self.atoms.positions[np.newaxis])
@@ -190,8 +190,8 @@ class Binding(Settled):
         Frames with a unit cell are imaged first, unless image is "none" (docs/binding.md). The molecules of the complex
         are made whole and placed next to the largest molecule of the receptor.
 
-        Parameters and errors as in `energy_over`; the frames are of all atoms that were given. A frame that fails has
-        NaN, and `errors` says why, by its place among the frames.
+        Parameters and errors as in `energy_over`; the frames have all given atoms. A failed frame has NaN, and `errors`
+        has the reason, by index among the frames.
 
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
         >>> pele_ocl.Binding(atoms, "resid 3").over(np.stack([atoms.positions] * 3)).delta.total.shape
@@ -266,7 +266,7 @@ def binding_trajectory(
 ) -> Trajectory:  # fmt: skip
     """A Trajectory of all the atoms that the plan was given, in which the complex is put beside its receptor.
 
-    Raises InputError where one is of others.
+    Raises InputError if one is of others.
     """
     over = opened(binding.given, trajectory, frames, select, topology, image)
     parts = binding.parts

@@ -36,12 +36,12 @@ _SOME_RADIUS = 1.0  # A
 class PBSolvent:
     """Poisson-Boltzmann solvent of binding energies: the equation, its grid and its solver.
 
-    Dielectric constants, ionic strength (of a 1:1 salt), temperature and probe are the SolventModel's beside it.
+    Dielectric constants, ionic strength (of a 1:1 salt), temperature and probe are those of the SolventModel.
 
     equation, surface : of PBModel
-    radii : "own", the atoms' GB radii, or "tan-luo", of pbsa's radiopt=1: by AMBER's atom types, 0 of hydrogens
+    radii : "own", the atoms' GB radii, or "tan-luo", of pbsa's radiopt=1: by AMBER's atom types, 0 for hydrogens
     ion_radius : A, >= 0
-    spacing : of the grid, A; padding : from the complex to the border of the grid, A
+    spacing : of the grid, A; padding : from the complex to the boundary of the grid, A
     solver, tolerance : of PoissonBoltzmann
 
     Raises InputError for other values.
@@ -101,7 +101,7 @@ def default_model(model: SolventModel | None) -> SolventModel:
 class PBEnergy(Energy):
     """Energy of a system in a Poisson-Boltzmann solvent: the term "pb" takes the place of the GB terms.
 
-    solvent : PBSolvent; other parameters as of Energy
+    solvent : PBSolvent; other parameters as in Energy
     """
 
     def __init__(self, atoms: Atoms, solvent: PBSolvent, *, model: SolventModel, **choices: Any) -> None:

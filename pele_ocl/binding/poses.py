@@ -28,6 +28,7 @@ from ..atoms.graphs import (
     with_hands,
 )
 from ..atoms.labels import labels_of
+from ..atoms.small_molecules import SmallMolecules
 from ..common.arguments import file_path
 from ..common.errors import FormatError, InputError
 from ..common.inputfile import read_file
@@ -53,8 +54,8 @@ _MOLECULES = (".sdf", ".sd", ".mol", ".mol2")
 class Poses:
     """Poses of a ligand.
 
-    positions : (m, n, 3) A in the ligand's order, NaN of poses that could not be taken; errors : why, by number from 0
-    notes : sentences about how atoms were matched
+    positions : (m, n, 3) A in the ligand's order, NaN of poses that could not be taken; errors : why, by index from 0
+    notes : messages about how atoms were matched
     """
 
     positions: Floats
@@ -66,7 +67,7 @@ class Poses:
 
 
 def holds_molecules(path: Path) -> bool:
-    """Tell if the suffix of a file, also before `.gz`, is one of SDF or mol2 files."""
+    """Return whether the suffix of a file, also before `.gz`, is one of SDF or mol2 files."""
     return _suffix(path) in _MOLECULES
 
 
@@ -121,7 +122,7 @@ class PoseReader:
         return self._check(molecule, self._matched(molecule.graph))
 
     def placed(self, molecule: Molecule) -> Floats:
-        """Give the positions (n, 3) A of a molecule in our order. Raises FormatError as `read` does."""
+        """Return the positions (n, 3) A of a molecule in our order. Raises FormatError as `read` does."""
         return self._laid(molecule)
 
     def read_native(self, path: Path) -> Floats:
@@ -198,7 +199,7 @@ class PoseReader:
         return Poses(positions, dict(sorted(errors.items())))
 
     def _model(self, labels: Labels, positions: Floats, mapping: Indices | None) -> Floats:
-        """Give a model's positions in our order, by names; by bonds if names differ or bonds are then too long."""
+        """Return a model's positions in our order, by names; by bonds if names differ or bonds are then too long."""
         elements = labels.elements.tolist()
         molecule = Molecule(Graph.of(elements, bonds_by_distance(elements, positions)), positions)
         if mapping is None:
@@ -211,7 +212,7 @@ class PoseReader:
         return named
 
     def _laid(self, molecule: Molecule, where: str = "") -> Floats:
-        """Give the positions (n, 3) A of a molecule in our order. Raises FormatError, which begins with `where`."""
+        """Return the positions (n, 3) A of a molecule in our order. Raises FormatError, which begins with `where`."""
         try:
             if _is_drawn(molecule):
                 raise FormatError(_DRAWN)
@@ -256,7 +257,7 @@ class PoseReader:
         return f"{counts}: {why}" if len(theirs) != len(self.graph) else f"its atoms are not the ligand's: {why}"
 
     def _check(self, molecule: Molecule, mapping: Indices) -> Indices:
-        """Give the mapping that keeps the configuration. Raises FormatError for none, and for bonds that are torn."""
+        """Return the mapping that keeps the configuration. Raises FormatError for none, and for bonds that are torn."""
         ours, theirs = self.graph, molecule.graph
         torn = stretched_bond(ours, molecule.positions[mapping], _TORN)
         if torn is not None:
@@ -289,7 +290,7 @@ _DRAWN = "is a drawing in two dimensions; give positions in three, of a docking 
 
 
 def _is_drawn(molecule: Molecule) -> bool:
-    """Tell if a molecule is flat, and its file says 2D or an atom of it has four neighbours."""
+    """Return whether a molecule is flat, and its file says 2D or an atom of it has four neighbours."""
     is_flat = float(np.ptp(molecule.positions[:, 2])) < 1e-3
     return is_flat and (molecule.is_drawing or any(len(near) > 3 for near in molecule.graph.neighbours))
 
@@ -325,8 +326,8 @@ def read_complexes(path: Path, atoms: Atoms) -> Poses:
 def evaluate_poses(binding: Binding, poses: Floats | Poses, progress: Progress | None = None) -> BindingEnergies:
     """Compute the energies at poses (m, n_ligand, 3) A; the receptor, which stays, is computed once.
 
-    A pose that fails has NaN and its reason in `errors`. Raises InputError for another shape, and for a Binding with a
-    decomposition, which is a mean over frames.
+    A pose that fails has NaN and its reason in `errors`, also one that lies where the receptor has another small
+    molecule. Raises InputError for another shape, and for a Binding with a decomposition, which is a mean over frames.
     """
     parts = binding.parts
     if binding.idecomp is not None:
@@ -338,6 +339,7 @@ def evaluate_poses(binding: Binding, poses: Floats | Poses, progress: Progress |
     errors = dict(given.errors)
     for k in np.flatnonzero(~np.isfinite(positions).all(axis=(1, 2))).tolist():
         errors.setdefault(k, "a position is no number")
+    errors = _occupied(binding, positions, errors) | errors
     good = [k for k in range(len(positions)) if k not in errors]
     fixed = binding.plans["receptor"].evaluate()
     size, found = max(1, PIECE_ATOMS // len(binding.atoms)), list[BindingEnergies]()
@@ -347,6 +349,20 @@ def evaluate_poses(binding: Binding, poses: Floats | Poses, progress: Progress |
             progress(min(1.0, (first + size) / len(good)))
     energies = _spread(binding.names, joined_energies(found) if found else None, good, errors, len(positions))
     return replace(energies, rmsd=pose_rmsd(binding.atoms[parts.ligand], positions))
+
+
+def _occupied(binding: Binding, positions: Floats, failed: Mapping[int, str]) -> dict[int, str]:
+    """Tell which poses (m, n_ligand, 3) A lie where the receptor has another small molecule."""
+    atoms, ligand, found = binding.atoms, binding.parts.ligand, dict[int, str]()
+    if atoms.labels is None:
+        return found
+    small, ours = SmallMolecules(atoms, ligand), atoms.labels.elements[ligand] != "H"
+    for k in set(range(len(positions))) - failed.keys():
+        try:
+            small.require_apart(atoms.positions, positions[k, ours])
+        except InputError as error:
+            found[k] = str(error)
+    return found
 
 
 def _piece(binding: Binding, fixed: EnergyResult, poses: Floats) -> BindingEnergies:

@@ -49,15 +49,15 @@ Statistics = Mapping[str, Mapping[str, Spread]]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BindingResult(Reported, Suggests):
-    """Binding energy of a ligand: of a structure, of its models, of poses, or over the frames of trajectories.
+    """Binding energy of a ligand, for a structure, its models, poses, or the frames of trajectories.
 
     binding : Binding, the plan; energies : BindingEnergies, or SeparateEnergies of three trajectories
-    ligand, receptor, like : as they were given; naming : of terms in files
-    entropy, scan, comparison : what else was asked for; None if it was not
-    kind : of conformations, None for the structure alone
-    grid_errors : of Poisson-Boltzmann energies, kcal/mol by system; None with Generalized Born, and of frames
+    ligand, receptor, like : as given; naming : of terms in files
+    entropy, scan, comparison : further requested results, or None
+    kind : of conformations, None for a single structure
+    grid_errors : of Poisson-Boltzmann energies, kcal/mol by system; None with Generalized Born, and for frames
     molecule : as it was read; findings : about structure and energies, in JSON form
-    record, frames : settings of the file of frames' results, and their trajectory
+    record, frames : settings of the results file of frames, and their trajectory
     heard : notes that were reported; call : facts of the call, for files; seconds : that all took
 
     >>> result = pele_ocl.binding("data/structures/trialanine.pdb", "resid 3")
@@ -88,7 +88,7 @@ class BindingResult(Reported, Suggests):
     seconds: float = 0.0
 
     def imaged(self) -> list[Finding]:
-        """Give the finding that frames were imaged."""
+        """Return the finding about imaged frames."""
         of = self.energies
         systems = [of] if isinstance(of, BindingEnergies) else [*of.systems.values()]
         return imaged(sum(each.n_imaged for each in systems), sum(len(each) for each in systems))
@@ -106,27 +106,27 @@ class BindingResult(Reported, Suggests):
 
     @property
     def n_failed(self) -> int:
-        """Frames that failed, of all three systems if they have trajectories of their own."""
+        """Number of failed frames, in all three systems if they have separate trajectories."""
         of = self.energies
         return len(of.errors) if isinstance(of, BindingEnergies) else sum(len(s.errors) for s in of.systems.values())
 
     @property
     def decomposition(self) -> Decomposition | None:
-        """Shares of residues in the energies; None if there are none."""
+        """Contributions of residues to the energies; None if not requested."""
         return self.energies.decomposition if isinstance(self.energies, BindingEnergies) else None
 
     @property
     def total(self) -> float | Floats:
-        """Binding energy, kcal/mol: of the structure or the mean over frames and models; of poses (m,)."""
+        """Binding energy, kcal/mol: of the structure, or the mean over frames or models; for poses (m,)."""
         if self.poses is not None:
             return self.poses.total
         return self.energies.statistics()[DELTA]["total"].mean
 
     @property
     def delta(self) -> dict[str, float] | dict[str, Floats]:
-        """Terms of the binding energy by name, complex less receptor less ligand, kcal/mol: means, of poses (m,).
+        """Terms of the binding energy by name, complex minus receptor minus ligand, kcal/mol: means, for poses (m,).
 
-        `total` is one of them; `statistics["delta"]` has their spread, and `energies.delta` each frame's.
+        `total` is one of them; `statistics["delta"]` has their spread, and `energies.delta` those of each frame.
         """
         if self.poses is not None:
             return self.poses.delta.columns()
@@ -134,24 +134,24 @@ class BindingResult(Reported, Suggests):
 
     @property
     def statistics(self) -> Statistics:
-        """Spread of each term by system: "complex", "receptor", "ligand" and "delta"; by AMBER's names if `like` is one
-        of its programs, as in files."""
+        """Spread of each term by system: "complex", "receptor", "ligand" and "delta"; with AMBER's names if `like` is
+        one of its programs, as in files."""
         return amber_statistics(self.energies) if self.naming.is_amber else self.energies.statistics()
 
     def differing_terms(self) -> dict[str, Floats]:
-        """Terms of poses (m,), kcal/mol, as far as any of them is not 0; by AMBER's names as `statistics`."""
+        """Nonzero terms of poses (m,), kcal/mol; with AMBER's names as in `statistics`."""
         assert self.poses is not None
         terms = Terms.of(amber_terms(self.poses.delta)) if self.naming.is_amber else self.poses.delta
         return {name: values for name, values in terms.columns().items() if np.nanmax(np.abs(values), initial=0) > 5e-4}
 
     @property
     def notes(self) -> list[str]:
-        """Sentences about the energies."""
+        """Messages about the energies."""
         return notes_about(self)
 
     @property
     def failures(self) -> list[str]:
-        """Sentences that count the frames that failed, of each system if these have frames of their own."""
+        """Messages with the number of failed frames, per system if these have separate frames."""
         energies = self.energies
         if isinstance(energies, SeparateEnergies):
             return [
@@ -170,7 +170,7 @@ class BindingResult(Reported, Suggests):
     def save(self, path: str | PathLike[str]) -> None:
         """Write the energies of every frame, model or pose.
 
-        Results of a trajectory end in .h5, .csv or .jsonl, others in .h5, .csv or .json.
+        Suffixes are .h5, .csv or .jsonl for a trajectory, otherwise .h5, .csv or .json.
         """
         energies, naming = self.energies, self.naming
         if isinstance(energies, SeparateEnergies):
@@ -192,12 +192,12 @@ class BindingResult(Reported, Suggests):
 
     @property
     def is_recorded(self) -> bool:
-        """True if results went to a file as they came."""
+        """True if results were written to a file while computing."""
         return self.frames is not None
 
     @property
     def provenance(self) -> dict[str, object]:
-        """Attributes of files: what was read, and by what program."""
+        """Attributes of files: input and program."""
         return origin_of(self.molecule.source, self.molecule.coordinates, self.call)
 
     def save_decomposition(self, path: str | PathLike[str]) -> None:
@@ -205,21 +205,21 @@ class BindingResult(Reported, Suggests):
         write_decomposition(path, self._decomposed(), self.provenance)
 
     def draw_residues(self, path: str | PathLike[str]) -> None:
-        """Draw the residues with the largest shares, a PNG file."""
+        """Draw the residues with the largest contributions to a PNG file."""
         draw_residues(path, self._decomposed())
 
     def draw_pairs(self, path: str | PathLike[str]) -> None:
-        """Draw the shares of pairs of residues, receptor by ligand, a PNG file."""
+        """Draw the contributions of pairs of residues, receptor by ligand, to a PNG file."""
         draw_pairs(path, self._decomposed())
 
     def draw_running_mean(self, path: str | PathLike[str]) -> None:
-        """Draw the mean up to each frame, a PNG file."""
+        """Draw the running mean to a PNG file."""
         if not isinstance(self.energies, BindingEnergies):
             raise InputError("a running mean needs receptor and ligand from the frames of the complex")
         draw_running_mean(path, self.energies.total)
 
     def save_bfactor_pdb(self, path: str | PathLike[str]) -> None:
-        """Write the complex as a PDB file whose B factors are the residues' shares."""
+        """Write the complex as a PDB file with the contributions of residues as B factors."""
         write_coloured(path, self.binding.atoms, self._decomposed())
 
     def _decomposed(self) -> Decomposition:
@@ -228,7 +228,7 @@ class BindingResult(Reported, Suggests):
         return self.decomposition
 
     def table(self) -> Report:
-        """Return the terms of all systems with the spread of the difference, or of poses a row for each."""
+        """Return a table of the terms of all systems with the spread of the difference, or with a row for each pose."""
         if self.poses is not None:
             of_files = self.naming.of(self.poses.delta)
             numbers = {name: Column(values, UNIT) for name, values in of_files.items()}
@@ -287,11 +287,11 @@ class BindingResult(Reported, Suggests):
         return lines
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record that the command prints as JSON, but for the command's seconds."""
+        """Return the record, as printed as JSON, without the command's seconds."""
         return record_of(self.molecule, self.facts(), self.heard)
 
     def facts(self) -> dict[str, object]:
-        """Give the result of the record."""
+        """Return the result of the record."""
         found = as_json(self)
         kept = list(self.binding.given.notes)
         own = [sentence for sentence in found["notes"] if sentence not in kept]  # type: ignore[attr-defined]
@@ -329,7 +329,7 @@ class BindingResults(Sequence[BindingResult], Framed):
         return Report("Binding energies", {"ligand": np.array([str(of.ligand) for of in self.ligands]), **columns})
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record that the command prints as JSON, but for the command's seconds."""
+        """Return the record, as printed as JSON, without the command's seconds."""
         return record_of(self.molecule, {"ligands": [of.facts() for of in self.ligands]}, self.heard)
 
     @property
@@ -353,7 +353,7 @@ class BindingResults(Sequence[BindingResult], Framed):
 
 
 def record_of(molecule: MoleculeRead, result: Mapping[str, Any], heard: Sequence[str]) -> dict[str, Any]:
-    """Give a record in JSON form, with the notes that were reported."""
+    """Return a record in JSON form, with the notes that were reported."""
     return Record(str(molecule.source), molecule.source.sha256, with_notes(result, heard)).to_dict()
 
 
@@ -370,7 +370,7 @@ def _rows(energies: SeparateEnergies, naming: Naming) -> dict[str, Any]:
 
 
 def amber_statistics(energies: BindingEnergies | SeparateEnergies) -> Statistics:
-    """Give the Spread of each term by AMBER's names."""
+    """Return the Spread of each term by AMBER's names."""
     if isinstance(energies, SeparateEnergies):
         return energies.statistics(amber_terms)
     return {
@@ -446,7 +446,7 @@ def _of_system(terms: Mapping[str, Spread]) -> dict[str, dict[str, float | None]
 
 
 def _conformations(energies: BindingEnergies) -> Iterator[tuple[int, Mapping[str, object] | str]]:
-    """Give each frame or model with the difference's terms, or with why it failed."""
+    """Return each frame or model with the difference's terms, or with why it failed."""
     columns = {term: values.tolist() for term, values in energies.delta.columns().items()}
     numbers = range(len(energies)) if energies.frames is None else energies.frames.tolist()
     for k, number in enumerate(numbers):
@@ -458,7 +458,7 @@ def _conformations(energies: BindingEnergies) -> Iterator[tuple[int, Mapping[str
 
 
 def _residues(of: Decomposition) -> dict[str, object]:
-    """Give the shares of residues in the difference and, if there are any, of pairs that are not 0."""
+    """Return the shares of residues in the difference and, if there are any, of pairs that are not 0."""
     shares = of.per_residue["delta"]
     found: dict[str, object] = {"residues": [_shares(shares, (k,), {"residue": n}) for k, n in enumerate(of.names)]}
     if of.pairs is not None:
@@ -474,7 +474,7 @@ def _shares(shares: Shares, place: tuple[int, ...], names: Mapping[str, object])
 
 
 def alanine_as_json(scan: AlanineScan) -> list[dict[str, object]]:
-    """Give the change of the binding energy of each site, and of each frame."""
+    """Return the change of the binding energy of each site, and of each frame."""
     return [
         {"residue": str(residue), **of.as_json(), "changes": _plain(changes.tolist())}
         for residue, of, changes in zip(scan.residues, scan.statistics(), scan.changes, strict=True)

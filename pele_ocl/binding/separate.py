@@ -43,7 +43,7 @@ class SeparateEnergies:
 
         of : gives the energies that are wanted of Terms, such as `amber_terms`
 
-        Raises InputError where no frame of a system has energies.
+        Raises InputError if no frame of a system has energies.
         """
         found = {
             name: {term: spread_of(values) for term, values in of(energies.terms).items()}
@@ -62,8 +62,8 @@ def separate_energies(
     trajectories : of the atoms of binding.plans, or of `atoms`
     atoms : of a part, by name, if it has a topology of its own; by default cut from the complex
 
-    Raises InputError where a trajectory is missing or of other atoms, for a part whose atoms are not those of the
-    complex by name, and for further atoms' terms that the complex lacks.
+    Raises InputError if a trajectory is missing or of other atoms, for a part whose atoms are not those of the complex
+    by name, and for further atoms' terms that the complex lacks.
     """
     missing = [name for name in PARTS if name not in trajectories]
     if missing:

@@ -99,15 +99,15 @@ class BindingFiles:
 class BindingSpec(StructureSpec):
     """Binding energies of complexes, kcal/mol.
 
-    ligands, receptor, strip : as of Binding; several ligands are computed one by one, each without the others
+    ligands, receptor, strip : as in Binding; several ligands are computed one by one, each without the others
     reading : how files are read; models : "one", or "all" for every model of a file
     frames : of a trajectory, in place of the file's positions
-    receptor_frames, ligand_frames : of parts with frames of their own; poses : file of the ligand's positions
+    receptor_frames, ligand_frames : of parts with separate frames; poses : file of the ligand's positions
     entropy : True for interaction entropy and C2; alanine : sites of a scan, as of alanine_scan, or "interface"
     compare : JSON of another run, whose terms are subtracted
     pb : PBSolvent of MM/PBSA, None for Generalized Born; like : the program whose constants the model has
-    strict : True to refuse what is noted otherwise
-    idecomp, one_four, cutoff, variant, precision, device, model : as of Binding
+    strict : True to refuse what otherwise only causes a note
+    idecomp, one_four, cutoff, variant, precision, device, model : as in Binding
     """
 
     ligands: tuple[Chosen, ...]
@@ -135,11 +135,11 @@ class BindingSpec(StructureSpec):
 
     @property
     def is_separate(self) -> bool:
-        """True if the parts have trajectories of their own."""
+        """True if the parts have separate trajectories."""
         return bool(self.receptor_frames.paths or self.ligand_frames.paths)
 
     def check(self, run: Run, files: BindingFiles) -> None:
-        """Raise InputError for wishes that do not go together, and for files that could not be written."""
+        """Raise InputError for options that cannot be combined, and for files that cannot be written."""
         if self.receptor is not None and self.strip is not None:
             raise KeywordError("choose one of `receptor` and `strip`; a receptor that is named has all its atoms")
         if len(self.ligands) > 1 and (run.output is not None or files.given):
@@ -192,7 +192,7 @@ class BindingSpec(StructureSpec):
         return self.reading.with_molecules(molecules, lambda reading: molecule_of(source, reading, self.models))
 
     def evaluate(self, molecule: MoleculeRead, run: Run | None = None) -> list[BindingResult]:
-        """Compute all that is asked for of each ligand, and tell notes and failures."""
+        """Compute everything requested for each ligand, and report notes and failures."""
         run = run or Run()
         checks = Checks(molecule.source, self.strict, heard=False)
         if not self.frames.paths:
@@ -214,7 +214,7 @@ class BindingSpec(StructureSpec):
         return results
 
     def planned(self, molecule: MoleculeRead, ligand: Chosen) -> tuple[Binding, MoleculeRead]:
-        """Make the plan of one ligand, and the molecule of its frames: for stripped frames the complex alone."""
+        """Make the plan of one ligand, and the molecule of its frames: for stripped frames only the complex."""
         strip = self._stripped(ligand, molecule.atoms)
         plan = self._plan(molecule.atoms, ligand, self.receptor, strip)
         if not self.frames.paths or self.is_separate or not is_stripped(plan, molecule, self.frames):
@@ -244,7 +244,7 @@ class BindingSpec(StructureSpec):
         return mask
 
     def naming(self, plan: Binding) -> Naming:
-        """Name the terms in files: by AMBER's names with the constants of its programs, as on the screen."""
+        """Names of the terms in files: AMBER's names with the constants of its programs, as on the screen."""
         return Naming(plan.names, self.like in OF_AMBER)
 
     def _found(self, plan: Binding, molecule: MoleculeRead, ligand: Chosen, run: Run) -> BindingResult:

@@ -38,6 +38,8 @@ class Systems:
         of_parts = {"complex": atoms, "receptor": atoms[parts.receptor], "ligand": atoms[parts.ligand]}
         self.plans: dict[str, Energy] = {name: plan_in(pb, of, model, **choices) for name, of in of_parts.items()}
         whole = self.plans["complex"]
+        for name in ("receptor", "ligand"):
+            self.plans[name].share_programs(whole)
         self.names, self._device, self._precision = whole.names, whole.device, whole.precision
         self._in_float64: Systems | None = None  # made for the first conformation that needs it
 

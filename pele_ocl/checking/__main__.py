@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
 from typing import Any, TextIO
 
 from ..common.errors import PeleError
 from ..opencl import get_device
-from .check import DONE, step_by_step
+from .check import DONE, limit_computing, step_by_step
 
 
 def _answer(request: dict[str, Any], answers: TextIO) -> None:
@@ -19,8 +18,8 @@ def _answer(request: dict[str, Any], answers: TextIO) -> None:
         is_limited = not (request["is_timed"] or request["is_simulated"])
         for result in step_by_step(request, device):
             print(json.dumps(result.to_json()), file=answers, flush=True)
-            if is_limited:  # a size that computes longer ends this process, by SIGPROF
-                signal.setitimer(signal.ITIMER_PROF, request["most_seconds"])
+            if is_limited:  # a size that computes longer ends this process
+                limit_computing(request["most_seconds"])
     except PeleError as error:
         print(json.dumps({"error": str(error)}), file=answers)
     print(DONE, file=answers, flush=True)

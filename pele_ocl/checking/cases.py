@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -45,7 +46,7 @@ class Case:
     exact : what is right, shaped as the output is
     scale : what errors are relative to: sums of the terms' sizes, shaped as `exact`
     slips : makes the results of usual mistakes
-    added : whether the elements of the output are added up before they are compared
+    added : whether the elements of the output are summed before they are compared
     is_simulated : small enough for a simulator
     """
 
@@ -73,7 +74,8 @@ def _sizes(group: int) -> list[int]:
 
 
 def _is_simulated(n: int, group: int) -> bool:
-    """Tell if molecules of n atoms are simulated: few, and more than a group. Loops over tiles then turn twice."""
+    """Return whether molecules of n atoms are simulated: few, and more than a group. Loops over tiles then turn
+    twice."""
     return n in (FEW, group + 1) and n <= MOST_SIMULATED
 
 
@@ -114,25 +116,41 @@ def of_terms(terms: Floats, word: str, what: str = "sum") -> Iterator[Slip]:
 
 def of_distances(points: Floats, positions: Floats, charges: Floats) -> Iterator[Slip]:
     """Yield mistakes in the distances of points (m, 3) and atoms (n, 3)."""
-    d = points[:, None] - positions[None]
+    d = [points[:, axis, None] - positions[None, :, axis] for axis in range(3)]  # (m, n) each
+    squares = [each * each for each in d]
 
     def potential_of(r: Floats) -> Floats:
         summed: Floats = (charges / r).sum(1)
         return summed
 
-    def with_one(axis: int, values: Floats) -> Floats:
-        r: Floats = np.linalg.norm(np.where(np.arange(3) == axis, values, d), axis=2)
-        return r
+    def with_one(axis: int, square: Floats | float) -> Floats:
+        """Give the potential with another square of a difference along one axis."""
+        return potential_of(np.sqrt(sum(squares[other] for other in range(3) if other != axis) + square))
 
     with np.errstate(divide="ignore", invalid="ignore"):
         rounded = "to a whole number: its variable is an int, where a float is meant"
-        yield Slip("formula", f"the distance is rounded {rounded}", potential_of(np.trunc(np.linalg.norm(d, axis=2))))
-        whole = np.linalg.norm(np.trunc(d), axis=2)
+        yield Slip("formula", f"the distance is rounded {rounded}", potential_of(np.trunc(np.sqrt(sum(squares)))))
+        whole = np.sqrt(sum(np.trunc(each) ** 2 for each in d))
         yield Slip("formula", f"a difference of coordinates is rounded {rounded}", potential_of(whole))
         for axis, name in enumerate("xyz"):
-            yield Slip("formula", f"d{name} is rounded {rounded}", potential_of(with_one(axis, np.trunc(d))))
-            lacks = f"d{name} is left out of the distance: r^2 = dx^2 + dy^2 + dz^2"
-            yield Slip("formula", lacks, potential_of(with_one(axis, np.zeros_like(d))))
+            pythagoras = "r^2 = dx^2 + dy^2 + dz^2"
+            rule = f"d{name} is the difference of the point's {name} and the atom's {name}"
+            yield Slip("formula", f"d{name} is rounded {rounded}", with_one(axis, np.trunc(d[axis]) ** 2))
+            yield Slip("formula", f"d{name} is left out of the distance: {pythagoras}", with_one(axis, 0.0))
+            yield Slip("formula", f"d{name} is not squared: {pythagoras}", with_one(axis, d[axis]))
+            added = (points[:, axis, None] + positions[None, :, axis]) ** 2
+            yield Slip("formula", f"coordinates are added: {rule}", with_one(axis, added))
+            for other in {0, 1, 2} - {axis}:
+                mixed = (points[:, axis, None] - positions[None, :, other]) ** 2
+                sentence = f"the point's {name} is compared with the atom's {'xyz'[other]}: {rule}"
+                yield Slip("axes", sentence, with_one(axis, mixed))
+                mixed = (points[:, other, None] - positions[None, :, axis]) ** 2
+                sentence = f"the atom's {name} is compared with the point's {'xyz'[other]}: {rule}"
+                yield Slip("axes", sentence, with_one(axis, mixed))
+                sentence = f"d{'xyz'[other]} stands where d{name} is meant: {pythagoras}"
+                yield Slip("axes", sentence, with_one(axis, squares[other]))
+                sentence = f"d{name} * d{'xyz'[other]} stands where d{name} * d{name} is meant: {pythagoras}"
+                yield Slip("axes", sentence, with_one(axis, d[axis] * d[other]))
 
 
 def of_places(
@@ -141,7 +159,8 @@ def of_places(
     """Yield mistakes in where points are; indices : (m, 3) along x, y, z"""
 
     def potential_at(places: Floats) -> Floats:
-        summed: Floats = (charges / np.linalg.norm(places[:, None] - positions[None], axis=2)).sum(1)
+        r2 = sum((places[:, axis, None] - positions[None, :, axis]) ** 2 for axis in range(3))
+        summed: Floats = (charges / np.sqrt(r2)).sum(1)
         return summed
 
     right = corner + spacing * indices
@@ -157,6 +176,22 @@ def of_places(
             places[:, axes] = values[:, axes]
             with np.errstate(divide="ignore", invalid="ignore"):
                 yield Slip("formula", f"{sentence}: {name} is {rule}", potential_at(places))
+    for axis, other in itertools.permutations(range(3), 2):
+        name, rule = "xyz"[axis], f"corner.{'xyz'[axis]} + corner.w * {'ijk'[axis]}"
+        for sentence, value in (
+            (f"{name} has the number of the point along {'xyz'[other]}", corner[axis] + spacing * indices[:, other]),
+            (f"{name} has the corner's {'xyz'[other]}", corner[other] + spacing * indices[:, axis]),
+        ):
+            places = right.copy()
+            places[:, axis] = value
+            with np.errstate(divide="ignore", invalid="ignore"):
+                yield Slip("axes", f"{sentence}: {name} is {rule}", potential_at(places))
+    for axis, other in itertools.combinations(range(3), 2):
+        places, both = right.copy(), [axis, other]
+        places[:, both] = corner[both] + spacing * indices[:, both[::-1]]
+        sentence = f"{'xyz'[axis]} and {'xyz'[other]} have each other's numbers of the point: x is of i, y of j, z of k"
+        with np.errstate(divide="ignore", invalid="ignore"):
+            yield Slip("axes", sentence, potential_at(places))
 
 
 @cache

@@ -18,6 +18,7 @@ from typing import Any
 from ..common.arguments import checked, choice, flag, text, whole_number
 from ..common.errors import DeviceError, InputError
 from ..opencl import Device, get_device
+from ..opencl.building import require_linker
 from ..opencl.device import is_of_a_run
 from .compiling import compiled
 from .diagnosis import examined
@@ -29,6 +30,7 @@ from .timing import timed
 
 FAR_OUTSIDE = "it reads or writes far outside its arrays"
 ENDLESS = "a loop without end, or a barrier that not all come to, or far too much work"
+ENDED_FOR_TIME = tuple(-getattr(signal, name) for name in ("SIGPROF", "SIGKILL") if hasattr(signal, name))
 DONE = "done"  # last line of a process that the kernel did not end
 MOST_SECONDS = 120.0  # of a whole check, on the clock
 SECONDS_OF_A_SIZE = 10.0  # that a process computes; the clock would count what others do on the same cores, too
@@ -37,6 +39,15 @@ MOST_ITEMS = 4096
 # Work-items of a group along each axis: of points more than one along each, so that every axis needs its own guard.
 GROUPS = {"one": (1,), "point": (16, 2, 2), "plane": (16, 4)}
 POINTS_PER_ITEM = r"\bPOINTS *= *(\d+)"  # as a kernel's `enum { POINTS = 4 };` says it
+
+
+def limit_computing(seconds: float) -> None:
+    """End this process, by SIGPROF, after it computed for so many seconds more; 0 for no limit.
+
+    Windows has no such timer; the clock ends processes there.
+    """
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
 def in_this_process(request: dict[str, Any], device: Device) -> CheckResult:
@@ -94,22 +105,21 @@ def check_kernel(
     group: Sequence[int] | None = None, points_per_item: int | None = None, device: str | int | None = None,
     timing: bool = True,
 ) -> CheckResult:  # fmt: skip
-    """Check a kernel of your own against the reference, and time it beside our variants.
+    """Check a kernel of your own against the reference, and compare its speed with our variants.
 
-    source : the text of a file in OpenCL C; docs/check.md has the arguments that a kernel may take
+    source : OpenCL C source code; docs/check.md lists the arguments that a kernel may have
     quantity : "sum", "potmap", "born", "solvent", "pair-energy" or "nonbond"
-    kernel : its name; not needed if the file has but one
-    launch : owner of a work-item: "atom", "pair", "point", "number", or a point of one "plane". "one" has a single
-        work-item, "group" a work-group for each atom. By default it is the first that docs/check.md lists
+    kernel : its name; not needed if there is only one
+    launch : what a work-item computes: "atom", "pair", "point", "number", or a point of one "plane". "one" means a
+        single work-item, "group" a work-group for each atom. By default the first that docs/check.md lists
     group : work-items of a group along each axis; by default as in the kernel, or 64
-    points_per_item : points along x, or elements, that a work-item computes; by default as the kernel's constant
-        POINTS says, else 1
+    points_per_item : points along x, or elements, per work-item; by default the kernel's constant POINTS, else 1
     device : by its number in `list_devices()`, or by part of its name
-    timing : whether a right kernel is timed
+    timing : whether a correct kernel is timed
 
-    It runs on awkward sizes in a process of its own, which has all rights of yours and is no sandbox: check kernels of
-    people you trust. If oclgrind is installed, that looks for races and invalid accesses, too. Raises InputError for an
-    unknown quantity or launch, DeviceError.
+    It runs on awkward sizes in a separate process with all your permissions, not a sandbox: check only kernels that you
+    trust. If oclgrind is installed, it also looks for races and invalid accesses. Raises InputError for an unknown
+    quantity or launch, DeviceError.
 
     >>> source = "kernel void total(global const float *x, int n, global float *sum) { *sum = x[0]; }"
     >>> result = pele_ocl.check_kernel(source, "sum", timing=False)
@@ -124,6 +134,7 @@ def check_kernel(
     sizes = None if group is None else list(group) if isinstance(group, tuple | list) else [group]
     flag("timing", timing)
     chosen = get_device(device)
+    require_linker(chosen)  # else the kernel would be said to crash
     request = dict(
         source=text("source", source), quantity=quantity, kernel=None if kernel is None else text("kernel", kernel),
         launch=launch, group=None if sizes is None else [_items("group", each) for each in sizes],
@@ -200,8 +211,8 @@ class _Process:
 
     @property
     def is_endless(self) -> bool:
-        """Tell if the process was ended because it took too long."""
-        return self.process.returncode in (-signal.SIGPROF, -signal.SIGKILL)
+        """Return whether the process was ended because it took too long."""
+        return self.process.returncode in ENDED_FOR_TIME
 
     def lines(self) -> list[str]:
         """Read the whole lines of its answers."""
@@ -288,7 +299,7 @@ def together(simulated: Sequence[Finding], computed: Sequence[Finding]) -> tuple
 
 
 def _is_same(computed: Finding, simulated: Finding) -> bool:
-    """Tell if two findings are about one fault, and the computed one says more."""
+    """Return whether two findings are about one fault, and the computed one says more."""
     if computed.kind == "axes":
         return simulated.kind == "race"
     writes = computed.sentence.startswith("it writes beyond") and simulated.sentence.startswith("it writes outside")

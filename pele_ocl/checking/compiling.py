@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from os import PathLike
 
-from ..common.errors import KernelBuildError
+from ..common.errors import FormatError, KernelBuildError
+from ..common.inputfile import read_file
 from ..opencl import Device
 from ..opencl.building import get_program, is_header, named_source
 from ..opencl.kernel import Parameter
@@ -35,7 +38,7 @@ PLAIN = [
     (r"use of undeclared identifier '(\w+)'", "`{0}` is used, but no such variable was declared; is it misspelt?"),
     (r"expected ';'.*", "a semicolon is missing here, or at the end of the line before"),
     (r"expected '\)'", "a closing parenthesis is missing"),
-    (r"expected '}'", "a closing brace is missing: some { has no }"),
+    (r"expected '}'", "a closing brace is missing: some {{ has no }}"),
     (r"extraneous closing brace.*", "there is one closing brace too many"),
     (r"unknown type name '(\w+)'", "`{0}` is no type; OpenCL C has int, float, float4, double and their like"),
     (r"implicit declaration of function '(\w+)'.*", "there is no function `{0}`; is it misspelt?"),
@@ -49,12 +52,18 @@ PLAIN = [
     (r"member reference base type '([^']+)'.*", "a {0} has no members such as .x"),
     (r"subscripted value is not an array, pointer, or vector",
      "only arrays have elements in brackets [ ]; an array that a kernel takes has one index, not one for each axis"),
-    (r"scalar operand type has greater rank than the type of the vector element.*",
+    (r"scalar operand type has greater rank than the type of the vector element\. \('double' and 'float.*",
      "a double meets a float vector: a constant of float ends in f, such as 1.0f"),
+    (r"scalar operand type has greater rank than the type of the vector element\. \('([^']+)' and '([^']+)'.*",
+     "a {0} meets a vector of another type, {1}: declare both alike"),
+    (r"implicit conversions between vector types \('([^']+)'[^']*'[^']*'[^']*'([^']+)'.*",
+     "`{0}` and `{1}` cannot be mixed: declare both alike, or write convert_{0}(...)"),
     (r"(?:invalid argument type|statement requires expression of scalar type).*",
      "a mask has a truth value in each lane, `if` and `!` want a single one: any(mask) or all(mask)"),
     (r"(?:kernel )?[Pp]ointer (?:arguments|argument).*(?:address space|global).*|.*must be .*global.*constant.*",
      "an array that a kernel takes needs `global` before its type: `global const float *`"),
+    (r"parameter may not be qualified with an address space",
+     "only arrays are `global`, `constant` or `local`: a pointer, as in `global const float *`"),
     (r"kernel must have void return type", "a kernel gives nothing back: write `kernel void`"),
     (r"use of type '?\"?double.*|.*cl_khr_fp64.*", "this device has no double; use float"),
     (r"variable.*address space.*must.*kernel.*|.*non-kernel function variable cannot be declared in local.*",
@@ -75,6 +84,21 @@ class Compiled:
     parameters: tuple[Parameter, ...]
     precision: str
     group: tuple[int, ...] | None
+
+
+def read_source(path: str | PathLike[str]) -> str:
+    """Read a file of OpenCL C as text, whatever its line ends and encoding: bytes that are not UTF-8 become U+FFFD.
+
+    Raises FormatError for a file that is missing, unreadable or not text.
+    """
+    data = read_file(path).data
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        text = data.decode("utf-16", "replace")
+    elif b"\0" in data:
+        raise FormatError(f"{path}: is no text; give a file of OpenCL C")
+    else:
+        text = data.decode("utf-8-sig", "replace")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def compiled(
@@ -186,7 +210,7 @@ def _wrong_arguments(source: str, parameters: tuple[Parameter, ...], quantity: Q
 
 
 def _fits(of: Parameter, given: Given, is_output: bool) -> bool:
-    """Tell if a parameter can take what is given; arrays of vectors may be taken as arrays of numbers."""
+    """Return whether a parameter can take what is given; arrays of vectors may be taken as arrays of numbers."""
     numbers = {"real": ("float", "double"), "int": ("int", "uint")}
     base = given.kind.rstrip("24")
     vectors = [given.kind.replace(base, name) for name in numbers[base]]

@@ -89,20 +89,19 @@ def _guard(runner: Runner, cases: Sequence[Case]) -> str:
         return quantity.place
     if element != "point" or runner.compiled.group is not None or len(runner.launch.shape(cases[0])) == 1:
         return f"work-items beyond the last {element} must do nothing, by `if (i >= n) return;`"
-    if runner.launch.points_per_item > 1:
-        return (
-            f"each of a work-item's {runner.launch.points_per_item} points needs its own test, that its x is below nx"
-        )
+    goes_beyond, k = _writes_beyond(runner, cases, None), runner.launch.points_per_item
+    if k > 1 and goes_beyond:
+        return f"each of a work-item's {k} points needs its own test, that its x is below nx"
     n_axes = len(runner.launch.shape(cases[0]))
     named = ["xyz"[axis] for axis in range(n_axes) if _writes_beyond(runner, cases, axis)]
-    if not named or _writes_beyond(runner, cases, None):
+    if not named or goes_beyond:
         return quantity.place
     ends = ", ".join(f"along {axis} from 0 to n{axis} - 1" for axis in named)
     return f"work-items beyond the last point along {' and '.join(named)} must do nothing; points go {ends}"
 
 
 def _writes_beyond(runner: Runner, cases: Sequence[Case], axis: int | None) -> bool:
-    """Tell if it writes beyond the map with work-items beyond the last point along one axis, or along none."""
+    """Return whether it writes beyond the map with work-items beyond the last point along one axis, or along none."""
     apart, width = copy(runner), 1 if axis is None else max(2, runner.launch.fitted(3)[axis])
     apart.launch = replace(runner.launch, group=tuple(width if k == axis else 1 for k in range(3)))
     tried = [case for case in cases if axis is None or case.size(f"n{'xyz'[axis]}") % width]
@@ -147,7 +146,7 @@ def _of_case(
 
 
 def _differ(first: Outcome, second: Outcome, case: Case, tolerance: float) -> bool:
-    """Tell if two runs gave different results."""
+    """Return whether two runs gave different results."""
     equal = np.array_equal(first.values, second.values, equal_nan=True)
     return not equal and not np.nanmax(np.abs(first.values - second.values) / case.scale) <= tolerance
 
@@ -167,6 +166,8 @@ def _explained(runner: Runner, case: Case, first: Outcome, wrong: NDArray[np.boo
             if is_other.any() and close.all():
                 yield Finding(slip.kind, slip.sentence)
     is_map, k = runner.quantity.element == "point", runner.launch.points_per_item
+    if is_map and not values[wrong].any():
+        yield from _of_ends(case, wrong)
     if is_map and k > 1 and _is_alike_in_rows(values, wrong, case):
         yield Finding(
             "not-written",
@@ -215,9 +216,22 @@ def _explained(runner: Runner, case: Case, first: Outcome, wrong: NDArray[np.boo
 
 
 def _is_alike_in_rows(values: Floats, wrong: NDArray[np.bool_], case: Case) -> bool:
-    """Tell if the same points of all rows are zero, not the first, and all others are right."""
+    """Return whether the same points of all rows are zero, not the first, and all others are right."""
     rows = wrong.reshape(-1, case.size("nx"))
     return not values[wrong].any() and not rows[:, 0].any() and bool((rows == rows[0]).all())
+
+
+def _of_ends(case: Case, wrong: NDArray[np.bool_]) -> Iterator[Finding]:
+    """Explain a map in which the first, or the last, points along an axis are zero, and all others are right."""
+    shape = tuple(case.size(f"n{name}") for name in "zyx")
+    missing, places = wrong.reshape(shape), np.indices(shape)
+    for axis, name in enumerate("xyz"):
+        for word, number in (("last", shape[2 - axis] - 1), ("first", 0)):
+            if np.array_equal(missing, places[2 - axis] == number):
+                yield Finding(
+                    "not-written",
+                    f"the {word} points along {name} are never written: points go from 0 to n{name} - 1",
+                )
 
 
 def _of_numbers(runner: Runner, case: Case, values: Floats, wrong: NDArray[np.bool_]) -> Iterator[Finding]:
@@ -246,7 +260,7 @@ def _of_numbers(runner: Runner, case: Case, values: Floats, wrong: NDArray[np.bo
 
 
 def _is_misplaced(values: Floats, exact: Floats, tolerance: Floats) -> bool:
-    """Tell if all numbers but zeros are exact values, of whatever point."""
+    """Return whether all numbers but zeros are exact values, of whatever point."""
     written = values[values != 0]
     if len(written) < FEWEST_PLACES or not np.isfinite(written).all():
         return False
@@ -287,7 +301,7 @@ def _arrays(runner: Runner) -> list[str]:
 
 
 def _is_read_beyond(runner: Runner, case: Case, first: Outcome, name: str) -> bool:
-    """Tell if results depend on what is beyond the end of an array."""
+    """Return whether results depend on what is beyond the end of an array."""
     again, once_more = (runner.outcome(case, filled_again=name).values for _ in range(2))
     repeats = np.array_equal(again, once_more, equal_nan=True) and np.array_equal(
         first.values, runner.outcome(case).values, equal_nan=True
@@ -296,12 +310,12 @@ def _is_read_beyond(runner: Runner, case: Case, first: Outcome, name: str) -> bo
 
 
 def _is_long(case: Case) -> bool:
-    """Tell if an element is a sum of very many terms."""
+    """Return whether an element is a sum of very many terms."""
     return case.added and case.values["n"] > 10**4
 
 
 def _is_last_group(wrong: NDArray[np.bool_], runner: Runner) -> bool:
-    """Tell if what is wrong is what the last group has, which is not full."""
+    """Return whether what is wrong is what the last group has, which is not full."""
     n, group = len(wrong), runner.launch.size
     whole = n // group * group
     return n != whole and bool(wrong[whole:].all()) and not wrong[:whole].any()

@@ -81,10 +81,11 @@ class CheckResult(Reported):
     """Result of `check_kernel`.
 
     quantity : of QUANTITIES; kernel : its name; device : where it ran; precision : float32 or float64
-    findings : what is wrong, none if the kernel is right; notes : what is right, and could be better
-    cases : the sizes that were tried
+    findings : what is wrong, none if the kernel is correct; notes : what could be improved
+    cases : the sizes tried
     rungs : times, the kernel's own first; none if it is wrong
-    simulator : what looked for races and invalid accesses; None if none is installed, or the kernel cannot be run
+    simulator : the program that looked for races and invalid accesses; None if none is installed, or the kernel cannot
+        be run
 
     >>> from pathlib import Path
     >>> source = "kernel void total(global const float *x, int n, global float *sum) { *sum = x[0]; }"
@@ -110,7 +111,7 @@ class CheckResult(Reported):
 
     @property
     def is_run(self) -> bool:
-        """True if the kernel compiles and its arguments fit, so that it was run."""
+        """True if the kernel compiles and its arguments are valid, so that it was run."""
         return not {each.kind for each in self.findings} & {"compile", "signature"}
 
     def __repr__(self) -> str:
@@ -119,7 +120,7 @@ class CheckResult(Reported):
         return f"CheckResult({self.kernel} as {self.quantity}, on {self.device}: {said}{sizes})"
 
     def table(self) -> Report:
-        """Return a row for each finding and note: its kind, its line, what is wrong, and the sizes that show it."""
+        """Return a table with a row for each finding and note: kind, line, what is wrong, and the sizes concerned."""
         rows = (*self.findings, *self.notes)
         lines = np.ma.masked_equal([-1 if of.line is None else of.line for of in rows], -1)
         columns: dict[str, Any] = {"kind": np.array([of.kind for of in rows], str), "line": lines}
@@ -133,12 +134,12 @@ class CheckResult(Reported):
         self.table().save(path)
 
     def to_json(self) -> dict[str, Any]:
-        """Give the result in JSON form."""
+        """Return the result in JSON form."""
         return {**asdict(self), "is_right": self.is_right}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> CheckResult:
-        """Make a result from what `to_json` gave."""
+        """Make a result from the data of `to_json`."""
         fields = {name: value for name, value in values.items() if name != "is_right"}
         for name in ("findings", "notes"):
             fields[name] = tuple(Finding(**{**each, "cases": tuple(each["cases"])}) for each in values[name])

@@ -56,7 +56,7 @@ class Launch:
 class Outcome:
     """Results of a launch.
 
-    values : of the output, shaped as the case's exact values; elements : the output itself, before it is added up;
+    values : of the output, shaped as the case's exact values; elements : the output itself, before it is summed;
     beyond, before : arrays that were written beyond their end, and before their beginning
     changed : inputs that were changed; seconds : of the kernel
     """
@@ -123,7 +123,7 @@ class Runner:
             self.queue.launch(self.kernel, shape, self.launch.fitted(len(shape)), now)
 
     def _number(self, value: Any) -> Any:
-        """Give an argument that is no array: a vector of four, or a number as it is."""
+        """Return an argument that is no array: a vector of four, or a number as it is."""
         return self.queue.vector4(*value) if isinstance(value, np.ndarray) else value
 
     def _values(self, name: str, kind: str, case: Case, shape: tuple[int, ...]) -> NDArray[Any]:

@@ -27,6 +27,7 @@ BLOCKS = re.compile(r"\n\s*\n(?=\S)")
 TWO_WRITES = "Write-write data race at global memory"
 PLACE = re.compile(r"At line (\d+) \(column (\d+)\)")
 BARRIER = re.compile(r"\bbarrier\s*\([^)]*LOCAL")
+ATOMIC = re.compile(r"\batom(?:ic)?_\w+\s*\(")
 ASSIGNED = re.compile(r"(?<![\w.\]])(\w+(?:\[\s*\d+\s*\])?)\s*$")  # one number: its name, or a constant index
 Place = tuple[int, int]  # line and column
 
@@ -39,7 +40,7 @@ def simulator() -> str | None:
 
 
 def simulated(command: list[str], log: str, *, same_values: bool = False) -> tuple[list[str], dict[str, str]]:
-    """Give the command, and the environment, that run a command under the simulator.
+    """Return the command, and the environment, that run a command under the simulator.
 
     log : the file of its report; same_values : whether writes of one value by several work-items are races
     """
@@ -107,7 +108,7 @@ def _findings(report: str, source: str, place: str) -> Iterator[Finding]:
         ):
             yield shared
         elif race:
-            yield _race(race[1].lower(), race[2], places, barriers, place)
+            yield _race(race[1].lower(), race[2], places, barriers, place, source)
         elif access := re.match(r"Invalid (read|write) of size \d+ at (\w+) memory", head):
             hint = BEYOND[access[1], access[2] == "local"]
             yield Finding("out-of-bounds", f"it {access[1]}s outside an array in {access[2]} memory: {hint}", line)
@@ -146,7 +147,9 @@ def _shared(memory: str, places: Sequence[Place], source: str) -> Finding | None
     return Finding("race", f"{said}; a sum of each one's own is declared without `local`", first)
 
 
-def _race(kind: str, memory: str, places: Sequence[Place], barriers: Sequence[Place], place: str) -> Finding:
+def _race(
+    kind: str, memory: str, places: Sequence[Place], barriers: Sequence[Place], place: str, source: str
+) -> Finding:  # fmt: skip
     """Describe a race: in local memory a barrier is missing, in global memory two work-items own one element."""
     line, last = (places[0][0], places[-1][0]) if places else (None, None)
     other = "" if line == last else f", with line {last}"
@@ -161,6 +164,15 @@ def _race(kind: str, memory: str, places: Sequence[Place], barriers: Sequence[Pl
                 else "before this line, or at the end of its loop, or more of them act here than should"
             )
         return Finding("barrier", sentence + ": barrier(CLK_LOCAL_MEM_FENCE)", line)
+    lines = source.splitlines()
+    atomic = [ATOMIC.search(lines[number - 1]) is not None for number, _ in places if number <= len(lines)]
+    if any(atomic) and not all(atomic):
+        plain = next(number for (number, _), is_atomic in zip(places, atomic, strict=False) if not is_atomic)
+        sentence = (
+            f"an element of {memory} memory is read or written here by no atomic operation while others change it by "
+            "one, a race: take its number from what the atomic operation returns, after a guess such as 0"
+        )
+        return Finding("race", sentence, plain)
     both = "write" if kind.startswith("write-write") else "write and read"
     sentence = f"two work-items {both} one element of {memory} memory at a time{other}, a race: "
     return Finding("race", sentence + (place or "let one work-item own each element, or add atomically"), line)

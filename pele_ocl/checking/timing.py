@@ -40,7 +40,7 @@ def timed(runner: Runner, cases: Sequence[Case]) -> Iterator[LadderTime]:
 
 
 def fastest(measure: Callable[[], float]) -> float:
-    """Give the fastest of some runs; the first one may build kernels and does not count."""
+    """Return the fastest of some runs; the first one may build kernels and does not count."""
     first = measure()
     return first if first > MOST_SECONDS else min(measure() for _ in range(RUNS))
 

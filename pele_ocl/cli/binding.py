@@ -109,7 +109,7 @@ class Poisson:
     )
     spacing: float | None = option(f"{_OF_PB}of the grid, Angstrom; by default {PBSolvent.spacing:g}.")
     padding: float | None = option(
-        f"{_OF_PB}from the complex to the border of the grid, Angstrom; by default {PBSolvent.padding:g}."
+        f"{_OF_PB}from the complex to the boundary of the grid, Angstrom; by default {PBSolvent.padding:g}."
     )
     nonlinear: bool = option(f"{_OF_PB}solve the nonlinear equation.")
     pb_surface: str | None = option(
@@ -171,8 +171,8 @@ def binding(
     """Compute the binding energy of the complex in IN: its energy minus the energies of receptor and ligand.
 
     Each has Born radii of its own: MM/GBSA over the frames of a trajectory (-t), over poses, or of one structure;
-    docs/binding.md. --pb is MM/PBSA. The parts share the positions of the complex, unless they have trajectories of
-    their own. Energies in kcal/mol. A run of MMPBSA.py is `pele-ocl mmpbsa`, one of PELE `pele-ocl rescore`.
+    docs/binding.md. --pb is MM/PBSA. The parts have the positions of the complex, unless they have separate
+    trajectories. Energies in kcal/mol. A run of MMPBSA.py is `pele-ocl mmpbsa`, one of PELE `pele-ocl rescore`.
     """
     asked = [keywords(group) for group in (parts, analysis, files, poisson)]
     result = computed(

@@ -63,7 +63,7 @@ class Call:
         return {name: value for name, value in found.items() if name not in idle}
 
     def __call__(self, structure: Path) -> dict[str, str]:
-        """Give the facts of the files of a structure."""
+        """Return the facts of the files of a structure."""
         if not isinstance(self.parameters.get("path"), tuple):
             return self.facts()
         name = structure.name.split(".")[0]
@@ -72,11 +72,11 @@ class Call:
         return self.facts_of(structure, **own)
 
     def facts(self) -> dict[str, str]:
-        """Give the program, its command and its parameters."""
+        """Return the program, its command and its parameters."""
         return self._facts(self._line(), {})
 
     def facts_of(self, structure: Path, **instead: object) -> dict[str, str]:
-        """Give the facts of one of several structures, as if it were the only one.
+        """Return the facts of one of several structures, as if it were the only one.
 
         instead : parameters in place of the call's own
         """

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..common.errors import FormatError
-from ..common.inputfile import read_file
 from .command import INPUT, EachOnce
 from .options import debug_option, device_option, json_option
 from .terminal import say
@@ -65,14 +63,11 @@ def check(
     is no sandbox: a kernel runs with all rights of yours, so check those of people you trust.
     """
     from ..checking import check_kernel
+    from ..checking.compiling import read_source
 
-    try:
-        source = read_file(path).data.decode()
-    except UnicodeDecodeError:
-        raise FormatError(f"{path}: is no text; give a file of OpenCL C") from None
     result = check_kernel(
-        source, quantity, kernel=kernel, launch=launch, group=group, points_per_item=points_per_item, device=device,
-        timing=timing,
+        read_source(path), quantity, kernel=kernel, launch=launch, group=group, points_per_item=points_per_item,
+        device=device, timing=timing,
     )  # fmt: skip
     if as_json:
         import json

@@ -165,7 +165,7 @@ class EachOnce(click.Command):
         return left
 
     def _with_coordinates(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Give the file of coordinates behind the topology of a command that takes one structure by its option."""
+        """Return the file of coordinates behind the topology of a command that takes one structure by its option."""
         first = next((of for of in self.params if isinstance(of, click.Argument)), None)
         option = next((of for of in self.params if of.name == "coordinates"), None)
         if first is None or option is None or first.nargs != 1 or {"--help", "--help-all"} & {*args}:
@@ -307,7 +307,7 @@ def _listed(value: Any) -> list[str]:
 
 
 def _takes_call(callback: Any) -> bool:
-    """Tell if a command, or what wraps it, has a parameter `call`: the Call that it is under way for."""
+    """Return whether a command, or what wraps it, has a parameter `call`: the Call that it is under way for."""
     while callback is not None:
         code = callback.__code__
         if "call" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:

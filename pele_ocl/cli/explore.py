@@ -180,7 +180,7 @@ class ExploreLine(ProgressLine):
             self((steps.step - self.first) / (steps.n_steps - self.first))
 
     def follow(self, parts: PartsFollowed) -> None:
-        """Tell how far workers are."""
+        """Return how far workers are."""
         self.parts = parts
         if parts.first < parts.share < 1:
             self((parts.share - parts.first) / (1 - parts.first))

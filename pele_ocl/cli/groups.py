@@ -90,7 +90,7 @@ def options(*groups: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def keywords(group: Any) -> dict[str, Any]:
-    """Give the fields of a filled group by name, as keywords of a library function."""
+    """Return the fields of a filled group by name, as keywords of a library function."""
     return {of.name: getattr(group, of.name) for of in fields(group)}
 
 
@@ -171,7 +171,7 @@ def _name_of(group: type) -> str:
 
 
 def _plain(hint: Any) -> Any:
-    """Give a type without None."""
+    """Return a type without None."""
     if get_origin(hint) in (Union, UnionType):
         kinds = [of for of in get_args(hint) if of is not NoneType]
         return kinds[0] if len(kinds) == 1 else str

@@ -75,7 +75,7 @@ class Making:
 def ligand(
     what: tuple[str, ...], output: Path, making: Making, as_json: bool, words: dict[str, Any], call: Call, **more: Any
 ) -> None:
-    """Give small molecules parameters, and write them for OpenMM, AMBER's programs and PELE.
+    """Assign parameters to small molecules, and write them for OpenMM, AMBER's programs and PELE.
 
     IN is a file of molecules with all their hydrogens (.sdf, .mol2, .smi), of poses of Vina or AutoDock-GPU (.pdbqt,
     .dlg), a structure with --template, or a SMILES. A molecule that fails ends no run: it is named, and the exit code

@@ -115,7 +115,7 @@ def minimize(
     IN is one file or several, or a pattern in quotation marks; with -t the frames of a trajectory are relaxed, with
     --models all the models of a PDB file. Energies in kcal/mol, gradients in kcal/mol/Angstrom. A structure that fails
     ends no run: it is named, and the exit code is 1. One that reaches a limit is written as it is, with a note.
-    --resume goes on with a run of several structures that was interrupted. With --json one object a structure.
+    --resume continues a run of several structures that was interrupted. With --json one object a structure.
     --workers and --scheduler share structures out; each is the same wherever it is minimized.
     """
     with StructureLine() as progress:

@@ -31,7 +31,7 @@ class SetOfRadii(click.Choice[str]):
 
 
 class Amount(click.types.FloatParamType):
-    """Read an amount, with its unit or without; unit : as of pele_ocl.units.in_unit"""
+    """Read an amount, with its unit or without; unit : as in pele_ocl.units.in_unit"""
 
     def __init__(self, unit: str) -> None:
         self.unit = unit

@@ -20,7 +20,7 @@ Item = TypeVar("Item")
 
 
 class ProgressLine:
-    """Call it with the share done, 0 to 1; it writes how far the work is and how long it may still take.
+    """Call it with the fraction done, 0 to 1; it writes how far the work is and how long it may still take.
 
     what : the work, for the reader
     amount : how much of it there is, to tell the rate; of : what it is counted in, "atom evaluations"
@@ -60,13 +60,13 @@ class ProgressLine:
         return share > 0
 
     def told(self, share: float, seconds: float) -> str:
-        """Tell how far the work is, after so many seconds, and how long it may still take."""
+        """Return how far the work is, after so many seconds, and how long it may still take."""
         rate = f"{share * self.amount / seconds / 1e9:,.3g} billion {self.of}/s, " if self.amount else ""
         left = f"{seconds * (1 - share) / share:.0f} s left" if share >= KNOWN_SHARE else "time left unknown yet"
         return f"{100 * share:3.0f} %, {rate}{left}"
 
     def counting(self, items: Iterable[Item], counted: Sized) -> Iterator[Item]:
-        """Give the items, and tell the share that is done after each; counted : as many of anything"""
+        """Return the items, and tell the fraction done after each; counted : as many of anything"""
         for k, item in enumerate(items, 1):
             yield item
             self(k / len(counted))

@@ -184,7 +184,7 @@ def simulate(
     Each replica is a trajectory of its own. It depends on the structure, its number and the seed, not on the others.
     DIR gets the trajectories, the structure as a PDB file, and tables, energies.csv and energies.jsonl. They have a row
     for each replica and report. Energies in kcal/mol, times in ps, temperatures in K. A replica that explodes stops and
-    is named; the others go on, and the exit code is 1. --resume goes on with a run that was interrupted.
+    is named; the others go on, and the exit code is 1. --resume continues a run that was interrupted.
     """
     with failing_as_record(paths[0], as_json), Pace() as pace:
         result = simulated(

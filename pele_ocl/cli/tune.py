@@ -110,7 +110,7 @@ def _measure(
 
 
 def _worst(rows: Sequence[Row]) -> str:
-    """Tell how far `auto` is from the best."""
+    """Return how far `auto` is from the best."""
     worst = max(rows, key=lambda row: row.ratio)
     where = f"{worst.quantity}, {worst.precision}, {worst.system}"
     return f"auto took at most {worst.ratio:.2f} times as long as the best ({where})"

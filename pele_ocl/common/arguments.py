@@ -29,7 +29,7 @@ MOST_INT32 = 2**31 - 1  # indices of atoms are int32, on the host and on devices
 
 
 def is_finite(value: object) -> bool:
-    """Tell if a value is a number, and neither infinite nor NaN."""
+    """Return whether a value is a number, and neither infinite nor NaN."""
     if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
         return False
     try:
@@ -39,7 +39,7 @@ def is_finite(value: object) -> bool:
 
 
 def is_among(value: object, choices: Collection[str]) -> bool:
-    """Tell if a value is one of some names; False for all but texts, arrays included."""
+    """Return whether a value is one of some names; False for all but texts, arrays included."""
     return isinstance(value, str) and value in choices
 
 
@@ -186,7 +186,8 @@ def positions_of(values: object, name: str = "positions") -> NDArray[np.float64]
     return found
 
 
-def _function(name: str, value: object) -> None:
+def function(name: str, value: object) -> None:
+    """Raise InputError unless the value can be called."""
     if not callable(value):
         raise InputError(f"{name} is {described(value)}; a function is needed")
 
@@ -207,7 +208,7 @@ _KINDS: dict[str, Callable[[str, Any], object]] = {
         "ligand_structure write_pairs reports plot".split(), lambda name, value: file_path(value, name),
     ),
     "progress": callback,
-    **dict.fromkeys("watch tell show".split(), _function),
+    **dict.fromkeys("watch tell show".split(), function),
     "provenance": _provenance,
 }  # fmt: skip
 
@@ -283,7 +284,7 @@ def checked(function: F) -> F:
 def _may_be_coordinates(
     function: Callable[..., Any], arguments: tuple[Any, ...], keywords: Mapping[str, Any]
 ) -> bool:  # fmt: skip
-    """Tell if the second of two paths may be the coordinates of the first, which nothing else gives."""
+    """Return whether the second of two paths may be the coordinates of the first, which nothing else gives."""
     return (
         isinstance(arguments[0], str | PathLike)
         and isinstance(arguments[1], str | PathLike)
@@ -319,7 +320,7 @@ _SELECTIONS = frozenset("select freeze ligand receptor strip at at_atoms align a
 
 
 def _has_groups(value: object) -> bool:
-    """Tell if this is a group of MDAnalysis, or a list with one."""
+    """Return whether this is a group of MDAnalysis, or a list with one."""
     return is_group(value) or (isinstance(value, list | tuple) and any(map(is_group, value)))
 
 
@@ -340,7 +341,8 @@ def _with_texts(
 
 
 def is_object(value: object) -> bool:
-    """Tell if this is an object of another library of molecules, or a class derived from such; a Ligand; a result."""
+    """Return whether this is an object of another library of molecules, or a class derived from such; a Ligand; a
+    result."""
     kind = type(value)
     libraries = {of.__module__.partition(".")[0] for of in kind.__mro__}
     is_own = hasattr(kind, "parametrize") or hasattr(kind, "as_structure")
@@ -348,7 +350,7 @@ def is_object(value: object) -> bool:
 
 
 def are_objects(value: object) -> bool:
-    """Tell if this is an object of another library, or a list in which there is one."""
+    """Return whether this is an object of another library, or a list in which there is one."""
     return is_object(value) or (isinstance(value, list | tuple) and any(map(is_object, value)))
 
 
@@ -365,7 +367,7 @@ def word_of_file(path: object) -> str | None:
 
 
 def is_file_of_coordinates(path: object) -> bool:
-    """Tell if a path is a file that is there, of coordinates alone, which a topology needs."""
+    """Return whether a path is a file that is there, of coordinates alone, which a topology needs."""
     suffix = str(path).rpartition(".")[2].lower()
     return (word_of_file(path) == "coordinates" or suffix in _NEVER_WRITTEN) and Path(str(path)).is_file()
 
@@ -424,7 +426,7 @@ def _suffix(path: object) -> str:
 
 
 def _is_file_name(value: object) -> bool:
-    """Tell if this is a path, or a text that names a file and selects no atoms."""
+    """Return whether this is a path, or a text that names a file and selects no atoms."""
     known = _suffix(value) in _TABLES | _MOLECULES or word_of_file(value) is not None
     return isinstance(value, PathLike) or (
         isinstance(value, str) and " " not in value.strip() and "." in value and known

@@ -137,7 +137,7 @@ def worded(text: str, spell: Callable[[str, str | None], str | None]) -> str:
     spell : gives the words for a keyword and its value (None where it has none), or None to leave them as they are
 
         >>> worded("go on with `resume=True`", lambda name, value: f"--{name}")
-        'go on with --resume'
+        'continue --resume'
     """
     return _KEYWORD.sub(lambda found: spell(found[1], found[2]) or found[0], text)
 
@@ -191,11 +191,11 @@ def _way_of(value: object) -> str:
 
 
 class PeleError(Exception):
-    """Base of every error that a user can cause or mend. Its text is safe to show on a terminal, and not endless.
+    """Base of all errors that a user can cause or fix. Its text is safe to show on a terminal, and of limited length.
 
     message : one sentence; keywords of functions are in backquotes, which `worded` replaces
-    code : word by which programs tell the error from others; by default that of its class (docs/records.md)
-    fields : what the sentence is about, by name: a file, an atom, a number
+    code : identifies the error for programs; by default that of its class (docs/records.md)
+    fields : data of the message, by name: a file, an atom, a number
 
         >>> InputError("two atoms stand at one place", code="same_place", place="a.pdb").code
         'same_place'
@@ -214,7 +214,7 @@ class PeleError(Exception):
 
 
 class InputError(PeleError):
-    """Values that cannot be computed with: wrong shapes, infinite coordinates, coincident atoms.
+    """Invalid values: wrong shapes, infinite coordinates, coincident atoms.
 
     >>> import pele_ocl
     >>> try:
@@ -241,7 +241,7 @@ def refuse_for_atoms(**values: object) -> None:
 
 
 class FormatError(PeleError):
-    """A file that does not hold what its format promises.
+    """A file that does not match its format.
 
     >>> import pele_ocl
     >>> try:
@@ -261,7 +261,7 @@ class ParameterError(PeleError):
 
 
 class DeviceError(PeleError):
-    """No OpenCL device, a choice that matches none, or a device without what the work needs."""
+    """No OpenCL device, a choice that matches none, or a device without required features."""
 
     code = "device"
 
@@ -273,7 +273,7 @@ class DeviceMemoryError(DeviceError):
 
 
 class KernelBuildError(PeleError):
-    """A kernel that the device's compiler refused, whose lines the text has, or that its file lacks."""
+    """A kernel that the compiler rejected, with its message, or that is missing in its file."""
 
     code = "kernel_build"
 

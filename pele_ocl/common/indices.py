@@ -53,7 +53,7 @@ def selection_text(name: str, given: Any) -> str:
 
 
 def is_group(given: object) -> bool:
-    """Tell if this is a group of atoms, residues or segments of MDAnalysis, or a Universe."""
+    """Return whether this is a group of atoms, residues or segments of MDAnalysis, or a Universe."""
     return type(given).__module__.partition(".")[0] == "MDAnalysis" and hasattr(given, "atoms")
 
 

@@ -87,7 +87,7 @@ def with_notes(result: Mapping[str, Any], heard: Sequence[str]) -> dict[str, Any
 
 
 def as_json(told: Iterable[str], codes: Mapping[str, str] = {}) -> dict[str, list[str]]:  # never written to
-    """Give the notes for a report in JSON: `notes`, the sentences, and `note_codes`, a word for each.
+    """Return the notes for a report in JSON: `notes`, the sentences, and `note_codes`, a word for each.
 
     codes : of sentences that are no Notes
     """
@@ -103,7 +103,7 @@ def note(text: str, heard: bool = True, *, kind: Kind | None = None, code: str =
 
     text : a sentence, or a Note, which keeps its kind and code
     heard : False for what a report in JSON has elsewhere
-    kind : by default what the text begins with, "Note: " say, and without that a message; code, fields : as of Note
+    kind : by default what the text begins with, "Note: " say, and without that a message; code, fields : as in Note
     """
     tell(text if isinstance(text, Note) else _read(text, kind, code, fields), heard)
 

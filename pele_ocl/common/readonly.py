@@ -17,7 +17,7 @@ def read_only(values: ArrayLike, dtype: DTypeLike) -> NDArray[Any]:
 
 
 def own_array(values: NDArray[Any], given: object) -> NDArray[Any]:
-    """Give `values`, which were made of what a caller gave, or a copy where they may be the caller's own memory."""
+    """Return `values`, which were made of what a caller gave, or a copy where they may be the caller's own memory."""
     return values.copy() if values is given or values.base is not None else values
 
 

@@ -33,7 +33,7 @@ def replacing(path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] =
     far as the system allows. Temporary files in the folder are removed that processes of this machine left behind when
     they were killed.
 
-    inputs : files that are read, which `path` must not be
+    inputs : files that must not be overwritten
 
     Raises FormatError if the folder is missing or read-only, or `path` is no regular file or an input.
     """
@@ -91,7 +91,7 @@ def _tidy(folder: Path) -> None:
 
 
 def _lives(process: int) -> bool:
-    """Tell if a process of this machine is still there."""
+    """Return whether a process of this machine is still there."""
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
@@ -103,7 +103,7 @@ def _lives(process: int) -> bool:
 
 @contextmanager
 def appending(path: str | PathLike[str]) -> Iterator[None]:
-    """A block that writes to an open file; raises FormatError where the system refuses it, on a full disk, say."""
+    """A block that writes to an open file; raises FormatError if the system refuses it, on a full disk, say."""
     try:
         yield
     except OSError as error:
@@ -135,7 +135,7 @@ def _create(temporary: Path, target: Path) -> None:
 
 
 def same_file(one: str | PathLike[str], other: str | PathLike[str]) -> bool:
-    """Tell if two paths lead to one file, by links or otherwise."""
+    """Return whether two paths lead to one file, by links or otherwise."""
     try:
         return os.path.samefile(one, other)
     except OSError:  # one of them is not there

@@ -19,7 +19,7 @@ class FrameContract:
     """Contract of the frames of some atoms.
 
     atoms : of the frames; image : "auto" to image frames that have a cell, or "none"
-    chosen, anchors : as of Imager
+    chosen, anchors : as in Imager
     """
 
     def __init__(

@@ -66,7 +66,7 @@ class Imager:
 
         cells : (m, 3, 3) A, NaN where a frame has none and stays as it is
 
-        If no atom is moved, the frames are returned as they were given; otherwise all are a copy in float64.
+        If no atom is moved, the frames are returned as given; otherwise all are a copy in float64.
         """
         m, n = positions.shape[:2]
         moved = np.zeros(m, np.bool_)
@@ -183,7 +183,7 @@ def apart_along(positions: Reals, i: Indices, j: Indices) -> Reals:
 
 
 def farther_than(apart: Reals, distance: float) -> bool:
-    """Tell if a vector may be longer than a distance: quicker than by lengths, and true for NaN."""
+    """Return whether a vector may be longer than a distance: quicker than by lengths, and true for NaN."""
     largest = max(float(apart.max(initial=0)), -float(apart.min(initial=0)))
     return not largest <= distance / np.sqrt(3)
 

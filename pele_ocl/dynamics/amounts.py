@@ -9,7 +9,7 @@ from ..common.arguments import whole_number
 from ..common.errors import InputError, KeywordError
 from ..common.textfiles import number
 from ..units import in_unit
-from .settings import MOST_STEPS
+from .settings import MOST_STEPS, every_of
 
 _FS = {"fs": 1.0, "ps": 1e3, "ns": 1e6, "us": 1e9}
 
@@ -33,6 +33,16 @@ def steps_of(steps: int | None, time: float | str | None, timestep: float | str)
         raise InputError(f"`time` is {str(time)[:40]!r}; a time above 0 with its unit is needed: 500ps, 10ns")
     step = number_of("timestep", step, "a time above 0", above=0.0)
     return whole_number("steps", max(1, round(value * _FS[found[2]] / step)), most=MOST_STEPS)
+
+
+def steps_or_time(name: str, value: object, timestep: float, *, least: int = 0, most: int = MOST_STEPS) -> int:
+    """Count the steps of a run: their number, or a time with its unit, "10ps", or a Quantity of OpenMM.
+
+    name : of the keyword; timestep : fs. Raises InputError for what is neither.
+    """
+    if isinstance(value, str) or hasattr(value, "value_in_unit"):
+        value = every_of(name, value, timestep)
+    return whole_number(name, value, least=least, most=most)
 
 
 def notes_of_reports(n_steps: int, every: int) -> tuple[str, ...]:

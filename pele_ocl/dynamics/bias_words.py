@@ -17,6 +17,7 @@ from ..common.arguments import described, file_path, number, numbers
 from ..common.errors import FormatError, InputError
 from ..common.inputfile import read_file
 from ..energy.terms import (
+    OPES,
     DistanceVariable,
     GridBias,
     GyrationVariable,
@@ -34,10 +35,12 @@ from .simulation import Simulation
 from .umbrella import harmonic_axes, harmonic_grid
 
 VARIABLES = {"TORSION": 4, "DISTANCE": 2, "GYRATION": 1, "RMSD": 1}  # how many atoms or groups each has
+GROWING = {"biasfactor", "grid_min", "grid_max", "grid_spacing", "shared"}
 WORDS = {  # by kind: what must be there, and what may be
     **dict.fromkeys(VARIABLES, ({"atoms"}, set[str]())),
     "RESTRAINT": ({"arg", "at", "kappa"}, set[str]()),
-    "METAD": ({"arg", "sigma", "height", "pace"}, {"biasfactor", "grid_min", "grid_max", "grid_spacing", "shared"}),
+    "OPES_METAD": ({"arg", "sigma", "barrier", "pace"}, GROWING),
+    "METAD": ({"arg", "sigma", "height", "pace"}, GROWING),
 }
 Words = Mapping[str, Any]
 
@@ -68,7 +71,7 @@ class BiasWords:
                     raise InputError(f"bias {name}: {described(arg)} is no variable; there are: {there}")
             words["arg"] = list(listed)
         if not found._biases:
-            raise InputError("there is no bias; a table of the kind RESTRAINT or METAD is needed")
+            raise InputError("there is no bias; a table of the kind RESTRAINT, METAD or OPES_METAD is needed")
         return found
 
     @property
@@ -81,14 +84,14 @@ class BiasWords:
         return {name: words["arg"] for name, words in self._biases}
 
     def terms(self, atoms: Atoms) -> list[Term]:
-        """Make the terms of a molecule. Raises InputError where its atoms do not fit."""
+        """Make the terms of a molecule. Raises InputError if its atoms do not fit."""
         variables = {name: _variable(name, words, atoms) for name, words in self.tables if words["kind"] in VARIABLES}
         found: list[Term] = []
         for name, words in self._biases:
             members = [variables[arg] for arg in words["arg"]]
             try:
                 found.append(self._restraint(name, words, members) if words["kind"] == "RESTRAINT"
-                             else _metadynamics(name, words, members))  # fmt: skip
+                             else _growing(name, words, members))  # fmt: skip
             except InputError as error:
                 raise InputError(f"bias {name}: {error}") from None
         return found
@@ -99,7 +102,7 @@ class BiasWords:
         return GridBias(members, harmonic_grid(axes, at[0], kappa / 2), bounds, name)
 
     def prepare(self, simulation: Simulation, replicas: Sequence[int]) -> None:
-        """Give replicas their targets, which they take by turns. replicas : number of each row"""
+        """Return replicas their targets, which they take by turns. replicas : number of each row"""
         for name, words in self._biases:
             if words["kind"] == "RESTRAINT":
                 term = simulation.bias_term(name)
@@ -186,7 +189,7 @@ def _targets(words: Words, d: int) -> tuple[Floats, Floats]:
     return at, kappa
 
 
-def _metadynamics(name: str, words: Words, members: Sequence[Variable]) -> Metadynamics:
+def _growing(name: str, words: Words, members: Sequence[Variable]) -> Metadynamics | OPES:
     d = len(members)
     edges = [np.full(d, np.nan) if (of := words.get(word)) is None else np.atleast_1d(numbers(word, of))
              for word in ("grid_min", "grid_max")]  # fmt: skip
@@ -195,11 +198,11 @@ def _metadynamics(name: str, words: Words, members: Sequence[Variable]) -> Metad
     bounds: list[Range | None] = []
     for variable, low, high in zip(members, *edges, strict=True):
         bounds.append(None if variable.period else (float(low), float(high)))
-    return Metadynamics(
-        members, words["sigma"], words["height"], words["pace"], words.get("biasfactor"), bounds,
-        number("grid_spacing", words.get("grid_spacing", 0.2), "a number of widths", above=0.0),
-        words.get("shared", False), name,
-    )  # fmt: skip
+    spacing = number("grid_spacing", words.get("grid_spacing", 0.2), "a number of widths", above=0.0)
+    last = words["pace"], words.get("biasfactor"), bounds, spacing, words.get("shared", False), name
+    if words["kind"] == "METAD":
+        return Metadynamics(members, words["sigma"], words["height"], *last)
+    return OPES(members, words["sigma"], words["barrier"], *last)
 
 
 def labels_of(simulation: Simulation, labels: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:

@@ -38,7 +38,7 @@ class Body:
     def of(cls, atoms: Atoms, masses: Floats, free: NDArray[np.bool_], holds: bool) -> Body:
         """Cut a molecule into clusters. holds : if bonds to hydrogen are held
 
-        Raises InputError where bonds or lengths are missing, and for hydrogens that no cluster can have.
+        Raises InputError if bonds or lengths are missing, and for hydrogens that no cluster can have.
         """
         constraints = BondConstraints.of(atoms, free, "hbonds") if holds and _has_hydrogens(atoms, free) else None
         check_rigid(atoms, free, constraints)
@@ -69,7 +69,7 @@ class Body:
 
 
 def _has_hydrogens(atoms: Atoms, free: NDArray[np.bool_]) -> bool:
-    """Tell if a hydrogen moves. Raises InputError where elements are not known."""
+    """Return whether a hydrogen moves. Raises InputError if elements are not known."""
     if atoms.labels is None:
         raise InputError("bonds to hydrogen follow from elements, which these atoms lack; leave out constraints")
     return bool((free & (elements_of(atoms.labels) == "H")).any())

@@ -20,6 +20,7 @@ from ..common.errors import FormatError, InputError
 from ..common.inputfile import npz_arrays
 from ..common.writing import replacing
 from ..energy.engine.system import System
+from ..energy.terms import Metadynamics
 from ..ensemble.restraints import first_values, values_of_rows
 from ..ensemble.state import State
 from .bodies import Body
@@ -86,7 +87,7 @@ def write_rows(state: State, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def _places(state: State) -> Iterator[tuple[list[int], NDArray[np.int64]]]:
-    """Give the rows of each molecule, and the places of their coordinates among all rows', (n_rows, 3 n_atoms)."""
+    """Return the rows of each molecule, and the places of their coordinates among all rows', (n_rows, 3 n_atoms)."""
     by_system: dict[System, list[int]] = {}
     for k in state.with_molecule.tolist():
         by_system.setdefault(state.system(k), []).append(k)
@@ -113,7 +114,16 @@ def described(settings: Settings, atoms: Sequence[Atoms], bodies: Sequence[Body 
         del chosen["exchange"]
     if settings.ladder_shape is None:
         del chosen["ladder_shape"]
+    hills = {
+        of.name: {
+            "height": of.height, "pace": of.pace, "bias_factor": of.bias_factor, "shared": of.shared,
+            "widths": np.asarray(of.widths).tolist(), "nodes": [asdict(axis) for axis in of.axes],
+        }
+        for system in dict.fromkeys(state.systems) if system
+        for of in system.energy.further_terms if isinstance(of, Metadynamics)
+    }  # fmt: skip
     what = {
+        "hills": hills,
         "settings": chosen, "precision": state.queue.dtype.name,
         "coordinate": str(state.coordinate), "rows": len(atoms), "molecules": digest.hexdigest(),
         "restraints": restraints.hexdigest(),
@@ -125,6 +135,11 @@ def require_same(theirs: str, ours: str, source: Path) -> None:
     """Raise InputError that names the first difference of two texts of `described`."""
     found, own = json.loads(theirs), json.loads(ours)
     del own["restraints"]
+    for bias, words in own.pop("hills").items():
+        for name, value in found.get("hills", {}).get(bias, words).items():  # former versions told of none
+            if value != words[name]:
+                said = f"other nodes of {bias}" if name == "nodes" else f"{name} {value} of {bias}, not {words[name]}"
+                raise InputError(f"{source}: the checkpoint has {said}; go on with the settings that it was made by")
     for name, value in {**own.pop("settings"), **own}.items():
         there = {**found.get("settings", {}), **found}.get(name)
         if there != json.loads(json.dumps(value)):
@@ -133,14 +148,14 @@ def require_same(theirs: str, ours: str, source: Path) -> None:
 
 
 def require_same_restraints(theirs: str, ours: str, source: Path) -> None:
-    """Raise InputError where the restraints of two texts of `described` differ; former versions told of none."""
+    """Raise InputError if the restraints of two texts of `described` differ; former versions told of none."""
     own = json.loads(ours)["restraints"]
     if json.loads(theirs).get("restraints", own) != own:
         raise InputError(f"{source}: the checkpoint is of other restraints; go on with those that it was made by")
 
 
 def require_same_energies(own: Floats, energies: Floats, source: Path) -> None:
-    """Raise InputError where a replica has another energy than it had: other solvent, restraints or parameters.
+    """Raise InputError if a replica has another energy than it had: other solvent, restraints or parameters.
 
     own, energies : (n_rows,) kcal/mol, now and in the checkpoint
     """

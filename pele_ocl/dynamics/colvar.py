@@ -12,7 +12,7 @@ from ..common.writing import replacing
 def write_colvar(path: Path, columns: Mapping[str, Sequence[float] | Floats]) -> None:
     """Write a COLVAR file as PLUMED does: a line of fields, then numbers. columns : by field, "time" (ps) first
 
-    Raises FormatError where it cannot be written.
+    Raises FormatError if it cannot be written.
     """
     lines = [head_of(columns), *map(line_of, zip(*columns.values(), strict=True))]
     with replacing(path) as temporary:

@@ -51,7 +51,7 @@ class DatasetFile:
         return f"DatasetFile({str(self.path)!r})"
 
     def __call__(self, simulation: Simulation) -> None:
-        """Append all replicas that go on. Raises FormatError where the file cannot be written, or is of others."""
+        """Append all replicas that go on. Raises FormatError if the file cannot be written, or is of others."""
         import h5py
 
         if not isinstance(simulation, Simulation):
@@ -78,7 +78,7 @@ class DatasetFile:
             raise FormatError(f"{self.path}: cannot be appended to: {error}") from error
 
     def _ensemble(self, simulation: Simulation) -> Ensemble:
-        """Give rows at the positions of the simulation, evaluated without what it adds to their molecules."""
+        """Return rows at the positions of the simulation, evaluated without what it adds to their molecules."""
         state = simulation.ensemble.state
         _ = simulation.potential_energies  # which takes up what was written
         if not state.terms and not state.scales:
@@ -109,7 +109,7 @@ class DatasetFile:
 
 
 def _atomic_numbers(atoms: Atoms) -> NDArray[np.int64]:
-    """Atomic numbers (n,). Raises InputError where elements are not known."""
+    """Atomic numbers (n,). Raises InputError if elements are not known."""
     import gemmi
 
     if atoms.labels is None:

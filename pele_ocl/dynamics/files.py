@@ -96,6 +96,7 @@ class Recorded(Protocol):
     def _goes_on(self) -> Array: ...
     def run(self, steps: int) -> Any: ...
     def minimize(self, **options: object) -> MinimizeBatch: ...
+    def _call(self, call: Callable[[Any], object]) -> None: ...
     def _write_checkpoint(self, path: Path, **more: Array) -> None: ...
     def _read_checkpoint(self, path: Path) -> dict[str, Array]: ...
 
@@ -238,12 +239,12 @@ class SimulationFiles:
             note(f"Note: {structure}: {sentence}")
         made, first, begin = simulation.steps_made, simulation.steps, time.perf_counter()
         if watch is not None:
-            watch(simulation)
+            simulation._call(watch)
         while self.made < self._n_steps:
             simulation.run(min(self._every - self.made % self._every, self._n_steps - self.made))
             self.record(is_last=self.made == self._n_steps)
             if watch is not None:
-                watch(simulation)
+                simulation._call(watch)
         self._finish()
         return {
             "n_steps_made": simulation.steps - first,
@@ -298,7 +299,7 @@ class SimulationFiles:
         ]  # fmt: skip
 
     def begin(self) -> bool:
-        """Make the folders, or go on with the run that is there; tell if there was one to go on with."""
+        """Make the folders, or continue the run that is there; tell if there was one to continue."""
         path = self.own / CHECKPOINT
         if path.is_file():
             self._go_on(self._simulation._read_checkpoint(path))

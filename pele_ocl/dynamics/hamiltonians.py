@@ -66,7 +66,7 @@ def reduced_energies(ensemble: Ensemble, temperatures: Floats, ladders: Rows) ->
     temperatures : (n_rows,) K; ladders : (n_ladders, n_states) the row that has each state, every row once
 
     Returns (n_states, n_rows); infinity where an energy is no number. Rows are evaluated as they were when it returns.
-    Raises InputError where rows are of several molecules.
+    Raises InputError if rows are of several molecules.
     """
     state = ensemble.state
     rows = state.there(None)

@@ -1,4 +1,4 @@
-"""Hills of metadynamics, added on the device to the biases of rows."""
+"""Hills of metadynamics and OPES, added on the device to the biases of rows."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats
-from ..energy.terms import Interpolated, Metadynamics
+from ..energy.terms import OPES, Growing, Interpolated
 from ..ensemble.state import MOST_ROWS, Rows
 from ..opencl.interface import VARIABLE_REALS
+from ..units import BOLTZMANN_KCAL
 from .hamiltonians import uninterrupted
 
 if TYPE_CHECKING:
@@ -23,20 +24,21 @@ MOST_TOGETHER = 10.0  # kcal/mol, of hills that walkers add at a time
 
 
 class Hills:
-    """Hills of a term of metadynamics in all rows of a simulation.
+    """Hills of a growing bias in all rows of a simulation.
 
     pace : steps between hills
     """
 
-    def __init__(self, ensemble: Ensemble, motion: Motion, term: Metadynamics) -> None:
+    def __init__(self, ensemble: Ensemble, motion: Motion, term: Growing) -> None:
         self._state, self._motion, self.term, self.pace = ensemble.state, motion, term, term.pace
         state, queue = self._state, self._state.queue
         fine, n = state.fine, len(state.systems)
-        places, variables = np.zeros((2, n), np.uint64)
+        names = list(dict.fromkeys([term.grown, "grid"]))
+        places, variables = np.zeros((len(names), n), np.uint64), np.zeros(n, np.uint64)
         owners = np.arange(n)
         firsts: dict[int, int] = {}
         for k in state.with_molecule.tolist():
-            places[k] = state.places([k], f"grid of {term.name}")[0][0]
+            places[:, k] = [state.places([k], f"{name} of {term.name}")[0][0] for name in names]
             variables[k] = state.places([k], term.found)[0][0]
             if term.shared:
                 owners[k] = firsts.setdefault(id(state.systems[k]), k)
@@ -44,22 +46,24 @@ class Hills:
         axes = [(axis.n, axis.first, axis.spacing, axis.is_periodic) for axis in term.axes]
         self._macros = {"N_VARIABLES": len(term.axes), **motion.macros}
         self._hills = queue.zeros(n * HILL, fine)
+        self.state = None
         self._made = queue.zeros(1, np.uint32)
-        self._places = queue.upload(places, np.uint64)
+        self._places = dict(zip(names, (queue.upload(of, np.uint64) for of in places), strict=True))
         self._of_variables = queue.upload(variables, np.uint64)
         self._axes = queue.upload(np.array(axes, np.float64), fine)
         self._widths = queue.upload(np.asarray(term.widths), fine)
+        self._items = min(ITEMS, queue.device.largest_group)
         self._listed: Rows = np.zeros(0, np.int64)
 
     @property
     def note(self) -> str:
         """Say that hills which walkers add together are high; "" otherwise."""
-        most = int(np.bincount(self._owners).max(initial=0))
-        together = most * self.term.height
-        if not self.term.shared or together <= MOST_TOGETHER:
+        most, height = int(np.bincount(self._owners).max(initial=0)), self.term.first_height
+        together = most * height
+        if not self.term.shared or isinstance(self.term, OPES) or together <= MOST_TOGETHER:
             return ""
         return (
-            f"{most:,} replicas add hills of {self.term.height:g} kcal/mol to one bias together, {together:,.0f} "
+            f"{most:,} replicas add hills of {height:g} kcal/mol to one bias together, {together:,.0f} "
             "kcal/mol where they are at one place; choose a lower `height`"
         )
 
@@ -72,13 +76,12 @@ class Hills:
 
     def _add(self, rows: Rows, number: int) -> None:
         state, queue, term = self._state, self._state.queue, self.term
-        growth = 0.0 if term.bias_factor is None else 1 / (term.bias_factor - 1)
         self._launch(
             "measure_hills", (len(rows), 1),
             dict(
                 n_rows=len(rows), walkers=self._walkers, stopped=self._motion.buffer("stopped"),
-                temperatures=self._motion.buffer("temperatures"), places=self._of_variables, height=term.height,
-                inverse_growth=growth, bytes=state.bytes_on_device, hills=self._hills,
+                temperatures=self._motion.buffer("temperatures"), places=self._of_variables, height=term.first_height,
+                decay=term.decay, bytes=state.bytes_on_device, hills=self._hills,
             ),
         )  # fmt: skip
         n_nodes = int(np.prod([axis.n for axis in term.axes]))
@@ -86,26 +89,36 @@ class Hills:
             "add_hills", (n_nodes, self._n_grids),
             dict(
                 n_nodes=n_nodes, number=number, owners=self._of_grids, starts=self._starts, walkers=self._walkers,
-                places=self._places, bytes=state.bytes_on_device, axes=self._axes, widths=self._widths,
+                places=self._places[term.grown], bytes=state.bytes_on_device, axes=self._axes, widths=self._widths,
                 hills=self._hills, made=self._made,
             ),
         )  # fmt: skip
-        if term.shared:
+        if isinstance(term, OPES):
+            self._launch(
+                "bias_of_density", (self._items, self._n_grids),
+                dict(
+                    n_nodes=n_nodes, owners=self._of_grids, temperatures=self._motion.buffer("temperatures"),
+                    densities=self._places[term.grown], grids=self._places["grid"], bytes=state.bytes_on_device,
+                    barrier_height=term.barrier, inverse_factor=1 / (term.bias_factor or np.inf),
+                ),
+                file="dynamics/opes.cl",
+            )  # fmt: skip
+        for places in self._places.values() if term.shared else ():
             n_numbers = n_nodes << len(term.axes)
             targets, owners = self._shared
             self._launch(
                 "share_grids", (n_numbers, self._n_targets),
                 dict(
-                    n_numbers=n_numbers, owners=owners, targets=targets, places=self._places,
-                    bytes=state.bytes_on_device,
+                    n_numbers=n_numbers, owners=owners, targets=targets, places=places, bytes=state.bytes_on_device
                 ),
             )  # fmt: skip
         queue.submit()
 
-    def _launch(self, name: str, shape: tuple[int, int], arguments: dict[str, Any]) -> None:
-        queue = self._state.queue
-        kernel = queue.kernel("dynamics/hills.cl", name, **self._macros)
-        items = min(ITEMS, queue.device.largest_group)
+    def _launch(
+        self, name: str, shape: tuple[int, int], arguments: dict[str, Any], file: str = "dynamics/hills.cl"
+    ) -> None:
+        queue, items = self._state.queue, self._items
+        kernel = queue.kernel(file, name, **self._macros, **({} if file == "dynamics/hills.cl" else {"GROUP": items}))
         for first in range(0, shape[1], MOST_ROWS):
             queue.launch(
                 kernel, (shape[0], min(MOST_ROWS, shape[1] - first)), (items, 1), arguments, offset=(0, first)
@@ -135,32 +148,44 @@ class Hills:
         self._state.queue.write(self._made, np.full(1, number, np.uint32))
 
     @property
+    def state(self) -> NDArray[np.floating[Any]]:
+        """The last hill of each row as the device has it, (n_rows, HILL); None writes that there was none, NaN."""
+        n = len(self._state.systems)
+        return self._state.queue.download(self._hills, n * HILL, self._state.fine).reshape(n, HILL)
+
+    @state.setter
+    def state(self, hills: NDArray[np.floating[Any]] | None) -> None:
+        n, fine = len(self._state.systems), self._state.fine
+        self._state.queue.write(self._hills, np.full(n * HILL, np.nan if hills is None else hills.ravel(), fine))
+
+    @property
     def last(self) -> Floats:
-        """The last hill of each row, (n_rows, d + 1): where it is, and its height in kcal/mol."""
-        n, d = len(self._state.systems), len(self.term.axes)
-        found = self._state.queue.download(self._hills, n * HILL, self._state.fine).reshape(n, HILL)
-        chosen: Floats = found[:, [*range(d), HILL - 1]].astype(np.float64)
+        """The last hill of each row, (n_rows, d + 1): where it is, and its height in kcal/mol; NaN where none was."""
+        chosen: Floats = self.state[:, [*range(len(self.term.axes)), HILL - 1]].astype(np.float64)
         return chosen
 
 
 def variables_of(ensemble: Ensemble, term: Interpolated) -> tuple[Floats, Floats]:
     """Read the collective variables of rows (n_rows, d) and the energies of their bias (n_rows,) kcal/mol.
 
-    They are of the last evaluation; NaN of rows that have no molecule.
+    They are of the last evaluation; NaN of rows that failed.
     """
     state = ensemble.state
     found = np.full((len(ensemble), VARIABLE_REALS), np.nan)
-    by_system: dict[int, list[int]] = {}
-    for k in state.with_molecule.tolist():
-        by_system.setdefault(id(state.systems[k]), []).append(k)
-    for rows in by_system.values():
-        found[rows] = state.read_buffer(rows, term.found, ensemble.precision)
+    for rows, _ in ensemble.state.by_system(np.arange(len(ensemble))):
+        found[rows] = state.read_buffer(rows.tolist(), term.found, ensemble.precision)
     return found[:, : len(term.axes)], found[:, -1]
 
 
-def free_energy_of(grid: NDArray[np.floating[Any]], term: Metadynamics) -> Floats:
-    """Estimate the free energy by a bias V, -V bias_factor / (bias_factor - 1), (n_1, ...) kcal/mol, 0 at its least."""
-    factor = 1.0 if term.bias_factor is None else term.bias_factor / (term.bias_factor - 1)
-    found: Floats = -factor * np.asarray(grid, np.float64)[..., 0]
-    found -= found.min()
-    return found
+def free_energy_of(grown: Floats, term: Growing, temperature: float) -> Floats:
+    """Estimate the free energy by the array that hills were added to, (n_1, ...) kcal/mol, 0 where it is least.
+
+    By a bias V it is -V bias_factor / (bias_factor - 1), by the density P of OPES -k_B T ln P.
+    """
+    values = grown[..., 0]
+    if isinstance(term, OPES):
+        with np.errstate(divide="ignore"):
+            found: Floats = -BOLTZMANN_KCAL * temperature * np.log(values)
+    else:
+        found = -values if term.bias_factor is None else -values * term.bias_factor / (term.bias_factor - 1)
+    return found - found.min() if np.isfinite(found).any() else found

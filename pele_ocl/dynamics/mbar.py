@@ -23,6 +23,7 @@ from ..units import BOLTZMANN_KCAL
 CLOSE = 1e-10  # that free energies of states change by at most when they are found
 MOST_ITERATIONS = 10_000
 MOST_BINS, MOST_VALUE = 100_000, 1e15
+LEAST_IN_COMMON = 0.05  # samples; one that is of two states equally is 1/4
 BY_TURNS = 20  # self-consistent iterations before Newton's
 
 
@@ -32,7 +33,8 @@ class FreeEnergyResult(Reported):
 
     edges : of the bins of each variable, (n + 1,)
     energies : (n_1, ...) kcal/mol, 0 in the lowest bin; infinity where no sample was
-    errors : (n_1, ...) standard errors of the mean of blocks, kcal/mol; NaN where a block had no sample
+    errors : (n_1, ...) standard errors of the mean of blocks, kcal/mol; NaN where a block had no sample, or its states
+        none in common
     temperature : K
     """
 
@@ -126,13 +128,47 @@ class MBAR:
         """Samples of each state, (n_states,)."""
         return np.bincount(self.states, minlength=len(self.u_kn)).astype(np.int32)
 
+    def __repr__(self) -> str:
+        return f"MBAR({len(self.u_kn):,} states, {len(self.states):,} samples)"
+
     @cached_property
     def f_k(self) -> Floats:
         """Reduced free energies of the states, (n_states,), 0 for the first; found in float64.
 
-        Raises InputError where they do not converge.
+        Raises InputError if they do not converge, or for states that no sample connects with the others.
         """
-        return _solved(self.u_kn, self.n_k)
+        found = _solved(self.u_kn, self.n_k)
+        self._require_connected(found)
+        return found
+
+    @property
+    def overlap(self) -> Floats:
+        """Overlap of states, (n_states, n_states), each row with the sum 1; neighbours need some 0.03 or more.
+
+        How probable it is that a sample of the one state is of the other (Klimovich, Shirts and Mobley, J. Comput.
+        Aided Mol. Des. 2015, 29, 397).
+        """
+        return _shared(self.u_kn, self.n_k, self.f_k)
+
+    def _require_connected(self, f_k: Floats) -> None:
+        """Raise InputError if the states fall into groups without samples in common: these have no difference."""
+        there = np.flatnonzero(self.n_k > 0)
+        if len(there) < 2:
+            return
+        in_common = _shared(self.u_kn, self.n_k, f_k)[np.ix_(there, there)] * self.n_k[there, None]
+        group, new = np.zeros(len(there), bool), np.zeros(len(there), bool)
+        new[0] = True
+        while new.any():
+            group |= new
+            new = (in_common[group].sum(axis=0) > LEAST_IN_COMMON) & ~group
+        if not group.all():
+            one, other = (
+                ", ".join(map(str, of[:6])) + (", ..." if len(of) > 6 else "") for of in (there[group], there[~group])
+            )
+            raise InputError(
+                f"states {one} have no samples in common with states {other}, so that their free energies cannot be "
+                "compared; put states between them, or sample longer"
+            )
 
     def log_weights(self, u_n: ArrayLike | None = None) -> Floats:
         """Logarithms of the weights (n_samples,) of samples in a state, whose sum is 1.
@@ -145,14 +181,14 @@ class MBAR:
         return found
 
     def _target(self, u_n: ArrayLike | None) -> Floats:
-        """Return the reduced energies of samples in a state, (n_samples,). u_n : as of log_weights"""
+        """Return the reduced energies of samples in a state, (n_samples,). u_n : as in log_weights"""
         found = self.u_kn[0] if u_n is None else numbers("u_n", u_n)
         if found.shape != self.states.shape:
             raise InputError(f"u_n has shape {found.shape}; {self.states.shape} is needed")
         return found
 
     def mean(self, values: ArrayLike, u_n: ArrayLike | None = None) -> Floats:
-        """Mean of values (n_samples, ...) in a state. u_n : as of log_weights"""
+        """Mean of values (n_samples, ...) in a state. u_n : as in log_weights"""
         given = numbers("values", values)
         if given.shape[:1] != self.states.shape:
             raise InputError(f"values have shape {given.shape}; ({len(self.states)}, ...) is needed")
@@ -165,8 +201,8 @@ class MBAR:
     ) -> FreeEnergyResult:  # fmt: skip
         """Free energy of variables in a state, with errors: each block of samples is solved by itself.
 
-        values : (n_samples, d), or (n_samples,); bins, blocks : as of `free_energy`
-        u_n : as of log_weights; temperature : of that state, K
+        values : (n_samples, d), or (n_samples,); bins, blocks : as in `free_energy`
+        u_n : as in log_weights; temperature : of that state, K
         """
         target = self._target(u_n)
 
@@ -183,11 +219,11 @@ def free_energy(
     """Free energy of variables from samples, -k_B T ln of their weights in bins, with errors by blocks.
 
     values : (n_samples, d) or (n_samples,), in the order of time
-    bins : of each variable, their number between the least and the largest value; or edges, a sequence for each
+    bins : of each variable, their number between the smallest and the largest value; or edges, a sequence for each
     temperature : K
-    log_weights : (n_samples,) logarithms of weights, by default all equal: V / (k_B T) where a bias V was that is to
-        be taken off
-    blocks : parts of the samples, one after the other; errors are the standard error of their mean
+    log_weights : (n_samples,) logarithms of weights, by default all equal: V / (k_B T) where a bias V was that is to be
+        taken off
+    blocks : parts of the samples, one after another; errors are the standard error of their mean
 
         >>> import numpy as np
         >>> x = np.random.default_rng(0).normal(0, 1, 20000)
@@ -224,9 +260,15 @@ def _surface(
             energy: Floats = -kt * np.log(counts / counts.sum())
         return energy
 
+    def of_block(part: slice) -> Floats:
+        try:
+            return energies(part)
+        except InputError:  # of states that have no samples in common within a block
+            return np.full([len(of) - 1 for of in edges], np.inf)
+
     whole = energies(slice(0, len(of)))
     ends = np.linspace(0, len(of), blocks + 1).astype(int)
-    parts = np.stack([energies(slice(a, b)) for a, b in pairwise(ends)])
+    parts = np.stack([of_block(slice(a, b)) for a, b in pairwise(ends)])
     there = np.isfinite(parts).all(axis=0)
     errors = np.full(whole.shape, np.nan)
     errors[there] = parts[:, there].std(axis=0, ddof=1) / np.sqrt(blocks)
@@ -277,6 +319,13 @@ def _solved(u_kn: Floats, n_k: Ints) -> Floats:
         if change < CLOSE:
             return f
     raise InputError(f"free energies of states do not converge in {MOST_ITERATIONS:,} iterations; they hardly overlap")
+
+
+def _shared(u_kn: Floats, n_k: Ints, f_k: Floats) -> Floats:
+    """Share of the samples of each state that are of each other one, (n_states, n_states)."""
+    weights = np.exp(f_k[:, None] - u_kn - _log_mixture(u_kn, n_k, f_k))
+    found: Floats = (weights @ weights.T) * n_k
+    return found
 
 
 def _closer(u_kn: Floats, n_k: Ints, there: NDArray[np.intp], f: Floats, by_turns: Any) -> Floats:

@@ -155,7 +155,7 @@ class Motion:
         return {"MOST_MEMBERS": members, **self._state.macros}
 
     def buffer(self, name: str) -> Buffer:
-        """Give an array's buffer."""
+        """Return an array's buffer."""
         return self.arrays[name].buffer
 
     def _of_clusters(self, file: str, name: str, arguments: Arguments, **defines: int) -> BoundLaunch:
@@ -170,7 +170,7 @@ class Motion:
             self._state.queue.launch_bound(launches, count, first=first)
 
     def launches_of_step(self, rows: Rows) -> list[RowLaunches]:
-        """Give the launches of a step of rows: they move, and forces are computed where they come to."""
+        """Return the launches of a step of rows: they move, and forces are computed where they come to."""
         self._state.list_rows(rows)
         moves = [RowLaunches(self.moves, count, first) for first, count in self._state.parts(len(rows))]
         return joined([*moves, *self._state.launches_of(rows)])

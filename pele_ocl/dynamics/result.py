@@ -207,7 +207,7 @@ class SimulateResult(Reported, Suggests):
     def save(self, path: str | PathLike[str]) -> None:
         """Copy all files of the run to another folder, which must not be there yet.
 
-        Raises FormatError where it is, and where it cannot be written.
+        Raises FormatError if it is, and where it cannot be written.
         """
         target = folder_path(path)
         if target.exists():

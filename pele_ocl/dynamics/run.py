@@ -119,7 +119,7 @@ def simulate(
         which replicas take in turn; by default the `temperature` that is given for the solvent, else 300
     timestep : fs; friction : 1/ps, of the heat bath, by default 1. Amounts may also be texts with their unit, "1fs" and
         "310K", or Quantities of OpenMM
-    seed, integrator, constraints, hydrogen_mass, exchange_every, exchange, ladder_shape, anneal : as of Simulation
+    seed, integrator, constraints, hydrogen_mass, exchange_every, exchange, ladder_shape, anneal : as in Simulation
     minimize : iterations of a minimization before the first step, 0 for none
     keep_center_motion : let the centre of mass move, which otherwise rests unless atoms are held
     report_every : steps, or time with its unit, "2ps", between frames and between rows of the tables
@@ -127,7 +127,7 @@ def simulate(
         HDF5), "xyz", "pdb", "cif"; or "none"
     trajectory_of : a trajectory of each "replica", or of each "temperature" of a ladder
     velocities : write them into the trajectories, too, of the formats nc and h5 alone
-    resume : go on with an interrupted run in the folder, with the same bits; it may also become longer
+    resume : continue an interrupted run in the folder, with the same bits; it may also become longer
     replicas_per_device : of each structure, that one device moves at a time, whole ladders; by default all, or an equal
         share for each of the workers
     workers : processes of this machine, each with a device or a group of cores; scheduler : of a Dask cluster,
@@ -142,14 +142,14 @@ def simulate(
         get the variables, and the folder a file COLVAR.N of each replica as PLUMED writes it
     fixed_radii, one_four, cutoff, only_terms, variant, precision, device : as in `energy`, whose gradient must be whole
     model : the solvent; or the number of the model of a file to read
-    strict : refuse structures with findings that are noted otherwise
-    progress : called with the share of all steps that is done; watch : called with the Simulation before its first step
-        and after each report, in this process alone
+    strict : refuse structures with findings that otherwise only cause notes
+    progress : called with the fraction of all steps done; watch : called with the Simulation before its first step and
+        after each report, in this process alone
     words : keywords about files, `forcefield`, `select`, `coordinates` and others of jobs.Reading, or `reading` itself;
         and about the solvent, `like` and fields of SolventModel such as `gb` and `ionic_strength`
 
-    Raises InputError and FormatError for what cannot be simulated or written, before anything is; and for a folder
-    with a run that this one would damage.
+    Raises InputError and FormatError for what cannot be simulated or written, before anything is; and for a folder with
+    a run that this one would damage.
 
         >>> import tempfile, pele_ocl
         >>> folder = tempfile.mkdtemp()
@@ -243,7 +243,7 @@ def _share(spec: SimulateSpec, place: Place) -> int:
 
 
 class _Run:
-    """A call of `simulate`: parts of replicas, one after the other or by workers."""
+    """A call of `simulate`: parts of replicas, one after another or by workers."""
 
     def __init__(self, spec: SimulateSpec, place: Place, progress: Progress | None, watch: Watch | None) -> None:
         self._spec, self._place, self._progress, self._watch = spec, place, progress, watch

@@ -92,7 +92,7 @@ class Settings:
 
     @property
     def exchanges_hamiltonians(self) -> bool:
-        """Tell if rungs are exchanged with all that rows have of their own."""
+        """Return whether rungs are exchanged with all that rows have of their own."""
         return self.exchange_every is not None and self.exchange == "hamiltonian"
 
     @property
@@ -177,7 +177,7 @@ def solvent_in_bath(
 
 
 def in_kelvin(given: Any) -> Any:
-    """Give temperatures, or several, in K, where they are texts with their unit or Quantities of OpenMM."""
+    """Return temperatures, or several, in K, where they are texts with their unit or Quantities of OpenMM."""
     if isinstance(given, list | tuple):
         return [in_unit("temperature", each, "K") for each in given]
     return in_unit("temperature", given, "K")
@@ -195,7 +195,7 @@ def temperatures_of(given: Any) -> tuple[float, ...]:
 def rungs_of(
     count: int, rows_of_molecules: Sequence[Sequence[int]], first_replica: int, *, exchanges: bool
 ) -> list[int]:
-    """Give the place of each row's temperature in a list of so many.
+    """Return the place of each row's temperature in a list of so many.
 
     As many temperatures as rows are theirs, in the order of rows. Else, and if they are exchanged, replica r of each
     molecule takes number r modulo their count. Replicas from another number than 0 on may be a part of a run, and not
@@ -222,7 +222,7 @@ def rungs_of(
 
 
 def points_of(anneal: Any) -> Any:
-    """Give points of annealing in ps and K, where their numbers are texts with units or Quantities of OpenMM."""
+    """Return points of annealing in ps and K, where their numbers are texts with units or Quantities of OpenMM."""
     if not isinstance(anneal, list | tuple):
         return anneal
     return [

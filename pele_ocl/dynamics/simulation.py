@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats
-from ..common.arguments import callback, choice, file_path, flag, numbers, text, texts, whole_number
+from ..common.arguments import choice, file_path, flag, function, numbers, text, texts, whole_number
 from ..common.errors import InputError, PeleError, Suggests
 from ..common.settled import Settled, rewrite
-from ..energy.terms import Interpolated, Metadynamics
+from ..energy.terms import OPES, Growing, Interpolated
 from ..ensemble import Column, Ensemble
 from ..ensemble.columns import WritableValues
 from ..ensemble.state import Lock, Rows, locked
@@ -25,7 +25,7 @@ from ..opencl.interface import Halt
 from ..results import Terms
 from ..units import BOLTZMANN_KCAL
 from . import checkpoint
-from .amounts import steps_of
+from .amounts import steps_of, steps_or_time
 from .bodies import Body, masses_of
 from .files import CHECKPOINT, TRAJECTORIES, TRAJECTORIES_OF, SimulationFiles, names_of, require_no_run
 from .hamiltonians import reduced_energies
@@ -54,10 +54,10 @@ class Simulation(Suggests, Settled):
     Nothing is read between steps. A replica depends on its molecule, its number and the seed alone. So it has the same
     bits in every run, alone and in company. One that explodes stops; `errors` says when and why, and others go on.
 
-    Positions, velocities, temperatures, frozen atoms and restraints of rows can be written between runs, here or in
-    the ensemble. All that is read afterwards is of the new state: bonds that are held get their lengths, forces are
+    Positions, velocities, temperatures, frozen atoms and restraints of rows can be written between runs, here or in the
+    ensemble. All that is read afterwards is of the new state: bonds that are held get their lengths, forces are
     computed, and a replica that had stopped begins again where it was placed, with velocities drawn again. Threads may
-    share a simulation; its calls are then made one after the other.
+    share a simulation; its calls are then made one after another.
 
     molecules : an Atoms, a list of them, or an Ensemble whose rows are the replicas
     replicas : of each molecule, which begin at its positions
@@ -71,8 +71,8 @@ class Simulation(Suggests, Settled):
     integrator : "langevin" as OpenMM's LangevinMiddleIntegrator, or "verlet" at constant energy
     constraints : "hbonds" holds the bonds to hydrogen at the lengths of the force field
     hydrogen_mass : Da that hydrogens take from their neighbours, so that time steps may be longer
-    exchange_every : steps, or time with its unit, between replica exchanges; successive replicas are a ladder over
-        the temperatures
+    exchange_every : steps, or time with its unit, between replica exchanges; successive replicas are a ladder over the
+        temperatures
     exchange : what replicas exchange: "temperature" alone, or "hamiltonian" for all that rows have of their own too,
         such as scales, restraints and biases; temperatures may then be equal, and say how many rungs there are
     ladder_shape : (n, m) for ladders of two dimensions, whose n m rungs are listed row by row, such as n temperatures
@@ -84,7 +84,7 @@ class Simulation(Suggests, Settled):
         that are two objects of the list draw other numbers
     options : of Ensemble, such as model, terms, precision, device
 
-    `ensemble` has the rows; `notes` are sentences on what was decided.
+    `ensemble` has the rows; `notes` are messages about what was decided.
 
     Raises InputError for what cannot be, DeviceMemoryError where the device has no room.
 
@@ -141,11 +141,16 @@ class Simulation(Suggests, Settled):
         self._masks, self._moves = -1, np.full(n, -1)  # of the ensemble's state, as they were taken up last
         self._lost = np.ones(n, bool)  # rows without velocities to go on with: not begun, stopped or failed
         self._behind = np.zeros(n, np.int64)  # steps that rows that go on have made less than `steps`
+        growing = [term for term in state.terms if isinstance(term, Growing)]
+        if any(isinstance(term, OPES) and term.shared for term in growing) and len(set(self.settings.temperatures)) > 1:
+            raise InputError("replicas that share a bias of OPES must have one temperature")
         self._hills = {
             term.name: Hills(self.ensemble, self._motion, term)
-            for term in state.terms if isinstance(term, Metadynamics)
+            for term in growing
         }  # fmt: skip
         self._under_way: Rows | None = None  # rows of a run that did not come to its end
+        self._exchanger = object()  # by which the rows know who exchanged them last
+        self._calls = False  # whether a function of the user's is called, in the midst of a run
         self.velocities = Column(state, self._read_velocities, self._write_velocities)
         self._positions = Column(state, state.read_positions, self._write_positions)
         with self._lock:
@@ -223,7 +228,7 @@ class Simulation(Suggests, Settled):
         return not is_held
 
     def _ladders(self) -> NDArray[np.int64]:
-        """Find rows of each ladder, (n_ladders, n_rungs). Raises InputError where replicas fill no whole ladders."""
+        """Find rows of each ladder, (n_ladders, n_rungs). Raises InputError if replicas fill no whole ladders."""
         n_rungs, first = len(self.settings.temperatures), self.settings.first_replica
         if self.settings.exchange_every is None:
             return np.zeros((0, n_rungs), np.int64)
@@ -303,7 +308,7 @@ class Simulation(Suggests, Settled):
             self._draw(new)
 
     def _draw(self, rows: Rows) -> None:
-        """Draw velocities of rows, which go on with them."""
+        """Draw velocities of rows, which continue them."""
         motion = self._motion
         if self.settings.anneal:
             motion.write("temperatures", self.temperatures)
@@ -311,7 +316,7 @@ class Simulation(Suggests, Settled):
         self._begin(rows, again=True)
 
     def _begin(self, rows: Rows, *, again: bool = False) -> None:
-        """Let rows go on with the velocities on the device. again : whether these are of the positions, and not late"""
+        """Let rows continue the velocities on the device. again : whether these are of the positions, and not late"""
         motion = self._motion
         if again:
             if self._lost[rows].any():
@@ -333,7 +338,7 @@ class Simulation(Suggests, Settled):
 
     @locked
     def minimize(self, **options: object) -> MinimizeBatch:
-        """Minimize all replicas from where they are, and draw velocities again. options : as of Ensemble.minimize"""
+        """Minimize all replicas from where they are, and draw velocities again. options : as in Ensemble.minimize"""
         self._catch_up()
         batch = self.ensemble.minimize(self._rows, **{"constraints": self.settings.constraints, **options})
         self._catch_up()
@@ -348,14 +353,16 @@ class Simulation(Suggests, Settled):
 
     @locked
     def run(
-        self, steps: int, *, every: int | None = None, call: Callable[[Simulation], object] | None = None
+        self, steps: int | str, *, every: int | str | None = None, call: Callable[[Simulation], object] | None = None
     ) -> Simulation:  # fmt: skip
         """Make so many steps of all replicas, with the exchanges and hills that fall due. Returns the simulation.
 
         What was written before is taken up first. An interrupted run ends after a whole step.
 
+        steps : their number, or time with its unit, "10ps"
         every, call : a function that is called with the simulation after each step whose number is a multiple of
-            `every`. Rows stay on the device; it may read and write all that can be read and written between runs
+            `every` (a number, or a time). Rows stay on the device; it may read and write all that can be read and
+            written between runs, but not call `run`, `write` or `restore`. If it raises, the run ends after that step
 
             >>> import pele_ocl
             >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
@@ -365,20 +372,39 @@ class Simulation(Suggests, Settled):
             >>> found
             [(2,), (2,), (2,)]
         """
-        whole_number("steps", steps, most=MOST_STEPS - self.steps)
+        self._require_no_call()
+        steps = steps_or_time("steps", steps, self.settings.timestep, most=MOST_STEPS - self.steps)
         if (every is None) != (call is None):
             raise InputError("give both of `every` and `call`, or none")
         end = self.steps + steps
         if every is not None and call is not None:
-            whole_number("every", every, least=1)
-            callback("call", call)
+            every = every_of("every", every, self.settings.timestep)
+            function("call", call)
             while (stop := (self.steps // every + 1) * every) <= end:
                 self._run(stop - self.steps)
-                call(self)
+                self._call(call)
         return self._run(end - self.steps)
+
+    def _call(self, call: Callable[[Simulation], object]) -> None:
+        """Call a function in the midst of a run: it may read and write rows, and not make steps or go to others."""
+        self._calls = True
+        try:
+            call(self)
+        finally:
+            self._calls = False
+
+    def _require_no_call(self) -> None:
+        if self._calls:
+            raise InputError(
+                "a function that is called in the midst of a run cannot make steps, restore or begin files; "
+                "it may read and write rows"
+            )
 
     def _run(self, steps: int) -> Simulation:
         """Make steps, without calls between them."""
+        self._require_own_rungs()
+        if self._exchanges_all:
+            self.ensemble.state.exchanger = self._exchanger
         self._catch_up()
         end, state, self._under_way = self.steps + steps, self.ensemble.state, self._rows
         state.changed(self._under_way)
@@ -447,6 +473,19 @@ class Simulation(Suggests, Settled):
         self._settle(last)
 
     @property
+    def _exchanges_all(self) -> bool:
+        """Tell if rows exchange what they have of their own."""
+        return self.settings.exchange_every is not None and self.settings.exchange == "hamiltonian"
+
+    def _require_own_rungs(self) -> None:
+        """Raise InputError if another simulation of these rows has exchanged what they have of their own since."""
+        if self._exchanges_all and self._motion.attempts and self.ensemble.state.exchanger is not self._exchanger:
+            raise InputError(
+                "another simulation exchanged what these rows have of their own, so that rungs are no longer known "
+                "here; go on with that one, or make a new one"
+            )
+
+    @property
     @locked
     def steps_made(self) -> NDArray[np.int64]:
         """Steps that each replica made, (n_rows,); fewer of one that stopped."""
@@ -468,14 +507,14 @@ class Simulation(Suggests, Settled):
     @property
     @locked
     def errors(self) -> dict[int, str]:
-        """Sentences on replicas that stopped or have no place, by their rows."""
+        """Sentences on replicas that stopped, have no place, or no energy where they were placed, by their rows."""
         self._catch_up()
         found = dict(self.ensemble.state.failed)
         stopped, culprits, done = (self._motion.read(name) for name in ("stopped", "culprits", "done"))
         for k in np.flatnonzero(stopped).tolist():
             why = _WHY[Halt(int(stopped[k]))].format(self.ensemble.atoms[k].describe(int(culprits[k])))
             found.setdefault(k, f"stopped at step {int(done[k]):,}, {done[k] * self.settings.dt:.3f} ps: {why}")
-        return dict(sorted(found.items()))
+        return dict(sorted({**self.ensemble.errors, **found}.items()))
 
     @property
     @locked
@@ -520,13 +559,14 @@ class Simulation(Suggests, Settled):
         index, in the order of rows, or of the rungs of ladder after ladder where there are exchanges. It is infinity
         for energies that are no numbers. Each state costs an evaluation of all rows.
 
-        by_rung : for ladders that are alike, as of `rest2`: states are the rungs, `rungs` says which one each replica
+        by_rung : for ladders that are alike, as in `rest2`: states are the rungs, `rungs` says which one each replica
             has, and the result is (n_rungs, n_rows). Each replica is evaluated in the states of its own ladder
 
-        Raises InputError where replicas are of several molecules, some failed, or there are no ladders.
+        Raises InputError if replicas are of several molecules, some failed, or there are no ladders.
         """
         if flag("by_rung", by_rung) and self.settings.exchange_every is None:
             raise InputError("there are no exchanges and no rungs; leave out `by_rung`")
+        self._require_own_rungs()
         self._catch_up()
         ladders = self._motion.read("row_of").astype(np.int64) if by_rung else np.argsort(self.states)[None]
         return reduced_energies(self.ensemble, np.asarray(self.temperatures), ladders)
@@ -537,11 +577,12 @@ class Simulation(Suggests, Settled):
         """State that each row has now, as `u_kn` counts them, (n_rows,): its own number, or its rung and ladder."""
         if self.settings.exchange_every is None:
             return np.arange(len(self))
+        self._require_own_rungs()
         return np.argsort(self._motion.read("row_of").ravel())
 
     @locked
     def variables(self, name: str) -> Floats:
-        """Collective variables of a bias at the positions of rows, (n_rows, d); NaN of rows without molecule.
+        """Collective variables of a bias at the positions of rows, (n_rows, d); NaN of rows that have none.
 
         name : of a term on collective variables, such as Metadynamics
         """
@@ -550,30 +591,38 @@ class Simulation(Suggests, Settled):
 
     @locked
     def bias_energies(self, name: str) -> Floats:
-        """Energies of a bias on collective variables where rows are, (n_rows,) kcal/mol. name : of the term"""
+        """Energies of a bias on collective variables where rows are, (n_rows,) kcal/mol. name : of the term
+
+        Of replicas that stopped, where they are; NaN of those without a place. After a hill it is with that hill.
+        """
         self._catch_up()
         return variables_of(self.ensemble, self.bias_term(name))[1]
 
     @locked
     def hills(self, name: str) -> Floats:
-        """The last hill of each row, (n_rows, d + 1): its place, and its height in kcal/mol. name : of Metadynamics"""
-        self._metadynamics(name)
+        """The last hill of each row, (n_rows, d + 1): its place, and its height in kcal/mol, or its weight.
+
+        NaN of rows that had none yet.
+
+        name : of Metadynamics or OPES
+        """
+        self._growing(name)
         return self._hills[name].last
 
     @locked
     def metadynamics_surface(self, name: str, row: int = 0) -> tuple[tuple[Floats, ...], Floats]:
-        """Estimate the free energy of a row by its bias of metadynamics.
+        """Estimate the free energy of a row by its bias of metadynamics, or its density of OPES.
 
         Returns the nodes along each variable, (n_1,), ..., and the energies, (n_1, ...) kcal/mol, 0 where least.
         """
-        term = self._metadynamics(name)
+        term = self._growing(name)
         n = len(self)
         whole_number("row", row, least=-n, most=n - 1)
-        grid = self.ensemble.values(name, "grid")[row % n]
-        return tuple(axis.nodes for axis in term.axes), free_energy_of(grid, term)
+        grown = np.asarray(self.ensemble.values(name, term.grown)[row % n], np.float64)
+        return tuple(axis.nodes for axis in term.axes), free_energy_of(grown, term, float(self.temperatures[row]))
 
     def bias_term(self, name: str) -> Interpolated:
-        """Give the bias on collective variables of this name. Raises InputError if there is none."""
+        """Return the bias on collective variables of this name. Raises InputError if there is none."""
         text("name", name)
         found = {term.name: term for term in self.ensemble.state.terms if isinstance(term, Interpolated)}
         if name not in found:
@@ -582,9 +631,9 @@ class Simulation(Suggests, Settled):
             )
         return found[name]
 
-    def _metadynamics(self, name: str) -> Metadynamics:
+    def _growing(self, name: str) -> Growing:
         term = self.bias_term(name)
-        if not isinstance(term, Metadynamics):
+        if not isinstance(term, Growing):
             raise InputError(f"{name} gets no hills; it is a {type(term).__name__}")
         return term
 
@@ -617,8 +666,8 @@ class Simulation(Suggests, Settled):
     def temperatures(self) -> WritableValues:
         """Temperatures of the heat baths that rows are coupled to now, (n_rows,) K; they can be written.
 
-        Velocities follow by friction, or at once by `draw_velocities`. Raises InputError where temperatures are
-        written that exchanges or a schedule of annealing set.
+        Velocities follow by friction, or at once by `draw_velocities`. Raises InputError if temperatures are written
+        that exchanges or a schedule of annealing set.
         """
         if self.settings.anneal:
             times, values = np.array(self.settings.anneal).T
@@ -652,6 +701,7 @@ class Simulation(Suggests, Settled):
     @locked
     def rungs(self) -> NDArray[np.int32]:
         """Places of the rows' temperatures in the list of them, rungs of a ladder, (n_rows,) from 0."""
+        self._require_own_rungs()
         return self._motion.read("rung_of")
 
     @property
@@ -679,7 +729,7 @@ class Simulation(Suggests, Settled):
     def save(self, path: str | PathLike[str]) -> None:
         """Write a checkpoint, .npz: all that further steps depend on, restraints of rows and frozen atoms among it.
 
-        Raises FormatError where it cannot be written.
+        Raises FormatError if it cannot be written.
         """
         self._write_checkpoint(checkpoint.target_of(path))
 
@@ -689,6 +739,7 @@ class Simulation(Suggests, Settled):
         Raises FormatError for a file that is none, InputError for one of another simulation; both leave this one as it
         was.
         """
+        self._require_no_call()
         self._read_checkpoint(file_path(path))
         return self
 
@@ -702,10 +753,10 @@ class Simulation(Suggests, Settled):
 
         output : the folder
         steps : to make from here on; or time : to simulate, ps, or with its unit, "10ns"
-        report_every, trajectory_format, trajectory_of, velocities : as of `pele_ocl.simulate`; frames are counted from
+        report_every, trajectory_format, trajectory_of, velocities : as in `pele_ocl.simulate`; frames are counted from
             here on
         minimize : iterations of a minimization before the first frame
-        resume : go on with a run in the folder that this simulation was interrupted in, to the end that is asked for
+        resume : continue a run in the folder that this simulation was interrupted in, to the end that is asked for
         names : of the molecules, for their files; by default molecule, or molecule-1 and so on
         watch : called with the simulation before its first step and after each report
 
@@ -717,6 +768,7 @@ class Simulation(Suggests, Settled):
             >>> run.steps, [path.name for path in run.trajectories]
             (20, ['molecule-00000.nc', 'molecule-00001.nc'])
         """
+        self._require_no_call()
         n_steps = steps_of(steps, time, self.settings.timestep)
         choice("trajectory_format", trajectory_format, TRAJECTORIES)
         choice("trajectory_of", trajectory_of, TRAJECTORIES_OF)
@@ -727,7 +779,8 @@ class Simulation(Suggests, Settled):
             raise InputError(f"names are {named}; different ones of {len(molecules):,} molecules are needed")
         if trajectory_of == "temperature" and self.settings.exchange_every is None:
             raise InputError("`trajectory_of=temperature` is about a ladder; make the simulation with `exchange_every`")
-        callback("watch", watch)
+        if watch is not None:
+            function("watch", watch)
         if not flag("resume", resume):
             require_no_run(folder)
         elif not (folder / CHECKPOINT).is_file():
@@ -770,7 +823,7 @@ class Simulation(Suggests, Settled):
         return [np.full_like(v, np.nan) if k in failed else v for k, v in zip(rows, found, strict=True)]
 
     def _write_velocities(self, rows: list[int], velocities: Sequence[ArrayLike]) -> None:
-        """Write velocities at the positions. A replica that stopped goes on with them."""
+        """Write velocities at the positions. A replica that stopped continues them."""
         self._catch_up()
         array, state = self._motion.arrays["velocities"], self.ensemble.state
         given = [_velocities(k, values, len(state.atoms[k])) for k, values in zip(rows, velocities, strict=True)]
@@ -782,12 +835,13 @@ class Simulation(Suggests, Settled):
         self._begin(np.array(rows, np.int64), again=True)
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        """Give all that further steps depend on."""
+        """Return all that further steps depend on."""
         self._catch_up()
         state, motion = self.ensemble.state, self._motion
         arrays: dict[str, NDArray[Any]] = {name: motion.read(name) for name in motion.state}
         arrays |= checkpoint.read_rows(state)
         arrays["energies"], arrays["steps"] = self.potential_energies, np.array(self.steps)
+        arrays |= {f"hills of {name}": hills.state for name, hills in self._hills.items()}
         return arrays
 
     def _go_on_from(self, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -800,8 +854,10 @@ class Simulation(Suggests, Settled):
         self._steps = int(arrays["steps"])
         if self.settings.exchange_every is not None:
             motion.attempts = self.steps // self.settings.exchange_every
-        for hills in self._hills.values():
+            state.exchanger = self._exchanger
+        for name, hills in self._hills.items():
             hills.made = self.steps // hills.pace
+            hills.state = arrays.get(f"hills of {name}")
         self._lost[:] = arrays["stopped"] != 0
         self._lost[list(state.failed)] = True
         self._behind = self.steps - arrays["done"].astype(np.int64)
@@ -834,7 +890,7 @@ def _ensemble_of(molecules: Atoms | Sequence[Atoms] | Ensemble, replicas: int, o
 
 
 def _require_whole_gradient(ensemble: Ensemble) -> None:
-    """Raise InputError where Born radii are fixed in the gradient, which is then none of the energy."""
+    """Raise InputError if Born radii are fixed in the gradient, which is then none of the energy."""
     if ensemble.state.options["fixed_radii"]:
         raise InputError("fixed_radii makes a gradient that is none of the energy; leave it out of dynamics")
 
@@ -845,7 +901,7 @@ def _velocities(k: int, values: ArrayLike, n: int) -> Floats:
     try:
         found = np.broadcast_to(given, (n, 3)).copy()
     except ValueError:
-        found = np.full(1, np.nan)
+        raise InputError(f"velocities of row {k} have shape {given.shape}; ({n}, 3) is needed") from None
     if not np.isfinite(found).all():
-        raise InputError(f"velocities of row {k} have shape {given.shape}; finite numbers ({n}, 3) are needed")
+        raise InputError(f"velocities of row {k} must be finite numbers")
     return found

@@ -49,23 +49,23 @@ _OF_SIMULATION = FURTHER | inspect.signature(Simulation).parameters.keys()  # ot
 
 @dataclass(frozen=True, eq=False)
 class SimulateSpec(Spec[range]):
-    """Simulate replicas of structures; an item is a range of replicas, a part. Items are `spec.items()`.
+    """Simulate replicas of structures; each item is a range of replicas, a part. Items are `spec.items()`.
 
-    Parts write trajectories to the folder `output`, and tables and checkpoints of their own, which `join` makes one of.
-    A part that was begun before goes on from its checkpoint.
+    Parts write trajectories to the folder `output`, and separate tables and checkpoints, which `join` merges. A part
+    that was started before continues from its checkpoint.
 
-    paths : of the structures, or Atoms, which all have the same replicas; `names` are those of their files
-    replicas : of each structure; together : of them in one part, whole ladders; None for all
+    paths : of the structures, or Atoms, which all have the same number of replicas; `names` are those of their files
+    replicas : of each structure; together : of them in one part, complete ladders; None for all
     shard : the part of the replicas whose parts are items; None for all. Shards share `output`
     n_steps : of time; every : between reports
     reading : how files are read; options : of pele_ocl.Simulation
-    held : gives further options for the atoms of a structure alone, its restraints say
+    held : returns further options for the atoms of a single structure, such as restraints
     trajectory : "nc", "dcd", "xtc", "h5", "xyz" or "none"; by_temperature : True for a trajectory of each temperature
-    velocities : True to write velocities into trajectories too, "nc" and "h5" alone
+    velocities : True to write velocities to trajectories, only for "nc" and "h5"
     minimized : iterations of a minimization before the first step
-    strict : True to refuse what is noted otherwise; resume : True to go on with a run in `output`
+    strict : True to refuse what otherwise only causes a note; resume : True to continue a run in `output`
     bias : collective variables and biases of the structure
-    watch : of this process alone; called with the simulation before its first step and after each report
+    watch : only in this process; called with the simulation before its first step and after each report
     """
 
     paths: tuple[Path | Atoms, ...]
@@ -91,7 +91,7 @@ class SimulateSpec(Spec[range]):
         return super().__getstate__() | {"watch": None}
 
     def settings(self) -> dict[str, str]:
-        """Write the fields as texts, less what changes no result."""
+        """Return the fields as texts, except those without effect on results."""
         found = {name: text for name, text in super().settings().items() if name not in _NOT_SETTINGS}
         held = [sha256_of(of) for of in self.paths if isinstance(of, Atoms)]
         return found | {"options": sha256_of(self.options)} | ({"paths": str([*self.names, *held])} if held else {})
@@ -107,7 +107,8 @@ class SimulateSpec(Spec[range]):
         return {}
 
     def molecule(self, structure: Path | Atoms) -> tuple[InputFile | str, Atoms]:
-        """Read a structure, once: its file, or its name if it is in memory. Raises InputError for one that is refused.
+        """Read a structure once: its file, or by its name if it is in memory. Raises InputError for one that is
+        refused.
 
         structure : one of `paths`
         """
@@ -135,13 +136,13 @@ class SimulateSpec(Spec[range]):
 
     @property
     def model(self) -> SolventModel:
-        """Solvent of all parts: salt screens by the temperatures of the whole run, however it is divided."""
+        """Solvent of all parts: the screening depends on the temperatures of the whole run, however it is divided."""
         of = self.options
         return solvent_in_bath(of.get("model"), of.get("temperature"), of.get("anneal"))
 
     @property
     def n_rungs(self) -> int:
-        """Count the replicas of a ladder, which share a device; 1 without exchanges."""
+        """Number of replicas of a ladder, which share a device; 1 without exchanges."""
         if self.options.get("exchange_every") is None:
             return 1
         return len(temperatures_of(self._baths))
@@ -149,8 +150,8 @@ class SimulateSpec(Spec[range]):
     def items(self) -> list[range]:
         """Divide the replicas into parts.
 
-        Raises InputError for parts of no whole ladders, and for a folder that holds a run of other parts. FormatError
-        is for a run there that must not go on, and for inputs that would be overwritten.
+        Raises InputError for incomplete ladders, and for a folder with a run of other parts. Raises FormatError for a
+        run that must not be continued, and for inputs that would be overwritten.
         """
         if self.together is not None and self.together % self.n_rungs:
             raise InputError(
@@ -173,7 +174,7 @@ class SimulateSpec(Spec[range]):
         return ROOM if given is None else given
 
     def _temperatures(self, part: range) -> Any:
-        """Give the temperatures of a part's rows, as all rows of the run have them; of ladders their rungs.
+        """Return the temperatures of a part's rows, as all rows of the run have them; of ladders their rungs.
 
         Raises InputError for temperatures that the run would leave out.
         """
@@ -233,7 +234,7 @@ class SimulateSpec(Spec[range]):
         return f"replicas {item.start:,} to {item.stop - 1:,}"
 
     def sha256(self, item: range) -> str:
-        """Compute the mark of a part: of the structures and its numbers."""
+        """Compute the hash of a part: of the structures and its numbers."""
         marks = [of.sha256 if isinstance(of, InputFile) else sha256_of(atoms) for of, atoms in self.molecules]
         return sha256_of([*marks, item.start, item.stop])
 
@@ -242,7 +243,7 @@ class SimulateSpec(Spec[range]):
         return {"device": str(get_device(self.options.get("device")))}
 
     def compute(self, item: range) -> dict[str, Any]:
-        """Simulate a part from where it is to its end, and give its last rows, exchanges and speed."""
+        """Simulate a part to its end, and return its last rows, exchanges and speed."""
         gc.collect()  # a part before has left its arrays on the device, as its objects know each other
         atoms = [molecule for _, molecule in self.molecules]
         held = {} if self.held is None else self.held(atoms[0])
@@ -267,9 +268,9 @@ class SimulateSpec(Spec[range]):
         return found | {"dynamics": found["dynamics"] | of_all}
 
     def join(self) -> None:
-        """Put the tables of all parts together, in the order in which one process writes them.
+        """Merge the tables of all parts, in the order in which one process writes them.
 
-        A shard leaves that to others while one of their parts is not done.
+        A shard leaves this to others if one of their parts is not finished.
         """
         if len(self._parts) == 1:
             return

@@ -35,7 +35,7 @@ def rest2(
     Friesner and Berne, J. Phys. Chem. B 2011, 115, 9431). Impropers, maps of two torsions and the nonpolar energy stay.
 
     temperatures : of the rungs, K, rising
-    ladders : of replicas, one after the other
+    ladders : of replicas, one after another
     hot : indices or a mask (n,) of atoms; by default all
     exchange_every : steps, or time with its unit, between exchanges; options : of Simulation, and of its Ensemble
 
@@ -88,7 +88,7 @@ class StateSamples:
         ((2, 8), True)
 
     names : of terms whose collective variables are kept
-    by_rung : whether the ladders are alike, so that their rungs are the states; as of `Simulation.u_kn`
+    by_rung : whether the ladders are alike, so that their rungs are the states; as in `Simulation.u_kn`
     """
 
     def __init__(self, names: Sequence[str] = (), *, by_rung: bool = False) -> None:
@@ -109,7 +109,7 @@ class StateSamples:
 
     @property
     def u_kn(self) -> Floats:
-        """Reduced energies, (n_states, n_times n_rows), as of Simulation.u_kn; samples by time, then by row."""
+        """Reduced energies, (n_states, n_times n_rows), as in Simulation.u_kn; samples by time, then by row."""
         self._require_samples()
         return np.concatenate(self._u, axis=1)
 
@@ -121,7 +121,10 @@ class StateSamples:
 
     @property
     def variables(self) -> Floats:
-        """Collective variables of samples, (n_times n_rows, d)."""
+        """Collective variables of samples, (n_times n_rows, d). Raises InputError if none are kept."""
+        self._require_samples()
+        if not self._names:
+            raise InputError("no variables are kept; give the `names` of the terms that have them")
         return np.concatenate(self._variables)
 
     def mbar(self) -> MBAR:

@@ -100,7 +100,7 @@ class UmbrellaResult(Reported):
         return MBAR(self.u_kn, self.states)
 
     def free_energy(self, bins: int | Sequence[ArrayLike], *, blocks: int = 5) -> FreeEnergyResult:
-        """Free energy of the variables without bias. bins, blocks : as of `pele_ocl.free_energy`"""
+        """Free energy of the variables without bias. bins, blocks : as in `pele_ocl.free_energy`"""
         samples = self.variables.reshape(-1, self.variables.shape[2])
         return self.mbar().free_energy(samples, bins, self.temperature, u_n=np.zeros(len(samples)), blocks=blocks)
 

@@ -94,48 +94,48 @@ def energy(
     >>> print(f"{result.total:.1f} kcal/mol")
     -135.5 kcal/mol
 
-    atoms : Atoms with charges, lj_sigma, lj_epsilon, gb_radii and gb_scales, as far as the terms need them; n >= 1. Or
-        the path of a file, which is read and checked as the command does; or several paths, or a pattern of them. An
-        object of another library is read like a file: a Universe or an AtomGroup of MDAnalysis, a Trajectory
-        of MDTraj, a Structure of ParmEd, Atoms of ASE, a Mol of RDKit, a PDBFile of OpenMM (docs/libraries.md)
-    output : of a path, table of results to write: .csv, .h5 or .json
+    atoms : Atoms with charges, lj_sigma, lj_epsilon, gb_radii and gb_scales, as needed by the terms; n >= 1. Or the
+        path of a file, which is read and checked as by the command; or several paths, or a pattern of them. An object
+        of another library is read like a file: a Universe or an AtomGroup of MDAnalysis, a Trajectory of MDTraj, a
+        Structure of ParmEd, Atoms of ASE, a Mol of RDKit, a PDBFile of OpenMM (docs/libraries.md)
+    output : for a path, table of results to write: .csv, .h5 or .json
     gradient : False for energies alone
-    fixed_radii : True for the gradient at Born radii that stay as they are, as in PELE
+    fixed_radii : True for the gradient at fixed Born radii, as in PELE
     one_four : "scale" 1-4 pairs of Lennard-Jones and Coulomb by atoms.one_four, or "exclude" them; pairs one or two
-        bonds apart are always excluded, and GB takes all pairs
-    cutoff : A; pairs beyond do not count in Lennard-Jones, Coulomb and GB, but in the Born radii; None for all pairs
+        bonds apart are always excluded, and GB includes all pairs
+    cutoff : A; pairs beyond are left out of Lennard-Jones, Coulomb and GB, but not of Born radii; None for all pairs
     per_atom : True for energies of atoms and residues
-    frozen : atoms that never move, a mask (n,) or indices. Their gradient is 0, and what they give each other is
-        computed once if it does not change; no conformation may have them elsewhere
+    frozen : atoms that do not move, a mask (n,) or indices. Their gradient is 0, and constant interactions among them
+        are computed once; all conformations must have them at the same positions
     terms : further terms, such as PositionalRestraint(10.0)
     only_terms : names of the force field's terms to compute, such as ("bond", "angle") or "bond,angle"; bonded,
-        nonbonded and gb stand for several; all that are there by default
+        nonbonded and gb stand for several; by default all
     precision : "float32" or "float64"
     variant : key of VARIANTS, or "auto"
-    born : key of BORN, "pairs" or "tree", or "auto": where the Born radii come from; pair energies and the chain rule
-        take all pairs. Radii of sgbnp and vdgbnp come from the "surface". "auto" takes the tree for large molecules
-        without frozen atoms in float32, in float64 if an accuracy is given
-    accuracy : worst relative error of a Born radius that "tree" may make, 1e-6 to 1e-4; by default 1e-5
+    born : key of BORN, "pairs" or "tree", or "auto": how Born radii are computed; pair energies and the chain rule use
+        all pairs. Radii of sgbnp and vdgbnp are computed from the "surface". "auto" uses the tree for large molecules
+        without frozen atoms in float32, and in float64 if an accuracy is given
+    accuracy : largest relative error of a Born radius with "tree", 1e-6 to 1e-4; by default 1e-5
     device : a Device, an index of `pele-ocl devices`, or part of a name; by default PELE_OCL_DEVICE or the best
-    model : GB model, constants, ions, nonpolar term; by default SolventModel(). Of a file also the number of the model
+    model : GB model, constants, ions, nonpolar term; by default SolventModel(). For a file also the number of the model
         to read
     models : "all" to take all models of a PDB file as conformations of one molecule
-    per_residue : True for energies of residues in the record, of a trajectory for their means
-    strict : True to refuse what is noted otherwise: atoms too close, open disulphides, unreasonable energies
-    words : keywords about a file, as the options of `pele-ocl energy` with underscores. Of the reading: `forcefield`,
+    per_residue : True for energies of residues in the record, for a trajectory their means
+    strict : True to refuse what otherwise only causes a note: atoms too close, open disulphides, unreasonable energies
+    words : keywords about a file, the options of `pele-ocl energy` with underscores. Of the reading: `forcefield`,
         `select`, `without`, `only`, `coordinates`, `parameters`, `radii`, `templates`, `obc`, `pele_data`, `ligands`
-        and others of pele_ocl.jobs.Reading, and `pele_conf`, PELE's control file, which may also stand in place of the
-        structure. Of the solvent: `like`, or fields of SolventModel such as `gb` and
-        `ionic_strength`. Of the run: `trajectory`, `frames`, `topology` and `image`;
-        `resume`, `workers`, `scheduler`, `shard`; `progress`, called with the share done, 0 to 1; `errors`, "raise"
-        for an error instead of NaN where a part fails
+        and others of pele_ocl.jobs.Reading, and `pele_conf`, PELE's control file, which may also be given instead of
+        the structure. Of the solvent: `like`, or fields of SolventModel such as `gb` and `ionic_strength`. Of the run:
+        `trajectory`, `frames`, `topology` and `image`; `resume`, `workers`, `scheduler`, `shard`; `progress`, called
+        with the fraction done, 0 to 1; `errors`, "raise" for an error instead of NaN if a part fails
 
-    Returns an EnergyResult, kcal/mol and A, with the kernels' time, and of "tree" the error that was measured. Of all
-    models an Evaluation, `found[i]`; of a trajectory FrameEnergies; of several paths Structures. Each has `table()`,
+    Returns an EnergyResult, kcal/mol and A, with kernel times, and for "tree" the measured error. For all models an
+    Evaluation, `found[i]`; for a trajectory FrameEnergies; for several paths Structures. Each has `table()`,
     `to_json()`, `text()` and `save(path)`. Cost n^2, memory linear in n.
 
-    Raises InputError for coincident atoms, unknown options and energies that overflow. Raises ParameterError for a
-    radius at or below the offset, and DeviceError if the device cannot do it. Files raise as pele_ocl.read does.
+    Raises InputError for coincident atoms, unknown options and overflowing energies. Raises ParameterError for a radius
+    at or below the offset, and DeviceError if the device does not support it. For files, also the errors of
+    pele_ocl.read.
     """
     if isinstance(atoms, Atoms):
         refuse_for_atoms(output=output is not None, models=models != "one", per_residue=per_residue, strict=strict)

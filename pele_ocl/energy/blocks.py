@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from .bonded.kernels import BondedTerms
 from .layout import BlocksLayout
 from .masks import TileOrder
 from .sums import SumsOfPairs
@@ -11,6 +14,13 @@ from .sums import SumsOfPairs
 if TYPE_CHECKING:
     from ..opencl.binding import Launch
     from ..opencl.kernel import Arguments
+    from .terms import TermKernels
+
+# Tiles up to which all passes of one conformation are one launch, on CPUs of so many cores or more. A launch costs PoCL
+# 4 us per core, which other work hides where molecules are larger; on few cores it costs less than waiting threads do.
+MOST_JOINED, LEAST_UNITS = 256, 4
+LOTS = 4  # of tiles for each core, in steps over single tiles
+COUNTERS = 9 * 32  # integers in cl/energy/blocks_joined.cl
 
 
 class Blocks(SumsOfPairs[BlocksLayout]):
@@ -23,6 +33,19 @@ class Blocks(SumsOfPairs[BlocksLayout]):
         return self.layout.parts(len(self.tiles))
 
     @property
+    def joined(self) -> bool:
+        """Tell if all passes are one launch."""
+        device = self.queue.device
+        is_able = device.kind == "CPU" and device.has_device_fence and device.compute_units >= LEAST_UNITS
+        is_small = self.batch == 1 and len(self.tiles) <= MOST_JOINED and self.frozen is None
+        in_other_ways = self.model.gb_model.vacuum or self.tree is not None or self.of_surface is not None
+        is_apart = self.options.gradient and not self.options.chain  # at radii of an evaluation before
+        return is_able and is_small and not in_other_ways and not is_apart and not self.queue.is_shared
+
+    def _runs_first(self, kernels: TermKernels) -> bool:
+        return (self.joined and isinstance(kernels, BondedTerms)) or super()._runs_first(kernels)
+
+    @property
     def n_born_parts(self) -> int:
         return 0 if self.model.gb_model.vacuum else self.n_parts
 
@@ -32,6 +55,35 @@ class Blocks(SumsOfPairs[BlocksLayout]):
 
     def _sizes(self) -> dict[str, int]:
         return super()._sizes() | {"born_sums": self.n_parts * self.tiles.n_slots}
+
+    def _passes(self) -> list[Launch]:
+        return [self._all_joined()] if self.joined else super()._passes()
+
+    def _all_joined(self) -> Launch:
+        """Bind the one launch of cl/energy/blocks_joined.cl."""
+        options, tables, spheres, first = self.options, self.tables, self.spheres, self.first_kernels
+        n_tiles, units = len(self.tiles), self.queue.device.compute_units
+        part = None if first is None else first.part(self.context, 0, 1)
+        # Twice the cores, as PoCL gives the first of them two groups and the last one none.
+        n_groups = 2 * units
+        slopes = dict(slopes=tables.slopes, slope_columns=tables.slope_columns) if options.chain else {}
+        arguments = dict(
+            n_groups=n_groups, n_tiles=n_tiles, per_lot=-(-n_tiles // (LOTS * units)), step=self.encoding.step,
+            counters=self.queue.zeros(COUNTERS, np.int32), columns=spheres.coefficient_columns, rho=spheres.rho,
+            **self.reaches, **self.solvent_constants(), **slopes,
+            **self.named("positions", "born_sums", "pair_sums", "weights"),
+        )  # fmt: skip
+        for further in (
+            self._to_finish(), part.arguments if part else {}, self.place_arguments(), self._atom_tables(),
+            self._pair_tables(),
+        ):  # fmt: skip
+            arguments |= further  # steps share some
+        return self.queue.bind(
+            "energy/blocks_joined.cl", "blocks_joined", (n_groups, 1), (1, 1), arguments, width=self.layout.width,
+            TILE=self.layout.tile, FUSED=1, CHAIN=int(options.chain), PER_ATOM=int(options.per_atom),
+            **self.first_macros, **self.encoding.macros, **self.integral_macros, **self.gb_macros, **self._pair_macros,
+            **(part.macros if part else {}),
+        )  # fmt: skip
 
     def _born(self) -> list[Launch]:
         spheres, buffers = self.spheres, self.buffers

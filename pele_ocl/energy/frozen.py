@@ -56,7 +56,7 @@ class Frozen:
 def frozen_atoms(atoms: Atoms, frozen: ArrayLike | None) -> NDArray[np.bool_]:
     """Mark the frozen atoms, (n,). frozen : a mask (n,) or indices of them
 
-    Raises InputError where it is neither.
+    Raises InputError if it is neither.
     """
     chosen = np.zeros(len(atoms), np.bool_)
     if frozen is not None:
@@ -69,12 +69,12 @@ def frozen_atoms(atoms: Atoms, frozen: ArrayLike | None) -> NDArray[np.bool_]:
 
 
 def are_in_place(conformations: Floats, atoms: Atoms, frozen: NDArray[np.bool_]) -> bool:
-    """Tell if frozen atoms of all conformations (m, n, 3) A are where the molecule's are."""
+    """Return whether frozen atoms of all conformations (m, n, 3) A are where the molecule's are."""
     return not (_away(conformations, atoms, frozen) > AWAY).any()
 
 
 def check_in_place(conformations: Floats, atoms: Atoms, frozen: NDArray[np.bool_]) -> None:
-    """Raise InputError where they are not."""
+    """Raise InputError if they are not."""
     if not are_in_place(conformations, atoms, frozen):
         i = int(np.flatnonzero(frozen)[np.argmax(_away(conformations, atoms, frozen))])
         raise InputError(f"{atoms.describe(i)} is frozen, but not where it was when the plan was made")

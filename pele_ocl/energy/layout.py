@@ -137,7 +137,7 @@ class SquaresLayout(EnergyLayout):
     row : tiles in a row; a work-item owns an atom of each
     split : work-items to an atom, which divide the atoms of a tile
     shares : work-items that add up the parts of one atom
-    fused : whether the last group of a launch to write to a tile adds up, where a device allows that
+    fused : whether the last group of a launch to write to a tile sums, where a device allows that
     joined : whether all launches are one, where they are fused
     """
 

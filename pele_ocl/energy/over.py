@@ -38,9 +38,9 @@ def energy_over(
         of pairs_within or pairs_split has the list of each frame, made by the same distances
     trajectory : a Trajectory, or paths or frames in memory that `pele_ocl.trajectory` takes, with its `frames`,
         `select`, `topology` and `image`
-    output : .h5, .csv or .jsonl, to which results are appended as they come
-    resume : True to go on with an `output` that an interrupted run of the same settings left
-    progress : called with the share of the frames done, 0 to 1
+    output : .h5, .csv or .jsonl, to which results are appended as they are computed
+    resume : True to continue an `output` that an interrupted run of the same settings left
+    progress : called with the fraction of the frames done, 0 to 1
 
     A frame that fails, such as one with torn bonds, has NaN in its terms and the reason in `errors`. Raises FormatError
     and InputError as `trajectory` does. Raises FormatError for an output of other settings, or one that is also read.

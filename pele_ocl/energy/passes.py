@@ -2,20 +2,19 @@
 
 A variant is the last of a chain of classes, each derived from the one before:
 
-Passes (plan/passes.py) : buffers and launches of any quantity, and conformations to the device and back
-TiledPasses (tiles/passes.py) : positions are placed in tiles first
-EnergyPasses (here) : the steps of an energy, the terms beside the passes, and the results
-Squares (squares.py) : of EnergyPasses; groups meet rows of tiles, and layers are added up tile by tile; for GPUs
-SumsOfPairs (sums.py) : of EnergyPasses; sums stand at all slots until a last step puts them in the atoms' order
-Rows (rows.py) : of SumsOfPairs; each atom sums its own pairs; for GPUs
-Blocks (blocks.py) : of SumsOfPairs; each pair once, in blocks of two tiles; for CPUs
+Passes (plan/passes.py) : buffers and launches of any quantity, and conformations to the device and back TiledPasses
+(tiles/passes.py) : positions are placed in tiles first EnergyPasses (here) : the steps of an energy, the terms beside
+the passes, and the results Squares (squares.py) : of EnergyPasses; groups meet rows of tiles, and layers are summed
+tile by tile; for GPUs SumsOfPairs (sums.py) : of EnergyPasses; sums stand at all slots until a last step puts them in
+the atoms' order Rows (rows.py) : of SumsOfPairs; each atom sums its own pairs; for GPUs Blocks (blocks.py) : of
+SumsOfPairs; each pair once, in blocks of two tiles; for CPUs
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -29,7 +28,7 @@ from ..plan.conformations import Encoding
 from ..plan.evaluator import Outputs
 from ..solvent.tree_sums import TreeShape, TreeSums
 from ..tiles import Tiles
-from ..tiles.passes import TiledPasses
+from ..tiles.passes import TiledPasses, place_arguments
 from ..tiles.surface import SurfaceBuffers
 from ..tiles.tables import SphereTables, scaled_charges
 from .frozen import Frozen
@@ -90,7 +89,8 @@ class EnergyPasses(TiledPasses, Generic[L]):
         )  # fmt: skip
         self.context = TermContext(
             queue, atoms, encoding, options, self.buffers, self.result_sizes, self.first_grouped,
-            {**encoding.macros, **self.result_macros}, tiles, self.place_arguments,
+            {**encoding.macros, **self.result_macros}, tiles,
+            partial(place_arguments, encoding, spheres, self.buffers),  # no method, by which this would hold itself
         )  # fmt: skip
 
     def make(self, most: int) -> None:
@@ -195,14 +195,18 @@ class EnergyPasses(TiledPasses, Generic[L]):
         return [
             launch
             for kernels, k in zip(term_kernels, index, strict=False)
-            if kernels.runs_first(self.context) == first
+            if self._runs_first(kernels) == first
             for launch in kernels.launches(self.context, k)
         ]
+
+    def _runs_first(self, kernels: TermKernels) -> bool:
+        """Tell if kernels of a term run before the passes, or with them."""
+        return kernels.runs_first(self.context)
 
     @cached_property
     def first_kernels(self) -> TermKernels | None:
         """Term whose kernels run before the passes: it places the tiles and begins the gradient. None if none does."""
-        return next((kernels for kernels in self.contents.grouped if kernels.runs_first(self.context)), None)
+        return next((kernels for kernels in self.contents.grouped if self._runs_first(kernels)), None)
 
     @property
     def first_macros(self) -> dict[str, int]:
@@ -258,7 +262,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     @cached_property
     def _are_in_order(self) -> bool:
-        """Tell if these terms are all there are, each once."""
+        """Return whether these terms are all there are, each once."""
         return np.array_equal(self._columns, np.arange(len(self.contents.names)))
 
     @cached_property
@@ -286,7 +290,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
     @classmethod
     @abstractmethod
     def tile_order(cls, layout: L) -> TileOrder:
-        """Give the order in which the pair pass meets tiles."""
+        """Return the order in which the pair pass meets tiles."""
 
     @abstractmethod
     def _sizes(self) -> dict[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -14,6 +14,7 @@ from ..atoms import Atoms, Floats
 from ..common.arguments import flag
 from ..common.errors import InputError
 from ..common.hashing import sha256_of
+from ..common.settled import rewrite
 from ..common.variant import Machine, Progress
 from ..gb_models.solvent_model import SolventModel
 from ..plan.conformations import Encoding, check_span
@@ -45,11 +46,11 @@ if TYPE_CHECKING:
 class Energy(Plan[EnergyResult, EnergyBatch]):
     """Energy and gradient of one molecule, prepared once; parameters as in `energy`.
 
-    born : key of BORN, never "auto"; accuracy : of the Born radii, where they are approximate; else None
-    rebuild_sites : whether virtual sites are placed where their parents say before each evaluation, and their gradients
-        passed on to these; by default they are taken where they are given
-    frozen : (n,) True for atoms that never move; further_terms : the Terms in addition to the force field's
-    options : of the kernels; layout : the shape of their work
+    born : key of BORN, never "auto"; accuracy : of the Born radii, if they are approximate; else None
+    rebuild_sites : whether virtual sites are placed by their rules before each evaluation, and their gradients
+        distributed to their parents; by default the given positions are used
+    frozen : (n,) True for atoms that do not move; further_terms : the Terms in addition to the force field's
+    options : of the kernels; layout : division of their work
     model : SolventModel; names : of the terms, in the order of results
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
@@ -131,9 +132,23 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
             raise InputError(
                 "there are no energies of single atoms where some are frozen; leave out per_atom or frozen"
             )
-        self._tiles = Tiles.of(atoms.positions, self.layout.tile, self.frozen).aligned(passes.row_tiles(self.layout))
+        self._tiles = self._cut_into_tiles()
         self._frozen_part: Frozen | None = None
         self._encoding = Encoding.of(float(np.ptp(atoms.positions, axis=0).max()), self.device.has_float64)
+
+    def _cut_into_tiles(self) -> Tiles:
+        row_tiles = VARIANTS[self.variant].run().row_tiles(self.layout)
+        return Tiles.of(self.atoms.positions, self.layout.tile, self.frozen).aligned(row_tiles)
+
+    def share_programs(self, other: Energy) -> None:
+        """Take the layout of the plan of a larger molecule that is evaluated as often, before anything is evaluated.
+
+        On CPUs small molecules have smaller tiles, for which each kernel would be built once more; what these save is
+        nothing beside the larger molecule.
+        """
+        if self.device.kind == "CPU" and self.variant == other.variant and self.layout != other.layout:
+            rewrite(self, layout=other.layout)
+            self._tiles = self._cut_into_tiles()
 
     @cached_property
     def _check(self) -> RadiusCheck:
@@ -143,7 +158,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
 
     @property
     def holds_radii(self) -> bool:
-        """Tell if gradients are at Born radii that stay as they are."""
+        """Return whether gradients are at fixed Born radii."""
         return self._fixed_radii
 
     @property
@@ -170,7 +185,8 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
     def _prepare(self, m: int) -> Pipeline:
         from ..opencl.queue import Queue
 
-        return Pipeline(self.atoms, self.passes_of(Queue(self.device, self.precision), m), self._explain)
+        passes = self.passes_of(Queue(self.device, self.precision), m)
+        return Pipeline(self.atoms, passes, partial(_explain, self.model, self.precision))
 
     def passes_of(self, queue: Binder, m: int) -> AnyPasses:
         """Make the passes for up to m conformations at a time, whose buffers and launches some queue makes."""
@@ -220,22 +236,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
             found.gradients[:, self.frozen] = 0
 
     def _reason(self, positions: NDArray[Any], found: Outputs, k: int) -> InputError:
-        return reason_of(self.atoms, positions, found, k, self._explain)
-
-    def _explain(self, atoms: Atoms, found: Outputs, k: int) -> InputError:
-        """Explain a conformation whose energy overflows, by the atom that is the cause."""
-        assert found.born_radii is not None
-        bad = found.bad_atoms(k)
-        if bad.any() and found.born_radii[k, np.argmax(bad)] <= 0:
-            return born_radius_error(atoms, int(np.argmax(bad)), found.born_radii[k], self.model)
-        if crowded := crowding(atoms, found, k, self.model):
-            return crowded
-        where = f"of {atoms.describe(int(np.argmax(bad)))} " if bad.any() else ""
-        precise = "" if self.precision == "float64" else ", or use float64"
-        return InputError(
-            f"the energy {where}is too large for {self.precision}; check for atoms on top of each other, radii and "
-            f"charges{precise}"
-        )
+        return reason_of(self.atoms, positions, found, k, partial(_explain, self.model, self.precision))
 
     def _outputs(self, m: int) -> Outputs:
         n, n_terms, options = len(self.atoms.positions), len(self._contents.names), self.options
@@ -305,6 +306,22 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
             error=error,
             how=self._how,
         )
+
+
+def _explain(model: SolventModel, precision: str, atoms: Atoms, found: Outputs, k: int) -> InputError:
+    """Explain a conformation whose energy overflows, by the atom that is the cause."""
+    assert found.born_radii is not None
+    bad = found.bad_atoms(k)
+    if bad.any() and found.born_radii[k, np.argmax(bad)] <= 0:
+        return born_radius_error(atoms, int(np.argmax(bad)), found.born_radii[k], model)
+    if crowded := crowding(atoms, found, k, model):
+        return crowded
+    where = f"of {atoms.describe(int(np.argmax(bad)))} " if bad.any() else ""
+    precise = "" if precision == "float64" else ", or use float64"
+    return InputError(
+        f"the energy {where}is too large for {precision}; check for atoms on top of each other, radii and "
+        f"charges{precise}"
+    )
 
 
 class EnergyAndAtoms(Energy):

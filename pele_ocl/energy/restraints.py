@@ -69,9 +69,9 @@ FORMS = {
 
 @dataclass(frozen=True)
 class Restraint:
-    """A restraint as it was given.
+    """A restraint as given.
 
-    keyword, text : as they were given; selections : of its atoms
+    keyword, text : as given; selections : of its atoms
     constant : kcal/mol/A^2, of a torsion kcal/mol/rad^2; target, flat : A, of a torsion degrees; 0 of positions
     """
 
@@ -141,7 +141,7 @@ class Reference:
         return cls(path, reads.unparameterised(read_file(path), whole=True))
 
     def positions(self, atoms: Atoms) -> Floats:
-        """Give the positions (n, 3) A of a molecule's atoms. Raises InputError if its atoms are others."""
+        """Return the positions (n, 3) A of a molecule's atoms. Raises InputError if its atoms are others."""
         n_atoms = len(atoms), len(self.atoms)
         same = correspondence(atoms.labels, self.atoms.labels, str(self.path), n_atoms=n_atoms, among=True)
         for sentence in same.notes:

@@ -47,13 +47,13 @@ class EnergyResult(HasFindings, TermResult):
     """Energy of one conformation of n atoms, and how it was computed.
 
     gradient : (n, 3) kcal/mol/A; None if not requested
-    born_radii : (n,) A; NaN where no term depends on them, as without solvent
-    seconds : "total", including overhead and kernels that are built for the first time. "kernel", if kernel times were
-        requested: from the first start to the last end, chunk by chunk. "error", of its measurement including overhead
-    born : key of BORN, where the Born radii come from
-    accuracy : that they were computed to; None where they come from all pairs
-    error : RadiusError that was measured on some of the atoms; None if radii come from all pairs, and on devices
-        without float64. A member of a batch has the batch's
+    born_radii : (n,) A; NaN if no term depends on them, as without solvent
+    seconds : "total", including overhead and compilation of kernels. "kernel", if kernel times were requested: from the
+        first start to the last end, summed over chunks. "error", of its measurement including overhead
+    born : key of BORN, how Born radii were computed
+    accuracy : of Born radii; None if they come from all pairs
+    error : RadiusError measured on some of the atoms; None if radii come from all pairs, and on devices without
+        float64. Members of a batch have that of the batch
 
     >>> result = pele_ocl.energy("data/structures/trialanine.pdb")
     >>> round(result.total, 1), round(result.coulomb, 1), result.gradient.shape
@@ -78,9 +78,9 @@ class EnergyResult(HasFindings, TermResult):
 
     @property
     def surface_area(self) -> float:
-        """Surface area, A^2, of the model surface="lcpo"; an atom's is its nonpolar energy over the tension.
+        """Surface area, A^2, with surface="lcpo"; that of an atom is its nonpolar energy divided by the tension.
 
-        Raises InputError for other models, and where the nonpolar energy is not one of the terms.
+        Raises InputError for other models, and if the nonpolar energy was not computed.
 
         >>> result = pele_ocl.energy("data/structures/trialanine.pdb", surface="lcpo", gb="gbn2")
         >>> round(result.surface_area)
@@ -97,10 +97,10 @@ class EnergyResult(HasFindings, TermResult):
 class EnergyBatch(TermBatch[EnergyResult]):
     """Energies of m conformations of n atoms; `batch[i]` is the EnergyResult of one.
 
-    atoms : the molecule as in the plan; positions : (m, n, 3) A as they were given, not copied
+    atoms : the molecule as in the plan; positions : (m, n, 3) A as given, not copied
     gradients : (m, n, 3) kcal/mol/A, None if not requested; born_radii : (m, n) A
-    errors : why conformations failed, by their number from 0; their results are NaN
-    born, accuracy, error : as EnergyResult has them, the error of the first conformation that did not fail
+    errors : reasons why conformations failed, by index from 0; their results are NaN
+    born, accuracy, error : as in EnergyResult, with the error of the first valid conformation
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> batch = pele_ocl.Energy(atoms).evaluate_batch([atoms.positions, atoms.positions * 1.01])

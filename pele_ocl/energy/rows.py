@@ -54,7 +54,7 @@ class Rows(SumsOfPairs[RowsLayout]):
 
     @property
     def _finishes(self) -> bool:
-        """Tell if results follow at the end of the chain rule, whose groups then have a work-item a slot."""
+        """Return whether results follow at the end of the chain rule, whose groups then have a work-item a slot."""
         return self.options.chain and self.layout.width == 1
 
     def _finish(self) -> list[Launch]:

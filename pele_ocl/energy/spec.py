@@ -66,9 +66,9 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
     reading : how files are read; models : "one", or "all" for every model of a file
     gradient : True for its norms in the record, kcal/mol/A; per_residue : True for energies of residues
     per_atom : True for energies of atoms in results
-    terms : names of the terms to compute and to sum; by default all
-    strict : True to refuse what is noted otherwise
-    mentioned : which of "surface" and "gb" the user named, for a note if they have no effect
+    terms : names of the terms to compute and sum; by default all
+    strict : True to refuse what otherwise only causes a note
+    mentioned : which of "surface" and "gb" the user gave, for a note if they have no effect
 
     accuracy, born, cutoff, device, fixed_radii, one_four, variant : options of pele_ocl.Energy
 
@@ -100,7 +100,7 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
         terms_listed(self.terms)
 
     def plan(self, atoms: Atoms, gradient: bool, per_atom: bool) -> Energy:
-        """Plan the evaluation of atoms; a gradient holds Born radii that the model has no derivative of."""
+        """Plan the evaluation of atoms; a gradient is at fixed Born radii if the model has no derivatives of them."""
         fixed_radii = self.fixed_radii or (gradient and self.model.gb_model.holds_radii)
         plan = (EnergyAndAtoms if per_atom else Energy)(
             atoms, gradient=gradient, fixed_radii=fixed_radii, one_four=self.one_four, cutoff=self.cutoff,
@@ -136,7 +136,7 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
         )
 
     def facts_of_molecule(self, of: EnergyResult | Energy) -> dict[str, Any]:
-        """Facts that a record has once, as all models or frames share them; of : a result, or the plan of frames"""
+        """Return facts of a record that all models or frames share; of : a result, or the plan of frames"""
         names = of.names if isinstance(of, Energy) else of.terms.names
         return {
             "born": of.born,
@@ -146,20 +146,20 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
         }
 
     def settings_of(self, atoms: Atoms) -> dict[str, Any]:
-        """Give the force field, the constants of the solvent, and the pairs."""
+        """Return the force field, the constants of the solvent, and the pairs."""
         return {**settings(self.model, atoms), "cutoff": self.cutoff, "one_four": self.one_four}
 
     def plan_of_frames(self, atoms: Atoms) -> Energy:
-        """Plan the evaluation of frames, for their energies alone."""
+        """Plan the evaluation of frames, only for energies."""
         return self.plan(atoms, False, self.per_residue)
 
     def terms_of_frames(self, plan: Energy) -> Sequence[str]:
-        """Give the names of the terms."""
+        """Return the names of the terms."""
         return plan.names
 
     @property
     def has_residues_of_frames(self) -> bool:
-        """True if means of the energies of residues are wanted."""
+        """True if mean energies of residues are requested."""
         return self.per_residue
 
     def facts_of_model(self, result: EnergyResult) -> dict[str, Any]:
@@ -174,7 +174,7 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
         }
 
     def text_of(self, found: Evaluation[EnergyResult], verbose: bool, total: float) -> str:
-        """Describe a result for people; total : seconds of all"""
+        """Return the text of a result; total : total seconds"""
         molecule, facts = found.molecule, self.settings_of(found.molecule.atoms)
         result: EnergyResult | EnergyBatch = _batch_of(found) or found.first
         names = result.terms.names
@@ -262,7 +262,7 @@ class EnergyOfPlan(EnergySpec):
 
 
 def _gradient_facts(result: EnergyResult) -> dict[str, Any] | None:
-    """Give the norms of the gradient, and tell if it holds Born radii and surface."""
+    """Return the norms of the gradient, and tell if it holds Born radii and surface."""
     found = gradient_facts(result.gradient)
     return {**found, "holds_radii": True} if found and result.model.gb_model.holds_radii else found
 
@@ -272,7 +272,7 @@ def _batch_of(found: Evaluation[EnergyResult]) -> EnergyBatch | None:
 
 
 def _rows(found: Evaluation[EnergyResult]) -> list[Model]:
-    """Give the terms and the total of each model, or why it failed."""
+    """Return the terms and the total of each model, or why it failed."""
     return [(number, of if isinstance(of, str) else of.energy) for number, of in found.rows()]
 
 

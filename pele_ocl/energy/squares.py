@@ -42,12 +42,12 @@ class Squares(EnergyPasses[SquaresLayout]):
 
     @property
     def fused(self) -> bool:
-        """Tell if the last group of a launch goes on with what all left, as GPUs do."""
+        """Return whether the last group of a launch continues what all left, as GPUs do."""
         return self.layout.fused and self.queue.device.kind == "GPU" and self.queue.device.has_device_fence
 
     @property
     def joined(self) -> bool:
-        """Tell if all passes are one launch."""
+        """Return whether all passes are one launch."""
         is_small = self.batch == 1 and len(self.tiles) <= MOST_JOINED and len(self.slabs) == 1 and self.frozen is None
         # In float64 arithmetic takes longer than launches, and compilers round it in other ways.
         is_bound_by_launches = is_small and self.queue.precision == "float32"

@@ -80,7 +80,7 @@ class TermSet:
 
     @cached_property
     def has_gb(self) -> bool:
-        """Tell if any term depends on the Born radii."""
+        """Return whether any term depends on the Born radii."""
         return _has_gb(self.names)
 
     def columns(self, names: Sequence[str]) -> NDArray[np.intp]:
@@ -114,7 +114,7 @@ def terms_there(atoms: Atoms, model: SolventModel, with_one_four: bool = True) -
 
 
 def has_radii(names: Sequence[str], model: SolventModel) -> bool:
-    """Tell if any of these terms depends on GB radii; an LCPO surface does not."""
+    """Return whether any of these terms depends on GB radii; an LCPO surface does not."""
     return bool({"gb_pair", "gb_self", "gb_pair" if model.surface == "lcpo" else "nonpolar"} & set(names))
 
 

@@ -15,9 +15,9 @@ from .state import Lock, RowsLike, State, locked
 
 
 class Column:
-    """Arrays of rows: `column[3]` is one row's, `column[:]` one array of all, or a list if sizes differ.
+    """Arrays of rows: `column[3]` is that of one row, `column[:]` one array for all, or a list if sizes differ.
 
-    Rows are a number, a slice, numbers, or a mask (n_rows,). If it can be written, `column[rows] = arrays` takes an
+    Rows are a number, a slice, numbers, or a mask (n_rows,). If it is writable, `column[rows] = arrays` accepts an
     array for a single row, one for each, or one for all.
 
     ndim : dimensions of the array of a row
@@ -134,9 +134,9 @@ class WritableValues(np.ndarray[tuple[Any, ...], np.dtype[np.float64]]):
 
 
 class DeviceArray:
-    """Array of a driver on the device: so many columns for each atom of all rows, or for each row.
+    """Array of a driver on the device, with columns for each atom of all rows, or for each row.
 
-    shape : (n, columns); atoms of the rows stand one row after the other
+    shape : (n, columns); atoms are ordered by row
     """
 
     def __init__(self, state: State, shape: tuple[int, int], dtype: np.dtype[Any], per: str) -> None:
@@ -149,7 +149,7 @@ class DeviceArray:
 
     @locked
     def read(self, row: int | None = None) -> NDArray[Any]:
-        """Read the array, (n, columns), or the part of a row."""
+        """Read the array, (n, columns), or the part of one row."""
         first, end = self._part(row)
         array = np.empty((end - first, self.shape[1]), self.dtype)
         if array.size:
@@ -158,7 +158,7 @@ class DeviceArray:
 
     @locked
     def write(self, values: ArrayLike, row: int | None = None) -> None:
-        """Write values that have, or broadcast to, the shape of the array or of the part of a row."""
+        """Write values with the shape of the array or of the part of one row, or broadcastable to it."""
         first, end = self._part(row)
         shape = end - first, self.shape[1]
         try:

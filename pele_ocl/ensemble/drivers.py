@@ -23,9 +23,9 @@ _OWN = "energies", "are_numbers", "free"  # parameters that the ensemble gives
 class DriverKernel:
     """A kernel that runs over the rows of an ensemble; made by `Ensemble.kernel`.
 
-    A call launches it for all atoms of some rows. Its parameters after ENSEMBLE are given by name: numbers, and arrays
-    of `Ensemble.array`. The ensemble gives `energies` and `are_numbers` (a number for each row), `free` (a number for
-    each atom), where the kernel has a parameter of that name.
+    A call launches it for all atoms of some rows. Its parameters after ENSEMBLE are passed by name: numbers, and arrays
+    from `Ensemble.array`. The ensemble passes `energies` and `are_numbers` (one number per row) and `free` (one number
+    per atom), if the kernel has a parameter of that name.
 
     parameters : names of the parameters after ENSEMBLE
     """
@@ -49,7 +49,7 @@ class DriverKernel:
             raise InputError(f"kernel {name} does not begin with ENSEMBLE, of cl/engine/rows.clh")
 
     def _own(self, name: str) -> Buffer:
-        """Give what the ensemble has, by the name of a parameter."""
+        """Return what the ensemble has, by the name of a parameter."""
         state = self._state
         if name == "free":
             return self._state.free_on_device

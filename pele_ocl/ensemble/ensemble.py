@@ -42,26 +42,26 @@ Named = tuple[tuple[str, str], ...]  # options by name, as a key
 
 
 class Ensemble(Settled):
-    """Structures of one molecule or of many that live on one device, a row each.
+    """Structures of one molecule or of many on one device, one row each.
 
     Positions stay on the device between calls. `evaluate` computes energies and gradients there. Rows are read as
-    arrays, and arrays that are written replace their positions. A row depends on its molecule and positions alone. It
-    has the same bits by itself, in any order, and beside any others. A row that fails has a sentence in `errors`.
-    Results are of rows as they are: after a row was written, reading them raises InputError until it is evaluated.
-    Threads may share an ensemble; its calls are then made one after the other.
+    arrays; writing arrays replaces their positions. A row depends only on its molecule and positions. Its results are
+    bit-identical in any order and with any other rows. A row that fails has a message in `errors`. After a row was
+    written, reading its results raises InputError until it is evaluated. Threads may share an ensemble; calls are then
+    made one after another.
 
-    molecules : an Atoms, or a list of them; equal entries of the list that are one object share their tables
-    copies : rows of each molecule, which begin at its positions
+    molecules : an Atoms, or a list of them; entries that are the same object share their tables
+    copies : rows of each molecule, which start at its positions
     gradient : False for energies alone
-    errors : "record" for rows of molecules that cannot be computed, "raise" for an InputError
-    scales : True for rows that scale charges, Lennard-Jones wells and torsions, `scales` of the ensemble; each then
-        has parameters of its own on the device
-    other parameters : as of `Energy`, for all rows
+    errors : "record" to record molecules that cannot be computed, "raise" for an InputError
+    scales : True if rows can scale charges, Lennard-Jones wells and torsions (`scales`); each then has its own
+        parameters on the device
+    other parameters : as in `Energy`, for all rows
 
-    `atoms` has the Atoms of each row, `device` and `precision` are of all. `positions`, `gradients`, `born_radii`
-    and `frozen` are Columns. `state` is for other rooms of the package, and not stable.
+    `atoms` has the Atoms of each row, `device` and `precision` are common to all. `positions`, `gradients`,
+    `born_radii` and `frozen` are Columns. `state` is internal and not stable.
 
-    Raises InputError for options that do not exist, DeviceMemoryError where the device has no room for all rows.
+    Raises InputError for unknown options, DeviceMemoryError if the memory of the device is too small.
 
     >>> ensemble = pele_ocl.Ensemble([pele_ocl.read("data/structures/trialanine.pdb")] * 2)
     >>> ensemble.evaluate().energies.round(1).tolist()
@@ -148,16 +148,15 @@ class Ensemble(Settled):
 
     @property
     def energy_dtype(self) -> np.dtype[Any]:
-        """Type of energies on the device: float64 if it has that, which kernels name `fine`."""
+        """Type of energies on the device: float64 if supported; `fine` in kernels."""
         return self.state.fine
 
     @locked
     def evaluate(self, rows: RowsLike = None, *, keep_radii: bool = False) -> Ensemble:
         """Compute energies and gradients of rows on the device, by default of all. Returns the ensemble.
 
-        rows : a number, a slice, numbers, or a mask (n_rows,); failed rows are passed over
-        keep_radii : at the Born radii that rows have from the evaluation before, which are not recomputed; with
-            `fixed_radii` alone, and for rows that were evaluated
+        rows : a number, a slice, numbers, or a mask (n_rows,); failed rows are skipped
+        keep_radii : use the Born radii of the previous evaluation; only with `fixed_radii`, and for evaluated rows
 
         Raises InputError if radii are to be kept and the ensemble has none.
         """
@@ -169,17 +168,17 @@ class Ensemble(Settled):
 
     @property
     def energies(self) -> Floats:
-        """Energies of all rows as of their last evaluation, (n_rows,) kcal/mol; NaN for rows that failed.
+        """Energies of all rows from their last evaluation, (n_rows,) kcal/mol; NaN for failed rows.
 
-        Raises InputError where a row was not evaluated.
+        Raises InputError if a row was not evaluated.
         """
         return self.energies_of()
 
     @locked
     def energies_of(self, rows: RowsLike = None) -> Floats:
-        """Give energies of rows as of their last evaluation, (n_chosen,) kcal/mol; NaN for rows that failed.
+        """Return energies of rows from their last evaluation, (n_chosen,) kcal/mol; NaN for failed rows.
 
-        Raises InputError where a row was not evaluated.
+        Raises InputError if a row was not evaluated.
         """
         chosen = self.state.chosen(rows)
         self.state.require_evaluated(chosen)
@@ -191,7 +190,7 @@ class Ensemble(Settled):
     @property
     @locked
     def errors(self) -> dict[int, str]:
-        """Reasons why rows failed, by their numbers from 0."""
+        """Reasons why rows failed, by index from 0."""
         state = self.state
         _, are_numbers = state.read_energies()
         there = state.with_molecule
@@ -202,9 +201,9 @@ class Ensemble(Settled):
 
     @locked
     def terms(self, rows: RowsLike = None) -> Terms:
-        """Give the terms of the energies of rows, (n_rows, n_terms) kcal/mol; 0 for terms that a molecule lacks.
+        """Return the energy terms of rows, (n_rows, n_terms) kcal/mol; 0 for terms that a molecule does not have.
 
-        A row that failed has NaN. Raises InputError where a row was not evaluated.
+        Failed rows have NaN. Raises InputError if a row was not evaluated.
         """
         chosen, names = self.state.chosen(rows), self.names
         self.state.require_evaluated(chosen)
@@ -217,41 +216,41 @@ class Ensemble(Settled):
         return Terms(names, values)
 
     def references(self, name: str) -> Column:
-        """Give the reference positions of a positional restraint, which rows may have of their own.
+        """Return the reference positions of a positional restraint, which may differ between rows.
 
         name : of the restraint; `ensemble.references("restraint")[3] = positions` sets them for row 3, (n, 3) A
         """
         return self._restraint_values("references", name, 2)
 
     def force_constants(self, name: str) -> Column:
-        """Give the force constants of a restraint, which rows may have of their own.
+        """Return the force constants of a restraint, which may differ between rows.
 
         name : of the restraint; (n,) of the atoms kcal/mol/A^2, or (m,) of distances and torsions, kcal/mol/rad^2
         """
         return self._restraint_values("force_constants", name, 1)
 
     def targets(self, name: str) -> Column:
-        """Give the targets of a restraint of distances (m,) A or torsions (m,) rad, which rows may have of their own.
+        """Return the targets of a restraint of distances (m,) A or torsions (m,) rad, which may differ between rows.
 
         name : of the restraint
         """
         return self._restraint_values("targets", name, 1)
 
     def values(self, term: str, name: str) -> Column:
-        """Give an array of a term that rows have of their own, by the names of the term and of the array.
+        """Return a per-row array of a term, by the names of the term and of the array.
 
-        Terms of users have the arrays that they upload by `TermContext.upload_each`.
-        `ensemble.values("morse", "lengths")[3] = lengths` writes it for row 3.
+        For users' terms these are the arrays uploaded by `TermContext.upload_each`. `ensemble.values("morse",
+        "lengths")[3] = lengths` writes it for row 3.
         """
         values = TermArrays(self.state, term, name)
         return Column(self.state, values.read, values.write, ndim=8)
 
     @property
     def scales(self) -> Scales:
-        """Scales of charges, Lennard-Jones wells and torsions of rows, of an ensemble made with `scales=True`.
+        """Scales of charges, Lennard-Jones wells and torsions per row, for an ensemble made with `scales=True`.
 
-        `ensemble.scales["charges"][3] = 0.8` is of all atoms of row 3, an array (n,) of single atoms; wells of two
-        atoms, and torsions by their outer atoms, take the root of the product of both numbers.
+        `ensemble.scales["charges"][3] = 0.8` applies to all atoms of row 3, an array (n,) to single atoms; pairs, and
+        torsions by their outer atoms, use the square root of the product of both numbers.
 
         Raises InputError for other ensembles.
         """
@@ -267,9 +266,9 @@ class Ensemble(Settled):
     def copy(self, sources: RowsLike, targets: RowsLike) -> None:
         """Copy rows to other rows of the same molecules on the device: positions, results, references.
 
-        sources, targets : as many rows each, or one source; one that is a target, too, gives what it had before
+        sources, targets : equally many rows, or one source; a source that is also a target gives its previous contents
 
-        Raises InputError where their molecules differ, and for a target that is named twice.
+        Raises InputError if their molecules differ, and for repeated targets.
         """
         state = self.state
         begin, end = state.chosen(sources), state.chosen(targets)
@@ -292,7 +291,7 @@ class Ensemble(Settled):
 
     @locked
     def array(self, per: Literal["atom", "row"], columns: int = 1, dtype: DTypeLike | None = None) -> DeviceArray:
-        """Make an array of zeros on the device for a driver, with so many columns for each atom or row.
+        """Make an array of zeros on the device for a driver, with a number of columns for each atom or row.
 
         dtype : reals of the ensemble's precision by default; "coordinate" for the type of positions
         """
@@ -318,19 +317,19 @@ class Ensemble(Settled):
     def kernel(self, source: str | Path, name: str, width: int = 1, **defines: int) -> DriverKernel:
         """Build a kernel of a driver that runs over the rows; its first parameter is ENSEMBLE of cl/engine/rows.clh.
 
-        source : the text of the kernel, or the path of its file
+        source : the source of the kernel, or the path of its file
         name : of the kernel; width : reals in a `realv` of cl/common/real.clh; defines : macros
 
-        Raises KernelBuildError with the compiler's words.
+        Raises KernelBuildError with the compiler's message.
         """
         return DriverKernel(self.state, source, name, defines, whole_number("width", width, least=1, most=16))
 
     @locked
     @former_keywords(largest="max_gradient", energy_change="energy_tolerance", restore="bond_repair")
     def minimize(self, rows: RowsLike = None, **options: Any) -> MinimizeBatch:
-        """Minimize rows from where they are and leave them at their minima; give what `minimize_many` gives.
+        """Minimize rows from their current positions; they stay at their minima. Returns the result of `minimize_many`.
 
-        Atoms that are frozen in a row stay there. options : as of Minimizer, such as tolerance and max_iterations
+        Frozen atoms of a row do not move. options : as in Minimizer, such as tolerance and max_iterations
 
         >>> ensemble = pele_ocl.Ensemble([pele_ocl.read("data/structures/trialanine.pdb")] * 2)
         >>> ensemble.minimize(max_iterations=2).iterations.tolist()
@@ -366,7 +365,7 @@ class Ensemble(Settled):
         return MinimizeBatch(there, errors, time.perf_counter() - begin)
 
     def _named(self, options: Mapping[str, Any]) -> Named:
-        """Give options of Minimizer as a key. Raises InputError for others, and for the ensemble's own."""
+        """Return options of Minimizer as a key. Raises InputError for others, and for the ensemble's own."""
         from ..minimize.options import check_options
 
         named = tuple(sorted((name, repr(value)) for name, value in options.items()))
@@ -381,7 +380,7 @@ class Ensemble(Settled):
     def _jobs(
         self, rows: Rows, options: Mapping[str, Any], named: Named, found: dict[int, MinimizeResult | str]
     ) -> list[Job]:  # fmt: skip
-        """Give the structures of rows. named : the options as a key; found : gets why others are none"""
+        """Return the structures of rows. named : the options as a key; found : gets why others are none"""
         jobs: list[Job] = []
         state = self.state
         for there, system in state.by_system(rows):
@@ -477,13 +476,13 @@ class Ensemble(Settled):
 
     @contextmanager
     def mapped(self, *, moves: bool = False) -> Iterator[MappedRows]:
-        """Map the memory of rows on a CPU device as NumPy arrays, as long as a `with` block lasts.
+        """Map the memory of rows on a CPU device as NumPy arrays, within a `with` block.
 
-        Nothing else can be asked of the ensemble in the block, and the arrays must not be used after it.
+        The ensemble cannot be used otherwise in the block, and the arrays must not be used after it.
 
-        moves : whether the block writes positions, whose rows are then to be evaluated again
+        moves : whether the block writes positions, after which rows must be evaluated again
 
-        Raises InputError for a device that is no CPU, or one without float64.
+        Raises InputError for a device other than a CPU, or one without float64.
         """
         with self._lock:
             self.state.chosen(None)
@@ -498,7 +497,7 @@ class Ensemble(Settled):
 
     @locked
     def finish(self) -> None:
-        """Wait until the device has done all that was started."""
+        """Wait until the device has finished all work."""
         self.state.queue.finish()
 
     @locked
@@ -523,7 +522,7 @@ class Ensemble(Settled):
 
 
 def _rows_of(molecules: Atoms | Sequence[Atoms], copies: int | Sequence[int], model: SolventModel) -> tuple[Atoms, ...]:
-    """Give the Atoms of each row, with the GB radii that go with the model."""
+    """Return the Atoms of each row, with the GB radii that go with the model."""
     listed = [molecules] if isinstance(molecules, Atoms) else molecules
     if not isinstance(listed, Sequence) or not listed:
         raise InputError(f"molecules is {described(molecules)}; an Atoms or a list of them is needed")

@@ -90,7 +90,7 @@ def _rows(state: State, memory: NDArray[np.uint8], energies: NDArray[Any]) -> Ma
 
 
 def _as_one(arrays: Sequence[NDArray[Any] | None], systems: Sequence[object], firsts: NDArray[np.uint64]) -> Arrays:
-    """Make one array of all rows if they are of one molecule, and so lie one after the other; else give the list."""
+    """Make one array of all rows if they are of one molecule, and so lie one after another; else give the list."""
     first = arrays[0]
     if first is None or any(system is not systems[0] for system in systems):
         return list(arrays)

@@ -174,7 +174,7 @@ def values_of_rows(state: State, system: System, rows: list[int]) -> dict[str, N
 
 
 def first_values(system: System) -> dict[str, NDArray[Any]]:
-    """Give what a molecule has by itself in the arrays that rows have of their own, by names of buffers."""
+    """Return what a molecule has by itself in the arrays that rows have of their own, by names of buffers."""
     pieces = {name: system.pieces[name] for name in system.passes.buffers}
     return {name: of.values for name, of in pieces.items() if of.values is not None and not of.is_shared}
 

@@ -70,7 +70,7 @@ class Group:
 
 @dataclass(frozen=True)
 class RowLaunches:
-    """Launches one after the other, each for `count` rows of the list from place `first` on."""
+    """Launches one after another, each for `count` rows of the list from place `first` on."""
 
     launches: Sequence[BoundLaunch]
     count: int
@@ -100,9 +100,10 @@ class State:
     store : what they have and share; own : first byte of each row there
     coordinate, fine : types of positions and of energies on the device; the latter float64 where it has that
     options : of `Energy`, for all rows; scales : if rows scale parameters
-    failed, explained : sentences on rows that cannot be placed, or whose energies are no numbers, by their numbers
+    failed, explained : messages about rows that cannot be placed, or whose energies are no numbers, by their numbers
     moves : (n_rows,) how often the positions of each were changed; masks : how often frozen atoms were
     has_radii : (n_rows,) if rows have Born radii
+    exchanger : what exchanged all that rows have of their own last, whose rungs are theirs; None if nothing did
     is_mapped : if the host uses the memory of the rows, as long as nothing else may
     lock : that all who use the rows share
     """
@@ -110,7 +111,7 @@ class State:
     def __init__(self, atoms: tuple[Atoms, ...], device: Device, options: Mapping[str, Any], errors: str) -> None:
         """Place each row at its molecule's positions.
 
-        errors : "record" for rows of molecules that cannot be computed, "raise" for an InputError
+        errors : "record" to record molecules that cannot be computed, "raise" for an InputError
         """
         from ..opencl.queue import Queue
 
@@ -128,6 +129,7 @@ class State:
         self.has_radii = np.zeros(len(self), bool)
         self.explained: dict[int, str] = {}
         self.frozen: list[NDArray[np.bool_]] = [np.zeros(len(of), bool) for of in atoms]
+        self.exchanger: object = None
         self.is_mapped = False
         self._free: Buffer | None = None
         self.place(list(range(len(self))), [of.positions for of in atoms])
@@ -180,7 +182,7 @@ class State:
         return len(self.atoms)
 
     def system(self, k: int) -> System:
-        """Molecule of a row as it is recorded. Raises InputError where it cannot be computed."""
+        """Molecule of a row as it is recorded. Raises InputError if it cannot be computed."""
         system = self.systems[k]
         if system is None:
             raise InputError(self.failed[k])
@@ -198,7 +200,8 @@ class State:
         return {name: value for name, value in self.options.items() if name != "gradient"}
 
     def chosen(self, rows: RowsLike) -> Rows:
-        """Give the numbers of rows. Raises InputError for rows that there are not, and while their memory is mapped."""
+        """Return the numbers of rows. Raises InputError for rows that there are not, and while their memory is
+        mapped."""
         if self.is_mapped:
             raise InputError("the memory of the rows is mapped; leave the `with` block of mapped() first")
         if rows is None:
@@ -214,7 +217,7 @@ class State:
         raise InputError(f"there are {len(self)} rows; {described(rows)} is none of them")
 
     def there(self, rows: RowsLike) -> Rows:
-        """Give the numbers of rows that did not fail. Raises InputError as `chosen` does."""
+        """Return the numbers of rows that did not fail. Raises InputError as `chosen` does."""
         chosen = self.chosen(rows)
         return chosen[~np.isin(chosen, list(self.failed))] if self.failed else chosen
 
@@ -408,13 +411,19 @@ class State:
         return given
 
     def freeze(self, rows: list[int], frozen: Sequence[ArrayLike]) -> None:
-        """Freeze atoms of rows, and no others. frozen : of each row a mask (n,), or indices of its atoms"""
+        """Freeze atoms of rows, and no others; no row if one is wrong.
+
+        frozen : of each row a mask (n,), or indices of its atoms
+        """
+        found: dict[int, NDArray[np.bool_]] = {}
         for k, given in zip(rows, frozen, strict=True):
             mask = np.zeros(len(self.atoms[k]), bool)
             try:
                 mask[np.asarray(given) if np.size(given) else []] = True
             except (IndexError, TypeError, ValueError):
                 raise InputError(f"frozen atoms of row {k} are no mask of its atoms and no indices of them") from None
+            found[k] = mask
+        for k, mask in found.items():
             self.frozen[k] = mask
         self._free = None
         self.masks += 1
@@ -546,7 +555,7 @@ class State:
 
     @cached_property
     def _adding(self) -> BoundLaunch:
-        """Launch that adds up the energies of rows that are listed, a group each."""
+        """Launch that sums the energies of rows that are listed, a group each."""
         items = ITEMS if self.queue.device.kind == "GPU" else 1
         return self.queue.bind(
             "engine/energies.cl", "row_energies", (items, 1), (items, 1), self._adding_arguments, GROUP=items,
@@ -607,7 +616,7 @@ class State:
         return self.queue.pinned(shape, dtype)
 
     def places(self, rows: Sequence[int], name: str) -> tuple[NDArray[np.uint64], int]:
-        """Give the first bytes of a buffer of the passes of rows of one molecule, and the bytes of each."""
+        """Return the first bytes of a buffer of the passes of rows of one molecule, and the bytes of each."""
         piece = self.system(rows[0]).pieces[name]
         return self.own[list(rows)] + np.uint64(piece.first), piece.size
 

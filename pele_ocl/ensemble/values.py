@@ -15,6 +15,7 @@ from ..common.arguments import described, numbers, text
 from ..common.errors import InputError
 from ..energy.engine.scales import KINDS, SCALES
 from ..energy.engine.system import System
+from ..energy.terms import Metadynamics
 from .columns import Column
 from .restraints import RowValues
 from .state import State
@@ -34,6 +35,23 @@ class TermArrays(RowValues):
             if self._name not in names_of_arrays(system := state.system(k)):
                 there = ", ".join(names_of_arrays(system)) or "none"
                 raise InputError(f"rows have no array {described(self._name)}; there are: {there}")
+
+    def write(self, rows: Sequence[int], values: Sequence[ArrayLike]) -> None:
+        """Write the array of rows, none if one is wrong; of a term that rows share, of all rows of their molecules."""
+        given = dict(zip(rows, values, strict=True))
+        for system in {self._state.system(k): None for k in rows}:
+            if self._is_shared(system):
+                one, *others = (of for k, of in given.items() if self._state.system(k) is system)
+                if any(of is not one and not np.array_equal(of, one) for of in others):
+                    raise InputError(f"{self._name} are shared by rows of a molecule; write one array for all of them")
+                state = self._state
+                given |= {k: one for k in state.with_molecule.tolist() if state.systems[k] is system}
+        super().write(list(given), list(given.values()))
+
+    def _is_shared(self, system: System) -> bool:
+        """Tell if all rows of a molecule have one array."""
+        terms = (of for of in system.energy.further_terms if of.name == self._of[0])
+        return any(isinstance(of, Metadynamics) and of.shared for of in terms)
 
     def _buffer(self, system: System) -> tuple[str, np.dtype[Any]]:
         return self._name, system.pieces[self._name].dtype
@@ -83,7 +101,7 @@ class Scales(Mapping[str, Column]):
 
     def __getitem__(self, kind: str) -> Column:
         if kind not in KINDS:
-            raise KeyError(kind)
+            raise KeyError(f"no scales are named {described(kind)}; there are: {', '.join(KINDS)}")
         number = KINDS.index(kind)
         return Column(self._state, partial(self._read, number), partial(self._write, number), ndim=1)
 
@@ -131,8 +149,10 @@ class Scales(Mapping[str, Column]):
 def _checked(k: int, values: ArrayLike, n: int) -> Floats:
     """Check scales of row k. Raises InputError for others than one or n numbers, 0 or more."""
     given = numbers("scales", values)
-    if given.shape not in ((), (n,)) or not np.isfinite(given).all() or (given < 0).any():
-        raise InputError(f"scales of row {k} have shape {given.shape}; one number or ({n},), all 0 or more, are needed")
+    if given.shape not in ((), (n,)):
+        raise InputError(f"scales of row {k} have shape {given.shape}; one number or ({n},) are needed")
+    if not np.isfinite(given).all() or (given < 0).any():
+        raise InputError(f"scales of row {k} must be finite numbers, 0 or more")
     return np.broadcast_to(given, n)
 
 

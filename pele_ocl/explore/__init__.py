@@ -89,20 +89,20 @@ def explore(
     steps : of each task, in place of numberOfPeleSteps
     complexes : structures to begin with, in place of the control file's; several are given to the explorers in turn
     set : texts in place of $WORDS in the control file, by word: {"BOX_RADIUS": "20"}
-    templates, obc, pele_data, guess_radii : further files of the force field, as of ForceField.load
+    templates, obc, pele_data, guess_radii : further files of the force field, as in ForceField.load
     precision, device : as in `energy`
-    resume : go on with an interrupted run in the same folder
+    resume : continue an interrupted run in the same folder
     overwrite : replace an earlier run in the folder; its files of further explorers are removed
     workers : processes of this machine that share the explorers, each with a device or a group of cores
     scheduler : of a Dask cluster whose workers share them, tcp://HOST:PORT or its file
     shard : "K/N" for the K-th of N parts of the explorers, "mpi" for a part for each process of mpirun or srun, each
         with the next device, "mpi/N" for parts for the first N
-    progress : called with the share of all steps that is done; watch : an object with `tell` and `follow`, as of
+    progress : called with the fraction of all steps done; watch : an object with `tell` and `follow`, as of
         explore.running.Watch
     preset : of a structure, settings of pele_platform: "induced_fit_fast" (default), "induced_fit_long",
         "induced_fit_exhaustive", "rescoring", "out_in", "in_out", "gpcr_orth" or "global"
     ligands : of a structure, the molecule that is explored, a residue of the structure or in its frame; further ones
-        are cofactors. They, `ligand_forcefield` and the others are as of `read`
+        are cofactors. They, `ligand_forcefield` and the others are as in `read`
 
     Raises FormatError and InputError for what cannot be run, before any step; with the code "exists" for a folder that
     holds a run, and "no_part" in a process of a launcher without explorers.

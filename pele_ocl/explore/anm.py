@@ -31,8 +31,8 @@ class ANM(Move):
     """Move alpha carbons along modes of their network; all other atoms follow by minimization.
 
     nodes : mask (n,) or atoms of the network; by default alpha carbons outside of the ligand
-    modes : by default the lowest of the positions where each explorer begins, as many as `count`; modes of a file
-        name their nodes, which are found among the atoms by these names
+    modes : by default the lowest of the positions where each explorer begins, as many as `count`; modes of a file name
+        their nodes, which are found among the atoms by these names
     cutoff : A, of their springs
     network : further options of network_modes
     picking : of the main mode: "random", "lowest", or "defined", which is number `defined`, from 1
@@ -44,7 +44,7 @@ class ANM(Move):
     norm : what the displacement is of: "max", the node that moves most, or "rms", all nodes
     steering : kcal/mol/A; its quotient by the displacement is the force constant that draws nodes to their targets
     relaxation : kcal/mol/A^2 that hold nodes where they came to be, until the step's end; 0 lets them go
-    region : atoms that move, as of Minimization
+    region : atoms that move, as in Minimization
     options : of Minimizer; PELE's are the defaults: truncated Newton, one round of 30 iterations to 0.1 kcal/mol/A
     """
 
@@ -111,7 +111,7 @@ class ANM(Move):
         return modes
 
     def _remember_modes(self, walk: Walk, given: Modes | None) -> None:
-        """Give each row the given modes, or those of where it begins, unless it has some; equal rows share theirs."""
+        """Return each row the given modes, or those of where it begins, unless it has some; equal rows share theirs."""
         rows = [row for row, memory in enumerate(walk.memory) if MODES not in memory]
         starts = walk.ensemble.positions[rows] if given is None and rows else []
         known = {} if given is None else dict.fromkeys(rows, given)
@@ -157,7 +157,7 @@ class ANM(Move):
         return 0 if self.picking == "lowest" else self.defined - 1
 
     def _direction(self, before: int, drawn: float) -> int:
-        """Give the direction after another one; 0 is none."""
+        """Return the direction after another one; 0 is none."""
         if self.direction == "random":
             return 1 if drawn < 0.5 else -1
         return self.first_direction if self.direction == "same" or before == 0 else -before

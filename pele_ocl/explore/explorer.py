@@ -137,7 +137,7 @@ class Explorer(Suggests):
         return [known[x.tobytes()] for x in starts]
 
     def _prepare(self) -> None:
-        """Evaluate where explorers begin, and have moves make their tables. Raises InputError where energies fail."""
+        """Evaluate where explorers begin, and have moves make their tables. Raises InputError if energies fail."""
         walk = self.walk
         walk.ensemble.evaluate(self._rows)
         walk.keep(self._rows)
@@ -213,7 +213,7 @@ class Explorer(Suggests):
         return self._decide(rows, outside, stages)
 
     def _chosen(self, rows: Sequence[int]) -> list[int]:
-        """Give the numbers of rows. Raises InputError for others than there are, and for one that is named twice."""
+        """Return the numbers of rows. Raises InputError for others than there are, and for one that is named twice."""
         chosen = array("rows", rows, "iu", "numbers of rows")
         if chosen.ndim != 1 or len(np.unique(chosen)) < chosen.size or not np.isin(chosen, self._rows).all():
             raise InputError(f"rows are numbers from 0 to {len(self) - 1}, each named once")
@@ -308,7 +308,7 @@ def _remembered(memory: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sequence(name: str, values: object, kind: Any) -> tuple[Any, ...]:
-    """Give a sequence of objects of a kind. Raises InputError for anything else."""
+    """Return a sequence of objects of a kind. Raises InputError for anything else."""
     if not isinstance(values, list | tuple):
         raise InputError(f"{name} is {described(values)}; a list of {kind.__name__} is needed")
     return tuple(instance(name, value, kind, f"a {kind.__name__}") for value in values)

@@ -245,13 +245,13 @@ class Center:
         self._weights = masses / masses.sum()
 
     def __call__(self, positions: Floats) -> Floats:
-        """Give the centres of positions (m, n, 3) A, (m, 3)."""
+        """Return the centres of positions (m, n, 3) A, (m, 3)."""
         found: Floats = np.einsum("a,mak->mk", self._weights, positions[:, self._chosen])
         return found
 
 
 def sasa_radii(atoms: Atoms) -> Floats:
-    """Give the radii of the accessible surface without its probe, (n,) A."""
+    """Return the radii of the accessible surface without its probe, (n,) A."""
     sigma = np.zeros(len(atoms)) if atoms.lj_sigma is None else atoms.lj_sigma
     radii = _RMIN * sigma / 2
     if atoms.sgb is not None:
@@ -261,7 +261,7 @@ def sasa_radii(atoms: Atoms) -> Floats:
 
 
 def require_some(chosen: Bools, words: str) -> Bools:
-    """Give the mask. Raises InputError if it has no atom."""
+    """Return the mask. Raises InputError if it has no atom."""
     if not chosen.any():
         raise InputError(f"{words} has no atom")
     return chosen

@@ -8,7 +8,7 @@ BOLTZMANN = 0.0019872  # kcal/mol/K
 
 
 def is_accepted(rise: float, temperature: float, drawn: float) -> bool:
-    """Tell if a step is kept.
+    """Return whether a step is kept.
 
     rise : kcal/mol of the energy; NaN is not accepted
     temperature : K; drawn : uniform in (0, 1)

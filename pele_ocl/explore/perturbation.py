@@ -98,7 +98,7 @@ class Perturbation(Move):
         return self.ligand
 
     def _reach(self, walk: Walk, rows: Sequence[int], positions: Floats) -> Floats:
-        """Give how far ligand atoms can go from the centre of the ligand now, (n_rows,) A.
+        """Return how far ligand atoms can go from the centre of the ligand now, (n_rows,) A.
 
         Torsions can stretch a ligand; twice its radius bounds that well.
         """
@@ -109,7 +109,7 @@ class Perturbation(Move):
         return reach
 
     def _steering(self, walk: Walk, row: int, x: Floats) -> Floats | None:
-        """Give the steering vector (3,) of a row, a new one if its time is over; None without.
+        """Return the steering vector (3,) of a row, a new one if its time is over; None without.
 
         A ligand far from the receptor is not steered, and its next cycle begins again.
         """
@@ -153,7 +153,7 @@ class Perturbation(Move):
         return found
 
     def _lowest(self, walk: Walk, found: Mapping[int, NDArray[Any]]) -> dict[int, int]:
-        """Give the trial of lowest energy of each row, -1 for none."""
+        """Return the trial of lowest energy of each row, -1 for none."""
         keeps = self.keeps_radii and walk.holds_radii
         best, lowest = dict.fromkeys(found, -1), dict.fromkeys(found, np.inf)
         for trial in range(max(map(len, found.values()))):

@@ -18,7 +18,7 @@ _LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 
 
 def philox(key: tuple[ArrayLike, ArrayLike], counter: tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]) -> Words:
-    """Give four words for each key and counter, (..., 4) of 32 bits.
+    """Return four words for each key and counter, (..., 4) of 32 bits.
 
     key, counter : whole numbers from 0 below 2^32, or arrays of them that broadcast
     """
@@ -32,11 +32,11 @@ def philox(key: tuple[ArrayLike, ArrayLike], counter: tuple[ArrayLike, ArrayLike
 
 
 def uniform(words: Words) -> Floats:
-    """Give numbers in the open interval (0, 1), of 24 bits each, as `uniform` of the kernels does."""
+    """Return numbers in the open interval (0, 1), of 24 bits each, as `uniform` of the kernels does."""
     return ((words >> np.uint32(8)).astype(np.float64) + 0.5) / 16777216.0
 
 
 def normals(first: Words, second: Words) -> tuple[Floats, Floats]:
-    """Give two independent numbers of the normal distribution for each two words (Box and Muller 1958)."""
+    """Return two independent numbers of the normal distribution for each two words (Box and Muller 1958)."""
     radius, angle = np.sqrt(-2 * np.log(uniform(first))), 2 * np.pi * uniform(second)
     return radius * np.cos(angle), radius * np.sin(angle)

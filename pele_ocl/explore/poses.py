@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
 from ..atoms.bond_paths import exclusions
-from ..atoms.selection import residue_kinds
 from ..common.errors import InputError
 
 Indices = NDArray[np.integer[Any]]
@@ -19,8 +18,6 @@ Indices = NDArray[np.integer[Any]]
 # Radii of van der Waals, A (Bondi 1964; Rowland and Taylor 1996 for hydrogen). A clash is what PoseBusters calls one.
 _RADII = {"C": 1.70, "N": 1.55, "O": 1.52, "F": 1.47, "P": 1.80, "S": 1.80, "Cl": 1.75, "Br": 1.85, "I": 1.98}
 _OTHER_RADIUS = 1.70
-_SAME_PLACE, _OVERLAP = 2.0, 1.5  # A, of heavy atoms of a pose and of another small molecule
-_MOST_OVERLAPPING = 3  # heavy atoms
 CLASH = 0.75  # of the sum of two radii: heavy atoms of ligand and receptor that are closer clash
 
 
@@ -52,7 +49,7 @@ class Measures:
         return cls(**{of.name: np.concatenate([getattr(part, of.name) for part in parts]) for of in fields(cls)})
 
     def row(self, k: int) -> dict[str, float]:
-        """Give the measures of pose k by name."""
+        """Return the measures of pose k by name."""
         return {name: float(getattr(self, name)[k]) for name in (*(of.name for of in fields(self)), "score")}
 
 
@@ -65,7 +62,7 @@ class Refined:
     moved : (m,) A, rms displacement of the ligand's heavy atoms, without superposition
     iterations : (m,) of the minimizations; converged : (m,) whether the last one ended by its tolerance
     side_chains : (m,) residues whose side chains took another rotamer
-    errors : why poses failed, by number from 0
+    errors : reasons why poses failed, by index from 0
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> found = pele_ocl.Refiner(atoms, "resid 3", max_iterations=2).refine([atoms.positions])
@@ -99,48 +96,6 @@ def ranks_of(scores: Floats) -> NDArray[np.int64]:
     return ranks
 
 
-class SmallMolecules:
-    """Small molecules of a receptor, which a pose cannot lie upon: residues of kind "ligand".
-
-    atoms : of the receptor or of a complex, with labels; ligand : atoms of the complex that are the ligand's
-    """
-
-    def __init__(self, atoms: Atoms, ligand: Indices | Sequence[int] = ()) -> None:
-        assert atoms.labels is not None
-        self._labels = labels = atoms.labels
-        sizes = np.diff(labels.residue_starts, append=len(labels))
-        chosen = np.repeat(residue_kinds(labels) == "ligand", sizes) & (labels.elements != "H")
-        own = labels.residue_index[np.asarray(ligand, np.int64)]
-        self._atoms = np.flatnonzero(chosen & ~np.isin(labels.residue_index, own))
-
-    def require_apart(self, positions: Floats, pose: Floats) -> None:
-        """Raise InputError if a pose takes the place of one, such as of the ligand that a receptor came with.
-
-        That is if half of the heavy atoms of either are within 2 A of the other, or three within 1.5 A. Cofactors that
-        a docked pose touches are farther from it: carbon and carbon are 3.4 A apart, and a hydrogen bond is 2.6 A long.
-
-        positions : (n, 3) A of all atoms; pose : (k, 3) A of the ligand's heavy atoms
-        """
-        if not len(self._atoms) or not len(pose):
-            return
-        apart = np.linalg.norm(positions[self._atoms][:, None] - pose, axis=2)
-        residues = self._labels.residue_index[self._atoms]
-        for residue in np.unique(residues).tolist():
-            own = apart[residues == residue]
-            near = own.min(axis=1) <= _SAME_PLACE
-            near_pose = own.min(axis=0) <= _SAME_PLACE
-            within = np.count_nonzero(own.min(axis=1) <= _OVERLAP)
-            if 2 * near.sum() >= len(own) or 2 * near_pose.sum() >= len(pose) or within >= _MOST_OVERLAPPING:
-                first = int(self._atoms[residues == residue][0])
-                name = str(self._labels.residue_names[first])
-                raise InputError(
-                    f"the receptor still has the residue {self._labels.residue(first)} where the pose lies: "
-                    f"{near.sum():,} of its {len(own):,} heavy atoms are within {_SAME_PLACE:g} A of it; leave it out "
-                    f"by `without={name!r}`",
-                    code="occupied",
-                )
-
-
 def heavy(atoms: Atoms, chosen: Indices) -> Indices:
     """Choose the heavy atoms among some. Raises InputError if the atoms have no elements."""
     if atoms.labels is None:
@@ -150,7 +105,7 @@ def heavy(atoms: Atoms, chosen: Indices) -> Indices:
 
 
 def _bonded(atoms: Atoms, ours: Indices, theirs: Indices) -> NDArray[np.bool_]:
-    """Tell which pairs of our atoms and theirs are three bonds apart or less, (n_ours, n_theirs)."""
+    """Return which pairs of our atoms and theirs are three bonds apart or less, (n_ours, n_theirs)."""
     near = np.zeros((len(ours), len(theirs)), bool)
     rows, columns = np.full(len(atoms), -1), np.full(len(atoms), -1)
     rows[ours], columns[theirs] = np.arange(len(ours)), np.arange(len(theirs))

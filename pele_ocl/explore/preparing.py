@@ -106,7 +106,7 @@ def prepare_run(
 
 
 def _molecules(structure: Path, reading: Reading) -> list[LigandTemplate]:
-    """Give the molecules parameters. Raises InputError for none, and for files that are no structures."""
+    """Return the molecules parameters. Raises InputError for none, and for files that are no structures."""
     if brings_parameters(structure):
         raise InputError(
             f"{structure}: has parameters of its own, which PELE's files do not hold; give a PDB or mmCIF file"
@@ -144,7 +144,8 @@ def _places(molecules: Sequence[LigandTemplate], atoms: Atoms) -> Iterator[tuple
 
 
 def _labelled(labels: Labels, places: Sequence[tuple[int, Indices]], explored: Indices) -> Labels:
-    """Give the ligand a chain of its own, and each molecule a residue name and names of atoms that no other one has."""
+    """Return the ligand a chain of its own, and each molecule a residue name and names of atoms that no other one
+    has."""
     names, residues, chains = labels.names.copy(), labels.residue_names.astype("U3"), labels.chains.copy()
     chain = str(chains[explored[0]])
     if len(chain) != 1 or np.count_nonzero(chains == chain) > len(explored):
@@ -170,7 +171,7 @@ def _residue_names(wanted: str) -> Iterator[str]:
 
 
 def _notes_of(structure: Path, atoms: Atoms, explored: Indices, copies: Sequence[Indices], preset: Preset) -> None:
-    """Tell what a user may not expect. Raises InputError where the molecule is all there is."""
+    """Return what a user may not expect. Raises InputError if the molecule is all there is."""
     labels = atoms.labels
     assert labels is not None
     rest = np.delete(np.arange(len(atoms)), explored)
@@ -236,7 +237,7 @@ def _nearest(these: Floats, others: Floats) -> float:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a control file, and leave one of the same text. Raises FormatError where there is another one."""
+    """Write a control file, and leave one of the same text. Raises FormatError if there is another one."""
     if path.exists():
         if path.read_text(encoding="utf-8", errors="replace") != text:
             raise FormatError(f"{path}: is the control file of another run; name another folder by `output`")

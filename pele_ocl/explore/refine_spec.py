@@ -51,17 +51,17 @@ TOGETHER = 32  # poses that share launches and are written together
 
 @dataclass(frozen=True, eq=False)
 class RefineSpec(RefinementSpec):
-    """Refine poses of a ligand, an item each by its number from 0, and write each complex to a folder.
+    """Refine poses of a ligand, an item each by index from 0, and write each complex to a folder.
 
     path : of the complex, or Atoms; ligand : a selection; reading : how the complex is read
     output : folder, "" to write no files
-    poses : files of the ligand's poses, SDF, mol2, .pdb or .cif, or of complexes, also trajectories; or positions
-        (m, n_ligand, 3) or (m, n, 3) A; empty for the complex's own pose
+    poses : files of the ligand's poses, SDF, mol2, .pdb or .cif, or of complexes, also trajectories; or positions (m,
+        n_ligand, 3) or (m, n, 3) A; empty for the complex's own pose
     options : of pele_ocl.Refiner; native : file of the ligand's pose that rmsd is measured to
-    strict : True to refuse what is noted otherwise
+    strict : True to refuse what otherwise only causes a note
     keep : called with the number of each pose and its complex (n, 3) A; of this process alone
 
-    `source`, `given`, `refiner`, `starts`, `reader` and `native_ligand` are made of these when they are first used.
+    `source`, `given`, `refiner`, `starts`, `reader` and `native_ligand` are computed from these when first used.
     """
 
     path: Path | Atoms
@@ -213,11 +213,11 @@ class RefineSpec(RefinementSpec):
         return self.starts[0][item]
 
     def sha256(self, item: int) -> str:
-        """Compute the mark of a pose: of its complex as it was read."""
+        """Compute the hash of a pose: that of its complex."""
         return sha256_of({"complex": self._mark, "positions": self.starts[1].positions[item].tolist()})
 
     def settings(self) -> dict[str, str]:
-        """Write the fields as texts, less what changes no result."""
+        """Return the fields as texts, except those without effect on results."""
         passed_over = ("output", "poses", "keep")
         found = {name: text for name, text in super().settings().items() if name not in passed_over}
         return found | {"path": self._mark, "options": sha256_of(self.options)}
@@ -227,7 +227,7 @@ class RefineSpec(RefinementSpec):
         return Path(self.output) / f"{self.name(item)}.pdb" if self.output else None
 
     def still_counts(self, record: Record, item: int) -> bool:
-        """True if its file still exists as it was written."""
+        """True if its file still exists unchanged."""
         has_score = "score" in record.result.get("after", {})  # which earlier versions did not write
         return super().still_counts(record, item) and has_score
 
@@ -236,7 +236,7 @@ class RefineSpec(RefinementSpec):
         return (items[first : first + TOGETHER] for first in range(0, len(items), TOGETHER))
 
     def records(self, items: Iterable[int], begin: Callable[[], None]) -> Iterator[Record]:
-        """Refine poses, a group after another, and write each; begin : called before a file is written"""
+        """Refine poses, one group after another, and write each; begin : called before a file is written"""
         poses = self.starts[1]
         wanted = list(items)
         for item in wanted:
@@ -260,13 +260,13 @@ class RefineSpec(RefinementSpec):
                 yield Record(self.name(item), self.sha256(item), result, more=more)
 
     def write(self, target: Path, positions: Floats) -> str:
-        """Write a complex, and give the SHA-256 of its file."""
+        """Write a complex, and return the SHA-256 of its file."""
         make_folder(target.parent)
         write_conformation(target, Content(self.refiner.atoms.moved(positions), source=self.title))
         return read_file(target).sha256
 
     def _result(self, refined: Refined, k: int, start: Floats) -> dict[str, Any]:
-        """Give the result of a record."""
+        """Return the result of a record."""
         positions = refined.positions[k]
         found = of_energy(self.refiner.atoms, {"total": refined.after.total[k]}, positions)
         rmsds = {} if self.native_ligand is None else {
@@ -284,9 +284,9 @@ class RefineSpec(RefinementSpec):
         }
 
     def rmsd(self, positions: Floats) -> float:
-        """Rms distance of the ligand's heavy atoms from the native pose, not superposed, A.
+        """Rms distance of the ligand's heavy atoms from the native pose, without superposition, A.
 
-        Equivalent atoms, as of a ring that is turned over, have their best assignment.
+        Equivalent atoms, such as those of a flipped ring, are assigned optimally.
         """
         native = self.native_ligand
         assert native is not None
@@ -297,7 +297,7 @@ class RefineSpec(RefinementSpec):
         return SymmetricRmsd(self.reader.graph)
 
     def facts_of_complex(self) -> dict[str, Any]:
-        """Facts that a record has once, as all poses share them."""
+        """Return facts of a record that all poses share."""
         model = self.options.get("model") or SolventModel()
         native_notes = () if self._native_complex is None else self._native_complex.notes
         return {

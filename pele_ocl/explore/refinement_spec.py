@@ -22,9 +22,9 @@ from ..opencl.device import get_device
 
 
 class RefinementSpec(Spec[int]):
-    """Refine poses or molecules in one structure, an item each by its number from 0.
+    """Refine poses or molecules in one structure, an item each by index from 0.
 
-    options : of the class that refines; strict : True to refuse what is noted otherwise
+    options : of the class that refines; strict : True to refuse what otherwise only causes a note
     keep : called with the number and the complex of each item; of this process alone
     """
 
@@ -72,7 +72,7 @@ class RefinementSpec(Spec[int]):
         return {"device": str(get_device(self.options.get("device")))}
 
     def still_counts(self, record: Record, item: int) -> bool:
-        """True if its file still exists as it was written."""
+        """True if its file still exists unchanged."""
         target = self.target(item)
         try:
             written = None if target is None else read_file(target).sha256

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats
 from ..atoms.chemistry import is_polymer
+from ..atoms.small_molecules import SmallMolecules
 from ..binding import Binding
 from ..binding.parts import Chosen
 from ..common.arguments import callback, choice, former_keywords, number, numbers, positions_of, whole_number
@@ -19,7 +20,7 @@ from ..common.variant import Progress
 from ..energy.terms import PositionalRestraint
 from ..ensemble import Ensemble
 from ..gb_models.solvent_model import SolventModel
-from .poses import Measures, Refined, SmallMolecules, clashes_of, heavy
+from .poses import Measures, Refined, clashes_of, heavy
 from .rotations import side_chains_of
 from .side_chains import SideChainPredictor
 
@@ -37,10 +38,10 @@ STEEP = 10.0  # kcal/mol/A^2: how firmly the first round holds, while clashes pu
 class Refiner(Suggests):
     """Refinement of poses of one ligand in one receptor, prepared once.
 
-    The ligand and residues within `moving_radius` of the pose move; all else stays. If the pose clashes, side chains
-    close to the ligand are predicted first. Then a round of minimization removes clashes, while atoms are held firmly.
-    A second round restrains the ligand's heavy atoms and the backbone by `restraint`, beyond `free_radius` of their
-    start. A pose has the same result alone and in any company.
+    The ligand and residues within `moving_radius` of the pose move; everything else is fixed. If the pose clashes, side
+    chains close to the ligand are predicted first. Then a round of minimization removes clashes, while atoms are held
+    firmly. A second round restrains the ligand's heavy atoms and the backbone by `restraint`, beyond `free_radius` of
+    their start. A pose has the same result alone and in any company.
 
     atoms : of the complex, with a force field; ligand : a selection (docs/selection.md), a mask or indices
     moving_radius : A; side_chains : A from a ligand that clashes, within which side chains are predicted, 0 for none
@@ -112,7 +113,7 @@ class Refiner(Suggests):
         """Refine poses, by default the positions of the atoms that the refiner was made with.
 
         poses : (m, n_ligand, 3) A of the ligand in the receptor as it is, or (m, n, 3) A of whole complexes
-        errors : "record" for poses that fail, "raise" for an InputError; progress : called with the share that is done
+        errors : "record" for poses that fail, "raise" for an InputError; progress : called with the fraction done
 
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
         >>> refiner = pele_ocl.Refiner(atoms, "resid 3", max_iterations=2)
@@ -176,7 +177,7 @@ class Refiner(Suggests):
         return Refined(state.positions, before, after, moved, state.iterations, state.converged, turned, errors)
 
     def _occupied(self, complexes: Floats) -> dict[int, str]:
-        """Tell which complexes (m, n, 3) A have another small molecule where the ligand is."""
+        """Return which complexes (m, n, 3) A have another small molecule where the ligand is."""
         small, ours, found = SmallMolecules(self.atoms, self.ligand), heavy(self.atoms, self.ligand), dict[int, str]()
         for k, positions in enumerate(complexes):
             try:

@@ -99,11 +99,11 @@ class RefineBatch(Reported, Suggests):
 
     @property
     def errors(self) -> dict[int, str]:
-        """Why poses failed, by number from 0."""
+        """Reasons why poses failed, by index from 0."""
         return {k: record.error for k, record in enumerate(self.records) if record.failed}
 
     def column(self, when: Literal["before", "after"], name: str) -> Floats:
-        """Give a measure of all poses, (m,): clashes, closest, total, binding, strain or score; energies kcal/mol."""
+        """Return a measure of all poses, (m,): clashes, closest, total, binding, strain or score; energies kcal/mol."""
         values = [None if record.failed else record[when][name] for record in self.records]
         return np.array([np.nan if value is None else value for value in values], np.float64)
 
@@ -288,19 +288,19 @@ def refine(
     what : the complex, Atoms with a force field or a path, or an object of another library (docs/libraries.md)
     poses : files of poses of the ligand (.sdf, .mol2, .pdb, .cif; atoms in any order), or of whole complexes, also
         trajectories (.nc, .dcd, .xtc); or positions (m, n_ligand, 3) or (m, n, 3) A; or Ligands or Mols of RDKit, a
-        pose of each conformer. By default the complex's own.
-        A ligand that the force field does not know gets the parameters of its molecule in an .sdf or .mol2 file here
+        pose of each conformer. By default the complex's own. A ligand that the force field does not know gets the
+        parameters of its molecule in an .sdf or .mol2 file here
     ligand : selection of its atoms (docs/selection.md)
     native : file of a pose of the ligand that rmsd is measured to
-    moving_radius, side_chains, restraint, free_radius, tolerance, max_iterations : as of Refiner
+    moving_radius, side_chains, restraint, free_radius, tolerance, max_iterations : as in Refiner
     model : a SolventModel, or the number of the model to read; precision, device : as in `energy`
-    strict : refuse complexes with findings that are noted otherwise
+    strict : refuse complexes with findings that otherwise only cause notes
     output : folder for each complex, a table, a page and a journal; by default nothing is written
-    resume : go on with an interrupted run that wrote to `output`
-    workers, scheduler : as of `jobs.run`
-    errors : "record" for NaN and a sentence in `errors` where a pose fails; "raise" for an InputError
-    progress : called with the share that is done, 0 to 1
-    reading : how files are read, a Reading; or in words its fields, as of `pele_ocl.read`, and constants of the solvent
+    resume : continue an interrupted run that wrote to `output`
+    workers, scheduler : as in `jobs.run`
+    errors : "record" for NaN and a message in `errors` where a pose fails; "raise" for an InputError
+    progress : called with the fraction done, 0 to 1
+    reading : how files are read, a Reading; or in words its fields, as in `pele_ocl.read`, and constants of the solvent
     provenance : facts that the table names
 
     Raises InputError for parts without atoms and as `energy` does, FormatError for files that cannot be read or
@@ -384,7 +384,8 @@ def _poses_of(molecule: Any) -> Iterator[Molecule]:
 
 
 def _with_molecules(spec: RefineSpec, poses: Any) -> RefineSpec:
-    """Give a job the positions of molecules, Ligands or Mols of RDKit, as poses. Raises InputError for other atoms."""
+    """Return a job the positions of molecules, Ligands or Mols of RDKit, as poses. Raises InputError for other
+    atoms."""
     every = list(poses) if isinstance(poses, list | tuple) else [poses]
     molecules = molecules_among(every)
     if len(molecules) < len(every) or any(isinstance(of, str | PathLike) for of in every):

@@ -57,6 +57,6 @@ def is_close(x: Floats, points: Floats, radius: float) -> Mask:
 
 
 def _lengths(vectors: Floats) -> Floats:
-    """Give the lengths of vectors (..., 3) A."""
+    """Return the lengths of vectors (..., 3) A."""
     found: Floats = np.sqrt(np.einsum("...k,...k->...", vectors, vectors))
     return found

@@ -25,7 +25,7 @@ _COLUMNS = re.compile(r"\s{2,}|\t")
 
 
 def numbered(path: str | Path, number: int) -> Path:
-    """Give the path of an explorer's own file: `trajectory.pdb` becomes `trajectory_3.pdb`."""
+    """Return the path of an explorer's own file: `trajectory.pdb` becomes `trajectory_3.pdb`."""
     whole = Path(path)
     return whole.with_name(f"{whole.stem}_{number}{whole.suffix}")
 
@@ -51,7 +51,7 @@ def report_row(task: int, step: int, accepted: int, energy: float, values: Seque
 
 
 class AppendedFile:
-    """File of lines that are appended, and that an interrupted run goes on with.
+    """File of lines that are appended, and that an interrupted run continues.
 
     path : of the file; size : its bytes
     """
@@ -59,7 +59,7 @@ class AppendedFile:
     def __init__(self, path: Path, head: str, size: int | None = None) -> None:
         """size : bytes that an earlier run left, None for a new file
 
-        Raises FormatError where the file cannot be written, and where it is not what the earlier run left.
+        Raises FormatError if the file cannot be written, and where it is not what the earlier run left.
         """
         self.path = path
         begin = head.encode()
@@ -85,7 +85,7 @@ class AppendedFile:
         self._stream.close()
 
     def append(self, text: str) -> None:
-        """Write at the end. Raises FormatError where that fails, as on a full disk."""
+        """Write at the end. Raises FormatError if this fails, e.g. on a full disk."""
         data = text.encode()
         with appending(self.path):
             self._stream.seek(self.size)

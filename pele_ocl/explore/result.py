@@ -33,7 +33,7 @@ class ExploreResult(Reported, Suggests):
     atoms : of the first complex; model : the solvent; precision, device : of the explorers
     files : of the run, paths without the explorers' numbers; journals, pages : that it wrote
     explorers : what became of each: explorer (its number from 1), steps, accepted, energy (kcal/mol), metrics
-    said : sentences about explorers, by number; notes : sentences about what was read
+    said : messages about explorers, by number; notes : messages about what was read
 
     >>> result = pele_ocl.explore("pele.conf", steps=1, output="out3")
     >>> result.numbers, [path.name for path in result.trajectories]
@@ -131,7 +131,7 @@ class ExploreResult(Reported, Suggests):
     def save(self, path: str | PathLike[str]) -> None:
         """Copy reports, trajectories, journals and pages to another folder, which must not be there yet.
 
-        Raises FormatError where it is, and where it cannot be written.
+        Raises FormatError if it is, and where it cannot be written.
         """
         target = folder_path(path)
         if target.exists():
@@ -179,5 +179,5 @@ _TITLES = dict(zip(HEADS, ("task", "step", "accepted", "energy"), strict=True))
 
 
 def _with_steps(sentences: Mapping[str, Sequence[int]]) -> list[dict[str, object]]:
-    """Give sentences with the steps that they are about."""
+    """Return sentences with the steps that they are about."""
     return [{"text": text, "steps": list(steps)} for text, steps in sentences.items()]

@@ -72,21 +72,21 @@ def _drawn_moves(
 
 
 def lengths(drawn: Floats, length: Floats | float, kind: Literal["centered", "spherical"]) -> Floats:
-    """Give lengths (..., 1) A for uniform numbers: U[0.75, 1.25] or U[0, 1] times a length."""
+    """Return lengths (..., 1) A for uniform numbers: U[0.75, 1.25] or U[0, 1] times a length."""
     least, most = (0.75, 1.25) if kind == "centered" else (0.0, 1.0)
     found: Floats = (length * (least + (most - least) * drawn))[..., None]
     return found
 
 
 def random_directions(words: Words) -> Floats:
-    """Give unit vectors (..., 3), uniform on the sphere, for words (..., 4)."""
+    """Return unit vectors (..., 3), uniform on the sphere, for words (..., 4)."""
     height, turn = 2 * uniform(words[..., 0]) - 1, 2 * np.pi * uniform(words[..., 1])
     beside = np.sqrt(1 - height**2)
     return np.stack([beside * np.cos(turn), beside * np.sin(turn), height], axis=-1)
 
 
 def directions_about(steering: Floats, words: Words) -> Floats:
-    """Give unit vectors (..., 3) at normally distributed angles from unit vectors (..., 3), for words (..., 4)."""
+    """Return unit vectors (..., 3) at normally distributed angles from unit vectors (..., 3), for words (..., 4)."""
     angle, turn = SPREAD * normals(words[..., 0], words[..., 1])[0], 2 * np.pi * uniform(words[..., 2])
     across = np.eye(3)[np.argmin(np.abs(steering), axis=-1)]
     first = np.cross(steering, across)
@@ -114,14 +114,14 @@ def euler_angles(first: Words, second: Words, scaling: Floats | float, spread: F
 
 
 def rotations_of(angles: Floats) -> Floats:
-    """Give rotation matrices (..., 3, 3) of phi, psi and theta (..., 3): about z by phi, x by theta, z by psi."""
+    """Return rotation matrices (..., 3, 3) of phi, psi and theta (..., 3): about z by phi, x by theta, z by psi."""
     phi, psi, theta = np.moveaxis(angles, -1, 0)
     rotations: Floats = _about_z(psi) @ _about_x(theta) @ _about_z(phi)
     return rotations
 
 
 def random_frames(words: Words) -> Floats:
-    """Give rotation matrices (..., 3, 3), uniform among all, for words (..., 4): unit quaternions."""
+    """Return rotation matrices (..., 3, 3), uniform among all, for words (..., 4): unit quaternions."""
     w, x = normals(words[..., 0], words[..., 1])
     y, z = normals(words[..., 2], words[..., 3])
     w, x, y, z = np.stack([w, x, y, z]) / np.sqrt(w**2 + x**2 + y**2 + z**2)

@@ -36,7 +36,7 @@ class Rotamers:
         return len(self.chi)
 
     def spread(self) -> Rotamers:
-        """Give each rotamer with chi1 and chi2 moved by -sigma, 0 and sigma.
+        """Return each rotamer with chi1 and chi2 moved by -sigma, 0 and sigma.
 
         Probabilities are shared out equally.
         """
@@ -69,7 +69,7 @@ class RotamerLibrary:
         return name in self._tables
 
     def rotamers(self, name: str, phi: float, psi: float) -> Rotamers:
-        """Give the rotamers of an amino acid, (k, n_chi) rad; none if it has none.
+        """Return the rotamers of an amino acid, (k, n_chi) rad; none if it has none.
 
         phi, psi : rad; NaN at the ends of a chain, which stands for -60 and 60 degrees, as in SCWRL4
         """
@@ -80,9 +80,9 @@ class RotamerLibrary:
         return Rotamers(table.chi[rows], table.probabilities[rows], table.sigmas[rows])
 
     def spread_chi(self, name: str, phi: float, psi: float) -> Floats:
-        """Give chi of rotamers after `Rotamers.spread`, (k, n_chi) rad, which are kept for the next time.
+        """Return chi of rotamers after `Rotamers.spread`, (k, n_chi) rad, which are kept for the next time.
 
-        name, phi, psi : as of `rotamers`
+        name, phi, psi : as in `rotamers`
         """
         key = name, _bin(phi, psi)
         if key not in self._spread:
@@ -133,7 +133,7 @@ class RotamerLibrary:
 
 
 def _repeated(table: Rotamers) -> tuple[Rotamers, NDArray[np.int64]]:
-    """Give the table for every bin."""
+    """Return the table for every bin."""
     count = len(table)
     chi, shares, sigmas = (
         np.tile(a, (BINS * BINS, *[1] * (a.ndim - 1))) for a in (table.chi, table.probabilities, table.sigmas)

@@ -56,7 +56,7 @@ class RotamerChain:
         return torsions_at(positions, self.torsions[: self.n_chi])
 
     def placed(self, positions: Floats, by: ArrayLike) -> Floats:
-        """Give the moved atoms (m, 3) A after turns. by : (b,) rad of each bond; positions : (n, 3) A
+        """Return the moved atoms (m, 3) A after turns. by : (b,) rad of each bond; positions : (n, 3) A
 
         Bonds lie where `positions` have them. So the last bond turns first, and no turn moves the bond of a later one.
         """
@@ -148,7 +148,8 @@ def torsions_of(i: Floats, j: Floats, k: Floats, h: Floats) -> Floats:
 
 
 def _cross(u: Floats, v: Floats) -> Floats:
-    """Give cross products of vectors (b, 3), as np.cross does; that takes longer than all else here for few vectors."""
+    """Return cross products of vectors (b, 3), as np.cross does; that takes longer than all else here for few
+    vectors."""
     (a, b, c), (d, e, f) = u.T, v.T
     return np.stack([b * f - c * e, c * d - a * f, a * e - b * d], axis=1)
 

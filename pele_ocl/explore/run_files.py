@@ -90,7 +90,7 @@ class Files:
         return [path for path in sorted(self.report.parent.glob("explore*.html")) if whole.fullmatch(path.name)]
 
     def parts(self, count: int) -> list[Files]:
-        """Give the files of each of so many parts."""
+        """Return the files of each of so many parts."""
         return [replace(self, part=Shard(k, count)) for k in range(1, count + 1)]
 
     def journals(self) -> dict[Path, Shard]:
@@ -109,7 +109,7 @@ class Files:
         return [numbered(path, number) for path in whole if path is not None]
 
     def make_folders(self) -> None:
-        """Make the folders of all files. Raises FormatError where that fails."""
+        """Make the folders of all files. Raises FormatError if that fails."""
         for path in (self.report, self.trajectory, self.log, self.control, self.initial, self.final):
             if path is not None:
                 make_folder(path.parent)

@@ -46,7 +46,7 @@ class Watch(Protocol):
         """Tell of a step of explorers of this process."""
 
     def follow(self, parts: PartsFollowed) -> None:
-        """Tell how far workers are, now and then."""
+        """Return how far workers are, now and then."""
 
 
 @dataclass(frozen=True)
@@ -257,7 +257,7 @@ class _Following(AbstractContextManager[None]):
 
 
 def _tell(said: Mapping[int, Said]) -> None:
-    """Tell the sentences about explorers that go on, the most frequent first."""
+    """Tell the messages about explorers that go on, the most frequent first."""
     counts = Counter[str]()
     for own in said.values():
         counts.update({sentence: len(steps) for sentence, steps in own.notes.items()})

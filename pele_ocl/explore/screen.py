@@ -163,7 +163,7 @@ class Screen:
         }  # fmt: skip
 
     def _arrays_of_tries(self, n_tries: int) -> dict[str, DeviceArray]:
-        """Give arrays for so many tries of each trial, made once."""
+        """Return arrays for so many tries of each trial, made once."""
         if n_tries not in self._tries:
             array, n = self._walk.ensemble.array, self._trials * n_tries
             self._tries[n_tries] = {"draws": array("row", 12 * n), "open": array("row", n, np.int32)}
@@ -178,12 +178,12 @@ class Screen:
 
 
 def radii_of(walk: Walk) -> Floats:
-    """Give the steric radii (n,) A of atoms: half of sigma."""
+    """Return the steric radii (n,) A of atoms: half of sigma."""
     return np.asarray(walk.atoms.lj_sigma, np.float64) / 2
 
 
 def residue_numbers(walk: Walk) -> Ints:
-    """Give the number of each atom's residue, (n,)."""
+    """Return the number of each atom's residue, (n,)."""
     assert walk.atoms.labels is not None
     return walk.atoms.labels.residue_index
 

@@ -81,7 +81,7 @@ class Sensors:
         self.energies = np.array(energies, np.float64)
 
     def row(self, k: int, step: int) -> list[float]:
-        """Give the values of a report's row of explorer k, after so many steps."""
+        """Return the values of a report's row of explorer k, after so many steps."""
         trackers = self._trackers(k, step + 1)
         shown = (
             (j, sensor)
@@ -94,7 +94,7 @@ class Sensors:
         ]
 
     def of(self, k: int, step: int) -> dict[str, float]:
-        """Give the values that conditions ask of explorer k, before a step, by their names."""
+        """Return the values that conditions ask of explorer k, before a step, by their names."""
         tagged = {sensor.block.tag: float(self.values[j, k]) for j, sensor in enumerate(self.sensors)}
         return {**tagged, **self._trackers(k, step)}
 
@@ -108,7 +108,7 @@ class Sensors:
         self.energies = np.array(energies, np.float64)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Give the values, to go on with."""
+        """Return the values, to continue."""
         return {"energies": self.energies, "accepted": self.accepted, "since": self.since, "values": self.values}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
@@ -132,7 +132,7 @@ def changed(blocks: Mapping[str, Any], changes: Sequence[Change], values: Mappin
 
 
 def changing_blocks(task: SimulationTask) -> dict[str, Any]:
-    """Give the blocks of a task that explorers have of their own, as they begin."""
+    """Return the blocks of a task that explorers have of their own, as they begin."""
     return {name: getattr(task, name) for name in CHANGING}
 
 

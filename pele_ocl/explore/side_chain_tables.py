@@ -25,7 +25,7 @@ _PAIR_COLUMNS = 4  # Coulomb charges, sigma, well, and if a pair counts for clas
 
 
 def vector_width(ensemble: Ensemble) -> int:
-    """Give how many atoms the kernels take at a time: a vector on CPUs, one on GPUs."""
+    """Return how many atoms the kernels take at a time: a vector on CPUs, one on GPUs."""
     if ensemble.device.kind != "CPU":
         return 1
     return min(ensemble.device.vector_width(ensemble.precision), SIDE_CHAIN_BLOCK)
@@ -67,7 +67,7 @@ class Pairwise:
             self.special.setdefault(j, {})[i] = values
 
     def between(self, i: int, others: Ints) -> Floats:
-        """Give charges, sigma, well and if it is no special pair of atom i with others, (4, k)."""
+        """Return charges, sigma, well and if it is no special pair of atom i with others, (4, k)."""
         sigma = (
             self.sigmas[i] * self.sigmas[others]
             if self.combining == "geometric"

@@ -283,7 +283,7 @@ class SideChains(Move):
 
     select, omit : selections of residues that are always or never predicted
     minimizer : options of a Minimizer, of the atoms that turn, after their prediction; None for none
-    other parameters : as of SideChainPredictor
+    other parameters : as in SideChainPredictor
     """
 
     name: ClassVar[str] = "side_chains"

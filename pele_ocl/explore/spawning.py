@@ -1,4 +1,4 @@
-"""Spawning: explorers of an epoch begin in the least explored clusters of the epochs before.
+"""Spawning: explorers of an epoch begin in the smallest explored clusters of the epochs before.
 
 It follows AdaptivePELE (Lecina, Gilabert and Guallar, Sci. Rep. 7, 8466, 2017). Clusters are made by leaders, and are
 narrower where the ligand is buried. Explorers are given by the inverse of a cluster's population.
@@ -127,7 +127,7 @@ class Clusters:
 
 
 def _indices(name: str, chosen: ArrayLike) -> NDArray[np.int64]:
-    """Give indices of atoms from indices or a mask. Raises InputError for anything else."""
+    """Return indices of atoms from indices or a mask. Raises InputError for anything else."""
     found = np.asarray(chosen)
     if found.dtype == bool and found.ndim == 1:
         return np.flatnonzero(found).astype(np.int64)
@@ -137,12 +137,13 @@ def _indices(name: str, chosen: ArrayLike) -> NDArray[np.int64]:
 
 
 def rmsd(own: Floats, other: Floats, orders: NDArray[np.integer]) -> float:
-    """Give the least root mean square distance, A, of points (k, 3) from others, over orders (s, k) of the first."""
+    """Return the smallest root mean square distance, A, of points (k, 3) from others, over orders (s, k) of the
+    first."""
     return float(rmsds(own, other[np.newaxis], orders)[0])
 
 
 def rmsds(own: Floats, others: Floats, orders: NDArray[np.integer]) -> Floats:
-    """Give the least root mean square distances (m,) A of points (k, 3) from others (m, k, 3), as `rmsd`."""
+    """Return the smallest root mean square distances (m,) A of points (k, 3) from others (m, k, 3), as `rmsd`."""
     squares = ((own[orders] - others[:, np.newaxis]) ** 2).sum(axis=3).mean(axis=2)
     found: Floats = np.sqrt(squares.min(axis=1, initial=np.inf))
     return found

@@ -60,7 +60,7 @@ _ENDED = "ended before this step, because a condition to exit holds"
 
 @dataclass(frozen=True)
 class ForceFieldFiles:
-    """Files that structures are read with in addition to the control file's, as of ForceField.load."""
+    """Files that structures are read with in addition to the control file's, as in ForceField.load."""
 
     templates: tuple[Path, ...] = ()
     obc: tuple[Path, ...] = ()
@@ -77,7 +77,7 @@ class Steps:
     tried, accepted : (n,) steps; an explorer that ended has tried fewer than `step`
     columns : names of the metrics in reports; values : (n, n_columns)
     is_new : (n,) True where this step was accepted
-    failures, notes : sentences about explorers that failed in it, and about others, by number
+    failures, notes : messages about explorers that failed in it, and about others, by number
     """
 
     step: int
@@ -104,8 +104,8 @@ class Steps:
 class Exploration:
     """Run of a control file, or of a part of its explorers. Their files are the same bytes as in the whole run.
 
-    numbers : of all explorers, from 1; model : of the solvent; notes : sentences about what was read
-    tasks, lengths : of the control file, one after the other, and steps of each
+    numbers : of all explorers, from 1; model : of the solvent; notes : messages about what was read
+    tasks, lengths : of the control file, one after another, and steps of each
     groups : explorers of one molecule each; done : the last steps of the groups that ran to their end
     """
 
@@ -218,7 +218,7 @@ class Exploration:
     def run(self, resume: bool = False, state_seconds: float = STATE_SECONDS) -> Iterator[Steps]:
         """Run all steps, and give the explorers before the first and after each.
 
-        resume : whether to go on with an earlier run of the same settings, where one was interrupted
+        resume : whether to continue an earlier run of the same settings, where one was interrupted
         state_seconds : at least, between states that are written down
 
         Raises FormatError for a journal of other settings, and where files cannot be written; InputError for an earlier
@@ -252,7 +252,7 @@ class Exploration:
         self.notes = tuple(dict.fromkeys([*self.notes, *filter(None, told)]))
 
     def _ends(self) -> list[dict[str, Any]]:
-        """Give what became of each explorer, in JSON form, in the order of their numbers."""
+        """Return what became of each explorer, in JSON form, in the order of their numbers."""
         found = [
             {
                 "explorer": number, "steps": int(steps.tried[k]), "accepted": int(steps.accepted[k]),
@@ -422,7 +422,8 @@ class ExplorerGroup:
             self._write_final()
 
     def now(self, step: int) -> Steps:
-        """Give the explorers as they are after a step. Their task may have begun after it, and ended before the next"""
+        """Return the explorers as they are after a step. Their task may have begun after it, and ended before the
+        next"""
         return self._steps(step, np.zeros(len(self.numbers), bool), {}, {})
 
     def _step(self, journal: Journal, step: int) -> Steps | None:
@@ -470,14 +471,14 @@ class ExplorerGroup:
         return sorted(self._ended - before)
 
     def _states(self, rows: Sequence[int]) -> States:
-        """Give the states of rows, before their next steps."""
+        """Return the states of rows, before their next steps."""
         ensemble = self.explorers.walk.ensemble
         positions = ensemble.positions[list(rows)] if len(rows) else np.empty((0, len(self.atoms), 3))
         numbers = np.array([self.numbers[k] for k in rows], np.int64)
         return States(positions, numbers, (self._steps_made + 1)[list(rows)], self._of.seed)
 
     def _row(self, k: int) -> list[float]:
-        """Give the values of all columns of explorer k; NaN of ones that its task has not."""
+        """Return the values of all columns of explorer k; NaN of ones that its task has not."""
         values = dict(zip(self._now.columns, self._now.row(k, int(self._steps_made[k])), strict=True))
         return [values.get(name, np.nan) for name in self.columns]
 
@@ -506,7 +507,7 @@ class ExplorerGroup:
                     self._write_structure(numbered(files.initial, number), k, self.starts[k])
 
     def _layout(self, source: Path) -> PelePdb:
-        """Give the lines that structures of a file are written with, read once for all explorers."""
+        """Return the lines that structures of a file are written with, read once for all explorers."""
         if source not in self._layouts:
             self._layouts[source] = PelePdb(source, self.atoms)
         return self._layouts[source]
@@ -586,7 +587,7 @@ def _finite(value: float) -> float | None:
 
 
 def task_seed(seed: int, number: int) -> int:
-    """Give the seed of a task, from 0, so that no two draw the same numbers; the first has the run's."""
+    """Return the seed of a task, from 0, so that no two draw the same numbers; the first has the run's."""
     return (seed + number * _GOLDEN) % (MOST_SEED + 1)
 
 
@@ -601,7 +602,7 @@ def _name(group: int, step: int) -> str:
 
 
 def _is_same_molecule(one: Atoms, other: Atoms) -> bool:
-    """Tell if two structures are of one molecule: names, charges, bonds."""
+    """Return whether two structures are of one molecule: names, charges, bonds."""
     if one is other:
         return True
     first, second = one.labels, other.labels

@@ -70,7 +70,7 @@ class Xtc(ConformationFormat):
 
 
 def require_mdtraj() -> None:
-    """Raise InputError where mdtraj, which writes .xtc, is not installed."""
+    """Raise InputError if mdtraj, which writes .xtc, is not installed."""
     try:
         import mdtraj  # noqa: F401
     except ImportError:
@@ -80,7 +80,7 @@ def require_mdtraj() -> None:
 
 
 def require_trajectory_suffix(path: Path) -> None:
-    """Raise FormatError for a suffix that trajectories do not have; InputError where .xtc cannot be written."""
+    """Raise FormatError for a suffix that trajectories do not have; InputError if .xtc cannot be written."""
     if path.suffix.lower() not in SUFFIXES:
         raise FormatError(f"{path}: trajectories end in {' or '.join(SUFFIXES)}")
     if path.suffix.lower() == ".xtc":
@@ -88,7 +88,7 @@ def require_trajectory_suffix(path: Path) -> None:
 
 
 def trajectory_file(path: Path, layout: PelePdb, size: int | None = None) -> ConformationFile:
-    """Begin a trajectory, or go on with one.
+    """Begin a trajectory, or continue one.
 
     layout : of models of a .pdb; size : bytes that an earlier run left, None for a new file
     """
@@ -96,7 +96,7 @@ def trajectory_file(path: Path, layout: PelePdb, size: int | None = None) -> Con
 
 
 def _template(source: Path, atoms: Atoms) -> list[str]:
-    """Give the lines of the atoms, and TER between them, as their file has them; else lines of our own."""
+    """Return the lines of the atoms, and TER between them, as their file has them; else lines of our own."""
     structure = read_structure(source)
     assert atoms.labels is not None
     if not is_pdb(source) or len(structure.labels) != len(atoms):

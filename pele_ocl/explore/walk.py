@@ -114,14 +114,14 @@ class Move:
         return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
 
     def terms(self, atoms: Atoms, ligand: Ints) -> Sequence[Term]:
-        """Give restraints that the move sets in rows; their force constants must be 0 outside of it."""
+        """Return restraints that the move sets in rows; their force constants must be 0 outside of it."""
         return ()
 
     def prepare(self, walk: Walk) -> None:
         """Make tables, kernels and arrays, once, before the first step."""
 
     def is_due(self, walk: Walk, row: int) -> bool:
-        """Tell if the move is made in the row's present step."""
+        """Return whether the move is made in the row's present step."""
         return True
 
     def apply(self, walk: Walk, rows: Sequence[int]) -> None:
@@ -148,10 +148,10 @@ class Walk:
     explorers : (n,) the explorer of each row, by which its random numbers are keyed
     steps : (n,) the step under way of each, from 1
     settings : of each row
-    failures : sentences about rows that failed in the step under way; notes : about rows that go on
+    failures : messages about rows that failed in the step under way; notes : about rows that go on
     made : names of the moves that were made of each row in the step under way
-    memory : anything that moves keep of a row from step to step, by keys of their own: numbers, texts,
-        arrays, and lists, tuples, sets and dicts of these
+    memory : anything that moves keep of a row from step to step, by keys of their own: numbers, texts, arrays, and
+        lists, tuples, sets and dicts of these
     """
 
     ensemble: Ensemble
@@ -210,13 +210,13 @@ class Walk:
         return others
 
     def center(self, x: Floats) -> Floats:
-        """Give the centre of mass of the ligand, (3,) A, of positions x (n, 3) A."""
+        """Return the centre of mass of the ligand, (3,) A, of positions x (n, 3) A."""
         masses = self._masses
         center: Floats = masses @ x[self.ligand]
         return center
 
     def nearest(self, x: Floats) -> float:
-        """Give the distance of the ligand to the nearest receptor atom, A, of positions x (n, 3) A."""
+        """Return the distance of the ligand to the nearest receptor atom, A, of positions x (n, 3) A."""
         receptor, ligand = x[self.receptor], x[self.ligand]
         apart, own = receptor - ligand[0], ligand - ligand[0]
         away, widest = np.einsum("ij,ij->i", apart, apart) ** 0.5, np.einsum("ij,ij->i", own, own).max() ** 0.5
@@ -226,7 +226,7 @@ class Walk:
 
     @property
     def holds_radii(self) -> bool:
-        """Tell if the ensemble's gradients are at Born radii that stay as they are."""
+        """Return whether the ensemble's gradients are at fixed Born radii."""
         return bool(self.ensemble.state.options["fixed_radii"])
 
     def are_near(self, rows: Sequence[int]) -> list[bool]:
@@ -237,7 +237,7 @@ class Walk:
         ]
 
     def is_multiple(self, row: int, frequency: int) -> bool:
-        """Tell if the step under way of a row is a multiple of a frequency; 0 has none."""
+        """Return whether the step under way of a row is a multiple of a frequency; 0 has none."""
         return frequency > 0 and int(self.steps[row]) % frequency == 0
 
     def kernel(self, file: str, name: str) -> DriverKernel:
@@ -272,11 +272,11 @@ class Walk:
             self.ensemble.copy(self.kept(rows), list(rows))
 
     def kept(self, rows: Sequence[int]) -> list[int]:
-        """Give the rows of the ensemble that keep the accepted states of rows."""
+        """Return the rows of the ensemble that keep the accepted states of rows."""
         return [len(self) + k for k in rows]
 
     def random(self, rows: Sequence[int], stage: int, draw: int = 0, index: ArrayLike = 0) -> Words:
-        """Give four words of 32 bits for each row, (n_rows, 4), by the step under way.
+        """Return four words of 32 bits for each row, (n_rows, 4), by the step under way.
 
         draw, index : whole numbers that tell the draws of a stage apart; an array of indices gives (n_rows, ..., 4)
         """
@@ -286,7 +286,7 @@ class Walk:
         return philox((self.seed, explorers), (steps, int(stage), draw, indices))
 
     def uniform(self, rows: Sequence[int], stage: int, draw: int = 0, index: ArrayLike = 0) -> Floats:
-        """Give four numbers in (0, 1) for each row, as `random`."""
+        """Return four numbers in (0, 1) for each row, as `random`."""
         return uniform(self.random(rows, stage, draw, index))
 
 
@@ -296,7 +296,7 @@ def in_parts(points: Floats, n: int) -> list[Floats]:
 
 
 def atoms_among(name: str, values: ArrayLike, atoms: Atoms) -> NDArray[np.bool_]:
-    """Give a mask (n,) of atoms for a mask or indices. Raises InputError for others."""
+    """Return a mask (n,) of atoms for a mask or indices. Raises InputError for others."""
     mask = np.zeros(len(atoms), bool)
     chosen = atoms_chosen(name, values)
     try:

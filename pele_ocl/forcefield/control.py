@@ -44,7 +44,7 @@ class ControlFile:
     gb : the GB model of the solvent, "none" in vacuum
     ionic_strength : mol/L, 0 where the Debye length is not used
     allow_missing_terminals : of ForceField
-    notes : sentences about settings that could not be followed
+    notes : messages about settings that could not be followed
     ligand : a selection (docs/selection.md) of the part that is perturbed; None where no chains are named
     """
 
@@ -94,7 +94,7 @@ def _each_word(value: object) -> Iterator[str]:
 def needed_for(found: object, words: Sequence[str], otherwise: str) -> str:
     """Say what is needed instead of a value that is refused; for a `$WORD` these are values of all words of the file.
 
-    words : of the file, as of `words_in`; otherwise : what is needed instead of a value without a word
+    words : of the file, as in `words_in`; otherwise : what is needed instead of a value without a word
     """
     if not isinstance(found, str) or not _ANY_WORD.search(found):
         return otherwise

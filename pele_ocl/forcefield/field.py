@@ -44,20 +44,20 @@ class _Radii(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ForceField:
-    """Everything that turns a Structure into Atoms.
+    """Force field: everything needed to turn a Structure into Atoms.
 
     name : for messages
     kind : "amber" (arithmetic sigma, 1-4 scales 1/1.2 and 1/2) or "opls" (geometric sigma, 1/2 and 1/2)
     templates : residue templates by name
     radii : OBC radius (A) and scale by (template, atom name)
-    radii_set : name of the shipped table that completes a user's, or of the set that all radii are of
-    fallback : take radius and scale from element and bonds for atoms without a row; Atoms.notes names them
-    origin : what Atoms.notes tells of a user's files
+    radii_set : name of the built-in table that completes a user's, or of the set of all radii
+    fallback : use radius and scale by element and bonds for atoms without a row, with a note
+    origin : note about a user's files
     links : terms across bonds between residues, by the names of the bonded atoms
     allow_missing_terminals : as in PELE's control file. A residue at the end of a chain may lack the atoms of a
-        terminal one. It then gets the template of one within a chain, or else the end's, less the missing atoms
-    whole_segments : bond residues that follow each other in a chain, however far apart they are
-    default_radii : if radii are of a set that was taken because nobody named one, which a GB model may replace
+        terminal one. It then gets the template of one within a chain, or else that of the end, minus the missing atoms
+    whole_segments : bond consecutive residues of a chain at any distance
+    default_radii : whether radii are a default set, which a GB model may replace
 
     >>> field = pele_ocl.ForceField.load()  # Amber99SB
     >>> field.assign(pele_ocl.formats.read_structure("data/structures/trialanine.pdb"))
@@ -94,26 +94,27 @@ class ForceField:
         *,
         fallback: bool | None = None,
     ) -> ForceField:
-        """Collect a force field from the built-in Amber99SB and a user's files; later files win over earlier ones.
+        """Load a force field from the built-in Amber99SB and a user's files; later files have priority over earlier
+        ones.
 
         name : "amber99sb" or a folder of PELE's Templates ("OPLS2005", "AMBER99sb"); needed if there are several. With
             the extra `openmm` also "amber14", "ff14SB", "charmm36", ..., or OpenMM's XML files, with commas between
             them or in a list
         radii : built-in OBC radii, "openmm-obc" (of OpenMM's amber99_obc; "amber" is another name) or "pele" (Tinker's,
-            as PELE has them). By default they are the former with the built-in templates, the latter with a whole force
-            field of the user, unless the GB model of a calculation was made with others (SolventModel.choose_radii). A
-            set of AMBER's, "bondi", "mbondi", "mbondi2" or "mbondi3", replaces all tables
-        templates : IMPACT template files, or folders that are searched through and through
+            as PELE has them). By default the former with the built-in templates and the latter with a complete force
+            field of the user, unless the GB model requires others (SolventModel.choose_radii). A set of AMBER's,
+            "bondi", "mbondi", "mbondi2" or "mbondi3", replaces all tables
+        templates : IMPACT template files, or folders that are searched recursively
         obc : OBC tables, text or JSON
         pele_data : PELE's Data and DataLocal folders, or folders that hold them
         guess_radii : radii by element and bonds for atoms without a row, instead of an error
         allow_missing_terminals : of the ForceField
         fallback : former name of `guess_radii`
-        allow_scripts : whether Python scripts in OpenMM's XML files are run; else a file that holds one is refused
+        allow_scripts : whether Python scripts in OpenMM's XML files are run; otherwise files with scripts are refused
 
-        The twenty amino acids or a folder Protein make a whole force field, and the built-in templates are left out.
-        Other templates, also of a DataLocal with ligands alone, are merged over the built-in ones. Rows that the tables
-        lack come from the built-in radii if `radii` names them, or if no table has alanine.
+        The twenty amino acids or a folder Protein make a complete force field, and the built-in templates are not used.
+        Other templates, such as those of a DataLocal with only ligands, are merged with the built-in ones. Missing rows
+        come from the built-in radii if `radii` names them, or if no table has alanine.
 
         Raises InputError, FormatError or ParameterError.
 
@@ -142,7 +143,7 @@ class ForceField:
     def _with_radii(self, name: str) -> ForceField:
         """Make the same force field with the GB radii of a set, for any solvent; rows of a user's tables win.
 
-        name : as of `load`. Raises InputError for another name.
+        name : as in `load`. Raises InputError for another name.
         """
         chosen = gb_set(arguments.text("radii", name), "radii")
         rows = self.radii if chosen in BONDI_SETS else {**embedded_radii(chosen), **self.origin.rows}
@@ -153,10 +154,10 @@ class ForceField:
         return unmatched_residues(structure, self.templates)
 
     def assign(self, structure: Structure) -> Atoms:
-        """Parameters for every atom of a structure.
+        """Assign parameters to every atom of a structure.
 
-        Raises ParameterError for residues without a template and atoms without a row. Raises FormatError for atom names
-        that are repeated in a residue.
+        Raises ParameterError for residues without a template and atoms without a row. Raises FormatError for repeated
+        atom names in a residue.
         """
         atoms = self._assign_known(structure)
         if atoms.gb_radii is None and atoms.default_radii is not None and atoms.default_radii.lacking:

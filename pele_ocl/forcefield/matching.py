@@ -218,7 +218,7 @@ def without_hydrogens(source: str) -> str:
 
 
 def has_hydrogens(structure: Structure) -> bool:
-    """Tell if some atom is a hydrogen by its element, or without one by its name: HG may be mercury."""
+    """Return whether some atom is a hydrogen by its element, or without one by its name: HG may be mercury."""
     labels = structure.labels
     unknown = labels.names[np.isin(labels.elements, ("", "X"))]
     return bool(np.isin(labels.elements, ("H", "D")).any()) or any(map(_is_hydrogen, unknown))

@@ -35,7 +35,7 @@ def read_obc(path: str | PathLike[str]) -> ObcTable:
 
 
 def is_obc(text: str) -> bool:
-    """Tell if a text claims to be a table: JSON, or some row of five fields ends in two numbers."""
+    """Return whether a text claims to be a table: JSON, or some row of five fields ends in two numbers."""
     if text.lstrip().startswith("{"):
         return "SolventParameters" in text
     rows = [line.split() for line in text.splitlines() if not line.startswith("#")]

@@ -170,7 +170,7 @@ def embedded_radii(radii: str) -> ObcTable:
 def load_templates(path: Path) -> dict[str, Template]:
     """Read the templates of a file or of a folder with all below it, by name; pass over other files.
 
-    Raises InputError where there is no such path, FormatError for two templates of one name.
+    Raises InputError if there is no such path, FormatError for two templates of one name.
     """
     if not path.exists():
         raise InputError(f"{path}: there is no such file or folder; give an IMPACT template or a folder of them")
@@ -196,13 +196,13 @@ def load_links(path: Path) -> dict[LinkKey, Link]:
 
 
 def is_complete(templates: Iterable[str]) -> bool:
-    """Tell if templates of these names are a whole protein force field: they have the twenty amino acids."""
+    """Return whether templates of these names are a whole protein force field: they have the twenty amino acids."""
     names = set(templates)
     return names >= AMINO_ACIDS - {"HIS"} and not names.isdisjoint(_HISTIDINES)
 
 
 def is_protein_folder(templates: Mapping[str, Template]) -> bool:
-    """Tell if the templates of one file or folder, alanine among them, come from a folder Protein."""
+    """Return whether the templates of one file or folder, alanine among them, come from a folder Protein."""
     return len(templates) > 1 and "ALA" in templates and Path(templates["ALA"].source).parent.name == "Protein"
 
 
@@ -238,7 +238,7 @@ def kind_of_name(name: str) -> Kind | None:
 
 
 def is_parameter_file(file: Path) -> bool:
-    """Tell if a file in a folder of parameters would be read as a template or an OBC table."""
+    """Return whether a file in a folder of parameters would be read as a template or an OBC table."""
     text = _text(file)
     return file.name in LINK_FILES or is_template(text) or is_obc(text)
 
@@ -264,7 +264,7 @@ def _text(file: Path) -> str:
 
 
 def _settled(template: Template, default: Kind | None) -> Template:
-    """Give a template that does not tell its kind the kind of the folder it lies in."""
+    """Return a template that does not tell its kind the kind of the folder it lies in."""
     folders = [kind for parent in Path(template.source).resolve().parents if (kind := kind_of_name(parent.name))]
     return template if template.kind else replace(template, kind=next(iter(folders), default))
 

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Angles, Bonded, Bonds, Floats, Impropers, Ints, Torsions
+from ..atoms.bonded import names_twice
 from ..atoms.chemistry import element
 from ..common.errors import FormatError
 from ..common.textfiles import lines, quoted
@@ -241,9 +242,7 @@ def _check_atoms(rows: Sequence[Row], atoms: NDArray[np.float64], n_atoms: int, 
         row, column = np.argwhere(stray)[0].tolist()
         line, fields = rows[row]
         raise fault(line, f"{quoted(fields[column])} is no atom number; the atoms are 1 to {n_atoms}")
-    ordered = np.sort(atoms, axis=1)
-    twice = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
-    if twice.any():
+    if (twice := names_twice(atoms)).any():
         raise fault(rows[int(np.argmax(twice))][0], "the row names an atom twice; each of a term is another")
 
 
@@ -258,7 +257,7 @@ _BETWEEN_RSTAR_AND_SIGMA = 2.4
 
 
 def is_template(text: str) -> bool:
-    """Tell if a text claims to be a template: a line NBON, or a name and five counts at first."""
+    """Return whether a text claims to be a template: a line NBON, or a name and five counts at first."""
     rows = [line.split() for line in text.split("\n") if line.strip() and not line.startswith("*")]
     return bool(rows) and (_is_header(rows[0]) or ["NBON"] in rows)
 

@@ -1,4 +1,4 @@
-"""Files of conformations of one molecule, also of trajectories in time, written one after the other.
+"""Files of conformations of one molecule, also of trajectories in time, written one after another.
 
 All that depends on the molecule alone is written first, and nothing of it changes afterwards. So a program that is
 killed leaves a file that can be continued.
@@ -713,15 +713,15 @@ def layout_of(path: str | PathLike[str], content: Content) -> ConformationFormat
 def write_conformations(path: str | PathLike[str], atoms: Atoms, conformations: ArrayLike | None = None) -> None:
     """Write a molecule, by the suffix as PDB, mmCIF, HDF5, AMBER's NetCDF, DCD, GROMACS' XTC or extended XYZ.
 
-    One structure is also written as a restart of AMBER: .rst7 or .inpcrd as text, .ncrst as NetCDF.
-    PDB files have three decimals, with which a minimum gets an rms gradient of about 0.6 kcal/mol/A; mmCIF files have
-    six. `read_conformations` reads all of them.
+    One structure is also written as a restart of AMBER: .rst7 or .inpcrd as text, .ncrst as NetCDF. PDB files have
+    three decimals, so a minimum gets an rms gradient of about 0.6 kcal/mol/A; mmCIF files have six.
+    `read_conformations` reads all of them.
 
-    atoms : with labels, but for NetCDF, DCD, XTC and restarts, which have no names
+    atoms : with labels, except for NetCDF, DCD, XTC and restarts, which contain no names
     conformations : (n, 3) or (m, n, 3) A; by default the atoms' own positions
 
-    Raises InputError for another shape. Raises FormatError for another suffix, for contents that the format cannot
-    hold, and for a file that cannot be written.
+    Raises InputError for another shape. Raises FormatError for another suffix, for contents that the format does not
+    support, and for a file that cannot be written.
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> pele_ocl.write_conformations("two.nc", atoms, [atoms.positions, atoms.positions + 1.0])

@@ -57,7 +57,7 @@ def _check_heaps(data: bytes) -> None:
     """Raise ValueError for damaged heaps of texts, in whose objects libhdf5 (1.14, 2.0) would run in circles.
 
     A global heap collection is described in section III.E of the HDF5 file format. It is a signature, version 1, a
-    size, then objects one after the other. The one with index 0 is the free space, whose size counts its own head.
+    size, then objects one after another. The one with index 0 is the free space, whose size counts its own head.
     """
     start = -1
     while (start := data.find(_HEAP, start + 1)) >= 0:
@@ -190,7 +190,7 @@ class SparseFile(io.RawIOBase):
 def writing_hdf5(path: Path, progress: Progress | None = None, *, track_order: bool = False) -> Iterator[Any]:
     """An empty h5py.File, which is written to `path` when the block ends.
 
-    progress : called with the share written; track_order : as in h5py
+    progress : called with the fraction written; track_order : as in h5py
     """
     import h5py  # takes a tenth of a second to load
 

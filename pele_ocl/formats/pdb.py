@@ -121,7 +121,7 @@ _HYBRID_36 = re.compile(r"[A-Z][0-9A-Z]{3}|[a-z][0-9a-z]{3}")
 
 
 def is_atom_line(line: str) -> bool:
-    """Tell if a line means to begin with `ATOM  ` or `HETATM` but is moved, in lower case or cut short."""
+    """Return whether a line means to begin with `ATOM  ` or `HETATM` but is moved, in lower case or cut short."""
     return _ATOM.match(line) is not None or line.strip() in ("AT", "ATO", "HE", "HETA", "HETAT")
 
 
@@ -168,7 +168,7 @@ def _finite(text: str) -> float | None:
 
 
 def _is_cut(coordinates: list[str]) -> bool:
-    """Tell if a line with these coordinates ended too early: some lack, or the last has fewer decimals."""
+    """Return whether a line with these coordinates ended too early: some lack, or the last has fewer decimals."""
     decimals = [len(text.strip().partition(".")[2]) for text in coordinates]
     return len(decimals) < 3 or decimals[2] < min(decimals[:2])
 
@@ -195,13 +195,13 @@ def _decimals_agree(coordinates: Iterable[str]) -> bool:
 
 
 def _is_complete(line: str) -> bool:
-    """Tell if occupancy and B factor are in the columns of the format."""
+    """Return whether occupancy and B factor are in the columns of the format."""
     occupancy, b_factor = line[54:60], line[60:66]
     return line[57:58] == line[63:64] == "." and None not in (_finite(occupancy), _finite(b_factor))
 
 
 def _has_points(line: str) -> bool:
-    """Tell if the decimal points are in the columns of three decimals."""
+    """Return whether the decimal points are in the columns of three decimals."""
     return line[34:35] == line[42:43] == line[50:51] == "."
 
 

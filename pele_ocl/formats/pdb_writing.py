@@ -43,7 +43,7 @@ def write_pdb_with_ions(
 ) -> None:
     """Write a structure and ions.
 
-    The ions get a chain of their own, or go on with the last one if no letter is left.
+    The ions get a chain of their own, or continue the last one if no letter is left.
 
     Lines of a PDB file are kept unchanged: the chosen model's, and all that belong to no model. Other files are written
     anew, without their charges. So are files with atoms that were left out or moved.
@@ -73,7 +73,7 @@ def write_pdb_with_ions(
 
 
 def _is_unchanged(source: InputFile, atoms: Atoms, model: int | None) -> bool:
-    """Tell if a PDB file has just these atoms, where they are."""
+    """Return whether a PDB file has just these atoms, where they are."""
     return structure_format(source).has_pdb_records and np.array_equal(
         read_pdb(source, model).positions, atoms.positions
     )

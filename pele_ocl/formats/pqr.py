@@ -356,7 +356,7 @@ def _refuse_pdb(file: InputFile, listed: _Listed, fields: PqrFields) -> None:
 
 
 def _are_occupancies(fields: PqrFields) -> bool:
-    """Tell if all charges are 0.00 to 1.00; biomolecules have negative ones."""
+    """Return whether all charges are 0.00 to 1.00; biomolecules have negative ones."""
     all_positive = all(re.fullmatch(r"0\.\d\d|1\.00", text) for text in fields.charges_as_written)
     return (
         all_positive

@@ -151,7 +151,7 @@ class Details:
     progress: Progress | None = None
 
     def tell(self, share: float) -> None:
-        """Tell how much of the map is written, 0 to 1."""
+        """Return how much of the map is written, 0 to 1."""
         if self.progress is not None:
             self.progress(share)
 
@@ -220,12 +220,12 @@ def refuse_other_format(path: str | PathLike[str]) -> None:
 
 
 def is_structure(path: str | PathLike[str]) -> bool:
-    """Tell if a path has the suffix of a molecule, even before `.gz` or `.bz2`, or is an AMBER topology."""
+    """Return whether a path has the suffix of a molecule, even before `.gz` or `.bz2`, or is an AMBER topology."""
     return isinstance(path, HeldFile) or structure_suffix(path) in STRUCTURES
 
 
 def is_pdb(path: str | PathLike[str]) -> bool:
-    """Tell if a path has a suffix of PDB files, and none of compressed ones."""
+    """Return whether a path has a suffix of PDB files, and none of compressed ones."""
     return Path(path).suffix.lower() in STRUCTURES and structure_format(path).has_pdb_records
 
 
@@ -242,7 +242,8 @@ def structure_suffix(path: str | PathLike[str]) -> str:
 
 
 def _begins_as_amber(path: str | PathLike[str]) -> bool:
-    """Tell if a file, plain or compressed, begins with the %VERSION of AMBER's topologies; False if it is none."""
+    """Return whether a file, plain or compressed, begins with the %VERSION of AMBER's topologies; False if it is
+    none."""
     try:
         with open_plain(path) as stream:
             return stream.read(len(_AMBER)) == _AMBER

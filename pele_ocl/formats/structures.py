@@ -80,15 +80,15 @@ def read_conformations(
 ) -> tuple[list[int], Floats]:
     """Numbers of the models of a PDB file, plain or gzip, and the positions of their atoms, (m, n, 3) A.
 
-    The atoms are as in the first model, in its order, also among alternate locations; or in that of `atoms`.
-    If the faces of the file's unit cell cut molecules, they are made whole.
+    The atoms are as in the first model, in its order, also among alternate locations; or in that of `atoms`. If the
+    faces of the file's unit cell cut molecules, they are made whole.
 
-    failed : takes why models cannot be read, by place from 0; their positions are NaN. The first model that can be
-        read decides on the atoms then. By default the first failure is an error
-    atoms : the same atoms, to be matched by name (`correspondence`), whose order the positions are to have
+    failed : takes why models cannot be read, by index from 0; their positions are NaN. The first readable model then
+        defines the atoms. By default the first failure is an error
+    atoms : the same atoms, matched by name (`correspondence`), whose order the positions get
 
-    Raises FormatError, with the line, where a model has other atoms than the first, for other formats, and for
-    atoms that are not those of `atoms`.
+    Raises FormatError, with the line, where a model has other atoms than the first, for other formats, and for atoms
+    that are not those of `atoms`.
     """
     file_path(path)  # checks it
     if failed is not None:
@@ -123,18 +123,18 @@ def read_conformations(
 def model_numbers(path: str | PathLike[str]) -> list[int]:
     """List the numbers of the models with atoms in a PDB, mmCIF or PQR file, in the readers' order.
 
-    Raises FormatError where the file cannot be read, and where two models have one number.
+    Raises FormatError if the file cannot be read, and where two models have one number.
     """
     return structure_format(file_path(path)).models(read_file(path))
 
 
 def brings_parameters(path: str | PathLike[str]) -> bool:
-    """Tell if a file brings its own charges, as PQR and MOL2 files and topologies do; by its suffix."""
+    """Return whether a file brings its own charges, as PQR and MOL2 files and topologies do; by its suffix."""
     return is_structure(path) and structure_format(path).brings_parameters
 
 
 def is_topology(path: str | PathLike[str]) -> bool:
-    """Tell if a file has parameters and no positions, as AMBER's prmtop; by its suffix."""
+    """Return whether a file has parameters and no positions, as AMBER's prmtop; by its suffix."""
     return is_structure(path) and structure_format(path).topology is not None
 
 

@@ -39,13 +39,13 @@ def write_table(
     attributes: Attributes,
     inputs: Iterable[str | PathLike[str]] = (),
 ) -> None:
-    """Write columns of equal length, one row an atom, as HDF5, CSV or JSON; the suffix says which.
+    """Write columns of equal length, one row an atom, as HDF5, CSV or JSON; the suffix determines the format.
 
     path : file ending in a key of TABLE_WRITERS
     columns : name -> (n,) or (n, k) numbers, or (n,) texts; numbers that are not known may be masked
     units : name of a column -> its unit, if it has one
     attributes : what else to record (program, parameters, totals); mappings may be nested
-    inputs : files that are read, which `path` must not be
+    inputs : files that must not be overwritten
 
     HDF5 has a dataset a column with the attribute `unit`. The attributes are at the root, nested names joined by
     points. CSV begins with `# name: value` lines, and its header has the units, `born_radius [A]`. A column (n, 3) is

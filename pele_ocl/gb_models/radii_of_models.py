@@ -26,7 +26,7 @@ def radii_note(gb: str, radii: str) -> str:
 
 
 def is_radii_note(sentence: str) -> bool:
-    """Tell if a note is one of `radii_note`, of whatever model."""
+    """Return whether a note is one of `radii_note`, of whatever model."""
     return any(
         of.needs_its_radii and sentence.startswith(f"the GB model {name} was made with the radii")
         for name, of in GB_MODELS.items()

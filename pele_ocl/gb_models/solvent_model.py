@@ -95,37 +95,37 @@ class OwnNumber(float):
 
 @dataclass(frozen=True)
 class SolventModel:
-    """A Generalized Born model with a nonpolar term; the defaults are PELE's, but for Coulomb's constant.
+    """A Generalized Born model with a nonpolar term; the defaults are PELE's, except for Coulomb's constant.
 
-    gb : name of the model for Born radii, such as "obc2"; pele_ocl/gb_models/__init__.py has all of them. "none" is no
-        solvent
+    gb : name of the model for Born radii, such as "obc2"; pele_ocl/gb_models/__init__.py has all of them. "none" means
+        no solvent
     solute_dielectric, solvent_dielectric : relative permittivities, 0.001 to 1e6
     ionic_strength : mol/L, 0 to 20; 0 means no screening
-    temperature : K, 0.001 to 1e6; matters only with ions, and not for kappa_convention "amber"
-    offset : A, taken off each radius; None for the model's own, 0.09, or 0.195141 of gbn2
-    alpha, beta, gamma : of the tanh polynomial of OBC and GBn; None for the model's own, which gbn2 has by element
-    surface_tension : kcal/mol/A^2 of the nonpolar term, >= 0; None for the surface's own: ACE 0.0054, LCPO 0.0072
+    temperature : K, 0.001 to 1e6; only used with ions, and not for kappa_convention "amber"
+    offset : A, subtracted from each radius; None for the model's own, 0.09, or 0.195141 for gbn2
+    alpha, beta, gamma : of the tanh polynomial of OBC and GBn; None for the model's own, in gbn2 by element
+    surface_tension : kcal/mol/A^2 of the nonpolar term, >= 0; None for 0.0054 with ACE, 0.0072 with LCPO
     probe_radius : A, > 0
-    born_cutoff : A, > 0; spheres count in Born radii if they are this near to an atom, as in sander. None for all
-    gbn_convention : how programs read gbn and gbn2 if the papers leave it open. "openmm" interpolates necks by straight
-        lines between the steps of their tables (1 to 2 A by 0.05 A), and takes the closed form for every sphere.
-        "amber" takes the nearest step. Beyond 4 scaled radii it takes sander's series of 5 terms for overlaps, too.
-        This tells for gbn2's sulphur, of a negative sphere, and oxygen of nucleic acids, of a small one
-    coulomb_constant : of all electrostatic energies, kcal A/(mol e^2), > 0; by default CODATA 2018's
-    kappa_convention : how kappa follows from the ionic strength, 0.73 times each. "debye": from dielectric constant and
-        temperature. "amber": as in sander, sqrt(0.10806 I) at any temperature. "openmm": as in OpenMM's applications
-    surface : the nonpolar term, by default "ace" or the GB model's own: "ace" (Schaefer, Bartels and Karplus 1998) from
-        Born radii, "lcpo" (Weiser, Shenkin and Still 1999) from the surface area. "none" leaves it out.
-        sgbnp and vdgbnp have "sgb" (Gallicchio, Zhang and Levy 2002) in place of "ace" and "lcpo", other models never
-    lcpo_unknown : "carbon" gives atoms without LCPO parameters carbon's, as AMBER's programs do; "refuse" raises
-        InputError for them
-    default_radii : set of GB radii for molecules whose file and reader chose none: a name, or "model" for the one that
-        the GB model was made with. By default that is so for gbn (bondi) and gbn2 (mbondi3) alone; with other models
-        the force field's set stays
-    lcpo_rule : "chemistry" finds the LCPO parameters by elements and bonds; "amber" as cpptraj does, by the first
-        letters of AMBER's types: it takes chlorine, bromine and iodine for carbon, and gives ions no area
+    born_cutoff : A, > 0; cutoff for spheres in Born radii, as in sander. None for all
+    gbn_convention : how programs interpret gbn and gbn2 where the papers are not explicit. "openmm" interpolates necks
+        linearly between the steps of their tables (1 to 2 A by 0.05 A), and uses the closed form for every sphere.
+        "amber" uses the nearest step. Beyond 4 scaled radii it uses sander's series of 5 terms, also for overlaps. This
+        affects gbn2's sulphur, with a negative sphere, and oxygen of nucleic acids, with a small one
+    coulomb_constant : of all electrostatic energies, kcal A/(mol e^2), > 0; by default from CODATA 2018
+    kappa_convention : how kappa is computed from the ionic strength, with a factor of 0.73. "debye": from dielectric
+        constant and temperature. "amber": as in sander, sqrt(0.10806 I) at any temperature. "openmm": as in OpenMM's
+        applications
+    surface : the nonpolar term, by default "ace" or that of the GB model: "ace" (Schaefer, Bartels and Karplus 1998)
+        from Born radii, "lcpo" (Weiser, Shenkin and Still 1999) from the surface area. "none" leaves it out. sgbnp and
+        vdgbnp have "sgb" (Gallicchio, Zhang and Levy 2002) in place of "ace" and "lcpo", other models never
+    lcpo_unknown : "carbon" assigns carbon's parameters to atoms without LCPO parameters, as AMBER's programs do;
+        "refuse" raises InputError for them
+    default_radii : set of GB radii for molecules without chosen radii: a name, or "model" for the set of the GB model.
+        By default this applies only to gbn (bondi) and gbn2 (mbondi3); other models use the force field's set
+    lcpo_rule : "chemistry" assigns LCPO parameters by elements and bonds; "amber" like cpptraj by the first letters of
+        AMBER's types, with chlorine, bromine and iodine as carbon, and ions without area
 
-    Raises InputError for values outside these bounds, and for constants of a solvent beside gb="none".
+    Raises InputError for values outside these bounds, and for constants of a solvent with gb="none".
 
     >>> model = pele_ocl.SolventModel(gb="gbn2", ionic_strength=0.15)
     >>> model.gb, round(model.kappa, 4)
@@ -242,7 +242,7 @@ class SolventModel:
             object.__setattr__(self, "surface", "none")
 
     def _may_be_none(self, name: str) -> bool:
-        """Tell if a value may be left out for good."""
+        """Return whether a value may be left out for good."""
         return name == "born_cutoff" or (self.gb_model.by_atom and name in ("alpha", "beta", "gamma"))
 
     @classmethod
@@ -259,9 +259,9 @@ class SolventModel:
         """Make the model with the constants of another program, and changes to it: like("amber", gb="obc1").
 
         program : "amber" (sander), "openmm" (its applications) or "pele"
-        changes : fields of SolventModel, which win
+        changes : fields of SolventModel, which have priority
 
-        Raises InputError for another program, or fields that do not exist.
+        Raises InputError for unknown programs or fields.
 
         >>> model = pele_ocl.SolventModel.like("amber", gb="gbn2")
         >>> model.solvent_dielectric, model.surface
@@ -287,19 +287,19 @@ class SolventModel:
 
     @property
     def radii_set(self) -> str | None:
-        """Set of GB radii for molecules whose file and reader chose none; None for the force field's."""
+        """Set of GB radii for molecules without chosen radii; None for that of the force field."""
         if self.default_radii not in (None, OF_MODEL):
             return self.default_radii
         own = self.gb_model
         return own.radii_set if self.default_radii == OF_MODEL or own.needs_its_radii else None
 
     def choose_radii(self, atoms: Atoms) -> Atoms:
-        """Give atoms the GB radii that go with this model, if neither their file nor a user chose others.
+        """Assign the GB radii of this model, if neither the file nor a user chose others.
 
-        Every plan and every function that takes a model does so. Radii that were chosen stay; a note says if the GB
-        model was not made with them. Without a solvent all stays as it is.
+        Every plan and every function with a model does this. Chosen radii are kept; a note says if they do not match
+        the GB model. Without a solvent nothing changes.
 
-        Raises ParameterError if a set lacks atoms, InputError for atoms whose bonds do not tell their radii.
+        Raises ParameterError if a set lacks atoms, InputError if radii cannot be assigned without bonds.
 
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
         >>> pele_ocl.SolventModel(gb="gbn2").choose_radii(atoms).gb_radii_set
@@ -324,7 +324,7 @@ class SolventModel:
         return atoms if tuple(told) == atoms.notes else noted(atoms, tuple(told))
 
     def spheres(self, atoms: Atoms) -> Spheres:
-        """Return the spheres of atoms in this model; raise InputError or ParameterError if they lack what it needs."""
+        """Return the spheres of atoms in this model; raise InputError or ParameterError for missing data."""
         for of, model, spheres in list(_spheres):
             if of() is atoms and model == self:
                 return spheres
@@ -338,12 +338,12 @@ class SolventModel:
 
     @property
     def radius_definitions(self) -> dict[str, int]:
-        """Build definitions of kernels that take the radius function; cl/physics/gb_radius.clh."""
+        """Build definitions for kernels with the radius function; cl/physics/gb_radius.clh."""
         return self.gb_model.definitions
 
     @property
     def integral_definitions(self) -> dict[str, int]:
-        """Build definitions of kernels that compute Born integrals or their slopes."""
+        """Build definitions for kernels that compute Born integrals or their derivatives."""
         chosen = {
             "NECK": self.gb_model.neck_scale > 0, "RGB_MAX": self.born_cutoff is not None,
             "SERIES_FIRST": self.series_first,
@@ -352,17 +352,17 @@ class SolventModel:
 
     @property
     def series_first(self) -> bool:
-        """True if the series of far spheres goes before overlaps, as in sander; it tells in gbn2 alone."""
+        """True if the series for far spheres has priority over overlaps, as in sander; only relevant for gbn2."""
         return self.gbn_convention == "amber" and self.gb_model.has_negative
 
     @property
     def radius_constants(self) -> tuple[float, float, float, float]:
-        """Constants of the radius function as kernels take them: alpha, beta, gamma, and the offset in A."""
+        """Constants of the radius function for kernels: alpha, beta, gamma, and the offset in A."""
         return self.alpha, self.beta, self.gamma, self.offset
 
     @property
     def outside(self) -> float:
-        """Dielectric constant of the solute over the solvent's; 1 without solvent."""
+        """Ratio of the dielectric constants of solute and solvent; 1 without solvent."""
         return 1.0 if self.gb_model.vacuum else self.solute_dielectric / self.solvent_dielectric
 
     @property
@@ -375,7 +375,7 @@ class SolventModel:
 
     @property
     def coulomb_factor(self) -> float:
-        """Coulomb's constant over the dielectric constant of the solute, kcal A/(mol e^2)."""
+        """Coulomb's constant divided by the dielectric constant of the solute, kcal A/(mol e^2)."""
         return self.coulomb_constant / self.solute_dielectric
 
     @property
@@ -385,9 +385,9 @@ class SolventModel:
 
     @property
     def settings(self) -> dict[str, float | str | None]:
-        """Every constant by name, kappa (1/A) among them; None for each that has no effect.
+        """Every constant by name, including kappa (1/A); None for those without effect.
 
-        Without a limit born_cutoff is None. Without solvent only the constants of the Coulomb energy are set.
+        Without a cutoff born_cutoff is None. Without solvent only the constants of the Coulomb energy are set.
         """
         values = {**asdict(self), "kappa": self.kappa}
         del values["default_radii"]  # which sets of molecules tell
@@ -415,7 +415,7 @@ def choose_radii_of(model: SolventModel, molecules: Iterable[Atoms]) -> list[Ato
 
 
 def has_area(model: SolventModel, terms: Container[str]) -> bool:
-    """Tell if energies of these terms give the surface area, which follows from the nonpolar one of LCPO."""
+    """Return whether energies of these terms give the surface area, which follows from the nonpolar one of LCPO."""
     return model.surface == "lcpo" and model.surface_tension > 0 and "nonpolar" in terms
 
 

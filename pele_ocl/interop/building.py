@@ -162,7 +162,7 @@ def _part(
 
 
 def _apart(before: Residue, after: Residue, positions: Floats) -> bool:
-    """Tell if two residues of a chain cannot be bonded, by the distance of their linking atoms, or of all."""
+    """Return whether two residues of a chain cannot be bonded, by the distance of their linking atoms, or of all."""
     if after.index != before.index + 1:
         return True
     one, other = ({atom.name: positions[atom.index] for atom in residue.atoms()} for residue in (before, after))
@@ -174,7 +174,7 @@ def _apart(before: Residue, after: Residue, positions: Floats) -> bool:
 
 
 def build_atoms(fixer: PDBFixer, tell: Callable[[float], None]) -> None:
-    """Build `fixer.missingAtoms` and `fixer.missingTerminals`. tell : called with the share that is done"""
+    """Build `fixer.missingAtoms` and `fixer.missingTerminals`. tell : called with the fraction done"""
     positions, all_residues = positions_nm(fixer), list(fixer.topology.residues())
     of_atoms = [atom.residue for atom in fixer.topology.atoms()]
     added = dict[int, list[_Atom]]()
@@ -210,7 +210,7 @@ def key_of(residue: Residue) -> list[str]:
 
 
 def _meets(fixer: PDBFixer, before: Residue, after: Residue, residues: list[_NewResidue]) -> bool:
-    """Tell if each residue is near enough to the next one to be bonded."""
+    """Return whether each residue is near enough to the next one to be bonded."""
     positions = positions_nm(fixer)
     first, last = ({atom.name: positions[atom.index] for atom in residue.atoms()} for residue in (before, after))
     run = [first, *({atom.name: np.array(atom.position) for atom in new.atoms} for new in residues), last]

@@ -79,7 +79,7 @@ def require_backbones(source: InputFile, structure: Structure) -> None:
 
 
 def with_short_names(structure: Structure) -> tuple[Structure, dict[str, str]]:
-    """Give residues names that a PDB file can hold; returns the structure and the new names by the old ones.
+    """Return residues names that a PDB file can hold; returns the structure and the new names by the old ones.
 
     Raises InputError if there are more than the PDB keeps for users.
     """

@@ -35,16 +35,16 @@ _MOST_APART_E = 1e-3  # charges of a universe and of its topology file
 @checked
 @takes("reading")
 def from_mdanalysis(universe: Universe | AtomGroup, forcefield: ForceField | str | None = None, **words: Any) -> Atoms:
-    """Make the atoms of an MDAnalysis Universe or AtomGroup, at its present frame.
+    """Convert an MDAnalysis Universe or AtomGroup, at its current frame.
 
     forcefield : a ForceField, or a name that ForceField.load knows
-    words : as of pele_ocl.read: `select`, `ligands`, `ligand_template`, `radii`, `without`, `only` ...; `parameters`,
+    words : as in pele_ocl.read: `select`, `ligands`, `ligand_template`, `radii`, `without`, `only` ...; `parameters`,
         CHARMM's files, for a universe of a .psf
 
-    Without a force field the parameters are those of the universe's topology file, if it is one that pele_ocl.read
-    takes, such as a .prmtop. A universe of another file with charges, such as a .tpr, keeps no Lennard-Jones
-    parameters: the atoms have its charges, types and bonds, with GB radii of the set mbondi2 (bondi without bonds).
-    With a force field, or without charges, all parameters come from the force field, by default Amber99SB.
+    Without a force field the parameters are those of the universe's topology file, if pele_ocl.read supports it, such
+    as a .prmtop. A universe of another file with charges, such as a .tpr, has no Lennard-Jones parameters: the atoms
+    get its charges, types and bonds, with mbondi2 radii (bondi without bonds). With a force field, or without charges,
+    all parameters come from the force field, by default Amber99SB.
 
     >>> import MDAnalysis
     >>> universe = MDAnalysis.Universe("data/structures/trialanine.pdb")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def from_parmed(structure: Structure) -> Atoms:
-    """Make the atoms of a ParmEd Structure with all its parameters, through OpenMM; needs both libraries.
+    """Convert a ParmEd Structure with all its parameters, through OpenMM; needs both libraries.
 
     GB radii and scales are the structure's, or the set mbondi2 if it has none. Raises InputError as `from_openmm` does,
     and for a structure without coordinates.

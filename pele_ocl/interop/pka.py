@@ -42,7 +42,7 @@ class Forms:
     source : PROPKA with its version
     pkas : pKa of side chains, by residue
     variants : of each residue of the topology, by OpenMM's names; None where OpenMM is to choose
-    warnings : sentences about forms that no force field here has
+    warnings : messages about forms that no force field here has
     """
 
     source: str
@@ -52,7 +52,7 @@ class Forms:
 
 
 def asks_propka(source: str) -> bool:
-    """Tell if PROPKA is to be asked. Raises InputError where it is wanted and not installed."""
+    """Return whether PROPKA is to be asked. Raises InputError if it is wanted and not installed."""
     if source == USUAL:
         return False
     try:
@@ -69,7 +69,7 @@ def forms_at(ph: float, topology: Topology, positions: Floats, text: str) -> For
 
     topology : whose residues they are; positions : (n, 3) A of its atoms; text : the same atoms as a PDB file
 
-    Raises InputError where PROPKA cannot take the structure.
+    Raises InputError if PROPKA cannot take the structure.
     """
     version, at = _by_propka(text)
     pkas, variants, warnings = dict[str, float](), list[str | None](), list[str]()

@@ -26,32 +26,32 @@ _OF_CALL = ("source", "output", "ph", "text")
 
 @dataclass(frozen=True)
 class Preparation(Framed, Suggests):
-    """All that `prepare` changed; residues are written as `A:LYS12`.
+    """All changes made by `prepare`; residues are written as `A:LYS12`.
 
-    alternates : sentences about alternate locations and models that were chosen
-    removed : number of residues that were taken out, by name
-    renamed : names of ligands that do not fit into a PDB file, with the names that they got
-    replaced : nonstandard residues, with the standard ones in their place
-    charge_changes : change of the charge at pH 7 of residues that were replaced, e, where there is one
-    phosphates_removed : residues that begin a strand and whose phosphate was taken out, as force fields have none there
-    residues_added, residues_missing : runs of residues of the sequence that the file lacks, by the residue they follow.
-        The former were built; the latter were not, as they are at ends of chains or in `not_built`
-    not_built : why a run within a chain was not built, by the residue it would follow
-    atoms_added : heavy atoms that were built, by residue; OXT is the end of a chain
+    alternates : messages about chosen alternate locations and models
+    removed : number of removed residues, by name
+    renamed : names of ligands too long for a PDB file, with their new names
+    replaced : nonstandard residues, with the standard ones that replace them
+    charge_changes : change of the charge at pH 7 of replaced residues, e, if any
+    phosphates_removed : residues at the start of a strand whose phosphate was removed
+    residues_added, residues_missing : runs of missing residues of the sequence, by the preceding residue. The former
+        were built; the latter were not, because they are at chain ends or in `not_built`
+    not_built : reasons why runs within chains were not built, by the preceding residue
+    atoms_added : heavy atoms that were added, by residue
     disulphides : pairs of bonded cysteines
-    protonation : the form that was chosen, by residue, where there is a choice: HID, HIE, HIP, ASH, GLH, LYN, CYX
-    pka : where the pKa that decided it are from: "usual", or PROPKA with its version
+    protonation : the chosen form, by residue, if there is a choice: HID, HIE, HIP, ASH, GLH, LYN, CYX
+    pka : source of the pKa: "usual", or PROPKA with its version
     pkas : pKa of side chains from PROPKA, by residue; empty with usual ones
-    hydrogens_removed, hydrogens_added, hydrogens_moved : their numbers. Moved hydrogens had bonds off their usual
-        length by more than a twentieth in the file, and have it now
-    left_alone : residues that nothing is known of, which got no hydrogens
-    not_relaxed : residues that AMBER's ff14SB does not know. Atoms built elsewhere were moved to a minimum of their
-        energy, in which these residues are uncharged spheres
+    hydrogens_removed, hydrogens_added, hydrogens_moved : their numbers. Moved hydrogens had bond lengths off by more
+        than 5 %, which were corrected
+    left_alone : unknown residues, which got no hydrogens
+    not_relaxed : residues without parameters in AMBER's ff14SB. Other added atoms were minimized, with these residues
+        as uncharged spheres
     relaxed : whether `not_relaxed` is empty
-    without_parameters : residues that the built-in Amber99SB has no template for, so that `energy` refuses them
-    warnings : sentences about what may be wrong in the output
+    without_parameters : residues without a template in the built-in Amber99SB, which `energy` refuses
+    warnings : possible problems in the output
     n_atoms : number of atoms in the output
-    source : the file; output : the file that was written, None for none; ph : that decided on protons
+    source : the file; output : the file that was written, or None; ph : of the protonation
     text : the structure with all its atoms, PDB
 
     >>> made = pele_ocl.prepare("1abc.pdb")  # needs pdbfixer
@@ -101,22 +101,22 @@ class Preparation(Framed, Suggests):
         return self.table()._repr_html_()
 
     def save(self, path: str | PathLike[str], *, inputs: Iterable[str | PathLike[str]] = ()) -> None:
-        """Write the structure, .pdb; inputs : files that are read, which `path` must not be. Raises FormatError."""
+        """Write the structure, .pdb; inputs : files that must not be overwritten. Raises FormatError."""
         require_pdb(path)
         with replacing(path, [*([] if self.source is None else [self.source]), *inputs]) as temporary:
             temporary.write_text(self.text, encoding="latin-1")
 
     def read(self, **options: Any) -> Atoms:
-        """Read the structure with parameters; options and errors as of `pele_ocl.read`."""
+        """Read the structure with parameters; options and errors as in `pele_ocl.read`."""
         return read(self.as_structure(), **options)
 
     def as_structure(self) -> InputFile:
-        """Give the structure as a file in memory, which functions take in the place of a path."""
+        """Return the structure as a file in memory, which functions take in the place of a path."""
         name = "prepared.pdb" if self.source is None else f"{self.source.path.name.split('.')[0]}.pdb"
         return InputFile(file_path(name), self.text.encode("latin-1"))
 
     def to_json(self) -> dict[str, Any]:
-        """Record of all changes, as its command prints it as JSON, but for the seconds."""
+        """Record of all changes, as printed as JSON, without seconds."""
         changes = {of.name: getattr(self, of.name) for of in fields(self) if of.name not in _OF_CALL}
         return {**record_head(self.source), "output": self.output, "ph": self.ph, **changes}
 
@@ -127,7 +127,7 @@ class Preparation(Framed, Suggests):
         return Report(title, {"what": [what for what, _ in rows], "changes": [text for _, text in rows]})
 
     def lines(self, rest: str = "`to_json` has them all") -> Iterator[tuple[str, str]]:
-        """Each change with its heading, which the first of several lines has alone; rest : where long lists are"""
+        """List the changes, each with a heading on its first line; rest : where long lists are"""
         yield from _under("Chosen", self.alternates)
         yield from _under("Removed", [", ".join(f"{n:,} {name}" for name, n in self.removed.items())])
         if self.phosphates_removed:

@@ -78,21 +78,22 @@ def prepare(
 ) -> Preparation:
     """Write a structure with all its atoms, ready for a force field; needs the extra `openmm`, with PDBFixer.
 
-    One of several alternate locations and the first model are kept, and nonstandard residues become standard ones.
-    Missing heavy atoms and residues within chains are built, ends of chains completed, disulphides bonded and hydrogens
-    added. Heavy atoms of the file stay in place. Hydrogens that are too near their atoms move away along the bond.
-    Chains and numbers are kept. A strand begins without a phosphate, which force fields have no parameters of.
+    The best occupied alternate locations and the first model are kept, and nonstandard residues are replaced by
+    standard ones. Missing heavy atoms and residues within chains are built, chain ends are completed, disulphides are
+    bonded, and hydrogens are added. Heavy atoms of the file are not moved. Hydrogens too close to their atoms are moved
+    along the bond. Chains and numbers are kept. A phosphate at the start of a strand is removed, because force fields
+    have no parameters for it.
 
     path : a .pdb or .cif file, also with .gz, or an object of another library (docs/libraries.md)
     output : the .pdb file to write; without it `save` of the result writes one
-    ph : decides the protonation of residues by their pKa; ends of chains stay charged
-    keep_water, keep_hetero : keep waters; keep ligands and ions, whose atoms are left as they are
-    loops : build residues that are missing within chains; else the chain has gaps
-    loop_seconds : a run of missing residues that takes longer to build is left out; seconds
-    replace : standard residues that take the place of others, by name: `{"BP5": "TYR"}`
-    progress : called with the name of each step and the share of the whole that is done, 0 to 1
-    pka : "usual", of a residue in water; "propka", of each one in its surroundings, by PROPKA (extra `ph`); "auto",
-        the latter if PROPKA is installed
+    ph : determines the protonation of residues by their pKa; chain ends are charged
+    keep_water, keep_hetero : keep waters; keep ligands and ions, without changes
+    loops : build missing residues within chains; otherwise the chain has gaps
+    loop_seconds : time limit for a run of missing residues, which is otherwise left out
+    replace : standard residues that replace others, by name: `{"BP5": "TYR"}`
+    progress : called with the name of each step and the fraction of the whole done, 0 to 1
+    pka : "usual", for a residue in water; "propka", in its surroundings, by PROPKA (extra `ph`); "auto", the latter if
+        PROPKA is installed
 
     Returns a Preparation: the changes, and `read` for the atoms. Raises InputError if PDBFixer is not installed, for a
     pH outside 0 to 14 and for an impossible replacement. Raises FormatError for files that cannot be read or written.
@@ -409,7 +410,7 @@ def _standard(fixer: PDBFixer, name: str) -> Standard:
 
 
 def _carries_sugar(fixer: PDBFixer, residue: Residue) -> bool:
-    """Tell if a residue is AMBER's form of a standard one with a sugar, by name and heavy atoms."""
+    """Return whether a residue is AMBER's form of a standard one with a sugar, by name and heavy atoms."""
     standard = fixer.templates.get(_CARRIERS.get(residue.name, ""))
     if standard is None:
         return False
@@ -520,7 +521,7 @@ def _remove_phosphates(fixer: PDBFixer) -> list[str]:
 
 
 def _is_chain(residue: Residue) -> bool:
-    """Tell if a residue belongs to a protein or a nucleic acid; a free amino acid is a ligand."""
+    """Return whether a residue belongs to a protein or a nucleic acid; a free amino acid is a ligand."""
     names = {atom.name for atom in residue.atoms()}
     return is_polymer(residue.name) and bool(names & {"CA", "CH3", "C1'", "N"})
 
@@ -541,7 +542,7 @@ def _remove_unbonded_hydrogens(fixer: PDBFixer) -> int:
 
 
 def _remove_surplus_hydrogens(fixer: PDBFixer, there: Collection[Key]) -> list[str]:
-    """Remove hydrogens that a ring, a link or a bond to a ligand replaces; returns sentences about the last two.
+    """Remove hydrogens that a ring, a link or a bond to a ligand replaces; returns messages about the last two.
 
     there : atoms that were not added, which stay if others can go
     """
@@ -618,7 +619,7 @@ def _knows(fixer: PDBFixer, residue: Residue) -> bool:
 
 
 def _is_unknown(fixer: PDBFixer, residue: Residue) -> bool:
-    """Tell if a residue of several atoms is unknown to the definitions of hydrogens."""
+    """Return whether a residue of several atoms is unknown to the definitions of hydrogens."""
     return not _knows(fixer, residue) and len(list(residue.atoms())) > 1
 
 

@@ -23,7 +23,7 @@ _NAME = "RDKit's molecule"
 
 
 def from_rdkit(molecule: Mol, charges: str | ArrayLike = "gasteiger", conformer: int = -1) -> Atoms:
-    """Make the atoms of a molecule with all its hydrogens; Atoms.from_rdkit has the description.
+    """Convert a molecule with all its hydrogens; see Atoms.from_rdkit.
 
     >>> from rdkit import Chem
     >>> from rdkit.Chem import AllChem
@@ -73,7 +73,7 @@ def polymer_of(molecule: Mol) -> Structure | None:
 
 
 def _charges(molecule: Mol, method: str) -> Floats:
-    """(n,) e. Raises InputError for another method, ParameterError where it has none for the molecule."""
+    """(n,) e. Raises InputError for another method, ParameterError if it has none for the molecule."""
     choice("charges", method, CHARGES)
     if method == "mmff":
         fields: Any = extra("rdkit.Chem.rdForceFieldHelpers", "MMFF94")

@@ -49,7 +49,7 @@ def atom_key(atom: Atom) -> Key:
 
 
 def stretch(fixer: PDBFixer, there: set[Key]) -> int:
-    """Give bonds to hydrogen that are off their usual length; how many of them the file had."""
+    """Return bonds to hydrogen that are off their usual length; how many of them the file had."""
     positions, n_moved = positions_nm(fixer), 0
     for bond in fixer.topology.bonds():
         light, heavy = sorted(bond, key=lambda atom: atom.element is None or atom.element.symbol != "H")
@@ -130,7 +130,7 @@ def _release_gaps(fixer: PDBFixer, system: System) -> None:
 
 
 def _has_fallen(fixer: PDBFixer, there: set[Key], places: Any) -> bool:
-    """Tell if a hydrogen that was built is within 1 A of an atom that is not bonded to it."""
+    """Return whether a hydrogen that was built is within 1 A of an atom that is not bonded to it."""
     atoms = list(fixer.topology.atoms())
     bonds = {frozenset((one.index, other.index)) for one, other in fixer.topology.bonds()}
     unit = extra("openmm.unit", "preparing a structure")
@@ -144,7 +144,7 @@ def _has_fallen(fixer: PDBFixer, there: set[Key], places: Any) -> bool:
 
 
 def _give_sizes(system: System) -> None:
-    """Give hydrogens without a size CHARMM36's, so that none falls into an oxygen that is too near."""
+    """Return hydrogens without a size CHARMM36's, so that none falls into an oxygen that is too near."""
     for force in system.getForces():
         if type(force).__name__ == "NonbondedForce":
             for k in range(force.getNumParticles()):

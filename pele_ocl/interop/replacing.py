@@ -156,7 +156,7 @@ def rename_ring(residue: Residue, elements: Mapping[str, object]) -> None:
 
 
 def _is_pseudouridine(standard: str, where: Mapping[str, Floats]) -> bool:
-    """Tell if the sugar is bonded to C5 of the ring, and not to N1."""
+    """Return whether the sugar is bonded to C5 of the ring, and not to N1."""
     if standard not in _PYRIMIDINES or not {"C1'", "C5", "N1"} <= where.keys():
         return False
     return _apart(where, "C1'", "C5") < _LINK < _apart(where, "C1'", "N1")
@@ -262,7 +262,7 @@ def _of_atom(atom: str, where: Mapping[str, Floats], elements: Mapping[str, str]
 
 
 def _is_carbonyl(atom: str, where: Mapping[str, Floats], elements: Mapping[str, str], near: Near) -> bool:
-    """Tell if an atom is carbon with an oxygen at the distance of a double bond."""
+    """Return whether an atom is carbon with an oxygen at the distance of a double bond."""
     return elements[atom] == "C" and any(
         elements[of] == "O" and len(near[of]) == 1 and _apart(where, atom, of) < _DOUBLE for of in near[atom]
     )

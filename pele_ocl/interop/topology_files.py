@@ -40,9 +40,9 @@ def read_top(file: InputFile) -> Topology:
 def read_gromacs(path: str | PathLike[str]) -> Topology:
     """Read the topology of a GROMACS .top file with all that it includes; needs the extra `openmm`.
 
-    Residues have the names and numbers of [ atoms ]. Each molecule is a chain of its own, "1" the first of them.
-    Files to include are looked for beside it, in the folders of GMXLIB, and in GROMACS' own folder of topologies, which
-    GMXDATA names. Raises FormatError where it cannot be read, and InputError for terms that are not computed here.
+    Residues have the names and numbers of [ atoms ]. Each molecule is a chain of its own, "1" the first of them. Files
+    to include are looked for beside it, in the folders of GMXLIB, and in GROMACS' own folder of topologies, which
+    GMXDATA names. Raises FormatError if it cannot be read, and InputError for terms that are not computed here.
     """
     app = extra("openmm.app", "a GROMACS topology")
     file = _plain(path, "a GROMACS topology")
@@ -69,8 +69,8 @@ def read_charmm(path: str | PathLike[str], parameters: Sequence[str | PathLike[s
 
     parameters : CHARMM's parameter, topology and stream files (.prm, .par, .rtf, .top, .str), all that are needed
 
-    Raises FormatError where a file cannot be read, and InputError without parameters and for terms that are not
-    computed here.
+    Raises FormatError if a file cannot be read, and InputError without parameters and for terms that are not computed
+    here.
     """
     if not parameters:
         raise InputError(f"{path}: a PSF has no parameters; name CHARMM's files of them: `parameters`")

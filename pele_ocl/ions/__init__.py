@@ -82,14 +82,14 @@ def ions(
     what : Atoms with charges, or the path of a structure. Ions in it stay, as atoms of the molecule
     output : file of the molecule and its ions to write, .pdb, as `save` of the result does
     add : how many of each species, or "auto": {"NA": 12, "CL": "auto"}; by default "auto" of NA and CL
-    neutralize, concentration : what "auto" stands for, as of `place_ions`, which has the rules; one of them or `add`
+    neutralize, concentration : what "auto" stands for, as in `place_ions`, which has the rules; one of them or `add`
     map_output : map of the potential with all ions to write
     reading, read : how files are read: a jobs.Reading, or the keywords of one: `select`, `forcefield`, `model`,
         `coordinates`, `parameters`, `radii`
     call : gives facts of the call for files, of a structure's path
-    and all others as of `place_ions`
+    and all others as in `place_ions`
 
-    Returns an IonsResult. Raises InputError for options that do not go together, and else as `place_ions` does.
+    Returns an IonsResult. Raises InputError for options that cannot be combined, and else as `place_ions` does.
 
         >>> import pele_ocl
         >>> solute = pele_ocl.Atoms(positions=[[0, 0, 0]], charges=[-2.0])
@@ -195,10 +195,10 @@ def place_ions(
     keep_map : give the map with the ions back
     variant : of `potmap`
     precision, device : as in `solvent`
-    progress : called with the share done, 0 to 1, of the map and then of the ions
+    progress : called with the fraction done, 0 to 1, of the map and then of the ions
 
     Returns an IonsResult. Raises InputError if there is no room for all ions, or for values that do not fit. Raises
-    DeviceError if the device cannot do it.
+    DeviceError if the device does not support it.
 
     >>> atoms = pele_ocl.read("data/structures/hexapeptide.pdb")
     >>> placed = pele_ocl.place_ions(atoms, {"NA": 2}, spacing=2.0)

@@ -79,7 +79,7 @@ def salt_ions(charge: float, formula_units: float, positive: int, negative: int)
 
 
 def _whole(ideal: tuple[float, float], charge: float, positive: int, negative: int) -> tuple[int, int]:
-    """Choose whole numbers of cations and anions that leave the least charge, and are then nearest to the ideal."""
+    """Choose whole numbers of cations and anions that leave the smallest charge, and are then nearest to the ideal."""
 
     def candidates(count: float, valence: int, other: int) -> range:
         return range(max(0, math.floor(count) - other), math.ceil(count) + other + 1) if valence else range(1)

@@ -115,7 +115,7 @@ class IonsResult(Framed):
         return self.table()._repr_html_()
 
     def to_json(self) -> dict[str, Any]:
-        """Record of the ions, as its command prints it as JSON, but for the seconds."""
+        """Record of the ions, as printed as JSON, without seconds."""
         rows = zip(self.species, self.positions, self.potentials, self.energies, strict=True)
         record = {
             **record_head(self.source),
@@ -150,7 +150,7 @@ class IonsResult(Framed):
     ) -> None:
         """Write the molecule and its ions, .pdb, or the potential of both as a map, .dx and so on.
 
-        inputs : files that are read, which `path` must not be; progress : called with the share of a map written
+        inputs : files that must not be overwritten; progress : called with the fraction of a map written
 
         Raises FormatError for another suffix, and InputError for a map that was not kept.
         """

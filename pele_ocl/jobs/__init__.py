@@ -1,4 +1,5 @@
-"""Jobs: records of many items, in this process or by workers, written down as they come, resumed, in shards that merge.
+"""Jobs: records of many items, in this process or by workers, written down as they are computed, resumed, in shards
+that merge.
 
     from pele_ocl import EnergySpec, jobs
 

@@ -15,7 +15,7 @@ from ..reading import MoleculeRead
 class Checks:
     """Findings about what is computed, in their order.
 
-    name : of the file, which is told with each; strict : True to refuse what is noted otherwise
+    name : of the file, which is told with each; strict : True to refuse what otherwise only causes a note
     heard : False to leave them out of the notes in JSON, which has them as findings, too
     """
 

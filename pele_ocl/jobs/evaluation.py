@@ -38,10 +38,10 @@ class Evaluation(Framed, Generic[R]):
     """Results of a structure, or of all its models: `found[i]` is the result of model `found.numbers[i]`.
 
     molecule : as it was read
-    results : of the structure, or of each of `numbers`; None for a model that failed
-    failed : why models failed, by their place from 0
+    results : of the structure, or of each of `numbers`; None for a failed model
+    failed : reasons why models failed, by index from 0
     seconds : of each step; findings : in JSON form
-    spec : what was computed; heard : notes that were reported meanwhile
+    spec : what was computed; heard : notes that were reported
     kind : "conformation" if no models of a file were computed, but conformations of Atoms
     """
 
@@ -61,12 +61,12 @@ class Evaluation(Framed, Generic[R]):
 
     @property
     def errors(self) -> Mapping[int, str]:
-        """Why models failed, by their place from 0; their energies are NaN."""
+        """Reasons why models failed, by index from 0; their energies are NaN."""
         return self.failed
 
     @property
     def total(self) -> Floats:
-        """Total energy of each model, (m,) kcal/mol; NaN for one that failed."""
+        """Total energy of each model, (m,) kcal/mol; NaN for failed ones."""
         return np.array([np.nan if of is None else of.total for of in self.results])
 
     @property
@@ -95,7 +95,7 @@ class Evaluation(Framed, Generic[R]):
         return self.table()._repr_html_()
 
     def table(self) -> Report:
-        """Return a row for each model: its energies, kcal/mol, or why it failed."""
+        """Return a table with a row for each model: energies, kcal/mol, or the reason of a failure."""
         from ..report import Column, Report
 
         rows = [(number, of) for number, of in self.rows()] if self.numbers else [(1, self.first)]
@@ -107,7 +107,7 @@ class Evaluation(Framed, Generic[R]):
         return Report(f"Energy of {self.molecule.source}", columns, self._spec.facts_of_molecule(self.first))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record, which the command prints as JSON but for seconds; docs/records.md."""
+        """Return the record, as printed as JSON, without seconds; docs/records.md."""
         source = self.molecule.source
         return Record(str(source), source.sha256, with_notes(self._spec.as_json(self), self.heard)).to_dict()
 
@@ -124,12 +124,13 @@ class Evaluation(Framed, Generic[R]):
         write_table(path, *self._spec.table_of(self, call, str(path).lower().endswith(".h5")))
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
-        """Describe the result for people; verbose : with constants and steps; total : total seconds to report"""
+        """Return the text that the command prints; verbose : with constants and steps; total : total seconds to
+        report"""
         seconds = self.seconds.get("total", sum(self.seconds.values()))
         return self._spec.text_of(self, verbose, seconds if total is None else total)
 
     def one(self) -> R:
-        """Return the result of the only structure, which knows what it came from."""
+        """Return the result of the single structure."""
         return replace(self.first, made=self)
 
     @property
@@ -139,11 +140,11 @@ class Evaluation(Framed, Generic[R]):
 
     @property
     def first(self) -> R:
-        """First result that is there."""
+        """First available result."""
         return next(result for result in self.results if result is not None)
 
     def rows(self) -> Iterator[tuple[int, R | str]]:
-        """Give the number of each model, with its result or the reason of its failure."""
+        """Return the number of each model, with its result or the reason of its failure."""
         for place, (number, result) in enumerate(zip(self.molecule.numbers, self.results, strict=True)):
             yield number, self.failed[place] if result is None or place in self.failed else result
 
@@ -154,7 +155,7 @@ class EvaluationSpec(StructureSpec, Generic[R]):
 
     reading : how files are read; models : "one", or "all" for every model of a file
     precision : "float32" or "float64"; model : the solvent
-    strict : True to refuse what is noted otherwise
+    strict : True to refuse what otherwise only causes a note
     """
 
     reading: Reading = field(default_factory=Reading)
@@ -183,7 +184,7 @@ class EvaluationSpec(StructureSpec, Generic[R]):
 
     @abstractmethod
     def plan_of_frames(self, atoms: Atoms) -> Any:
-        """Plan the evaluation of frames, for their energies alone."""
+        """Plan the evaluation of frames, only for energies."""
 
     def words_of_frames(self) -> Mapping[str, object]:
         """Settings of the results of frames that their plan does not have."""
@@ -195,7 +196,7 @@ class EvaluationSpec(StructureSpec, Generic[R]):
 
     @property
     def has_residues_of_frames(self) -> bool:
-        """True if means of the energies of residues are wanted."""
+        """True if mean energies of residues are requested."""
         return False
 
     @abstractmethod
@@ -204,7 +205,7 @@ class EvaluationSpec(StructureSpec, Generic[R]):
 
     @abstractmethod
     def text_of(self, found: Evaluation[R], verbose: bool, total: float) -> str:
-        """Describe a result for people; total : seconds of all"""
+        """Return the text of a result; total : total seconds"""
 
     def of_result(self, result: R | TermBatch[R]) -> Evaluation[R]:
         """Make the record and the files of a result of Atoms, or of a batch of their conformations."""
@@ -241,7 +242,7 @@ class EvaluationSpec(StructureSpec, Generic[R]):
         return self.as_json(self.evaluate(read_file(item)))
 
     def as_json(self, found: Evaluation[R]) -> dict[str, Any]:
-        """Give the result of a record."""
+        """Return the result of a record."""
         first = found.first
         if found.molecule.conformations is None:
             results = self.facts_of_model(first)

@@ -42,7 +42,7 @@ class Approximate(Protocol):
 
 
 def facts_of_plan(of: Computed) -> dict[str, Any]:
-    """Give the molecule's size, the device, the variant and the precision, which records begin with."""
+    """Return the molecule's size, the device, the variant and the precision, which records begin with."""
     return {
         "n_atoms": len(of.atoms),
         "composition": composition_as_json(of.atoms),
@@ -53,7 +53,7 @@ def facts_of_plan(of: Computed) -> dict[str, Any]:
 
 
 def numbers_in(facts: Mapping[str, object]) -> dict[str, float]:
-    """Give the facts that are one number each, which files have, too."""
+    """Return the facts that are one number each, which files have, too."""
     return {name: of for name, of in facts.items() if isinstance(of, int | float) and not isinstance(of, bool)}
 
 
@@ -69,7 +69,7 @@ def radii_of(model: SolventModel, atoms: Atoms) -> str:
 
 
 def area_facts(model: SolventModel, energy: Mapping[str, float]) -> dict[str, float]:
-    """Give the surface area, A^2, if there is one."""
+    """Return the surface area, A^2, if there is one."""
     return {"surface_area": surface_area(model, energy["nonpolar"])} if has_area(model, energy) else {}
 
 
@@ -80,7 +80,7 @@ def names_of_residues(atoms: Atoms) -> list[str]:
 
 
 def residue_facts(result: TermResult) -> dict[str, Any]:
-    """Give the part of a record about energies of residues."""
+    """Return the part of a record about energies of residues."""
     return {"residues": residues_as_json(names_of_residues(result.atoms), result.per_residue().columns())}
 
 
@@ -91,7 +91,7 @@ def residues_as_json(names: Sequence[str], terms: Mapping[str, Floats]) -> list[
 
 
 def accuracy_facts(of: Approximate) -> dict[str, Any]:
-    """Give the accuracy and the measured error, null if it was not measured; nothing if nothing was left out."""
+    """Return the accuracy and the measured error, null if it was not measured; nothing if nothing was left out."""
     if of.accuracy is None:
         return {}
     error = getattr(of, "error", None)  # a plan has none
@@ -100,7 +100,7 @@ def accuracy_facts(of: Approximate) -> dict[str, Any]:
 
 
 def radii_facts(radii: Floats) -> dict[str, float]:
-    """Give the least, the largest and the mean of Born radii (n,), A."""
+    """Return the smallest, the largest and the mean of Born radii (n,), A."""
     return {"min": float(radii.min()), "max": float(radii.max()), "mean": float(radii.mean())}
 
 
@@ -116,5 +116,5 @@ def gradient_facts(gradient: Floats | None) -> dict[str, float] | None:
 
 
 def notes_of(atoms: Atoms) -> dict[str, Any]:
-    """Give the notes about atoms, for a report in JSON."""
+    """Return the notes about atoms, for a report in JSON."""
     return as_json(atoms.notes)

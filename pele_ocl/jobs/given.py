@@ -48,7 +48,7 @@ def given_molecule(
 ) -> Given:
     """Take atoms, or read a file.
 
-    what : Atoms, or the path of a structure; reading, options : of files, as of `reading_of`
+    what : Atoms, or the path of a structure; reading, options : of files, as in `reading_of`
     number : of the model, by default that of the reading
 
     Raises InputError for anything else and for reading options given with Atoms, and as `pele_ocl.read` does.

@@ -1,4 +1,4 @@
-"""Records written down as they come, in a file that an interrupted job goes on with and that shards leave."""
+"""Records written down as they are computed, in a file that an interrupted job continues and that shards leave."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _KIND, _SETTINGS, _ITEMS = "journal", "settings", "structures"
 class JournalContent:
     """Content of a journal.
 
-    kind : of its job; settings : by which it is known again; shard : "" of a whole job
-    items : names of the items of all shards, empty of a whole job
-    records : by name, in the order in which they were written down
+    kind : of its job; settings : that identify it; shard : "" for a complete job
+    items : names of the items of all shards, empty for a complete job
+    records : by name, in the order in which they were written
     lines : of each record, as in the file
     """
 
@@ -40,17 +40,17 @@ class JournalContent:
     lines: dict[str, str] = field(default_factory=dict)
 
     def in_order(self) -> list[Record]:
-        """Give the records of all shards in the order of their items; twice if an item was given twice."""
+        """Return the records of all shards in the order of their items; twice if an item was given twice."""
         return [self.records[name] for name in self.items or self.records]
 
 
 class Journal:
-    """JSON lines: the settings, then each record. A line that was cut off counts as not written.
+    """JSON lines: the settings, then each record. An incomplete last line is ignored.
 
-    The file replaces an earlier one when the first record is written. A job that replaces a file of its own calls
-    `begin` before. So no journal is ever about other files than the ones on disk.
+    The file replaces an earlier one when the first record is written. A job that replaces one of its files calls
+    `begin` first. So a journal always describes the files on disk.
 
-    records : of an earlier run, by name, once `resume` was called
+    records : of an earlier run, by name, after `resume` was called
     """
 
     def __init__(
@@ -87,11 +87,11 @@ class Journal:
             self._stream.close()
 
     def resume(self, counts: Callable[[Record], bool] | None = None) -> dict[str, Record]:
-        """Take the records of an earlier run, which the file keeps; none if there is no file.
+        """Read the records of an earlier run; none if there is no file.
 
-        counts : tells if a record still holds; by default all do
+        counts : returns whether a record is still valid; by default all are
 
-        Raises FormatError for a journal of other settings or of another shard, and for another file.
+        Raises FormatError for a journal with other settings or of another shard, and for other files.
         """
         if self.path is None:
             return {}
@@ -119,13 +119,13 @@ class Journal:
         self._kept += line
 
     def clear_notes(self) -> None:
-        """Remove the notes of earlier workers, once the journal has what counts of them."""
+        """Remove the notes of earlier workers after they were added to the journal."""
         if self._has_notes:
             self.begin()
         self.notes.clear()
 
     def begin(self) -> None:
-        """Put this run's file in place of an earlier one. Raises FormatError where it cannot be written."""
+        """Replace the file of an earlier run by this one. Raises FormatError if it cannot be written."""
         if self.path is None or self._stream is not None:
             return
         make_folder(self.path.parent)
@@ -134,7 +134,7 @@ class Journal:
         self._stream = open(self.path, "ab", buffering=0)
 
     def add(self, record: Record) -> None:
-        """Write a record down. Raises FormatError where that fails, as on a full disk."""
+        """Write a record down. Raises FormatError if this fails, e.g. on a full disk."""
         if self.path is None:
             return
         self._waiting += _line(record).encode()
@@ -230,7 +230,7 @@ def make_folder(folder: Path) -> None:
 
 
 def read_journal(path: Path) -> JournalContent:
-    """Read a journal, less a line that was cut off. Raises FormatError for another file."""
+    """Read a journal, without an incomplete last line. Raises FormatError for another file."""
     try:
         head, *lines = path.read_text(encoding="utf-8", errors="replace").split("\n")[:-1]
         of = json.loads(head)
@@ -256,7 +256,7 @@ def is_journal(path: Path) -> bool:
 def merged(paths: Iterable[str | PathLike[str]]) -> JournalContent:
     """Merge the journals of all shards of one job, with records in the order of the items.
 
-    Raises FormatError unless each shard of one job is there once, with all its records.
+    Raises FormatError unless each shard of one job is given once, with all its records.
     """
     read = {path: read_journal(path) for path in map(Path, paths)}
     if not read:

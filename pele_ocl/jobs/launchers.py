@@ -27,7 +27,7 @@ _LOCAL_SIZE = "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_STEP_TASKS
 
 
 def launched(environment: Mapping[str, str] = os.environ) -> tuple[int, int]:
-    """Give the number of this process, from 0, and how many a launcher started; 0 and 1 without one."""
+    """Return the number of this process, from 0, and how many a launcher started; 0 and 1 without one."""
     for rank, size in _NAMES:
         number, n = whole(environment.get(rank, "")), whole(environment.get(size, ""))
         if number is not None and n is not None:
@@ -36,7 +36,7 @@ def launched(environment: Mapping[str, str] = os.environ) -> tuple[int, int]:
 
 
 def shard_of_process(words: str, most: int) -> Shard | None:
-    """Give the part of this process, of those that mpirun or srun started; None if others have all parts.
+    """Return the part of this process, of those that mpirun or srun started; None if others have all parts.
 
     words : "mpi" for a part each, or "mpi/4" for the first four; most : parts that there can be
 
@@ -54,7 +54,7 @@ def shard_of_process(words: str, most: int) -> Shard | None:
 
 
 def device_of_rank(choice: str | None, ranks: int) -> str:
-    """Give the number of the device of this process: of equal ones that fit a choice, each has the next.
+    """Return the number of the device of this process: of equal ones that fit a choice, each has the next.
 
     ranks : processes that work, which share the cores of their host
     """
@@ -82,12 +82,12 @@ def _take_cores(ranks: int) -> int:
 
 
 def local_size(environment: Mapping[str, str] = os.environ) -> int:
-    """Give the number of processes on this host; 1 without a launcher that tells."""
+    """Return the number of processes on this host; 1 without a launcher that tells."""
     found = (re.match(r"\d+", environment.get(name, "")) for name in _LOCAL_SIZE)
     return next((int(number[0]) for number in found if number), 1)
 
 
 def local_rank(environment: Mapping[str, str] = os.environ) -> int:
-    """Give the number of this process among the ones of its host, from 0; 0 without a launcher that tells."""
+    """Return the number of this process among the ones of its host, from 0; 0 without a launcher that tells."""
     found = (whole(environment.get(name, "")) for name in _LOCAL)
     return next((number for number in found if number is not None), 0)

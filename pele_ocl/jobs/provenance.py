@@ -95,14 +95,14 @@ class Provenance:
     def of_file(
         self, source: InputFile, target: Path | None, coordinates: InputFile | Path | None = None
     ) -> dict[str, object]:
-        """Give the facts of a file that is made of one structure.
+        """Return the facts of a file that is made of one structure.
 
         target : its path, None if it is all that the call writes; coordinates : file with the positions of a topology
         """
         return origin_of(source, coordinates, self.of_call())
 
     def of_call(self) -> dict[str, object]:
-        """Give the facts of a file that is made of all structures."""
+        """Return the facts of a file that is made of all structures."""
         return {"software": software()}
 
     def save(self, table: Report, path: Path) -> None:

@@ -18,15 +18,15 @@ Kind = Literal["model", "frame", "conformation"]
 
 @dataclass(frozen=True)
 class Record:
-    """Result of one item, or the sentence that says why it has none.
+    """Result of one item, or its error message.
 
-    structure : name of the item, its path as it was given if it is a file
-    sha256 : of what it was computed from, "" if that could not be read
-    result : what was computed, in JSON form; empty if it failed
+    structure : name of the item, its path as given if it is a file
+    sha256 : of the input, "" if it could not be read
+    result : the result as JSON data; empty if it failed
     error : reason of a failure, on one line; "" if there is none
-    code : word by which programs know the reason; docs/records.md
-    more : what a journal keeps beside the record, of files that were written, say
-    cause : the error, where this process met it
+    code : code of the reason for programs; docs/records.md
+    more : further data in a journal, e.g. about written files
+    cause : the exception, if it occurred in this process
 
     >>> spec = pele_ocl.SolventSpec()
     >>> record = next(pele_ocl.jobs.run(spec, ["data/structures/trialanine.pdb", "gone.pdb"]))
@@ -44,12 +44,12 @@ class Record:
 
     @classmethod
     def failed_by(cls, reason: object, structure: object, sha256: str = "") -> Record:
-        """Make the record of an item that failed."""
+        """Make the record of a failed item."""
         code, cause = (reason.code, reason) if isinstance(reason, PeleError) else ("error", None)
         return cls(str(structure), sha256, error=one_line(str(reason)), code=code, cause=cause)
 
     def refuse(self) -> None:
-        """Raise the error of an item that failed, or InputError with its sentence."""
+        """Raise the error of a failed item, or InputError with its message."""
         if self.failed:
             raise self.cause or InputError(self.sentence, code=self.code or None)
 
@@ -106,7 +106,7 @@ class Record:
 
 
 def entries(kind: Kind, results: Iterable[tuple[int, Mapping[str, Any] | str]]) -> dict[str, Any]:
-    """Give the part of a record about models, frames or conformations: an entry each, and how many there are.
+    """Return the part of a record about models, frames or conformations: an entry each, and how many there are.
 
     results : the number of each, with its result, or with the reason why it has none
     """

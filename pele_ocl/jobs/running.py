@@ -27,20 +27,19 @@ def run(
     workers: int | None = None, scheduler: str | None = None, device: str | None = None,
     shard: str | Shard | None = None,
 ) -> Iterator[Record]:  # fmt: skip
-    """Compute the records of items, in their order, each given when it is done; an item that fails is a record, too.
+    """Compute the records of items, in order, each yielded when it is done; a failed item is also a record.
 
-    spec : what to compute, a Spec of this room or your own; items : paths of structures, or what your Spec takes
-    journal : JSON lines that the records are written to when they come; with a shard K/N its own file,
-        energies.KofN.jsonl for energies.jsonl
-    resume : True to take records from the journal; what failed, and files that have changed since, are computed again.
-        False starts over
-    workers : so many processes of this machine, each with a device or a group of cores; scheduler : of a Dask cluster,
-        tcp://HOST:PORT or its file; by default this process computes
-    device : that workers choose, as in PELE_OCL_DEVICE; in this process the spec says it
+    spec : what to compute, a Spec of this package or your own; items : paths of structures, or what your Spec accepts
+    journal : file of JSON lines for the records; with a shard K/N a separate file, energies.KofN.jsonl for
+        energies.jsonl
+    resume : True to reuse records of the journal; failed items and changed files are computed again. False starts over
+    workers : number of processes on this machine, each with a device or a group of cores; scheduler : of a Dask
+        cluster, tcp://HOST:PORT or its file; by default this process computes
+    device : of workers, as in PELE_OCL_DEVICE; in this process it is that of the spec
     shard : the K-th of N parts of the items, "K/N"
 
-    Raises InputError for arguments that do not go together. Raises FormatError for a journal of other settings, or one
-    that cannot be written. Other errors of an item are in its record.
+    Raises InputError for arguments that cannot be combined. Raises FormatError for a journal with other settings, or
+    one that cannot be written. Other errors of an item are stored in its record.
 
     >>> records = pele_ocl.jobs.run(pele_ocl.EnergySpec(gradient=False), ["data/structures/trialanine.pdb"])
     >>> [round(record["energy"]["total"], 1) for record in records]
@@ -88,9 +87,9 @@ def run_with(
 
 
 def collected(records: Iterable[Record], n: int, errors: str, progress: Progress | None) -> list[Record]:
-    """Collect the records of n items as they come.
+    """Collect the records of n items as they are computed.
 
-    errors : "raise" to raise a failure as InputError; progress : called with the share that is done, 0 to 1
+    errors : "raise" to raise a failure as InputError; progress : called with the fraction done, 0 to 1
     """
     found = list[Record]()
     for record in records:
@@ -103,7 +102,7 @@ def collected(records: Iterable[Record], n: int, errors: str, progress: Progress
 
 
 def _computed(spec: Spec[Item], items: Sequence[Item], journal: Journal, place: Place) -> Iterator[Record]:
-    """Compute the records of items as they come; each is written down before it is given."""
+    """Compute the records of items as they are computed; each is written down before it is given."""
     if not items:
         return
     work = _Records(spec, journal.notes)

@@ -43,7 +43,8 @@ class Shard:
         return f"{self.number}/{self.count}"
 
     def part(self, items: S, what: str) -> S:
-        """Take its items, which are neighbours; what : they are. Raises InputError if there are fewer than shards."""
+        """Return its items, which are consecutive; what : name of the items for errors. Raises InputError if there are
+        fewer than shards."""
         n = len(items)
         if n < self.count:
             raise InputError(f"{n:,} {what} cannot be shared out to {self.count:,} shards; take fewer shards")
@@ -57,7 +58,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class Place:
-    """Place of a computation: this process, processes of this machine, or a Dask cluster.
+    """Where to compute: this process, processes on this machine, or a Dask cluster.
 
     workers : processes of this machine to start; scheduler : the address of a Dask scheduler, or its file
     device : the choice for each worker, as in PELE_OCL_DEVICE
@@ -86,12 +87,12 @@ HERE = Place()
 class Run:
     """How a computation runs, and what it writes.
 
-    output : file of the results; resume : True to go on with what an interrupted run left
+    output : file of the results; resume : True to continue what an interrupted run left
     workers : processes of this machine; scheduler : of a Dask cluster; shard : "K/N", the part of the work to do
-    device : of a process that computes; progress : called with the share done, 0 to 1
+    device : of a process that computes; progress : called with the fraction done, 0 to 1
     call : facts of the program and the call, for files; by default the program and its version
     keep : False for a trajectory's statistics alone
-    errors : "record" for NaN and a sentence in `errors` where a structure, model or frame fails; "raise" for the error,
+    errors : "record" for NaN and a message in `errors` where a structure, model or frame fails; "raise" for the error,
         which says before any work where a file does not exist
     """
 

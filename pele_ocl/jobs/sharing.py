@@ -51,11 +51,11 @@ class Shared(Generic[Item, Result]):
 def shared(
     work: Work[Item, Result], place: Place = HERE, died: Callable[[Item, WorkersDiedError], Result] | None = None
 ) -> Iterator[Shared[Item, Result]]:
-    """Open a way for items through `work.compute`: in this process, or in others, which must share its files.
+    """Open a pool that computes items by `work.compute`: in this process, or in others, which must share its files.
 
-    died : the result of an item that several workers died of; by default it is an error of all
+    died : the result of an item that crashed several workers; by default an error for all
 
-    Raises InputError if a worker has other facts, as `connected` and `in_order` do, and what `compute` raises.
+    Raises InputError if a worker has other facts, and the errors of `compute`.
     """
     if not place.is_remote:
         yield Shared(partial(map, work.compute), work.facts())
@@ -99,7 +99,7 @@ class _Answer(Generic[Result]):
 
 
 def _told(answer: _Answer[Result], told: set[str]) -> Result:
-    """Give the result, and print its notes unless another worker had them."""
+    """Return the result, and print its notes unless another worker had them."""
     for text in answer.notes:
         if text not in told:
             told.add(text)

@@ -21,9 +21,9 @@ StructurePath = str | Path | InputFile
 
 @dataclass(frozen=True, eq=False)
 class Spec(ABC, Generic[Item]):
-    """A frozen dataclass: its fields are all that `compute` goes by, besides the item.
+    """Base of jobs, a frozen dataclass: `compute` depends only on its fields and the item.
 
-    Values kept by `functools.cached_property`, a force field say, are made once in each process and never sent.
+    Values of `functools.cached_property`, such as a force field, are computed once per process and never sent.
     """
 
     @abstractmethod
@@ -35,15 +35,15 @@ class Spec(ABC, Generic[Item]):
         return str(item)
 
     def sha256(self, item: Item) -> str:
-        """Compute the mark by which an item is known again: of a file its SHA-256, "" if it has none."""
+        """Compute the hash that identifies an item: the SHA-256 of a file, "" if it has none."""
         return sha256_of_file(str(item))
 
     def still_counts(self, record: Record, item: Item) -> bool:
-        """True if an earlier record holds: by default, if it did not fail and has the item's mark."""
+        """True if an earlier record is still valid: by default, if it did not fail and has the item's hash."""
         return not record.failed and record.sha256 == self.sha256(item)
 
     def record(self, item: Item) -> Record:
-        """Compute the record of an item, of its failure, too."""
+        """Compute the record of an item, also if it fails."""
         sha256 = self.sha256(item)
         try:
             return Record(self.name(item), sha256, self.compute(item))
@@ -55,15 +55,15 @@ class Spec(ABC, Generic[Item]):
         return map(self.record, items)
 
     def groups(self, items: Sequence[Item]) -> Iterator[Sequence[Item]]:
-        """Items that a worker computes together; by default each by itself."""
+        """Items that a worker computes together; by default single ones."""
         return ([item] for item in items)
 
     def facts(self) -> Mapping[str, object]:
-        """Give the facts that results depend on beside the fields, the same in all workers."""
+        """Return the facts on which results depend in addition to the fields, equal in all workers."""
         return {}
 
     def settings(self) -> dict[str, str]:
-        """Write the fields as texts, by which a journal is known again; files count by their content."""
+        """Return the fields as texts, which identify a journal; files are represented by their content."""
         return {of.name: setting_of(getattr(self, of.name)) for of in fields(self)}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -71,15 +71,15 @@ class Spec(ABC, Generic[Item]):
 
 
 class StructureSpec(Spec[StructurePath]):
-    """Job of structure files, each of them read once.
+    """Job for structure files, each of them read once.
 
-    units : of numbers of its results that are no energies, by name, for tables
+    units : of numbers of its results other than energies, by name, for tables
     """
 
     units: ClassVar[Mapping[str, str]] = {}
 
     def record(self, item: StructurePath) -> Record:
-        """Compute the record of a file, of its failure, too; `seconds` has its total."""
+        """Compute the record of a file, also if it fails; `seconds` has its total."""
         start, sha256 = time.perf_counter(), ""
         try:
             source = read_file(item)

@@ -41,7 +41,7 @@ class Structures(Sequence[Record], Framed):
     """Results of many structures, a Record each, in their order: `found[0]["energy"]`, `found.total`.
 
     records : of the structures; call : facts of the program and the call, for files; seconds : that all took
-    units : of numbers in the records that are no energies, by name
+    units : of numbers in the records other than energies, by name
 
     >>> found = pele_ocl.energy(["data/structures/trialanine.pdb", "gone.pdb"])
     >>> found.total.round(1).tolist(), found.errors
@@ -67,21 +67,21 @@ class Structures(Sequence[Record], Framed):
 
     @property
     def errors(self) -> dict[int, str]:
-        """Why structures failed, by their place from 0."""
+        """Reasons why structures failed, by index from 0."""
         return {place: of.error for place, of in enumerate(self.records) if of.failed}
 
     @property
     def total(self) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """Total energy of each structure, (m,) kcal/mol; NaN for one that failed, or with several models."""
+        """Total energy of each structure, (m,) kcal/mol; NaN for failed ones and those with several models."""
         return np.array([np.nan if of.failed else of.result.get("energy", {}).get("total", np.nan)
                          for of in self.records])  # fmt: skip
 
     def table(self) -> Report:
-        """Return a row for every structure, or every model of each: its numbers, or why it has none."""
+        """Return a table with a row for every structure, or every model: its numbers, or the reason of a failure."""
         return table_of(self.records, self.call, self.units)
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Return the records, which commands print as JSON, one a line; docs/records.md."""
+        """Return the records, which commands print as JSON, one per line; docs/records.md."""
         return [record.to_dict() for record in self.records]
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -92,7 +92,7 @@ class Structures(Sequence[Record], Framed):
         self.table().save(path)
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
-        """Describe all for people, in one table; total : total seconds to report"""
+        """Return the table that the command prints; total : total seconds to report"""
         return as_text_of(self.records, self.seconds if total is None else total, self.units)
 
     def __repr__(self) -> str:
@@ -120,7 +120,7 @@ class Row(NamedTuple):
 
 
 def rows_of(of: Record) -> list[Row]:
-    """Give a row for each model, with its number, energies and error; number None if one model was asked for."""
+    """Return a row for each model, with its number, energies and error; number None if one model was asked for."""
     if of.failed:
         return [Row(of, None, {}, of.error)]
     if "models" not in of:
@@ -134,7 +134,8 @@ def _row_of_model(of: Record, model: Part) -> Row:
 
 
 def _terms_of(part: Part) -> Terms:
-    """Give the energies of a structure or a model; of Born radii alone the least, the largest and the mean one, A."""
+    """Return the energies of a structure or a model; of Born radii alone the smallest, the largest and the mean one,
+    A."""
     radii: Terms = part.get("born_radius", {})
     energies: Terms = part.get("energy") or {f"born_radius_{name}": value for name, value in radii.items()}
     return energies
@@ -192,7 +193,7 @@ def _group(name: str) -> str:
 
 
 def _grouped(terms: Terms) -> Terms:
-    """Terms added up by group."""
+    """Terms summed by group."""
     found: Terms = {}
     for name, value in terms.items():
         found[_group(name)] = found.get(_group(name), 0.0) + value
@@ -229,7 +230,7 @@ def _facts(records: Sequence[Record]) -> dict[str, list[str]]:
 
 
 def _settings(records: Sequence[Record]) -> dict[str, object]:
-    """Give the constants, which all structures share; force fields and sets of GB radii of all, each once."""
+    """Return the constants, which all structures share; force fields and sets of GB radii of all, each once."""
     there = [of.result.get("settings", {}) for of in records if not of.failed]
     names = ("forcefield", "gb_radii_set")
     sets = {name: dict.fromkeys(str(of[name]) for of in there if of.get(name)) for name in names}

@@ -221,7 +221,7 @@ def accuracy_text(way: str, accuracy: float) -> str:
 
 
 def accuracy_attributes(result: Approximate) -> dict[str, float]:
-    """Give the accuracy and the error for a file."""
+    """Return the accuracy and the error for a file."""
     if result.accuracy is None:
         return {}
     measured = {} if result.error is None else {"error_largest": result.error.largest, "error_rms": result.error.rms}

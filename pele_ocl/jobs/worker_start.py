@@ -30,11 +30,11 @@ _is_settled: list[bool] = []  # in a worker's process, once it has its device
 
 
 class WorkerStart(WorkerPlugin):
-    """Plugin of Dask: a worker gets the least used device and a core for each of its threads.
+    """Plugin of Dask: a worker gets the smallest used device and a core for each of its threads.
 
     choice : of the devices, as in PELE_OCL_DEVICE
-    is_local : whether the command starts the workers itself, on its own machine. All its cores then decide on
-        layouts, so that results do not depend on how many workers share them; else each worker's own
+    is_local : whether the command starts the workers itself, on its own machine. All its cores then decide on layouts,
+        so that results do not depend on how many workers share them; else each worker's own
     """
 
     name = "pele-ocl-start"
@@ -59,7 +59,7 @@ class WorkerStart(WorkerPlugin):
         _is_settled[:] = [True]
 
     def teardown(self, worker: Worker) -> None:
-        """Give the places back."""
+        """Return the places back."""
         while self._locks:
             self._locks.pop().release()
 

@@ -36,8 +36,8 @@ def connected(workers: int | None, scheduler: str | None, device: str | None) ->
     workers : how many processes of this machine to start; scheduler : the address of a scheduler, or its file
     device : the choice, as in PELE_OCL_DEVICE
 
-    Raises InputError where Dask is not installed, nothing answers, or workers were started without the resource `ocl`;
-    DeviceError where no device of a worker fits.
+    Raises InputError if Dask is not installed, nothing answers, or workers were started without the resource `ocl`;
+    DeviceError if no device of a worker fits.
     """
     from .worker_start import WorkerStart  # needs Dask, and says so: it comes first
 
@@ -136,7 +136,7 @@ def _without_interrupts() -> Iterator[None]:
 
 
 def _register(client: Client, plugin: WorkerStart) -> None:
-    """Give all workers a plugin, and workers that begin again, too.
+    """Return all workers a plugin, and workers that begin again, too.
 
     Raises InputError if the scheduler, or one worker after the other, is gone.
     """

@@ -51,7 +51,7 @@ def declarations(source: str) -> Iterator[Declaration]:
 
 
 def needed(source: str, kernel: str | None) -> str:
-    """Give the declarations that a kernel needs, in their order. kernel : None for all kernels"""
+    """Return the declarations that a kernel needs, in their order. kernel : None for all kernels"""
     every = list(declarations(source))
     kept = [(each.is_kernel and kernel in (None, *each.names)) or not each.names for each in every]
     while True:

@@ -14,7 +14,7 @@ COMMENTED_LINE = re.compile(r"(?<=\n)[ \t]*//[^\n]*\n[ \t]*\Z")
 
 
 def folded(source: str) -> str:
-    """Give a source without macros, its constant `if` and `?` resolved."""
+    """Return a source without macros, its constant `if` and `?` resolved."""
     return _folded(TOKEN.findall(source))
 
 

@@ -20,7 +20,7 @@ HEAD = re.compile(r"(?://[^\n]*\n)+(?=\s*\n|#|\Z)")
 
 
 def plain_kernel(name: str, device: Device | str | int | None = None) -> str:
-    """Give a kernel of a ladder as one file, for the case of a few atoms in float32.
+    """Return a kernel of a ladder as one file, for the case of a few atoms in float32.
 
     name : such as "potmap/gather", of KERNELS; device : whose layout it has
 

@@ -46,7 +46,7 @@ class Preprocessor:
         return cls({name: Macro(str(value)) for name, value in values.items()})
 
     def resolve(self, source: str) -> str:
-        """Give the source without directives, dead branches and macros. Raises ValueError where a macro is missing."""
+        """Return the source without directives, dead branches and macros. Raises ValueError if a macro is missing."""
         done = list[str]()
         for code in self._parts(source, done):
             done.append(self.expand(code))
@@ -93,7 +93,7 @@ class Preprocessor:
             done.append(f"#{word} {self.expand(rest)}\n")
 
     def _holds(self, word: str, rest: str) -> bool:
-        """Tell if a condition is true."""
+        """Return whether a condition is true."""
         text = _without_comments(rest)
         if word != "if":
             return (text.split()[0] in self.macros) == (word == "ifdef")
@@ -130,7 +130,7 @@ class Preprocessor:
         raise ValueError("macros without end")
 
     def _replaced(self, macro: Macro, text: str, at: int) -> tuple[str, int] | None:
-        """Give the text in place of a macro, and where the text goes on; None if it is not called."""
+        """Return the text in place of a macro, and where the text goes on; None if it is not called."""
         if macro.parameters is None:
             return macro.body, at
         opening = re.compile(r"\s*\(").match(text, at)
@@ -161,7 +161,7 @@ def _is_joined(tokens: list[str], k: int) -> bool:
 
 
 def _joins(tokens: list[str], k: int, step: int) -> bool:
-    """Tell if the next token on one side, but for blanks, is ##."""
+    """Return whether the next token on one side, but for blanks, is ##."""
     k += step
     while 0 <= k < len(tokens) and tokens[k].isspace():
         k += step

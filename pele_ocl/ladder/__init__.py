@@ -1,4 +1,4 @@
-"""Ladders of the thesis and of text books: every way to compute a quantity, from the plain loop to the engine.
+"""Ladders of the thesis and of textbooks: every way to compute a quantity, from the plain loop to the engine.
 
 The plans `Solvent`, `Nonbond` and `Potmap` offer the variants of the engine alone. Their ladders' classes run every
 rung, also `naive`, which loses updates. The functions `solvent`, `nonbond` and `potmap` take them for the name of a

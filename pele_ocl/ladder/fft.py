@@ -117,7 +117,7 @@ def fft(
     variant : key of FFT_VARIANTS; lengths have no prime factors but 2, 3, 5 and 7
     precision, device : as in `potmap`
 
-    Raises InputError for what does not fit, and DeviceError where the device cannot do it.
+    Raises InputError for what does not fit, and DeviceError if the device does not support it.
     """
     from ..opencl.device import get_device
     from ..opencl.queue import Queue

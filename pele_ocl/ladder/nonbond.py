@@ -109,7 +109,7 @@ class Segmented(PairPasses[Lists]):
     """Two launches: pairs store their gradients, atoms add them up.
 
     sorting : whether index lists come from a sort of the pairs, or from counts and prefix sums
-    kernel : that adds up
+    kernel : that sums
     """
 
     pair_kernel = WITH_GRADIENTS
@@ -159,7 +159,7 @@ class Segmented(PairPasses[Lists]):
         return [self._launch_pairs(self.index.task, gradient=stored), add]
 
     def _adders(self) -> tuple[int, int]:
-        """Work-items of the kernel that adds up, and how many in a group."""
+        """Work-items of the kernel that sums, and how many in a group."""
         return self.task.n_atoms, ITEMS
 
 

@@ -1,4 +1,4 @@
-"""A rung of a ladder: a way of the thesis and of text books to compute a quantity, which teaches or is compared."""
+"""A rung of a ladder: a way of the thesis and of textbooks to compute a quantity, which teaches or is compared."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Rung(Variant[S]):
     exact : False where updates are lost to races
     cpu_only : True where it always runs on a CPU device
     float_atomics : whether it needs a device with atomic additions of reals of its own
-    sums : in how many numbers all terms of an atom are added up one by one. None if there are so many that float32
-        keeps its digits (pele_ocl/bench/accuracy.py)
+    sums : in how many numbers all terms of an atom are summed one by one. None if there are so many that float32 keeps
+        its digits (pele_ocl/bench/accuracy.py)
     """
 
     exact: bool = True

@@ -55,7 +55,7 @@ class Sequential(PlainRadii):
 
 
 class Inner(PlainRadii):
-    """A work-item for each atom j; the host walks the atoms i and adds up."""
+    """A work-item for each atom j; the host walks the atoms i and sums."""
 
     def __init__(self, queue: Queue, molecule: Molecule) -> None:
         super().__init__(queue, molecule)

@@ -49,7 +49,7 @@ _INSTALL = (
 
 
 def knows(forcefield: str) -> bool:
-    """Tell if this is GAFF or GAFF2."""
+    """Return whether this is GAFF or GAFF2."""
     return forcefield in ATOM_TYPES
 
 
@@ -70,9 +70,9 @@ def told(forcefield: str, charges: str, topology: bytes) -> tuple[str, str]:
 
 
 def topology_of(ligand: Molecule, forcefield: str, charges: str, limit: float | None = None) -> bytes:
-    """Topology (prmtop) of a ligand, its atoms in its order; parameters as of Ligand.parametrize.
+    """Topology (prmtop) of a ligand, its atoms in its order; parameters as in Ligand.parametrize.
 
-    Raises InputError if a program is not installed, ParameterError where one finds no parameters.
+    Raises InputError if a program is not installed, ParameterError if one finds no parameters.
     """
     molecule: Mol = ligand.molecule
     charge, source = ligand.charge, ligand.source
@@ -114,12 +114,12 @@ def topology_of(ligand: Molecule, forcefield: str, charges: str, limit: float | 
 
 
 def is_by_rdkit(topology: bytes) -> bool:
-    """Tell if the charges of a topology are RDKit's."""
+    """Return whether the charges of a topology are RDKit's."""
     return topology.endswith(_BY_RDKIT)
 
 
 def program(name: str) -> str:
-    """Find one of AmberTools' programs: on the PATH, or beside this Python. Raises InputError where there is none."""
+    """Find one of AmberTools' programs: on the PATH, or beside this Python. Raises InputError if there is none."""
     found = shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
     if found is None:
         raise InputError(_INSTALL.format(program=name))
@@ -157,7 +157,7 @@ def _charges_of(path: Path) -> Floats:
 
 
 def _refuse_guesses(path: Path, source: str) -> None:
-    """Raise ParameterError where parmchk2 found no parameters and wrote zeros, which ATTN marks."""
+    """Raise ParameterError if parmchk2 found no parameters and wrote zeros, which ATTN marks."""
     bad = [line for line in path.read_text().splitlines() if "ATTN" in line]
     if bad:
         raise ParameterError(

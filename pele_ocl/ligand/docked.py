@@ -59,7 +59,7 @@ class Pose:
 
         template : in place of the SMILES of the remarks; its heavy atoms
 
-        Raises FormatError where the remarks contradict the atoms, InputError where there is no SMILES.
+        Raises FormatError if the remarks contradict the atoms, InputError if there is no SMILES.
         """
         if self.fault or not self.positions:
             raise FormatError(self.fault or "has no atoms")
@@ -138,7 +138,7 @@ def poses(file: InputFile, is_dlg: bool) -> Iterator[Pose]:
 
 
 def _completed(pose: Pose, shared: Pose) -> Pose:
-    """Give a pose what the remarks of the input say."""
+    """Return a pose what the remarks of the input say."""
     if not pose.smiles:
         pose.smiles, pose.serials, pose.parents = shared.smiles, shared.serials, shared.parents
     pose.name = pose.name or shared.name

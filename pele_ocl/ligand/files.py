@@ -16,10 +16,10 @@ def read_sdf(
     file: InputFile, model: int | None = None, forcefield: str = "gaff2", charges: str = "mmff",
     hydrogens: Hydrogens = "given", ph: float | None = None,
 ) -> Atoms:  # fmt: skip
-    """Read a molecule and give it parameters.
+    """Read a molecule and assign parameters.
 
     model : number of the molecule, from 1; the first if None
-    forcefield, charges : as of Ligand.parametrize; hydrogens, ph : as of Ligand.read
+    forcefield, charges : as in Ligand.parametrize; hydrogens, ph : as in Ligand.read
 
     Raises as Ligand.read and Ligand.parametrize do.
     """

@@ -28,12 +28,12 @@ _SUFFIXES = (".xml", ".prmtop", ".parm7", ".top")
 
 
 def knows(forcefield: str) -> bool:
-    """Tell if this is the path of a file."""
+    """Return whether this is the path of a file."""
     return forcefield.lower().endswith(_SUFFIXES) or (Path(forcefield).is_file() and not forcefield.endswith(".offxml"))
 
 
 def check(forcefield: str, charges: str) -> None:
-    """Raise InputError where the file is missing."""
+    """Raise InputError if the file is missing."""
     if not Path(forcefield).is_file():
         raise InputError(f"{forcefield}: no such file; name the file of the molecule's parameters")
 
@@ -54,7 +54,7 @@ def told(forcefield: str, charges: str, topology: bytes) -> tuple[str, str]:
 
 
 def atoms_of(ligand: Molecule, forcefield: str) -> Atoms:
-    """Atoms with the parameters of the file. Raises ParameterError where it is about another molecule."""
+    """Atoms with the parameters of the file. Raises ParameterError if it is about another molecule."""
     path = Path(forcefield)
     if path.suffix.lower() == ".xml":
         return _by_field(ligand, ForceField.load(forcefield), ligand.labels)

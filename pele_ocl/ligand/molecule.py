@@ -58,13 +58,13 @@ class Ligand:
     """A small molecule with all its hydrogens.
 
     molecule : Mol of RDKit with explicit hydrogens and one conformer, in A
-    name : of the molecule, as in its file; "" where it has none
-    residue_name : three letters or digits, for files that need one
-    source : where it was read, for messages
-    notes : sentences about what was added or changed
-    properties : texts that the file has of it, by name: data of an SDF file, `docking_score` of a docked pose
+    name : of the molecule, as in its file; "" if it has none
+    residue_name : three letters or digits
+    source : its file, for messages
+    notes : messages about what was added or changed
+    properties : data of the molecule in the file, by name: fields of an SDF file, `docking_score` of a docked pose
 
-    Atoms have the order of the file; hydrogens that were added come last.
+    Atoms have the order of the file, followed by added hydrogens.
 
         >>> ligand = pele_ocl.Ligand.from_smiles("CC(=O)Oc1ccccc1C(=O)[O-]")
         >>> ligand
@@ -92,21 +92,20 @@ class Ligand:
         cls, path: str | PathLike[str], number: int = 1, *, hydrogens: Hydrogens = "given", residue_name: str = "",
         template: str | None = None, ph: float | None = None,
     ) -> Ligand:  # fmt: skip
-        """Read a molecule of a file.
+        """Read a molecule from a file.
 
         path : SDF (.sdf, .mol; V2000, V3000), mol2, SMILES (.smi), poses of Vina and AutoDock-GPU (.pdbqt, .dlg) with
             Meeko's remarks, or a PDB or mmCIF file with a `template`, also with .gz
         number : of the molecule in the file, from 1
-        hydrogens : "given", the file has them all; "add" adds what the valences lack, as notes say. Formal charges stay
-            as they are. Poses and residues of a template get what their SMILES has
-        residue_name : of the residue that the molecule becomes; by default that of the file's residue, or LIG
-        template : SMILES, or code of the PDB's components (`ccd:BEN`), of molecules whose file has no bond orders; a
-            PDB or mmCIF file's molecules are its residues that have the template's atoms and bonds
-        ph : protonate by the usual pKa of groups, and add hydrogens; formal charges are then not the file's
+        hydrogens : "given" if the file has all; "add" completes valences, with notes. Formal charges are not changed.
+            Poses and residues with a template get the hydrogens of their SMILES
+        residue_name : of the resulting residue; by default that of the residue in the file, or LIG
+        template : SMILES, or code of the PDB's components (`ccd:BEN`), for molecules whose file has no bond orders; in
+            PDB and mmCIF files, the residues with the template's atoms and bonds are read
+        ph : protonate by the usual pKa of groups, and add hydrogens; formal charges of the file are then ignored
 
-        Raises FormatError for a file that cannot be read, and InputError, which names the molecule and the atom, for
-        one that no force field of small molecules describes: fragments, radicals, other elements, drawings in two
-        dimensions.
+        Raises FormatError for a file that cannot be read, and InputError, with the molecule and the atom, for molecules
+        that are not supported: fragments, radicals, other elements, two-dimensional drawings.
         """
         return _numbered(path, number, Ways(hydrogens, residue_name, template, ph))
 
@@ -114,12 +113,12 @@ class Ligand:
     def from_smiles(
         cls, smiles: str, name: str = "", *, residue_name: str = "LIG", ph: float | None = None
     ) -> Ligand:  # fmt: skip
-        """Make a molecule of a SMILES, with positions by RDKit's distance geometry (ETKDG) and MMFF94.
+        """Make a molecule from a SMILES, with positions by RDKit's distance geometry (ETKDG) and MMFF94.
 
-        Charges and protonation are those of the SMILES, or with `ph` as of `read`. The same SMILES always gives the
+        Charges and protonation are those of the SMILES, or with `ph` as in `read`. The same SMILES always gives the
         same positions.
 
-        Raises InputError for a text that is no SMILES, and for molecules that cannot be embedded.
+        Raises InputError for an invalid SMILES, and for molecules that cannot be embedded.
         """
         chem = extra("rdkit.Chem", "a SMILES")
         text = arguments.text("smiles", smiles).strip()
@@ -134,11 +133,11 @@ class Ligand:
 
     @classmethod
     def from_template(cls, template: str, source: InputFile | None = None, *, ph: float | None = None) -> Ligand:
-        """Make the molecule of a SMILES or a code of the PDB's components (`ccd:BEN`), with positions as of a SMILES.
+        """Make the molecule of a SMILES or a component code of the PDB (`ccd:BEN`), with generated positions.
 
-        source : an mmCIF file that may describe the component; ph : as of `read`
+        source : an mmCIF file that may describe the component; ph : as in `read`
 
-        Raises InputError for a text that is neither.
+        Raises InputError for other texts.
         """
         molecule, notes = template_of(template, source), list[str]()
         named = f"the template {template}"
@@ -168,7 +167,7 @@ class Ligand:
 
     @property
     def elements(self) -> tuple[str, ...]:
-        """Symbols of the elements, one an atom."""
+        """Symbols of the elements, one per atom."""
         return tuple(atom.GetSymbol() for atom in self.molecule.GetAtoms())
 
     @property
@@ -185,7 +184,7 @@ class Ligand:
 
     @property
     def smiles(self) -> str:
-        """Canonical isomeric SMILES with all hydrogens, equal for the same molecule in any order of its atoms."""
+        """Canonical isomeric SMILES with all hydrogens, independent of the order of atoms."""
         return self._canonical[0]
 
     @property
@@ -217,7 +216,7 @@ class Ligand:
         return replace(self, molecule=Chem.RenumberAtoms(self.molecule, self.canonical_order.tolist()))
 
     def moved(self, positions: Floats) -> Ligand:
-        """Copy the molecule with other positions, (n, 3) A, whose bond lengths are not checked: it may be a state."""
+        """Copy the molecule with other positions, (n, 3) A; bond lengths are not checked."""
         from rdkit import Chem
 
         there = arguments.positions_of(positions)
@@ -233,7 +232,7 @@ class Ligand:
 
     @property
     def labels(self) -> Labels:
-        """Names of the atoms in one residue: those of a file that names them, else element and number (C1, C2, H1)."""
+        """Names of the atoms in one residue: those of the file, else element and number (C1, C2, H1)."""
         n = len(self)
         names = [atom.GetProp(ATOM_NAME) if atom.HasProp(ATOM_NAME) else "" for atom in self.molecule.GetAtoms()]
         if self.molecule.HasProp(_RESIDUE):  # whose hydrogens are named again
@@ -248,18 +247,18 @@ class Ligand:
         )  # fmt: skip
 
     def parametrize(self, forcefield: str = "gaff2", charges: str = "mmff", *, limit: float | None = None) -> Atoms:
-        """Give every atom parameters of a general force field, or of a file.
+        """Assign parameters of a general force field, or of a file.
 
-        forcefield : "gaff2" or "gaff", by AmberTools' antechamber, parmchk2 and tleap; one of OpenFF, "openff-2.2.1"
-            say, by its toolkit; or a file with the molecule's parameters: .xml of OpenMM, .prmtop, a PELE template
-        charges : "mmff", of MMFF94 by RDKit; "gas", Gasteiger's; "bcc", AM1-BCC; "abcg2", ABCG2 (with gaff2 alone);
-            "file", those of the molecule's own file, mol2 or SDF (atom.dprop.PartialCharge). A file with parameters has
-            its own
-        limit : seconds after which it is given up, by default none; AM1-BCC of 70 atoms takes ten minutes
+        forcefield : "gaff2" or "gaff", by AmberTools' antechamber, parmchk2 and tleap; an OpenFF force field such as
+            "openff-2.2.1", by its toolkit; or a file with the molecule's parameters: .xml of OpenMM, .prmtop, a PELE
+            template
+        charges : "mmff", MMFF94 by RDKit; "gas", Gasteiger; "bcc", AM1-BCC; "abcg2", ABCG2 (only with gaff2); "file",
+            those of the molecule's file, mol2 or SDF (atom.dprop.PartialCharge). Files with parameters have their own
+        limit : time limit in seconds, by default none; AM1-BCC for 70 atoms takes ten minutes
 
-        Parameters are kept on disk by graph, force field, charges and the version of the programs, so a molecule is
-        computed once, whatever the order and the positions of its atoms, and by one process, for which others wait.
-        Charges of AM1-BCC and ABCG2 are computed for one conformer that RDKit makes of the graph.
+        Parameters are cached on disk by graph, force field, charges and program version, so a molecule is computed
+        once, for any order and positions of its atoms; other processes wait for it. Charges of AM1-BCC and ABCG2 are
+        computed for one conformer generated by RDKit.
 
         Raises InputError if the programs are not installed, ParameterError if they have no parameters for the molecule.
         """
@@ -316,7 +315,7 @@ class Ligand:
         return self._file_charges() if charges == "file" else self._mmff_charges()
 
     def _file_charges(self) -> Floats:
-        """Partial charges that the molecule's file has, (n,) e. Raises InputError where it has none."""
+        """Partial charges that the molecule's file has, (n,) e. Raises InputError if it has none."""
         atoms = list(self.molecule.GetAtoms())
         if all(atom.HasProp(PARTIAL_CHARGE) for atom in atoms):
             texts = [atom.GetProp(PARTIAL_CHARGE) for atom in atoms]
@@ -337,7 +336,7 @@ class Ligand:
         return found + lost / len(found)
 
     def _mmff_charges(self) -> Floats:
-        """Partial charges of MMFF94, which follow from the graph, (n,) e. Raises ParameterError where it has none."""
+        """Partial charges of MMFF94, which follow from the graph, (n,) e. Raises ParameterError if it has none."""
         fields: Any = extra("rdkit.Chem.rdForceFieldHelpers", "charges of MMFF94")
         properties = fields.MMFFGetMoleculeProperties(type(self.molecule)(self.molecule))
         if properties is None:
@@ -426,7 +425,7 @@ def number_of_residue(
 ) -> int | None:  # fmt: skip
     """Find the first molecule of a file that is a residue of a structure by elements and bonds, from 1; None for none.
 
-    One with all the residue's hydrogens comes before those that have others. Parameters as of `Ligand.read`
+    One with all the residue's hydrogens comes before those that have others. Parameters as in `Ligand.read`
     """
     if structure is None:
         return None
@@ -456,10 +455,10 @@ def read_ligands(
     path: str | PathLike[str], *, hydrogens: Hydrogens = "given", residue_name: str = "",
     failed: dict[int, str] | None = None, template: str | None = None, ph: float | None = None,
 ) -> list[Ligand]:  # fmt: skip
-    """Read all molecules of a file; parameters as of `Ligand.read`.
+    """Read all molecules of a file; parameters as in `Ligand.read`.
 
-    failed : takes why molecules cannot be used, by number from 1; they are left out of the list then. By default the
-        first failure is an error
+    failed : receives the reasons why molecules cannot be used, by number from 1; these are left out of the list. By
+        default the first failure is an error
     """
     ligands = []
     ways = Ways(hydrogens, residue_name, template, ph)
@@ -476,7 +475,7 @@ def read_ligands(
 
 
 def is_mol(value: object) -> TypeGuard[Mol]:
-    """Tell if this is a Mol of RDKit, which is not imported here."""
+    """Return whether this is a Mol of RDKit, which is not imported here."""
     return type(value).__module__.partition(".")[0] == "rdkit" and hasattr(value, "GetConformers")
 
 
@@ -484,7 +483,7 @@ def ligand_of_mol(
     molecule: Mol, source: str, *, hydrogens: Hydrogens = "given", ph: float | None = None,
     word: str = "ligand_hydrogens",
 ) -> Ligand:  # fmt: skip
-    """Make a Ligand of a Mol as of a record of a file, with its name and properties; parameters as of `Ligand.read`.
+    """Make a Ligand of a Mol as of a record of a file, with its name and properties; parameters as in `Ligand.read`.
 
     source : what it is, for messages; word : the keyword that adds hydrogens, for messages
     """
@@ -493,12 +492,12 @@ def ligand_of_mol(
 
 
 def count_molecules(path: str | PathLike[str], template: str | None = None) -> int:
-    """Count the molecules of a file, also those that cannot be read; template : as of `Ligand.read`"""
+    """Count the molecules of a file, also those that cannot be read; template : as in `Ligand.read`"""
     return sum(1 for _ in _records(read_file(path), Ways(template=template)))
 
 
 def embedded(molecule: Mol, source: str) -> Mol:
-    """Add hydrogens and one conformer to a molecule. Raises InputError where distance geometry finds none."""
+    """Add hydrogens and one conformer to a molecule. Raises InputError if distance geometry finds none."""
     chem: Any = extra("rdkit.Chem", _PURPOSE)
     all_chem: Any = extra("rdkit.Chem.AllChem", _PURPOSE)
     whole: Mol = chem.AddHs(molecule)
@@ -533,7 +532,7 @@ _Found = tuple[int | str, str, Callable[[Ways], "Mol | Ligand"]]
 
 
 def is_molecule_file(path: str | PathLike[str]) -> bool:
-    """Tell if a path has a suffix of files that Ligands are read from."""
+    """Return whether a path has a suffix of files that Ligands are read from."""
     return _suffix_of(str(path)) in SUFFIXES
 
 
@@ -551,7 +550,7 @@ def ligand_makers(
     path: str | PathLike[str], *, hydrogens: Hydrogens = "given", residue_name: str = "", template: str | None = None,
     ph: float | None = None, word: str = "hydrogens",
 ) -> Iterator[Maker]:  # fmt: skip
-    """Yield the molecules of a file, to be made one by one; parameters as of `Ligand.read`.
+    """Yield the molecules of a file, to be made one by one; parameters as in `Ligand.read`.
 
     word : keyword of the caller that adds hydrogens, for messages
     """
@@ -852,7 +851,7 @@ def _check_graph(molecule: Mol, source: str) -> None:
 
 
 def _check_lengths(molecule: Mol, source: str) -> None:
-    """Raise InputError where bonds have lengths that no molecule has, as in drawings."""
+    """Raise InputError if bonds have lengths that no molecule has, as in drawings."""
     from rdkit import Chem
 
     positions = np.array(molecule.GetConformer().GetPositions())

@@ -26,7 +26,7 @@ _RADII = "mbondi2"
 
 
 def knows(forcefield: str) -> bool:
-    """Tell if a name is of such a force field."""
+    """Return whether a name is of such a force field."""
     return _NAME.fullmatch(forcefield) is not None
 
 
@@ -37,7 +37,7 @@ def check(forcefield: str, charges: str) -> None:
 
 
 def version() -> str:
-    """Version of the toolkit. Raises InputError where it is not installed."""
+    """Version of the toolkit. Raises InputError if it is not installed."""
     _toolkit()
     try:
         return f"openff-toolkit {installed('openff-toolkit')}"

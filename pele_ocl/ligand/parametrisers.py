@@ -49,13 +49,13 @@ class Parametriser(Protocol):
     CHARGES: Mapping[str, str]
 
     def knows(self, forcefield: str) -> bool:
-        """Tell if it has a force field of this name."""
+        """Return whether it has a force field of this name."""
 
     def check(self, forcefield: str, charges: str) -> None:
         """Raise InputError for charges that do not go with a force field."""
 
     def version(self) -> str:
-        """Version of the program, on which what is kept depends. Raises InputError where it is not installed."""
+        """Version of the program, on which what is kept depends. Raises InputError if it is not installed."""
 
     def topology_of(self, ligand: Molecule, forcefield: str, charges: str, limit: float | None = None) -> bytes:
         """Topology (prmtop) of a ligand in the order of its atoms. Raises InputError or ParameterError."""

@@ -39,7 +39,7 @@ def with_phosphoresidues(field: ForceField, structure: Structure) -> tuple[Force
 
     It is the built-in one, or ff14SB of OpenMM's; others stay as they are.
 
-    Returns also the structure, with a note about them. Raises InputError where AmberTools' programs are missing.
+    Returns also the structure, with a note about them. Raises InputError if AmberTools' programs are missing.
     """
     names = structure.labels.residue_names[structure.labels.residue_starts]
     if isinstance(field, XmlForceField):
@@ -102,7 +102,7 @@ def _template(name: str, structure: Structure) -> tuple[Template, ObcTable]:
 
 
 def _topology(name: str) -> bytes:
-    """Topology of the residue between its caps. Raises ParameterError where tleap makes none."""
+    """Topology of the residue between its caps. Raises ParameterError if tleap makes none."""
     with tempfile.TemporaryDirectory(prefix="pele-ocl-") as made:
         folder = Path(made)
         text = _COMMANDS.format(name=name) + "saveamberparm m out.prmtop out.rst7\nquit\n"

@@ -15,7 +15,7 @@ _LINE = re.compile(rf"{_HEAD} (\w{{1,5}}) (\w+) (\w+) (\S+)\s*")
 
 @dataclass(frozen=True)
 class LigandRemark:
-    """residue : name; forcefield, charges : as of Ligand.parametrize; smiles : of the molecule"""
+    """residue : name; forcefield, charges : as in Ligand.parametrize; smiles : of the molecule"""
 
     residue: str
     forcefield: str

@@ -13,7 +13,7 @@ from .molecule import Ligand
 
 
 def save_sdf(path: Path, molecules: Sequence[tuple[Ligand, Mapping[str, Any]]]) -> None:
-    """Write molecules with their properties. Raises FormatError where the file cannot be written."""
+    """Write molecules with their properties. Raises FormatError if the file cannot be written."""
     chem: Any = extra("rdkit.Chem", "an SDF file")
     with replacing(path, ()) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as stream:
         for ligand, properties in molecules:

@@ -98,7 +98,7 @@ def _on_grid(map_: Map, grid: Grid, number: int, onto: bool) -> Floats:
 
 
 def is_same(one: Grid, other: Grid) -> bool:
-    """Tell if two grids have their points at equal places, to the digits that files keep."""
+    """Return whether two grids have their points at equal places, to the digits that files keep."""
     close = SAME * np.minimum(one.spacing, other.spacing)
     ends = np.abs([one.origin - other.origin, one.last - other.last])
     return one.shape == other.shape and bool((ends < close).all())

@@ -80,14 +80,14 @@ class MapResult(Framed):
         return Report(self.map.title or "Map", {"fact": list(rows), "value": list(rows.values())}, facts)
 
     def to_json(self) -> dict[str, Any]:
-        """Facts of the map, as its command prints it as JSON, but for the seconds."""
+        """Facts of the map, as printed as JSON, without seconds."""
         head = {} if not self.sources else {"map": str(self.sources[0]), "sha256": self.sources[0].sha256}
         return with_notes({"schema": SCHEMA, **head, **self.facts, **map_facts(self.map)}, ())
 
     def save(self, path: Path_, *, inputs: Iterable[Path_] = (), progress: Progress | None = None) -> None:
         """Write the map in the format of the suffix, or draw its slices into a .png.
 
-        inputs : files that are read, which `path` must not be; progress : called with the share written, 0 to 1
+        inputs : files that must not be overwritten; progress : called with the fraction written, 0 to 1
         """
         if arguments.file_path(path).suffix.lower() == ".png":
             draw_slices(path, self.map, [*self.sources, *arguments.file_paths("inputs", inputs)])
@@ -111,7 +111,7 @@ def convert(
     unit : to convert to; by default the file's, but hartree/e in a cube file. from_unit : of the values in `path`, if
         the file does not name it
     temperature : K, of the unit kT/e: of the output, or of `path` if the file does not name it
-    call : gives facts of the call for files, of a path; progress : called with the share written, 0 to 1
+    call : gives facts of the call for files, of a path; progress : called with the fraction written, 0 to 1
 
     Returns a MapResult. Raises FormatError for files that cannot be read or written, InputError for units that do not
     fit.
@@ -158,7 +158,7 @@ def mapmath(
     scale : factor of the result
     onto_first : True to interpolate the other maps at the points of the first; the result is the part that all cover
     output : file to write; png : picture of its slices to draw
-    call : gives facts of the call for files, of a path; progress : called with the share written, 0 to 1
+    call : gives facts of the call for files, of a path; progress : called with the fraction written, 0 to 1
 
     Returns a MapResult, in the unit of the first map. Raises InputError for signs too many or too few, for maps on
     other grids, and for units that cannot be converted.
@@ -245,7 +245,7 @@ class Samples(Framed):
         return Report("Values of a map", columns, {"unit": self.map.unit, "temperature": self.map.temperature})
 
     def to_json(self) -> dict[str, Any]:
-        """Positions and values, as its command prints it as JSON, but for the seconds."""
+        """Positions and values, as printed as JSON, without seconds."""
         source, points = self.source, self.points
         return {
             "schema": SCHEMA,
@@ -328,7 +328,7 @@ def _points(points: Any, model: int | None) -> tuple[InputFile | None, Labels | 
 
 
 def with_unit(source: Path, map_: Map, from_unit: str | None) -> Map:
-    """Give the map of a file its unit, which the file or the user says."""
+    """Return the map of a file its unit, which the file or the user says."""
     if from_unit is None:
         return map_
     arguments.choice("from_unit", from_unit, POTENTIAL_UNITS)

@@ -119,8 +119,8 @@ def minimize(
         all models one file. By default nothing is written
     method : "lbfgs", "newton" for truncated Newton as in PELE, "fire", or "steepest" for steepest descent alone
     tolerance : ends if the root mean square gradient, sqrt(sum |g|^2 / n) of the n atoms that move, is at most this,
-        kcal/mol/A, or a text with its unit, "1kJ/mol/nm"; OpenMM's minimizer compares it so, with a default of
-        10 * units.KJ_PER_MOL_NM
+        kcal/mol/A, or a text with its unit, "1kJ/mol/nm"; OpenMM's minimizer compares it so, with a default of 10 *
+        units.KJ_PER_MOL_NM
     max_gradient : ends where no atom's gradient is larger, kcal/mol/A
     energy_tolerance : ends where three iterations in a row change the energy by less, kcal/mol
     max_iterations, max_seconds : limits; a structure that reaches them is not converged, which is no error
@@ -141,17 +141,17 @@ def minimize(
     fixed_radii : keep the Born radii that a structure has at the beginning of each round, as PELE's alphaUpdated: false
     one_four, cutoff, only_terms, precision, variant, device : as in `energy`
     model : a SolventModel, or the number of the model to read of a file with several
-    strict : refuse structures with findings that are noted otherwise
+    strict : refuse structures with findings that otherwise only cause notes
     models : "all" for all models of a PDB file; trajectory : files, or frames in memory, in place of the positions of
-        one structure, with frames, topology and image as of `pele_ocl.trajectory`
+        one structure, with frames, topology and image as in `pele_ocl.trajectory`
     table : file of `result.table()`: .csv, .h5 or .json
-    resume : go on with an interrupted run of several structures or frames that wrote to `output`
-    workers, scheduler, shard : as of `jobs.run`, of several structures and of frames
-    errors : "record" for NaN and a sentence in `errors` where a structure fails; "raise" for an InputError, before
-        any work if a file does not exist
-    progress : called with the share that is done, 0 to 1
+    resume : continue an interrupted run of several structures or frames that wrote to `output`
+    workers, scheduler, shard : as in `jobs.run`, of several structures and of frames
+    errors : "record" for NaN and a message in `errors` where a structure fails; "raise" for an InputError, before any
+        work if a file does not exist
+    progress : called with the fraction done, 0 to 1
     watch : called with the structures done, with all, and with the largest rms gradient of the others, kcal/mol/A
-    reading : how files are read, a Reading; or in words its fields, as of `pele_ocl.read` (forcefield, select,
+    reading : how files are read, a Reading; or in words its fields, as in `pele_ocl.read` (forcefield, select,
         coordinates ...), and constants of the solvent (gb, like, ionic_strength ...)
     provenance : facts that files name
 
@@ -228,12 +228,11 @@ def minimize_many(
 ) -> MinimizeBatch:  # fmt: skip
     """Minimize different molecules, or one from many places; what each gives depends on that molecule alone.
 
-    They share launches, each with the bits that it has alone on the same device:
-    docs/theory/minimize.md, section 8.
+    They share launches, each with the bits that it has alone on the same device: docs/theory/minimize.md, section 8.
 
     each : a function of the Atoms that gives further options for it, such as its own terms and frozen atoms
-    errors, progress, watch : as of Minimizer.minimize_batch; the molecule that is named is the first that was found
-    options : as of Minimizer, the same for all
+    errors, progress, watch : as in Minimizer.minimize_batch; the molecule that is named is the first that was found
+    options : as in Minimizer, the same for all
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> pele_ocl.minimize_many([atoms, atoms.moved(atoms.positions * 1.01)], max_iterations=2).iterations.tolist()

@@ -122,7 +122,7 @@ class Conformations:
         return self._given[part.start : part.stop]
 
     def torn(self, part: range) -> Mapping[int, str]:
-        """Tell why conformations whose positions are NaN cannot be used, by their place in a part."""
+        """Return why conformations whose positions are NaN cannot be used, by their place in a part."""
         if isinstance(self._given, Trajectory):
             return self._given.piece(self._given.frames[part.start : part.stop]).torn
         return {place - part.start: reason for place, reason in self.failed.items() if place in part}
@@ -371,7 +371,7 @@ def _numbered(
 def _watched(
     minimizing: Minimizing, parts: list[range], done: Shared[range, list[_Found]], watch: Watch | None
 ) -> Iterator[range]:  # fmt: skip
-    """Give the parts; of each that this process minimizes, tell how far it is."""
+    """Return the parts; of each that this process minimizes, tell how far it is."""
     n = len(minimizing.conformations)
     for part in parts:
         if watch is not None and not done.is_remote:

@@ -25,7 +25,7 @@ PRESENT = -1.0  # stands for the length that a bond has
 
 
 def constraints_named(given: object, known: Sequence[str]) -> str:
-    """Give the name of constraints, also where they are OpenMM's, "HBonds" or openmm.app.HBonds.
+    """Return the name of constraints, also where they are OpenMM's, "HBonds" or openmm.app.HBonds.
 
     known : names that can be chosen. Raises InputError for others.
     """
@@ -58,7 +58,7 @@ class BondConstraints:
     def of(cls, atoms: Atoms, free: NDArray[np.bool_], kind: str) -> BondConstraints:
         """Find the clusters of a molecule. free : (n,) atoms that move; kind : of KINDS
 
-        Raises InputError where bonds, lengths or elements are missing, and for hydrogens that no cluster can have.
+        Raises InputError if bonds, lengths or elements are missing, and for hydrogens that no cluster can have.
         """
         kind = constraints_named(kind, KINDS)
         if atoms.labels is None:
@@ -82,7 +82,7 @@ class BondConstraints:
         return cls(centers, free[centers], np.append(starts, len(heavy)), hydrogens, lengths)
 
     def within(self, atoms: Atoms, free: NDArray[np.bool_]) -> BondConstraints | None:
-        """Give constraints of a structure with fewer atoms `free` (n,) that move; None if all of them stay.
+        """Return constraints of a structure with fewer atoms `free` (n,) that move; None if all of them stay.
 
         Raises InputError for a heavy atom that moves with a hydrogen that does not.
         """

@@ -139,7 +139,7 @@ class Driver:
         return recipe.size <= self.size
 
     def __bool__(self) -> bool:
-        """Tell if any structure is under way, or may come."""
+        """Return whether any structure is under way, or may come."""
         return bool(self._more or self._next or self._ready or self._ended or self.n_seated)
 
     def minimized(self, jobs: Jobs) -> Iterator[list[Job]]:
@@ -381,7 +381,7 @@ class Seats(Tables):
         self._seen: Event | None = None  # when the states are there
 
     def take(self, jobs: Sequence[Job]) -> None:
-        """Give seats to structures, after those that are seated already."""
+        """Return seats to structures, after those that are seated already."""
         for job in jobs:
             job.slot = self._free.pop()
         recipes: dict[Recipe, list[Job]] = {}
@@ -437,7 +437,7 @@ class Seats(Tables):
             self._seen = self._queue.start_read(self._looked[:n], self._states()) if n else None
 
     def _states(self) -> Buffer:
-        """Give a buffer with the states as they are now, in the order of the seats."""
+        """Return a buffer with the states as they are now, in the order of the seats."""
         name = ("state", "next_state")[self.count % 2]
         begin = np.array([job.place(job.recipe.pieces[name]) for job in self.jobs], np.uint64)
         end = np.arange(len(self.jobs), dtype=np.uint64) * np.uint64(self._looked[0].nbytes)
@@ -453,7 +453,8 @@ class Seats(Tables):
 
     @property
     def is_at_work(self) -> bool:
-        """Tell if the states that are asked for are not there yet, so that the host may prepare other structures."""
+        """Return whether the states that are asked for are not there yet, so that the host may prepare other
+        structures."""
         return self._seen is not None and not self._queue.has_come(self._seen)
 
     def leave(self, seats: Sequence[int], ended: Sequence[Job]) -> None:
@@ -466,12 +467,12 @@ class Seats(Tables):
 
 
 def most_bytes(device: Device) -> int:
-    """Give the bytes that structures may take on a device while they are minimized."""
+    """Return the bytes that structures may take on a device while they are minimized."""
     return min(MOST_BYTES, device.largest_buffer, device.memory // 4)
 
 
 def by_recipe(jobs: Iterable[Job]) -> dict[Recipe, list[Job]]:
-    """Give the structures of each molecule."""
+    """Return the structures of each molecule."""
     found: dict[Recipe, list[Job]] = {}
     for job in jobs:
         found.setdefault(job.recipe, []).append(job)
@@ -479,12 +480,12 @@ def by_recipe(jobs: Iterable[Job]) -> dict[Recipe, list[Job]]:
 
 
 def places(jobs: Sequence[Job], piece: BufferPiece) -> Places:
-    """Give the bytes of its store at which structures of one molecule keep something."""
+    """Return the bytes of its store at which structures of one molecule keep something."""
     return np.array([job.place(piece) for job in jobs], np.uint64)
 
 
 def begin_of(jobs: Sequence[Job]) -> dict[str, list[NDArray[Any]]]:
-    """Give what structures of one molecule keep when a round begins, but for positions."""
+    """Return what structures of one molecule keep when a round begins, but for positions."""
     states = [job.first_state() for job in jobs]
     none = [np.zeros(2, np.int32)] * len(jobs)
     begin = {"base": [job.start for job in jobs], "state": states, "next_state": states}
@@ -492,14 +493,14 @@ def begin_of(jobs: Sequence[Job]) -> dict[str, list[NDArray[Any]]]:
 
 
 def data_of(jobs: Sequence[Job]) -> dict[str, list[NDArray[Any]]]:
-    """Give what structures of one molecule have of their own: atoms that move, and positions that are brought."""
+    """Return what structures of one molecule have of their own: atoms that move, and positions that are brought."""
     recipe = jobs[0].recipe
     found = {FREE: [job.free.astype(recipe.real) for job in jobs]}
     return found if recipe.is_resident else {**found, "positions": [job.origin for job in jobs]}
 
 
 def begins_of(stores: Sequence[Store], recipe: Recipe, jobs: Sequence[Job]) -> Begins:
-    """Give where the regions of structures of one molecule begin, as of Tables.put."""
+    """Return where the regions of structures of one molecule begin, as in Tables.put."""
     scratch = np.array([job.scratch for job in jobs], np.uint64)
     of_scratch = np.uint64(stores[-1].shared[recipe.recorder]), scratch
     if not recipe.is_resident:
@@ -509,7 +510,7 @@ def begins_of(stores: Sequence[Store], recipe: Recipe, jobs: Sequence[Job]) -> B
 
 
 def is_due(evaluations: int) -> bool:
-    """Tell if the blocks of a structure that had so many evaluations are rebuilt."""
+    """Return whether the blocks of a structure that had so many evaluations are rebuilt."""
     return evaluations in FIRST_BUILDS or (evaluations > 0 and evaluations % BUILD_EVERY == 0)
 
 

@@ -55,7 +55,7 @@ class Protocol:
         self, energy: Energy, *, method: str | type[Method] = "lbfgs", constraints: str | None = None,
         bond_repair: bool = True, rounds: int = 1, **bounds: Any,
     ) -> None:  # fmt: skip
-        """energy : the plan that computes energies and gradients; bounds : of Stopping; others as of Minimizer
+        """energy : the plan that computes energies and gradients; bounds : of Stopping; others as in Minimizer
 
         Raises InputError if no atom moves, and for bonds that cannot be held.
         """
@@ -98,7 +98,7 @@ class Protocol:
             raise InputError(NONE_MOVES)
 
     def _placed(self, positions: Floats, free: NDArray[np.bool_]) -> Floats:
-        """Give positions (n, 3) A as they begin: bonds of shaken ones near their lengths, held ones at them.
+        """Return positions (n, 3) A as they begin: bonds of shaken ones near their lengths, held ones at them.
 
         free : (n,) atoms that move. Raises InputError if a bond is held between one that moves and one that does not.
         """
@@ -108,7 +108,7 @@ class Protocol:
         return held if sites is None else sites.placed(held, free)
 
     def _constraints_of(self, free: NDArray[np.bool_]) -> BondConstraints | None:
-        """Give the constraints of a structure with atoms `free` (n,) that move; None without any.
+        """Return the constraints of a structure with atoms `free` (n,) that move; None without any.
 
         Raises InputError as `_placed` does.
         """
@@ -121,7 +121,7 @@ class Protocol:
         return 0 if self._bonds is None else n_restored(self._bonds, given)
 
     def along(self, gradient: Floats, positions: Floats, free: NDArray[np.bool_]) -> Floats:
-        """Give the part of a gradient (n, 3) along which atoms `free` (n,) may move at positions (n, 3) A."""
+        """Return the part of a gradient (n, 3) along which atoms `free` (n,) may move at positions (n, 3) A."""
         found: Floats = np.where(free[:, None], gradient, 0.0)
         constraints = self._constraints_of(free)
         return found if constraints is None else constraints.tangent(positions[np.newaxis], found[np.newaxis])[0]
@@ -169,7 +169,7 @@ class Recipe(Recorded):
 
     @cached_property
     def pieces(self) -> Mapping[str, BufferPiece]:
-        """Give where a structure keeps arrays: FREE, those of `Method.arrays`, and buffers of the passes."""
+        """Return where a structure keeps arrays: FREE, those of `Method.arrays`, and buffers of the passes."""
         return self.recorder.named({**self.system.passes.buffers, **self.method.arrays, FREE: self.method.free})
 
     @property
@@ -262,11 +262,11 @@ class Job:
 
     @property
     def is_moved(self) -> bool:
-        """Tell if it does not begin where it was given: its bonds are restored, or held at their lengths."""
+        """Return whether it does not begin where it was given: its bonds are restored, or held at their lengths."""
         return self.origin is not self.start and not np.array_equal(self.origin, self.start)
 
     def place(self, piece: BufferPiece) -> int:
-        """Give the byte of its store at which it keeps something."""
+        """Return the byte of its store at which it keeps something."""
         return (self.scratch if piece.store or not self.recipe.is_resident else self.first) + piece.first
 
     def first_state(self) -> NDArray[Any]:
@@ -276,7 +276,7 @@ class Job:
         return state
 
     def left_of(self, accepted: int) -> int:
-        """Give the evaluations until its bound of iterations, after so many; the first is of where it begins."""
+        """Return the evaluations until its bound of iterations, after so many; the first is of where it begins."""
         return self.recipe.protocol.method.each * (self.stopping.max_iterations - accepted) + 1
 
     def look_at(self, state: Floats, behind: int) -> None:
@@ -294,12 +294,12 @@ class Job:
             self.final = sites.placed(self.final, self.free)
 
     def goes_on(self) -> bool:
-        """Tell if another round follows the one that ended: it moved, and time is left."""
+        """Return whether another round follows the one that ended: it moved, and time is left."""
         moved = self.state[StepState.ITERATIONS] > self.counted[0] and self.state[StepState.STOPPED] != Stop.TIME
         return bool(moved) and self.round + 1 < self.recipe.protocol.rounds
 
     def result_of(self, before: EnergyBatch, after: EnergyBatch, k: int) -> MinimizeResult:
-        """Give the result when it has ended. before, after : energies in which it is conformation k"""
+        """Return the result when it has ended. before, after : energies in which it is conformation k"""
         assert after.gradients is not None
         protocol, state = self.recipe.protocol, self.state
         gradient = protocol.along(after.gradients[k], self.final, self.free)

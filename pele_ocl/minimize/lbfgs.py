@@ -60,7 +60,7 @@ class Lbfgs(Method):
         ]  # fmt: skip
 
     def may_join(self) -> bool:
-        """Tell if sums and step are one launch: if all groups that wait in it leave room for others.
+        """Return whether sums and step are one launch: if all groups that wait in it leave room for others.
 
         NVIDIA's GPUs alone do so, whose units each have room for a group.
         """

@@ -36,7 +36,7 @@ def minimize_all(
     molecules: Sequence[Atoms], each: EachOptions | None, errors: str, progress: Progress | None, watch: Watch | None,
     options: Options,
 ) -> MinimizeBatch:  # fmt: skip
-    """Minimize molecules, and give their results in order; parameters as of `minimize_many`."""
+    """Minimize molecules, and give their results in order; parameters as in `minimize_many`."""
     begin = perf_counter()
     choice("errors", errors, ("raise", "record"))
     if not isinstance(molecules, Sequence):
@@ -61,7 +61,7 @@ def as_done(
     molecules: Sequence[Atoms], each: EachOptions | None, progress: Progress | None, watch: Watch | None,
     options: Options,
 ) -> Generator[Done, None, None]:  # fmt: skip
-    """Yield each molecule's number and its result, or why it has none; parameters as of `minimize_many`."""
+    """Yield each molecule's number and its result, or why it has none; parameters as in `minimize_many`."""
     for atoms in molecules:
         if not isinstance(atoms, Atoms):
             raise InputError(f"molecules hold {type(atoms).__name__}; Atoms are needed")
@@ -69,7 +69,7 @@ def as_done(
 
 
 class Together:
-    """Different molecules on their way to their minima; parameters as of `minimize_many`."""
+    """Different molecules on their way to their minima; parameters as in `minimize_many`."""
 
     def __init__(
         self, molecules: Sequence[Atoms], each: EachOptions | None, options: Options,
@@ -82,7 +82,7 @@ class Together:
         self._arrived = deque[Done]()  # not taken yet
 
     def minimized(self) -> Iterator[Done]:
-        """Minimize all: small molecules share launches, and the others come one after the other.
+        """Minimize all: small molecules share launches, and the others come one after another.
 
         If seconds are limited, each molecule has the device for itself.
         """
@@ -99,7 +99,7 @@ class Together:
                 yield from self._taken()
 
     def _taken(self) -> Iterator[Done]:
-        """Give what has arrived."""
+        """Return what has arrived."""
         while self._arrived:
             yield self._arrived.popleft()
 
@@ -179,6 +179,6 @@ class Together:
 
 
 def suits(minimizer: Minimizer, device: Device, precision: str) -> bool:
-    """Tell if a molecule can be minimized together with others on a device."""
+    """Return whether a molecule can be minimized together with others on a device."""
     energy, is_timed = minimizer.energy, minimizer.protocol.stopping.max_seconds is not None
     return not is_timed and energy.device is device and energy.precision == precision

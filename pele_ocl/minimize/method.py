@@ -33,7 +33,7 @@ class Shape:
     """Division of the work of an iteration after its evaluation.
 
     items : work-items of a group
-    chunk : atoms whose sums a group adds up
+    chunk : atoms whose sums a group sums
     moved : atoms that a group moves; round : so many of them at a time
     sharing : groups that share the preconditioner's blocks of a chunk, at most
     """
@@ -59,8 +59,8 @@ class Method(ABC):
     """Method of minimization, bound for one structure: an evaluation, sums over its atoms, a step; all on the device.
 
     A method has `init`, which sets what a structure begins with, and `step`, the launches of an iteration after its
-    evaluation. The launch `measure` adds up over the atoms what a step is decided from; cl/minimize/state.clh. The
-    step takes a state `before`, leaves the one `after`, and moves `positions` from `base` or from themselves.
+    evaluation. The launch `measure` sums over the atoms what a step is decided from; cl/minimize/state.clh. The step
+    takes a state `before`, leaves the one `after`, and moves `positions` from `base` or from themselves.
 
     history : pairs of vectors in `history`, (2 history, 3 n)
     each : evaluations that an accepted step takes, about; holds_bonds : whether it supports constraints
@@ -132,7 +132,7 @@ class Method(ABC):
 
     @classmethod
     def preconditioner_of(cls, passes: AnyPasses) -> Preconditioner | None:
-        """Give the preconditioner of a molecule, or None."""
+        """Return the preconditioner of a molecule, or None."""
         return None
 
     @abstractmethod
@@ -144,7 +144,7 @@ class Method(ABC):
         """Bind the launches that follow an evaluation. before, after : names of the states"""
 
     def _checked_step(self, before: str, after: str) -> list[Launch]:
-        """Give the launches of `step`. Raises PeleError if one decides from sums that none before it makes."""
+        """Return the launches of `step`. Raises PeleError if one decides from sums that none before it makes."""
         launches, has_sums = self.step(before, after), False
         measuring, moving = (set(map(id, bound)) for bound in (self._measuring, self._moving))
         for launch in launches:
@@ -169,7 +169,7 @@ class Method(ABC):
         return self._preconditioner.launch(self.passes, self.queue, buffers, self.shape.items, **self.macros)
 
     def measure(self) -> Launch:
-        """Bind the launch that adds up over the atoms at the trials."""
+        """Bind the launch that sums over the atoms at the trials."""
         arguments = dict(step=self.passes.encoding.step, **self.counts, **self.blocks, **self.named(
             "free", "sums", "positions", "results", "base", "base_gradient", "history"))  # fmt: skip
         launch = self.bind(

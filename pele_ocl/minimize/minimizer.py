@@ -38,7 +38,7 @@ class Minimizer(Suggests):
     energy : the plan that computes energies and gradients
     protocol : the method, the bounds and the rounds as they were chosen, the atoms that move, and what is held
 
-    It pickles by its atoms and options, as plans do.
+    It is pickled as its atoms and options, like plans.
 
     >>> minimizer = pele_ocl.Minimizer(pele_ocl.read("data/structures/trialanine.pdb"), max_iterations=5)
     >>> result = minimizer.minimize()
@@ -112,7 +112,7 @@ class Minimizer(Suggests):
 
     @property
     def free(self) -> NDArray[np.bool_]:
-        """Tell which atoms move, (n,)."""
+        """Return which atoms move, (n,)."""
         return self.protocol.free
 
     @property
@@ -123,7 +123,7 @@ class Minimizer(Suggests):
     def minimize(self, positions: ArrayLike | None = None, *, progress: Progress | None = None) -> MinimizeResult:
         """Minimize from positions (n, 3) A, by default the atoms' own.
 
-        progress : called with the share of the structures done, 0 or 1, whenever the host looks at the device
+        progress : called with the fraction of the structures done, 0 or 1, whenever the host looks at the device
 
         Raises InputError for positions that do not fit, and for a structure that cannot be minimized: it says why.
         """
@@ -139,9 +139,9 @@ class Minimizer(Suggests):
         """Minimize from conformations (m, n, 3) A together; each gets the same bits as alone.
 
         errors : "raise" for an InputError that names the first structure that fails, or "record" to go on
-        progress : called with the share of the structures done, 0 to 1
-        watch : called at each look with the structures done, with all, and with the largest rms gradient of the
-            others, kcal/mol/A
+        progress : called with the fraction of the structures done, 0 to 1
+        watch : called at each look with the structures done, with all, and with the largest rms gradient of the others,
+            kcal/mol/A
 
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
         >>> minimizer = pele_ocl.Minimizer(atoms, max_iterations=2)

@@ -65,7 +65,7 @@ class Stopping:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Give the bounds by name, for records; None for those that do not count."""
+        """Return the bounds by name, for records; None for those that do not count."""
         return {of.name: getattr(self, of.name) for of in fields(self)}
 
     def judge(self, states: Floats) -> None:
@@ -79,7 +79,7 @@ class Stopping:
         states[ended & is_below, StepState.STOPPED] = Stop.GRADIENT
 
     def packed(self, precision: str) -> np.void:
-        """Give Stopping of cl/minimize/state.clh."""
+        """Return Stopping of cl/minimize/state.clh."""
         return STOPPING.pack(
             precision,
             mean2=_square(self.tolerance),
@@ -105,7 +105,7 @@ _ANGSTROM = str.maketrans({"Å": "a", "å": "a", "\N{ANGSTROM SIGN}": "a"})
 
 
 def tolerance_of(tolerance: float | str) -> float:
-    """Give an rms gradient in kcal/mol/A: a number, or a text such as `0.1`, `1kJ/mol/nm` or `0.1 kcal/mol/Å`.
+    """Return an rms gradient in kcal/mol/A: a number, or a text such as `0.1`, `1kJ/mol/nm` or `0.1 kcal/mol/Å`.
 
     Raises InputError for a text that is none.
     """
@@ -143,12 +143,12 @@ def require_bounds(words: Mapping[str, Any], function: Callable[..., Any]) -> No
 
 
 def rounds_of(rounds: int) -> int:
-    """Give the number of rounds. Raises InputError for others than there can be."""
+    """Return the number of rounds. Raises InputError for others than there can be."""
     return whole_number("rounds", rounds, least=1, most=MOST_ROUNDS)
 
 
 def method_of(method: object, constraints: str | None = None) -> type[Method]:
-    """Give the class of a method. Raises InputError for others, and for one that holds no bonds.
+    """Return the class of a method. Raises InputError for others, and for one that holds no bonds.
 
     method : a name of METHODS, or a class derived from Method
     """

@@ -113,7 +113,7 @@ class Preconditioner:
 
 
 def _fits(queue: Binder) -> bool:
-    """Tell if a block is added up in local memory: on GPUs that have enough."""
+    """Return whether a block is summed in local memory: on GPUs that have enough."""
     taken = (SIDE + 1) * SIDE * queue.dtype.itemsize + LOCAL_BYTES
     return queue.device.kind == "GPU" and taken <= min(MOST_LOCAL, queue.device.handle.local_mem_size)
 
@@ -129,7 +129,7 @@ def blocks_of(n_atoms: int) -> int:
 
 
 def has_room(passes: AnyPasses) -> bool:
-    """Tell if the blocks of all structures that are minimized together have room on the device."""
+    """Return whether the blocks of all structures that are minimized together have room on the device."""
     most = max(1, CHUNK_ATOMS // passes.n_atoms)  # structures at once; the same whether they are so many or not
     size = most * blocks_of(passes.n_atoms) * SIDE**2 * passes.queue.dtype.itemsize
     return size <= min(MOST_BYTES, passes.queue.device.largest_buffer)
@@ -154,6 +154,6 @@ def _springs(passes: AnyPasses) -> Tasks:
 
 
 def has_springs(passes: AnyPasses) -> bool:
-    """Tell if a term that counts has springs."""
+    """Return whether a term that counts has springs."""
     counted = (name for name in bonded_names(passes.atoms) if name in passes.contents.names)
     return any(TABLES_OF_TERMS[name].has_springs for name in counted)

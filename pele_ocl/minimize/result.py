@@ -116,12 +116,12 @@ class MinimizeResult(Reported, Suggests):
         )
 
     def as_structure(self) -> Atoms:
-        """Give the minimized atoms; functions take a result in the place of a structure."""
+        """Return the minimized atoms; functions take a result in the place of a structure."""
         return self.atoms
 
     @property
     def name(self) -> str:
-        """Name of the structure: its file as it was given, "" of atoms."""
+        """Name of the structure: its file as given, "" of atoms."""
         return "" if self.origin is None else self.record.structure
 
     @property
@@ -146,7 +146,7 @@ class MinimizeResult(Reported, Suggests):
 
     @property
     def converged(self) -> bool:
-        """Tell if a bound of gradient or energy ended it, no limit."""
+        """Return whether a bound of gradient or energy ended it, no limit."""
         return self.stopped_by in CONVERGED
 
     @property
@@ -173,7 +173,8 @@ class MinimizeResult(Reported, Suggests):
         return self.table()._repr_html_()
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the structure as PDB, mmCIF, HDF5 or NetCDF, with the B-factors of its file; the suffix says which.
+        """Write the structure as PDB, mmCIF, HDF5 or NetCDF, with the B-factors of its file; the suffix determines the
+        format.
 
         Raises FormatError for another suffix, and for a file that cannot be written.
         """
@@ -273,7 +274,7 @@ class MinimizeBatch(Sequence[MinimizeResult], Reported):
     """Results of m structures, in their order: `batch[i]` is the MinimizeResult of one, its properties are arrays.
 
     results : the MinimizeResult of each structure, None where it failed
-    errors : why structures failed, by their number from 0
+    errors : reasons why structures failed, by index from 0
     seconds : of all
     records : of results of `pele_ocl.minimize`: a Record of each
     whole : of conformations of one molecule: their common Record
@@ -478,7 +479,7 @@ def table_of(records: Sequence[Record], whole: Record | None = None) -> Report:
 
 
 def settings_of_rows(rows: Sequence[Row]) -> dict[str, Any]:
-    """Give the settings of the first record that is done; force fields and sets of radii of all, each once."""
+    """Return the settings of the first record that is done; force fields and sets of radii of all, each once."""
     found = [row["settings"] for row in rows if row.get("settings")]
     names = ("forcefield", "gb_radii_set")
     several = {name: ", ".join(dict.fromkeys(of[name] for of in found if of.get(name))) for name in names}
@@ -510,7 +511,7 @@ def _columns(rows: Sequence[Row]) -> dict[str, Column | ArrayLike]:
 
 
 def _figure(row: Row, name: str) -> float | None:
-    """Give a number of a row, None if it failed; of its seconds the total."""
+    """Return a number of a row, None if it failed; of its seconds the total."""
     value = row.get(name)
     found: float | None = value["total"] if isinstance(value, dict) else value
     return found

@@ -47,8 +47,9 @@ class Run:
     """A call of `pele_ocl.minimize`.
 
     spec : how structures are minimized and written; frames : of a molecule, None without; models : "one" or "all"
-    table : file of the table, None without; resume : True to go on with an earlier run
-    place : where it is computed; shard : the part of the structures, None for all
+    table : file of the table, None without; resume : True to continue an earlier run
+    place : where it is computed;
+    shard : the part of the structures, None for all
     errors : "raise" or "record"; watch : called with the structures done, their number, and the slowest one's rms
         gradient, kcal/mol/A
     """
@@ -270,7 +271,7 @@ def require_options(options: Mapping[str, Any]) -> None:
 
 
 def tell(records: Sequence[Record], tolerance: float) -> None:
-    """Tell what is to be known of records: changed starts, findings, limits, and rounding in files."""
+    """Return what is to be known of records: changed starts, findings, limits, and rounding in files."""
     rows, n = [record.result for record in records if not record.failed], f"{len(records):,}"
     restored = sum(bool(row["restored"]) for row in rows)
     if restored:
@@ -298,7 +299,7 @@ _LIMITS = {
 
 
 def tell_findings(records: Sequence[Record]) -> None:
-    """Tell what was found in the given starts, the first of them by its name; records have all."""
+    """Return what was found in the given starts, the first of them by its name; records have all."""
     found = [record for record in records if record.result.get("findings")]
     if found:
         more = f"; and {_counted(len(found) - 1)} more" if len(found) > 1 else ""
@@ -353,7 +354,7 @@ class _OfFile:
 class _Count:
     """Counts structures done of a run, for a watch.
 
-    n : structures; is_elsewhere : whether other processes compute, which are counted as they come
+    n : structures; is_elsewhere : whether other processes compute, which are counted as they are computed
     """
 
     n: int
@@ -377,7 +378,7 @@ class _Count:
             self.tell(self.done + n_done, self.n, gradient)
 
     def counted(self, records: Iterator[Record]) -> Iterator[Record]:
-        """Give the records, and where other processes compute tell of each."""
+        """Return the records, and where other processes compute tell of each."""
         for k, record in enumerate(records, 1):
             yield record
             if self.is_elsewhere and self.tell is not None:

@@ -47,11 +47,11 @@ class MinimizeSpec(Spec[StructurePath]):
 
     output : "" to write no files
     reading : how files are read
-    options : of pele_ocl.Minimizer, the same for all; strict : True to refuse what is noted otherwise
-    held : restraints and frozen atoms of each structure, or a function that gives them as options of Minimizer
-    provenance : facts that files name
-    watch, tell, keep : of this process alone; watch is called with progress, as pele_ocl.minimize_many does; tell is
-        called with the number of structures that were begun before; keep with each structure and its result
+    options : of pele_ocl.Minimizer, the same for all; strict : True to refuse what otherwise only causes a note
+    held : restraints and frozen atoms of each structure, or a function that returns them as options of Minimizer
+    provenance : facts for files
+    watch, tell, keep : only in this process; watch is called with progress, as pele_ocl.minimize_many does; tell is
+        called with the number of structures started before; keep with each structure and its result
 
     >>> spec = pele_ocl.MinimizeSpec(output="{name}-min.pdb", options={"max_iterations": 2})
     >>> next(pele_ocl.jobs.run(spec, ["data/structures/trialanine.pdb"]))["iterations"]
@@ -72,7 +72,7 @@ class MinimizeSpec(Spec[StructurePath]):
         return super().__getstate__() | {"watch": None, "tell": None, "keep": None}
 
     def settings(self) -> dict[str, str]:
-        """Write what results depend on as texts, by the names of the keywords; files count by their content."""
+        """Return everything that results depend on as texts, by keyword; files are represented by their content."""
         options = {**self.options, "tolerance": tolerance_of(self.options.get("tolerance", 0.1))}
         model = options.pop("model", None) or SolventModel()
         given = {**model.settings, **options, "strict": self.strict, **_fields_of(self.reading)}
@@ -83,7 +83,7 @@ class MinimizeSpec(Spec[StructurePath]):
 
     @property
     def each(self) -> Callable[[Atoms], Mapping[str, Any]] | None:
-        """Function that gives further options for the atoms of one structure; None if there are none."""
+        """Function that returns further options for the atoms of one structure; None if there are none."""
         return self.held.each if isinstance(self.held, Held) else self.held
 
     def facts(self) -> dict[str, object]:
@@ -95,9 +95,9 @@ class MinimizeSpec(Spec[StructurePath]):
         return OutputNames.of(self.output).name(Path(item)) if self.output else None
 
     def still_counts(self, record: Record, item: StructurePath) -> bool:
-        """True if an earlier record holds: the structure and the file that it left have the same bytes.
+        """True if an earlier record is still valid: the structure and its output file are unchanged.
 
-        Workers replace files before the journal knows. After a kill a file may be of a run that noted nothing down.
+        Workers replace files before the journal is written. After a kill, a file may belong to a run without a record.
         """
         target = self.target(item)
         if target is None:
@@ -116,20 +116,21 @@ class MinimizeSpec(Spec[StructurePath]):
         return dict(record.result)
 
     def groups(self, items: Sequence[StructurePath]) -> Iterator[Sequence[StructurePath]]:
-        """Group neighbouring files; the number of all decides on the size."""
+        """Group consecutive files; the size depends on their number."""
         size = max(1, min(-(-len(items) // _LEAST_GROUPS), _MOST_FILES))
         return (items[first : first + size] for first in range(0, len(items), size))
 
     @property
     def atoms_together(self) -> int:
-        """Count the atoms of files that are minimized together; 1 for each file by itself.
+        """Number of atoms of files that are minimized together; 1 for single files.
 
-        A GPU needs many structures at a time; a CPU gains nothing by them. Each result depends on its structure alone.
+        A GPU needs many structures at a time; on a CPU this has no advantage. Each result depends on its structure
+        alone.
         """
         return ATOMS_TOGETHER.get(get_device(self.options.get("device")).kind, 1)
 
     def records(self, items: Iterable[StructurePath], begin: Callable[[], None]) -> Iterator[Record]:
-        """Files read until they are enough for the device, then minimized together.
+        """Read files until they are enough for the device, then minimize them together.
 
         begin : begins the journal, before a structure is written
         """
@@ -181,7 +182,7 @@ class MinimizeSpec(Spec[StructurePath]):
                 yield record
 
     def content(self, source: InputFile | None, atoms: Atoms, n: int, target: Path | None) -> Content:
-        """Give what a file of n conformations has, with the occupancies and B-factors of the source."""
+        """Return the content of a file with n conformations, with the occupancies and B-factors of the source."""
         precision = self.options.get("precision", "float32")
         if source is None:
             return Content(atoms, n, precision=precision, attributes=self.provenance.of_call())

@@ -70,7 +70,7 @@ def nonbond(
     write_pairs: str | PathLike[str] | None = None,
     **words: Any,
 ) -> Any:
-    """Lennard-Jones, Coulomb and GB energy of the pairs of a list, and the gradient with Born radii held fixed.
+    """Lennard-Jones, Coulomb and GB energy of the pairs of a list, and the gradient at fixed Born radii.
 
     docs/theory/nonbond.md has the formulas. Use Nonbond to evaluate one list many times.
 
@@ -81,27 +81,28 @@ def nonbond(
 
     atoms : Atoms with charges, lj_sigma and lj_epsilon. Or the path of a file, which is read and checked as the command
         does; or several paths
-    pairs : PairList or AllPairs, in any order. Without one the pairs within `cutoff`; "all"; "split" for the distances
-        of PELE's short list; or of a file the path of a list
+    pairs : PairList or AllPairs, in any order. By default the pairs within `cutoff`; "all"; "split" for PELE's short
+        list; or for a file the path of a list
     born_radii : (n,) A; by default computed by `solvent`
     solvent : "gb", the default, or "vacuum" for no GB term
     variant : key of VARIANTS, "auto", or a rung of pele_ocl.ladder
     precision, device, model, progress : as in `solvent`
-    internal_dielectrics : (n,) internal dielectric of each atom; a pair takes the larger (PELE's VDGBNP). By default
-        the model's solute dielectric
+    internal_dielectrics : (n,) internal dielectric of each atom; a pair uses the larger (PELE's VDGBNP). By default the
+        model's solute dielectric
     cutoff : A, 12 by default; one_four : "exclude" pairs of atoms three bonds apart, or "scale" them
     internal_dielectric : "vdgbnp" for PELE's dielectric of each residue
-    models, strict : as in `energy`; write_pairs : file of the list that was used, .h5, .npz or text
-    words : keywords about a file, as the options of `pele-ocl nonbond` with underscores. Of the reading: `forcefield`,
+    models, strict : as in `energy`; write_pairs : file for the list, .h5, .npz or text
+    words : keywords about a file, the options of `pele-ocl nonbond` with underscores. Of the reading: `forcefield`,
         `select`, `without`, `only`, `coordinates`, `parameters`, `radii`, `templates`, `obc`, `pele_data`, `ligands`
-        and others of pele_ocl.jobs.Reading, and `pele_conf`, PELE's control file, which may also stand in place of the
-        structure. Of the solvent: `like`, or fields of SolventModel such as `gb` and
-        `ionic_strength`. Of the run: `trajectory`, `frames`, `topology` and `image`; `output`, a file that is written;
-        `resume`, `workers`, `scheduler`, `shard`
+        and others of pele_ocl.jobs.Reading, and `pele_conf`, PELE's control file, which may also be given instead of
+        the structure. Of the solvent: `like`, or fields of SolventModel such as `gb` and `ionic_strength`. Of the run:
+        `trajectory`, `frames`, `topology` and `image`; `output`, a file to write; `resume`, `workers`, `scheduler`,
+        `shard`
 
-    Returns a NonbondResult, kcal/mol and A. Of all models an Evaluation, `found[i]`; of a trajectory FrameEnergies; of
-    several paths Structures. Each has `table()`, `to_json()`, `text()` and `save(path)`. Cost: pairs. Raises InputError
-    for options or arrays that do not fit, coincident atoms, and DeviceError where the device cannot do it.
+    Returns a NonbondResult, kcal/mol and A. For all models an Evaluation, `found[i]`; for a trajectory FrameEnergies;
+    for several paths Structures. Each has `table()`, `to_json()`, `text()` and `save(path)`. Cost: pairs. Raises
+    InputError for options or arrays that do not fit, coincident atoms, and DeviceError if the device does not support
+    it.
     """
     if isinstance(atoms, Atoms):
         refuse_for_atoms(models=models != "one", strict=strict, write_pairs=write_pairs)

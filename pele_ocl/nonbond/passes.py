@@ -120,7 +120,7 @@ class ListPasses(Passes, Generic[Index]):
 
     @property
     def _are_many(self) -> bool:
-        """True if the energies of groups are added up on the device."""
+        """True if the energies of groups are summed on the device."""
         return self.n_groups > MOST_PARTS
 
     def _common_sizes(self) -> dict[str, int]:
@@ -172,7 +172,7 @@ class ListPasses(Passes, Generic[Index]):
         return self.queue.upload(self.task.molecule.traits.values[order])
 
     def _add_energies(self) -> list[Launch]:
-        """List the launch that adds up the energies of many groups."""
+        """List the launch that sums the energies of many groups."""
         sizes = dict(n_groups=self.n_groups, first=self.first_energy, size=self.n_results)
         return [
             self.queue.bind(

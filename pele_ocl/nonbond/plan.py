@@ -148,12 +148,12 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         """Evaluate positions (n, 3) A, by default the atoms' own.
 
         born_radii : (n,) A; by default computed by `solvent` for the positions
-        profile : True to have the kernels' times taken, which makes launches slower
-        progress : called with the share done, 0 to 1; by default the plan's own
+        profile : True to measure kernel times, which makes launches slower
+        progress : called with the fraction done, 0 to 1; by default the plan's own
 
-        Raises InputError for positions and radii that do not fit, and for results that overflow. In float32 a molecule
-        may span 4,000 A. If it grows by more than a quarter and 64 A, a plan of its own is made for it. This takes
-        longer. Such bounds do not exist in float64.
+        Raises InputError for positions and radii that do not fit, and for overflowing results. In float32 a molecule
+        may extend over 4,000 A. If it grows by more than a quarter and 64 A, a new plan is made. This takes longer.
+        There are no such limits in float64.
         """
         start = time.perf_counter()
         flag("profile", profile)
@@ -168,7 +168,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
     def _evaluate(
         self, given: Floats, born_radii: ArrayLike | None, profile: bool, progress: Progress | None, start: float
     ) -> NonbondResult:
-        """Evaluate one conformation. Raises TooWideError where fixed-point coordinates do not reach so far."""
+        """Evaluate one conformation. Raises TooWideError if fixed-point coordinates do not reach so far."""
         failures = Failures(1)
         if born_radii is not None:
             born_radii = one_an_atom("born_radii", born_radii, len(self.atoms))
@@ -180,12 +180,12 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         self, conformations: ArrayLike, progress: Progress | None = None, *, born_radii: ArrayLike | None = None,
         profile: bool = False, errors: Literal["raise", "record"] = "raise",
     ) -> NonbondBatch:  # fmt: skip
-        """Evaluate conformations (m, n, 3) A together; each gets the same bits as alone.
+        """Evaluate conformations (m, n, 3) A together; results are the same as for single ones, bit for bit.
 
         born_radii : (n,) A for all conformations, or (m, n); by default computed by `solvent` for each
         progress, profile, errors : as in `Energy.evaluate_batch`
 
-        In float32 a conformation may be a quarter wider than the atoms of the plan and 64 A more.
+        In float32 a conformation may be wider than the atoms of the plan by a quarter and 64 A.
         """
         start = time.perf_counter()
         flag("profile", profile)
@@ -227,30 +227,24 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
 
     def _prepare(self, m: int) -> Evaluator:
         most = min(CHUNK, self.device.largest_buffer // BYTES_A_PAIR)
-        if 0 < len(self.pairs) <= most:
-            return self._whole(most).pipeline(m, self._explain)
-        n_pairs, pieces = len(self.pairs), lambda: map(self._made_ready, self.pairs.chunks(most))
-        return Piecewise(self.atoms, n_pairs, pieces, self._explain, m)
+        pairs, explain = self.pairs, partial(_explain, self.precision)
+        if 0 < len(pairs) <= most:
+            return self._whole(most).pipeline(m, explain)
+        made_ready = self._made_ready()
+        return Piecewise(self.atoms, len(pairs), lambda: map(made_ready, pairs.chunks(most)), explain, m)
 
     def _whole(self, most: int) -> DeviceList:
         """Return the list, which is made ready once for all evaluators."""
         with self._preparing:
             if self._listed is None:
                 (pairs,) = self.pairs.chunks(most)
-                self._listed = self._made_ready(pairs)
+                self._listed = self._made_ready()(pairs)
             return self._listed
 
-    def _made_ready(self, pairs: PairList) -> DeviceList:
+    def _made_ready(self) -> Callable[[PairList], DeviceList]:
+        """Return the function that makes a list ready, which does not hold the plan: see `Plan._prepare`."""
         passes = self.variants[self.variant].run
-        return DeviceList.of(passes, self.device, self.precision, self._molecule, pairs, self.gradient)
-
-    def _explain(self, atoms: Atoms, found: Outputs, k: int) -> InputError:
-        """Make the error of a conformation whose energy overflows."""
-        bad = found.bad_atoms(k)
-        where = f" of {atoms.describe(int(np.argmax(bad)))}" if bad.any() else ""
-        return InputError(
-            f"the energy{where} is not finite in {self.precision}; check charges and distances to other atoms"
-        )
+        return partial(DeviceList.of, passes, self.device, self.precision, self._molecule, gradient=self.gradient)
 
     def _outputs(self, m: int) -> Outputs:
         return Outputs.empty(m, len(self.atoms), len(TERMS), gradients=self.gradient)
@@ -309,3 +303,10 @@ def _origin_of(pairs: Pairs) -> dict[str, Any]:
             words = rule.keywords
             return {"pairs": kind, "cutoff": words.get("cutoff"), "one_four": words["one_four"]}
     return {"pairs": "list"}
+
+
+def _explain(precision: str, atoms: Atoms, found: Outputs, k: int) -> InputError:
+    """Make the error of a conformation whose energy overflows."""
+    bad = found.bad_atoms(k)
+    where = f" of {atoms.describe(int(np.argmax(bad)))}" if bad.any() else ""
+    return InputError(f"the energy{where} is not finite in {precision}; check charges and distances to other atoms")

@@ -105,7 +105,7 @@ class MoleculeRecords:
 
 
 def differ(values: Floats) -> bool:
-    """Tell if some values are unequal."""
+    """Return whether some values are unequal."""
     return bool(np.ptp(values) > 0)
 
 
@@ -114,7 +114,7 @@ def encoding_for(precision: str, span: float, doubles: bool) -> Encoding:
 
     doubles : whether the device has float64; its kernels make steps of the positions then
 
-    Raises InputError where fixed-point coordinates of 32 bits would be too coarse for close pairs.
+    Raises InputError if fixed-point coordinates of 32 bits would be too coarse for close pairs.
     """
     if precision == "float64":
         return Encoding(np.dtype(np.float64), 1.0, float(np.finfo(np.float64).max) / 4)

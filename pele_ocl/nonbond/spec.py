@@ -69,7 +69,7 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
     pairs : "cutoff", all within it; "all"; "split", PELE's two lists; or the file of a list; "list" in the settings of
         results of a list in memory
     cutoff : A, 12 by default; variable_dielectric : True for the solute's dielectric by residue
-    strict : True to refuse what is noted otherwise
+    strict : True to refuse what otherwise only causes a note
 
     device, gradient, one_four, variant : options of pele_ocl.Nonbond and pele_ocl.pairs_within
 
@@ -91,7 +91,7 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
 
     @classmethod
     def of_plan(cls, result: NonbondResult | NonbondBatch) -> NonbondSpec:
-        """Make the job that would give a result of Atoms."""
+        """Make the job that corresponds to a result of Atoms."""
         return cls(precision=result.precision, variant=result.variant, **result.how)
 
     def pairs_of(self, atoms: Atoms) -> Pairs:
@@ -105,7 +105,7 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
         return pairs_within(atoms, DEFAULT_CUTOFF if self.cutoff is None else self.cutoff, self.one_four)
 
     def plan(self, atoms: Atoms, pairs: Pairs, gradient: bool | None = None, first: Atoms | None = None) -> Nonbond:
-        """Plan the evaluation of atoms; first : atoms whose residues decide on dielectrics, by default the same"""
+        """Plan the evaluation of atoms; first : atoms whose residues determine dielectrics, by default the same"""
         inside = internal_dielectrics(atoms if first is None else first) if self.variable_dielectric else None
         return having(Nonbond, self.variant)(
             atoms, pairs, solvent=self.solvent, gradient=self.gradient if gradient is None else gradient,
@@ -114,11 +114,11 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
         )  # fmt: skip
 
     def plan_of_frames(self, atoms: Atoms) -> Nonbond:
-        """Plan the evaluation of frames: over one list for all of them, or over the pairs within reach in each."""
+        """Plan the evaluation of frames: with one list for all, or with the pairs within the cutoff in each."""
         return self.plan(atoms, self.pairs_of(atoms), gradient=False)
 
     def words_of_frames(self) -> dict[str, object]:
-        """Settings of the results of frames that their plan does not have: how the list of each is made."""
+        """Return further settings of results of frames: how the list of each is made."""
         if isinstance(self.pairs, Path) or self.pairs == "all":
             return {"pairs": "of a file" if isinstance(self.pairs, Path) else "all"}
         return {
@@ -129,7 +129,7 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
     def evaluate(
         self, source: InputFile, progress: Progress | None = None, per_atom: bool = False
     ) -> NonbondEvaluation:
-        """Compute the energies of a file; there are none of atoms."""
+        """Compute the energies of a file; there are no energies of atoms."""
         molecule, checks = self._read(source)
         is_one_list = molecule.conformations is None or isinstance(self.pairs, Path) or self.pairs == "all"
         one_list, lists = self._over_one_list, self._over_lists
@@ -139,11 +139,11 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
         return NonbondEvaluation(**vars(found), pairs=pairs)
 
     def facts_of_molecule(self, of: NonbondResult | Nonbond) -> dict[str, Any]:
-        """Facts that a record has once, as all models or frames share them; of : a result, or the plan of frames"""
+        """Return facts of a record that all models or frames share; of : a result, or the plan of frames"""
         return {"settings": self.settings_of(of.atoms)}
 
     def settings_of(self, atoms: Atoms) -> dict[str, Any]:
-        """Give the constants that count, the pairs, and what the total lacks; surfaces have no effect."""
+        """Return the constants that have an effect, the pairs, and what the total lacks."""
         pairs = "file" if isinstance(self.pairs, Path) else self.pairs
         reach = (DEFAULT_CUTOFF if self.cutoff is None else self.cutoff) if pairs == "cutoff" else None
         model = replace(self.model, surface="none", surface_tension=0.0)
@@ -164,7 +164,7 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
         }
 
     def text_of(self, found: Evaluation[NonbondResult], verbose: bool, total: float) -> str:
-        """Describe a result for people; total : seconds of all"""
+        """Return the text of a result; total : total seconds"""
         molecule, result, seconds = found.molecule, found.first, found.seconds
         facts = self.settings_of(molecule.atoms)
         lines = [headline(molecule.source.path.name, molecule.atoms), *lines_of(facts), *_pairs_lines(facts)]
@@ -285,7 +285,7 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
 
 
 def _rows(found: Evaluation[NonbondResult]) -> list[Model]:
-    """Give the terms and the total of each model, or why it failed."""
+    """Return the terms and the total of each model, or why it failed."""
     return [(number, of if isinstance(of, str) else of.energy) for number, of in found.rows()]
 
 

@@ -34,7 +34,7 @@ class Array(Protocol):
 
 
 class Launch(Protocol):
-    """A kernel with its arguments, its first two dimensions and its group; cost as of BoundLaunch."""
+    """A kernel with its arguments, its first two dimensions and its group; cost as in BoundLaunch."""
 
     @property
     def kernel(self) -> Kernel: ...
@@ -49,7 +49,7 @@ class Launch(Protocol):
 
 
 def set_arguments(device: Device, kernel_object: cl.Kernel, args: tuple[Argument, ...]) -> None:
-    """Set all arguments. Raises DeviceError where they do not fit the kernel."""
+    """Set all arguments. Raises DeviceError if they do not fit the kernel."""
     with device:
         kernel_object.set_args(*args)
 

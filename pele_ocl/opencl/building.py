@@ -83,7 +83,7 @@ def get_program(
     device: Device, file: str, precision: str, width: int, portable: bool, defines: Mapping[str, int],
     of_rows: str | None = None,
 ) -> Program:  # fmt: skip
-    """Give the program of cl/`file`, built for the device and kept; parameters as of get_kernel.
+    """Return the program of cl/`file`, built for the device and kept; parameters as of get_kernel.
 
     of_rows : the kernel that is to serve rows; None for the file as it is
     """
@@ -167,7 +167,7 @@ def _build(device: Device, file: str, source: str, options: list[str]) -> Progra
     options = _named_in(source, options)
     entry = CachedProgram.of(device, source, options)
     cached = entry.read()
-    _require_linker(device)
+    require_linker(device)
     try:
         with BUILDING, _compiling():
             if cached is not None:
@@ -194,8 +194,8 @@ def _build(device: Device, file: str, source: str, options: list[str]) -> Progra
     return program
 
 
-def _require_linker(device: Device) -> None:
-    """Raise KernelBuildError where PoCL 3.0 would abort the process, since the system lacks what it links with."""
+def require_linker(device: Device) -> None:
+    """Raise KernelBuildError if PoCL 3.0 would abort the process, since the system lacks what it links with."""
     if " PoCL 3.0" in str(device.handle.platform.version) and (missing := missing_parts()):
         raise KernelBuildError(
             f"{device} links kernels with the system's {' and '.join(missing)}, which this system does not have: "
@@ -204,13 +204,13 @@ def _require_linker(device: Device) -> None:
 
 
 def _words_of(error: cl.Error) -> str:
-    """Give the compiler's own words, without what PyOpenCL puts around them."""
+    """Return the compiler's own words, without what PyOpenCL puts around them."""
     found = re.search(r"^Build on <.*>:\s*\n(.*?)(?=^\(options: |\Z)", str(error), re.DOTALL | re.MULTILINE)
     return found[1].strip() if found and found[1].strip() else str(error)
 
 
 def is_about_the_group(error: cl.Error) -> bool:
-    """Tell if a smaller work-group may build after this error; no other error is worth another build."""
+    """Return whether a smaller work-group may build after this error; no other error is worth another build."""
     return error.code in GROUP_CODES or GROUP_COMPLAINT.search(str(error)) is not None
 
 
@@ -237,7 +237,7 @@ def _shown(file: str) -> str:
 
 
 def named_source(text: str, stem: str = "text") -> str:
-    """Give the name under which a source that is no file of cl/ can be built; stem : how it begins"""
+    """Return the name under which a source that is no file of cl/ can be built; stem : how it begins"""
     name = f"{stem}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.cl"
     _TEXTS[name] = text
     return name
@@ -275,7 +275,7 @@ def source_of(file: str) -> str:
 
 
 def is_header(file: str) -> bool:
-    """Tell if a file can be included: by its path within cl/, and not by one that leads elsewhere."""
+    """Return whether a file can be included: by its path within cl/, and not by one that leads elsewhere."""
     return not PurePosixPath(file).is_absolute() and ".." not in PurePosixPath(file).parts
 
 

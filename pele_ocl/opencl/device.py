@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from ..common.errors import DeviceError, DeviceMemoryError, DeviceWarning
 from .kernel import Kernel, Program
-from .memory import Buffer, BufferBytes
+from .memory import Buffer, BufferBytes, ResultMemory
 from .runtimes import find_platforms, name_processors
 
 DEVICE_VARIABLE = "PELE_OCL_DEVICE"
@@ -60,7 +60,7 @@ _RUNTIMES = {
 
 
 def install_hint(system: str = sys.platform, machine: str = "") -> str:
-    """Tell how to install an OpenCL runtime on a system; by default on this one.
+    """Return how to install an OpenCL runtime on a system; by default on this one.
 
     system, machine : as sys.platform and platform.machine() name them
     """
@@ -105,6 +105,7 @@ class Device:
     buffers : bytes of the device's buffers; mapped : bytes of host memory that the device reads and fills
     cached : buffers that save work where they are wanted again, the oldest first; dropped where memory is short
     staging : such memory, cached for large reads and dropped alike; whoever reads takes it out meanwhile
+    results : memory of results that nobody has any more, dropped alike
     spare : command queues that `Queue.beside` lent and that are free; further : all that it made
     forks : that came before the process whose device this is; one forked from it cannot use it
     units : compute units that layouts go by, where they are not the device's own
@@ -119,6 +120,7 @@ class Device:
     mapped: BufferBytes = field(default_factory=BufferBytes, repr=False)
     cached: dict[Hashable, Buffer] = field(default_factory=dict, repr=False)
     staging: deque[NDArray[np.uint8]] = field(default_factory=deque, repr=False)
+    results: ResultMemory = field(default_factory=ResultMemory, repr=False)
     spare: deque[cl.CommandQueue] = field(default_factory=deque, repr=False)
     further: list[cl.CommandQueue] = field(default_factory=list, repr=False)
     forks: int = field(default_factory=lambda: _forks, repr=False)
@@ -288,7 +290,7 @@ class Device:
         return 1 << (int(limit).bit_length() - 1)
 
     def has_float_atomics(self, precision: str) -> bool:
-        """Tell if kernels may add to reals of `precision` in global memory by one atomic instruction."""
+        """Return whether kernels may add to reals of `precision` in global memory by one atomic instruction."""
         if self.vendor == "NVIDIA":  # PTX has it in 32 bits everywhere, in 64 from compute capability 6 on
             return precision == "float32" or self.generation >= 6
         listed = "cl_ext_float_atomics" in self.handle.extensions.split()
@@ -296,13 +298,13 @@ class Device:
 
     @cached_property
     def has_device_fence(self) -> bool:
-        """Tell if a group may take over sums of others in its launch: by PTX, or by OpenCL C 3.0."""
+        """Return whether a group may take over sums of others in its launch: by PTX, or by OpenCL C 3.0."""
         if self.vendor == "NVIDIA" or "OpenCL 3" not in self.handle.version:
             return self.vendor == "NVIDIA"
         return FENCE_FEATURES <= {feature.name for feature in self.handle.opencl_c_features}
 
     def require_float_atomics(self, precision: str) -> None:
-        """Raise DeviceError where only compare-exchange is there to add atomically."""
+        """Raise DeviceError if only compare-exchange is there to add atomically."""
         if not self.has_float_atomics(precision):
             raise DeviceError(
                 f"{self} has no atomic addition of {precision} numbers; choose `variant='atomic'`, which does without"
@@ -331,7 +333,7 @@ class Device:
         return int(self.handle.global_mem_size)
 
     def require_int64_atomics(self) -> None:
-        """Raise DeviceError where 64-bit numbers cannot be exchanged atomically."""
+        """Raise DeviceError if 64-bit numbers cannot be exchanged atomically."""
         if "cl_khr_int64_base_atomics" not in self.handle.extensions.split():
             raise DeviceError(f"{self} has no 64-bit atomics, which `variant='atomic'` needs in float64; choose rows")
 
@@ -346,6 +348,7 @@ class Device:
         if self.held_bytes + total > memory:
             self.cached.clear()
             self.staging.clear()
+            self.results.clear()
             gc.collect()  # plans that nobody can reach any more
         held = self.held_bytes
         if held + total > memory or largest > buffer:
@@ -381,7 +384,8 @@ def refusal(device: Device, error: cl.Error) -> DeviceError:
 
 
 def is_of_a_run(error: DeviceError) -> bool:
-    """Tell if a device failed while it ran a kernel, and did not refuse to begin; NVIDIA's then lose their queue."""
+    """Return whether a device failed while it ran a kernel, and did not refuse to begin; NVIDIA's then lose their
+    queue."""
     reason = error.__cause__
     if not isinstance(reason, cl.Error):
         return False
@@ -421,9 +425,9 @@ def _warn_of(what: str, runtime: cl.Platform, error: cl.Error) -> None:
 
 @lru_cache(maxsize=1)
 def list_devices() -> tuple[Device, ...]:
-    """Every usable OpenCL device, the default first. Empty where there is none.
+    """Every usable OpenCL device, the default first. Empty if there is none.
 
-    Warns with DeviceWarning of runtimes and devices that answer with an error; others stay usable.
+    Warns with DeviceWarning about runtimes and devices that raise an error; others can be used.
 
     >>> devices = pele_ocl.list_devices()
     >>> devices[0].index, devices[0].kind in ("CPU", "GPU")
@@ -452,7 +456,7 @@ def get_device(choice: Device | int | str | None = None) -> Device:
     choice : a Device, an index of `list_devices()`, part of a device's or platform's name in any case, or its kind,
         "GPU" or "CPU"; or a title, such as `str(device)`, with the platform
 
-    Raises DeviceError where nothing fits the choice or there is no device; and after a fork.
+    Raises DeviceError if nothing fits the choice or there is no device; and after a fork.
     """
     device = choice if isinstance(choice, Device) else _fixed[0] if _fixed else fitting_devices(choice)[0]
     device.require_same_process()
@@ -497,7 +501,7 @@ def _device_again(title: str, number: int) -> Device:
 
 
 def get_cpu_device(preferred: Device) -> Device:
-    """`preferred` where it is a CPU or simulates one, else the best CPU. Raises DeviceError where there is none."""
+    """`preferred` where it is a CPU or simulates one, else the best CPU. Raises DeviceError if there is none."""
     if preferred.kind in ("CPU", "simulator"):
         return preferred
     for device in list_devices():

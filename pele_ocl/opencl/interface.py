@@ -38,7 +38,7 @@ class Struct:
     def pack(self, precision: str, **values: float | Sequence[float]) -> np.void:
         """Pack a kernel's argument of these values, one for each member or a sequence.
 
-        Raises TypeError where a member is missing and for names that are no members.
+        Raises TypeError if a member is missing and for names that are no members.
         """
         if values.keys() != self.members.keys():
             wrong = ", ".join(sorted(values.keys() ^ self.members.keys()))
@@ -62,7 +62,7 @@ def _shape(member: str | ArrayMember) -> tuple[int, ...]:
 
 
 class Follows(IntEnum):
-    """Step after a launch's layers are added up: another launch, the chain rule, or none."""
+    """Step after a launch's layers are summed: another launch, the chain rule, or none."""
 
     KEEP_TOTALS = 0
     KEEP_WEIGHTS = 1
@@ -78,7 +78,7 @@ class Role(IntEnum):
 
 
 class Scatter(IntEnum):
-    """Use of a pair's gradient: added up racing; added up atomically; stored by pair."""
+    """Use of a pair's gradient: summed racing; summed atomically; stored by pair."""
 
     NAIVE = 0
     ATOMIC = 1
@@ -86,8 +86,8 @@ class Scatter(IntEnum):
 
 
 class PairSums(IntEnum):
-    """Columns that a pass over pairs adds up for an atom: energies, each pair counted twice [kcal/mol]; gradient in
-    three columns [kcal/mol/A]; 2 B dE/dB of the GB pair energy [kcal/mol].
+    """Columns that a pass over pairs sums for an atom: energies, each pair counted twice [kcal/mol]; gradient in three
+    columns [kcal/mol/A]; 2 B dE/dB of the GB pair energy [kcal/mol].
     """
 
     LENNARD_JONES_SUM = 0

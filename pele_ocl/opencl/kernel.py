@@ -132,7 +132,7 @@ class Signature:
         ]  # fmt: skip
 
     def arguments(self, values: Arguments) -> tuple[Argument, ...]:
-        """Give arguments in the order of the parameters, numbers in the types that the kernel takes.
+        """Return arguments in the order of the parameters, numbers in the types that the kernel takes.
 
         values : arrays on the device, numbers, vectors and structs, by the names of the parameters
 
@@ -149,7 +149,7 @@ class Signature:
 
 @cache
 def types_of(precision: str, fixed_bits: int = 0, doubles: int = 0) -> Mapping[str, np.dtype[Any]]:
-    """Give NumPy's types of the type names in kernels, by the macros from which cl/ chooses them.
+    """Return NumPy's types of the type names in kernels, by the macros from which cl/ chooses them.
 
     fixed_bits : FIXED_BITS of cl/common/position.clh; doubles : DOUBLES of cl/common/total.clh
     """
@@ -178,7 +178,7 @@ class Program:
     signatures: Mapping[str, tuple[Parameter, ...]] | None = None
 
     def signature(self, name: str) -> tuple[Parameter, ...]:
-        """Give the parameters of a kernel."""
+        """Return the parameters of a kernel."""
         return parameters_of(self.handle, name) if self.signatures is None else self.signatures[name]
 
     @property
@@ -190,7 +190,7 @@ class Program:
         return [name for name in names.strip("\0").split(";") if name]
 
     def all_signatures(self) -> dict[str, tuple[Parameter, ...]]:
-        """Give the parameters of every kernel."""
+        """Return the parameters of every kernel."""
         return {name: self.signature(name) for name in self.names}
 
 

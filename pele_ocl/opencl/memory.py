@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import mmap
 import threading
 import weakref
@@ -11,9 +12,13 @@ from typing import Any
 
 import numpy as np
 import pyopencl as cl
+from numpy.typing import DTypeLike, NDArray
 
 LARGE = 1 << 22  # bytes of a buffer that has large pages
 PAGE = mmap.PAGESIZE
+
+LEAST_REUSED, MOST_REUSED = 1 << 22, 1 << 27  # bytes of host memory of a result that is used again
+KEPT = 4  # pieces of such memory that nobody has at the moment
 
 CommandQueue = cl.CommandQueue
 
@@ -87,3 +92,48 @@ class BufferBytes:
         while self._released:
             self._now -= self._released.popleft()
         return self._now
+
+
+class Loan:
+    """Owner of an array whose memory is lent: it is gone when the last view of the array is."""
+
+    def __init__(self, memory: NDArray[Any]) -> None:
+        self.__array_interface__ = memory.__array_interface__
+
+
+class ResultMemory:
+    """Host memory of large results, used again once nobody has an array of it any more.
+
+    The system makes fresh memory page by page, which takes several times as long as a GPU takes to fill it.
+    """
+
+    def __init__(self) -> None:
+        # Finalizers put memory here at any place in any thread: without a lock, and beyond KEPT the oldest is dropped.
+        self._free: deque[NDArray[np.uint8]] = deque(maxlen=KEPT)
+
+    def array(self, shape: tuple[int, ...], dtype: DTypeLike) -> tuple[NDArray[Any], bool]:
+        """Give an array that is to be filled, and whether its memory is fresh."""
+        kind = np.dtype(dtype)
+        size = math.prod(shape) * kind.itemsize
+        if not LEAST_REUSED <= size <= MOST_REUSED:
+            return np.empty(shape, kind), True
+        memory = self._taken(size)
+        lent = np.empty(size, np.uint8) if memory is None else memory
+        loan = Loan(lent)
+        weakref.finalize(loan, self._free.append, lent).atexit = False
+        return np.asarray(loan).view(kind).reshape(shape), memory is None
+
+    def clear(self) -> None:
+        """Drop all that nobody has."""
+        self._free.clear()
+
+    def _taken(self, size: int) -> NDArray[np.uint8] | None:
+        for _ in range(len(self._free)):
+            try:
+                memory = self._free.popleft()
+            except IndexError:  # another thread was faster
+                return None
+            if memory.nbytes == size:
+                return memory
+            self._free.append(memory)
+        return None

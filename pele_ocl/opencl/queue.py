@@ -162,7 +162,7 @@ class Queue(Binder):
         return buffer
 
     def part(self, buffer: Buffer, first: int, size: int) -> Buffer:
-        """Give so many bytes of a buffer, from its byte `first` on, as a buffer of their own."""
+        """Return so many bytes of a buffer, from its byte `first` on, as a buffer of their own."""
         with self.device:
             return part_of(buffer, first, size)
 
@@ -245,7 +245,7 @@ class Queue(Binder):
             raise refusal(self.device, error) from error
 
     def has_come(self, event: Event) -> bool:
-        """Tell if an event has come."""
+        """Return whether an event has come."""
         with self.device:
             return bool(event.command_execution_status == cl.command_execution_status.COMPLETE)
 
@@ -340,7 +340,8 @@ class Queue(Binder):
         with borrowed(self, math.prod(shape), 1) as (memory,):
             staged = memory[: math.prod(shape)].reshape(shape)
             self.read(staged, between)
-            values, found = staged[:, :size].view(kind), np.empty((len(begin), size // kind.itemsize), to)
+            values = staged[:, :size].view(kind)
+            found, _ = self.device.results.array((len(begin), size // kind.itemsize), to)
 
             def copy(rows: slice) -> None:
                 found[rows] = values[rows]
@@ -441,7 +442,7 @@ class Queue(Binder):
         self, file: str, name: str, shape: tuple[int, int], group: tuple[int, int], arguments: Arguments, *,
         width: int = 1, cost: float = 0.0, divisible: int = 1, **defines: int,
     ) -> BoundLaunch:  # fmt: skip
-        """Set the arguments of a launch for good, on a kernel object of its own; as of Binder."""
+        """Set the arguments of a launch for good, on a kernel object of its own; as in Binder."""
         kernel = self.kernel(file, name, width, **defines)
         return self.bind_kernel(kernel, shape, group, arguments, cost=cost, divisible=divisible)
 
@@ -456,12 +457,12 @@ class Queue(Binder):
     def launch_bound(
         self, launches: Sequence[BoundLaunch], n_conformations: int, tell: Progress | None = None, first: int = 0
     ) -> None:
-        """Launch one after the other for n_conformations from conformation `first` on.
+        """Launch one after another for n_conformations from conformation `first` on.
 
         The loop is short because a kernel may be over before the next one is launched.
 
-        tell : called with the share of the pairs done. Then, and where a launch is long, each is waited for, in slabs,
-            which begin with the first conformation
+        tell : called with the fraction of the pairs done. Then, and where a launch is long, each is waited for, in
+            slabs, which begin with the first conformation
         """
         most_cost = max([launch.cost for launch in launches], default=0.0) * n_conformations
         if most_cost and not first and (tell or most_cost > LONG_LAUNCH_PAIRS):
@@ -510,7 +511,7 @@ class Queue(Binder):
             done += launch.cost
 
     def _slabs_of(self, launch: BoundLaunch, n_conformations: int) -> Iterator[float]:
-        """Launch slabs of the first dimension, wait for each, and give the share that is done."""
+        """Launch slabs of the first dimension, wait for each, and give the fraction done."""
         whole, done = launch.shape[0], 0
         slab = whole
         if launch.divisible and launch.cost:

@@ -40,7 +40,7 @@ class BufferPiece:
 
     @property
     def is_read_only(self) -> bool:
-        """Tell if kernels may only read it."""
+        """Return whether kernels may only read it."""
         return self.values is not None
 
     @property
@@ -65,7 +65,7 @@ class ArgumentRow:
 
 @dataclass(frozen=True, eq=False)
 class RecordedLaunch:
-    """A launch of a kernel that serves rows, with the arguments of one molecule; shape and group as of BoundLaunch."""
+    """A launch of a kernel that serves rows, with the arguments of one molecule; shape and group as in BoundLaunch."""
 
     cost: ClassVar[float] = 0.0  # its time does not go by pairs
 
@@ -114,7 +114,7 @@ class Recorder(Binder):
     homes : where the regions are on the device
     is_shared : whether several structures share launches; else kernels are the plain ones
     owns_parameters : whether each structure has charges, wells and heights of torsions of its own
-    store : as of BufferPiece
+    store : as in BufferPiece
     """
 
     is_shared: bool = True
@@ -186,7 +186,7 @@ class Recorder(Binder):
 
     @staticmethod
     def piece(array: Array) -> BufferPiece:
-        """Give an array that a recorder made as what it is."""
+        """Return an array that a recorder made as what it is."""
         assert isinstance(array, BufferPiece)
         return array
 
@@ -197,7 +197,7 @@ class Recorder(Binder):
 
     @staticmethod
     def recorded(launches: Iterable[Launch]) -> list[RecordedLaunch]:
-        """Give launches that recorders bound, each once, in their order."""
+        """Return launches that recorders bound, each once, in their order."""
         return [launch for launch in dict.fromkeys(launches) if isinstance(launch, RecordedLaunch)]
 
     @property
@@ -238,7 +238,7 @@ class Region:
 
     @classmethod
     def of(cls, pieces: Sequence[BufferPiece], block: int) -> Region:
-        """Lay out pieces one after the other, each at a multiple of so many bytes."""
+        """Lay out pieces one after another, each at a multiple of so many bytes."""
         ranks = [0 if piece.values is not None else 1 if piece.are_zero else 2 for piece in pieces]
         ends, end = [0, 0, 0], 0
         for rank in range(3):

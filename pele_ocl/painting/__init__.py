@@ -61,7 +61,8 @@ FOR_SURFACE_END = 2.0
 class Painted:
     """A molecule with its surface in colours: all that a page or a picture shows.
 
-    map_ : through which the page has slices, None where there are none; title : of the page; about : sentences on what
+    map_ : through which the page has slices, None where there are none; title : of the page; about : messages about
+        what
     the values are
     """
 
@@ -88,12 +89,12 @@ class Painted:
         return f'<img alt="{html.escape(self.title)}" src="data:image/png;base64,{text}">'
 
     def save_page(self, path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] = ()) -> None:
-        """Write the page; inputs : files that are read, which `path` must not be."""
+        """Write the page; inputs : files that must not be overwritten."""
         require_page(path)
         save_page(path, self.page(), inputs)
 
     def save_picture(self, path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] = ()) -> None:
-        """Write the surface from both sides as PNG; inputs : files that are read, which `path` must not be."""
+        """Write the surface from both sides as PNG; inputs : files that must not be overwritten."""
         save_picture(path, picture_of(self.atoms, self.surface, self.colouring, self.title, self.about), inputs)
 
 
@@ -136,7 +137,7 @@ def write_page(
     residue_values : in its place, values by the names of residues, `A:LEU4` say; unit : of these
     end : the colours span -end to end; by default a round number near the 97th percentile of magnitudes
     title, about : above and below the picture
-    inputs : files that are read, which `path` must not be
+    inputs : files that must not be overwritten
 
     Raises InputError if plotly is not installed, the map does not reach the surface or a residue is missing. Raises
     FormatError for another suffix than .html or a folder that cannot be written to.

@@ -82,7 +82,7 @@ def by_map(surface: Surface, map_: Map, end: float | None = None) -> Colouring:
 
     end : of the colours, by default a round number near the 97th percentile of magnitudes
 
-    Raises InputError where the map reaches no part of the surface.
+    Raises InputError if the map reaches no part of the surface.
     """
     values = sample(map_, surface.vertices + PROBE * surface.normals, "nan")
     if np.isnan(values).all():

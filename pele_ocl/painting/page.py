@@ -37,14 +37,14 @@ _OTHER = "#b75fb8"
 
 
 def require_page(path: str | PathLike[str]) -> None:
-    """Raise where no page could be written: FormatError for a wrong suffix, InputError where plotly is missing."""
+    """Raise where no page could be written: FormatError for a wrong suffix, InputError if plotly is missing."""
     if not str(path).lower().endswith((".html", ".htm")):
         raise FormatError(f"{path}: unknown suffix; pages end in .html, pictures in .png{scripts_way(path)}")
     _library()
 
 
 def save_page(path: str | PathLike[str], page: str, inputs: Iterable[str | PathLike[str]] = ()) -> None:
-    """Write a page; inputs : files that are read, which `path` must not be. Raises FormatError."""
+    """Write a page; inputs : files that must not be overwritten. Raises FormatError."""
     with replacing(file_path(path), file_paths("inputs", inputs)) as temporary:
         temporary.write_text(page, encoding="utf-8")
 
@@ -54,7 +54,7 @@ def page_of(
 ) -> str:  # fmt: skip
     """Write the page, HTML; map_ : for its slices, None for none; about : what the values are, in sentences
 
-    Raises InputError where plotly is not installed.
+    Raises InputError if plotly is not installed.
     """
     parts = {
         "title": html.escape(_line(title)),

@@ -34,7 +34,7 @@ _BACK = np.diag([-1.0, 1.0, -1.0])
 def save_picture(
     path: str | PathLike[str], figure: Figure, inputs: Iterable[str | PathLike[str]] = ()
 ) -> None:  # fmt: skip
-    """Write a figure as PNG; inputs : files that are read, which `path` must not be. Raises FormatError."""
+    """Write a figure as PNG; inputs : files that must not be overwritten. Raises FormatError."""
     require_png(file_path(path))
     with replacing(path, file_paths("inputs", inputs)) as temporary:
         figure.savefig(temporary, format="png", dpi=_DPI, facecolor="white", metadata={"Software": "pele-ocl"})

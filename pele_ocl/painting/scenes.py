@@ -56,7 +56,7 @@ class Viewer:
     gzip: bool = True
 
     def reads(self, structure: str | PathLike[str]) -> bool:
-        """Tell if the program reads a file of a molecule, by its suffix."""
+        """Return whether the program reads a file of a molecule, by its suffix."""
         packed = Path(structure).suffix.lower()
         is_unpacked = packed not in COMPRESSED or (packed == ".gz" and self.gzip)
         return is_unpacked and structure_suffix(structure) in self.structures
@@ -120,7 +120,7 @@ def write_scenes(
     """Write the scripts of programs next to the map that each shows; return all files that were written.
 
     structure : the file of the molecule, None of atoms; atoms : written as a PDB file if a program needs one
-    end, unit, quantity : as of `write_scene`; is_whole : as of `scene_files`
+    end, unit, quantity : as in `write_scene`; is_whole : as in `scene_files`
 
     Raises FormatError as `scene_files`, and where a file cannot be written.
     """

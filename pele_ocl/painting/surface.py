@@ -75,7 +75,7 @@ def molecular_surface(atoms: Atoms, most: int = 150_000) -> Surface:
 
     most : vertices; a molecule that would have more gets a coarser grid, and a probe of 1.5 steps at least
 
-    Raises InputError where there is no atom.
+    Raises InputError if there is no atom.
     """
     if not len(atoms):
         raise InputError("there is no atom, and so no surface")

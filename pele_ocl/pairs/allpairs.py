@@ -24,13 +24,13 @@ MOST_ATOMS = 100_000_000  # a list of the pairs' first ranks takes 8 bytes an at
 
 @dataclass(frozen=True, eq=False)
 class AllPairs(ReadOnlyArrays):
-    """All pairs i < j of n_atoms atoms, row by row, without excluded ones.
+    """All pairs i < j of n_atoms atoms, row by row, except excluded ones.
 
     n_atoms : atoms
-    excluded : (m, 2) pairs that are left out, from 0, in any order
-    one_four : (k, 2) pairs to flag; where there are none, the pieces have no flags
+    excluded : (m, 2) pairs to leave out, indices from 0, in any order
+    one_four : (k, 2) pairs to flag
 
-    Takes memory for the excluded pairs and one piece only. Raises InputError for pairs of atoms that do not exist.
+    Needs memory only for the excluded pairs and one piece. Raises InputError for pairs of atoms that do not exist.
 
     >>> len(pele_ocl.AllPairs(4))
     6
@@ -60,7 +60,7 @@ class AllPairs(ReadOnlyArrays):
         return f"AllPairs({len(self):,} pairs of {self.n_atoms:,} atoms{flagged})"
 
     def chunks(self, most: int) -> Iterator[PairList]:
-        """Yield the pairs in order, `most` at a time; the last piece may be shorter, and none is empty."""
+        """Yield the pairs in order, at most `most` at a time."""
         for start in range(0, len(self), require_most(most)):
             yield self._between(start, min(start + most, len(self)))
 

@@ -29,10 +29,10 @@ class _Rule:
 
 
 def internal_dielectrics(atoms: Atoms) -> Floats:
-    """Look up the internal dielectric constants of VDGBNP, (n,); a pair of atoms has the larger of its two.
+    """Return the internal dielectric constants of VDGBNP, (n,); a pair of atoms uses the larger one.
 
-    The atoms that are present decide on protonation and on terminal residues, whatever dialect names them. Residues
-    beside a gap, without the atoms of a terminal one, count as internal. Atoms that no rule names have 1.
+    Protonation and terminal residues are recognized by the atoms present, in any naming convention. Residues next to a
+    gap, without the atoms of a terminal one, are treated as internal. All other atoms have 1.
 
     Raises InputError for atoms without labels.
 

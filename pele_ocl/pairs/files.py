@@ -41,18 +41,17 @@ def read_pairs(
     """Read a list of pairs.
 
     path : .h5 or .npz with the arrays `first` and `second` and, if wanted, `one_four`, `sigma2` (A^2) and
-        `charge_products` (e^2). Text (.txt, .dat, .csv) has a pair a line, columns apart by blanks or commas. Without a
-        line that names them, the columns of a text are first and second; a third one is one_four (0 or 1). Four or five
-        are first, second, sigma2, charge_products and one_four. `#` begins a comment
-    n_atoms : atoms that the pairs are taken from
+        `charge_products` (e^2). Text (.txt, .dat, .csv) has one pair per line, with columns separated by blanks or
+        commas. Without a header, the columns of a text are first and second; a third one is one_four (0 or 1). Four or
+        five are first, second, sigma2, charge_products and one_four. `#` starts a comment
+    n_atoms : number of atoms
     base : number of the first atom in the file; write_pairs counts from 0
-    labels : names of the atoms, for messages. A list that stores names is laid over these: atoms in another order are
-        found by name
-    notes : takes sentences about the order of atoms
+    labels : names of the atoms, for messages. A list with names is matched to these by name
+    notes : takes messages about the order of atoms
 
-    The list is taken as it stands; without_bonded leaves out what the bonds exclude.
+    The list is not filtered; without_bonded leaves out excluded pairs.
 
-    Raises FormatError, naming the file and the line, or the pair where there are no lines, for whatever is wrong.
+    Raises FormatError, with the file and the line, or the pair if there are no lines.
 
     >>> pele_ocl.write_pairs("few.txt", pele_ocl.PairList(8, [0, 1], [5, 7]))
     >>> pele_ocl.read_pairs("few.txt", n_atoms=8).second.tolist()
@@ -115,7 +114,7 @@ def read_pairs(
 def _in_order(
     first: NDArray[Any], second: NDArray[Any], labels: Labels, named: Labels, source: str, notes: list[str] | None
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Give pairs of a file the indices of the atoms with these labels; named : labels of the file's atoms."""
+    """Return pairs of a file the indices of the atoms with these labels; named : labels of the file's atoms."""
     found = correspondence(labels, named, source)
     if notes is not None:
         notes += found.notes
@@ -128,12 +127,12 @@ def _in_order(
 
 
 def write_pairs(path: str | PathLike[str], pairs: Pairs, labels: Labels | None = None) -> None:
-    """Write pairs so that read_pairs reads them again, in pieces, as they may be too many to hold.
+    """Write pairs in the format of read_pairs, in pieces to save memory.
 
     path : .h5, .npz, .txt, .dat or .csv; indices count from 0
-    labels : of the atoms, whose names .h5 and .npz keep; texts keep a mark of them
+    labels : of the atoms, whose names are stored in .h5 and .npz; texts store a hash of them
 
-    Raises FormatError for an unknown suffix or a folder that cannot be written to.
+    Raises FormatError for an unknown suffix or a read-only folder.
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> pele_ocl.write_pairs("pairs.txt", pele_ocl.pairs_within(atoms, 8.0))

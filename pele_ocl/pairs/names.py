@@ -23,7 +23,7 @@ def names_to_store(labels: Labels) -> NDArray[np.bytes_]:
 
 
 def labels_from(stored: NDArray[Any], file: InputFile) -> Labels:
-    """Labels of the atoms that a file names. Raises FormatError where they cannot be read."""
+    """Labels of the atoms that a file names. Raises FormatError if they cannot be read."""
     try:
         rows = [bytes(text).decode().split(_BETWEEN) for text in np.asarray(stored).ravel().tolist()]
         chains, residues, numbers, codes, names = (list(column) for column in zip(*rows, strict=True))

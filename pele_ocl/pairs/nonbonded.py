@@ -47,7 +47,8 @@ def lj_corrections(atoms: Atoms, pairs: LennardJonesPairs) -> tuple[Floats, Floa
 
 
 def has_scaled_pairs(atoms: Atoms) -> bool:
-    """Tell if the energies of all 1-4 pairs follow from the atoms' own parameters and the scales atoms.one_four."""
+    """Return whether the energies of all 1-4 pairs follow from the atoms' own parameters and the scales
+    atoms.one_four."""
     if atoms.bonded is None or atoms.lj_sigma is None or atoms.lj_epsilon is None:
         return True
     table = atoms.bonded.one_four

@@ -29,24 +29,24 @@ class Pairs(Protocol):
     def __len__(self) -> int: ...
 
     def chunks(self, most: int) -> Iterator[PairList]:
-        """Yield the pairs in order, `most` at a time; the last piece may be shorter, and none is empty."""
+        """Yield the pairs in order, at most `most` at a time."""
 
 
 @dataclass(frozen=True, eq=False)
 class PairList(ReadOnlyArrays):
     """p pairs of atoms in any order, the two atoms of a pair in any order.
 
-    n_atoms : atoms that the pairs are taken from
+    n_atoms : number of atoms
     first, second : (p,) indices from 0
-    one_four : (p,) True for pairs three bonds apart, whose energy the force field scales, optional
-    sigma2 : (p,) A^2, squared Lennard-Jones sigma of each pair in place of the combined one, optional
-    charge_products : (p,) e^2, in place of the product of the two charges, optional
-    rule : makes the list of the same atoms at other positions, as pairs_within and pairs_split do; None for a list that
-        holds for all positions
-    labels : names of the atoms, for messages alone
+    one_four : (p,) True for pairs three bonds apart, whose energies are scaled, optional
+    sigma2 : (p,) A^2, squared Lennard-Jones sigma of each pair instead of the combined one, optional
+    charge_products : (p,) e^2, instead of the product of the two charges, optional
+    rule : function that makes the list at other positions, as for pairs_within and pairs_split; None for a constant
+        list
+    labels : names of the atoms, only for messages
 
-    The arrays are copied and made read-only. Raises InputError for unequal lengths and for numbers that are not whole
-    or not finite. Atoms that do not exist, an atom paired with itself, and a repeated pair are refused, too.
+    The arrays are copied and made read-only. Raises InputError for unequal lengths and for numbers that are not
+    integers or not finite. Nonexistent atoms, atoms paired with themselves, and repeated pairs are also refused.
 
     >>> pele_ocl.PairList(4, first=[0, 1], second=[2, 3])
     PairList(2 pairs of 4 atoms)
@@ -92,12 +92,12 @@ class PairList(ReadOnlyArrays):
         return f"PairList({len(self):,} pairs of {self.n_atoms:,} atoms{flagged}{own})"
 
     def chunks(self, most: int) -> Iterator[PairList]:
-        """Yield the pairs in order as views, `most` at a time; the last piece may be shorter, and none is empty."""
+        """Yield the pairs in order as views, at most `most` at a time."""
         for start in range(0, len(self), require_most(most)):
             yield self._taken(slice(start, start + most))
 
     def shuffled(self, seed: int = 0) -> PairList:
-        """Shuffle the pairs, half of them with their two atoms exchanged."""
+        """Shuffle the pairs, and exchange the two atoms in half of them."""
         rng = np.random.default_rng(arguments.whole_number("seed", seed))
         mixed = self._taken(rng.permutation(len(self)))
         exchange = rng.random(len(self)) < 0.5

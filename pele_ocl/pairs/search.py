@@ -32,14 +32,14 @@ _SWEEP_BLOCK = 4_000_000
 def pairs_within(atoms: Atoms, cutoff: float, one_four: OneFour = "exclude") -> PairList:
     """List pairs of atoms closer than a cutoff, except pairs one or two bonds apart.
 
-    atoms : positions and bonds matter
-    cutoff : A, > 0; a pair at this very distance is not listed
-    one_four : "exclude" leaves out pairs three bonds apart, as PELE's routine does; "scale" lists and flags them
+    atoms : with positions and bonds
+    cutoff : A, > 0; pairs at exactly this distance are not listed
+    one_four : "exclude" leaves out pairs three bonds apart, as in PELE's routine; "scale" lists and flags them
 
-    Returns pairs i < j, sorted, so that equal atoms give an equal list. The search takes about 50 bytes of host memory
-    a pair: a list of 100 million pairs 5 GB. If the cutoff spans the molecule, all_pairs needs none.
+    Returns pairs i < j, sorted. The search takes about 50 bytes of host memory per pair: 5 GB for 100 million pairs.
+    all_pairs needs none, if the cutoff includes the whole molecule.
 
-    Raises InputError for a cutoff that is no positive, finite number.
+    Raises InputError for a cutoff that is not a positive, finite number.
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> pairs = pele_ocl.pairs_within(atoms, 8.0)
@@ -64,11 +64,11 @@ def all_pairs(atoms: Atoms, one_four: OneFour = "exclude") -> AllPairs:
 
 
 def without_bonded(pairs: PairList, atoms: Atoms, one_four: OneFour = "exclude") -> PairList:
-    """Apply the rule of pairs_within to another list: no pairs one or two bonds apart, the others unchanged.
+    """Remove pairs one or two bonds apart from a list, as pairs_within does; the others are unchanged.
 
-    pairs : what it brings for its pairs stays; values of 1-4 pairs are taken as not yet scaled
-    atoms : bonds matter
-    one_four : "exclude" leaves out pairs three bonds apart, "scale" flags them; pairs that the list flags count as such
+    pairs : its values for pairs are kept; those of 1-4 pairs are assumed to be unscaled
+    atoms : with bonds
+    one_four : "exclude" leaves out pairs three bonds apart, "scale" flags them; flagged pairs of the list are included
 
     Raises InputError for a list of other atoms.
 

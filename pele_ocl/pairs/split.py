@@ -40,16 +40,17 @@ LONG_CUTOFFS = SplitCutoffs(15.0, 20.0, 30.0)
 def pairs_split(atoms: Atoms, cutoffs: SplitCutoffs = SHORT_CUTOFFS, one_four: OneFour = "exclude") -> PairList:
     """Pairs of atoms whose residues are within PELE's cutoffs for neutral and charged groups.
 
-    atoms : positions, charges, bonds and labels matter
+    atoms : with positions, charges, bonds and labels
     cutoffs : SHORT_CUTOFFS, LONG_CUTOFFS or others
     one_four : as in pairs_within
 
-    PELE's manual gives the six distances; the rest is inferred from its lineage. Groups are residues, and a group is
-    charged from 0.1 e on. Two groups are listed whole if any two of their atoms are closer than the cutoff. Cutting a
-    neutral group in two would leave charges. All pairs within a residue are listed. It is not public what PELE
-    evaluates for pairs in the long list alone.
+    PELE's manual gives the six distances; the rest is inferred from related programs. Groups are residues, and a group
+    is charged from 0.1 e on. All pairs of two groups are listed if any two of their atoms are closer than the cutoff.
+    Splitting a neutral group would create charges. All pairs within a residue are listed. What PELE evaluates for pairs
+    only in the long list is not public.
 
-    Returns pairs i < j, sorted; takes about 90 bytes of host memory a pair. Raises InputError for atoms without labels.
+    Returns pairs i < j, sorted; takes about 90 bytes of host memory per pair. Raises InputError for atoms without
+    labels.
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> len(pele_ocl.pairs_split(atoms)) <= len(pele_ocl.all_pairs(atoms))

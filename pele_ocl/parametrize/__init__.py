@@ -52,29 +52,27 @@ def parametrize(
     progress: Progress | None = None,
     call: dict[str, Any] | None = None,
 ) -> ParametrizeResult:
-    """Give small molecules parameters, and write them for OpenMM, AMBER's programs and PELE.
+    """Assign parameters to small molecules, and write them for OpenMM, AMBER's programs and PELE.
 
     what : files of molecules or a pattern such as "*.sdf", a SMILES, Ligands, or Mols of RDKit, one or several. Files
         are SDF, mol2, .smi, poses of Vina and AutoDock-GPU (.pdbqt, .dlg), PDB and mmCIF with a `template`
-    forcefield, charges, limit : as of Ligand.parametrize
-    hydrogens, ph, template : as of Ligand.read
-    receptor : a structure, or its Atoms, of the complexes with the molecules, which are then also written, as PDB files
-        and AMBER topologies
-    output : a file for one molecule, whose suffix says the format; or a folder, with a folder in it for each molecule.
-        By default nothing is written
+    forcefield, charges, limit : as in Ligand.parametrize
+    hydrogens, ph, template : as in Ligand.read
+    receptor : a structure, or its Atoms, with which complexes are also written, as PDB files and AMBER topologies
+    output : a file for one molecule, with the format by suffix; or a folder, which gets a folder for each molecule. By
+        default nothing is written
     formats : of the files in a folder, of FORMATS; by default all: "xml" of OpenMM, "amber" (.prmtop and .rst7), "pele"
         (DataLocal with template, OBC rows and rotamers), "sdf", "pdb"
     table : a row for each molecule: .csv, .h5 or .json
-    resume : go on with an interrupted run that wrote to a folder
-    workers, scheduler, shard : processes that share the molecules, as of `jobs.run`
-    errors : "record" for a row that says why where a molecule of several fails, "raise" for an InputError
-    progress : called with the share that is done, 0 to 1
+    resume : continue an interrupted run that wrote to a folder
+    workers, scheduler, shard : processes among which the molecules are distributed, as in `jobs.run`
+    errors : "record" for a row with the reason if one of several molecules fails, "raise" for an InputError
+    progress : called with the fraction done, 0 to 1
 
-    A molecule is computed once, whatever the order and positions of its atoms, and kept: its parameters are the same
-    bytes the next time, in any process.
+    A molecule is computed once, for any order and positions of its atoms, and cached.
 
-    Raises InputError for what is no molecule and if AmberTools' programs are missing, FormatError for files that cannot
-    be read or written, ParameterError where there are no parameters.
+    Raises InputError for invalid molecules and if AmberTools' programs are missing, FormatError for files that cannot
+    be read or written, ParameterError if there are no parameters.
 
         result = pele_ocl.parametrize("ligands.sdf", output="parameters/")
         result.atoms(0)  # Atoms of the first

@@ -68,7 +68,7 @@ def items_of(
 
 
 def is_smiles(text: str) -> bool:
-    """Tell if a text is no file, nor named as one, but a SMILES, perhaps."""
+    """Return whether a text is no file, nor named as one, but a SMILES, perhaps."""
     return not is_molecule_file(text) and not Path(text).exists() and "\n" not in text and bool(text.strip())
 
 
@@ -84,7 +84,7 @@ def _of_file(path: str, hydrogens: Hydrogens, ph: float | None, template: str | 
 
 
 def _named(items: Sequence[MoleculeItem]) -> list[MoleculeItem]:
-    """Give each a name that is a file's on any system, and that no other has."""
+    """Return each a name that is a file's on any system, and that no other has."""
     taken, found = set[str](), list[MoleculeItem]()
     for number, item in enumerate(items, 1):
         plain = _STRANGE.sub("_", item.name).strip("._-")[:_LONGEST] or f"ligand_{number}"

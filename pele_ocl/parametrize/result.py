@@ -39,11 +39,11 @@ class ParametrizeResult(Reported):
 
     @property
     def errors(self) -> dict[int, str]:
-        """Why molecules have no parameters, by their place from 0."""
+        """Reasons why molecules have no parameters, by index from 0."""
         return {k: record.error for k, record in enumerate(self.records) if record.failed}
 
     def ligand(self, k: int) -> Ligand:
-        """Return the Ligand of a molecule, by its place from 0."""
+        """Return the Ligand of a molecule, by index from 0."""
         return self.spec.ligand(self.items[k])
 
     def atoms(self, k: int) -> Atoms:
@@ -52,7 +52,7 @@ class ParametrizeResult(Reported):
         return self.spec.atoms(self.items[k])
 
     def table(self) -> Report:
-        """Return a row for each molecule: what it is, or why it has no parameters."""
+        """Return a table with a row for each molecule, or the reason why it has no parameters."""
         rows = [record.result for record in self.records]
         columns: dict[str, Any] = {"molecule": np.array([item.name for item in self.items])}
         for name in _COLUMNS:

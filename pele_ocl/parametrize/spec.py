@@ -28,9 +28,9 @@ JOURNAL = "molecules.jsonl"  # in the folder of the output
 
 @dataclass(frozen=True, eq=False)
 class ParametrizeSpec(Spec[MoleculeItem]):
-    """Give molecules parameters, and write their files.
+    """Return molecules parameters, and write their files.
 
-    target : the files; others as of `pele_ocl.parametrize`
+    target : the files; others as in `pele_ocl.parametrize`
     """
 
     target: Target

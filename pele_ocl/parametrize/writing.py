@@ -124,7 +124,7 @@ def write_ligand(
 
 
 def write_complex(stem: Path, atoms: Atoms, n_bonded: int, remark: LigandRemark | None) -> Path:
-    """Write NAME.pdb of a complex, and give it; parameters as of `write_structure`"""
+    """Write NAME.pdb of a complex, and give it; parameters as in `write_structure`"""
     path = stem.with_name(f"{stem.name}.pdb")
     write_structure(path, atoms, n_bonded, remark=remark)
     return path
@@ -214,7 +214,7 @@ def _flexible(atoms: Atoms) -> Flexible:
 
 
 def require_folder(path: str) -> None:
-    """Make the folder of the output, or raise FormatError where it cannot be written to."""
+    """Make the folder of the output, or raise FormatError if it cannot be written to."""
     folder = Path(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,7 @@ from ..atoms import Atoms
 from ..common import arguments
 from ..common.errors import FormatError, KeywordError
 from ..common.inputfile import read_file
-from ..common.modules import make_callable, takes, takes_structures
+from ..common.modules import lazy_names, make_callable, takes, takes_structures
 from ..common.notes import heard_notes
 from ..common.variant import Progress
 from ..common.writing import refuse_target
@@ -25,7 +25,6 @@ from ..grid import Grid, Map
 from ..jobs.checks import Checks
 from ..jobs.given import given_molecule, reading_of
 from ..jobs.provenance import Call, with_coordinates
-from ..painting import quantity_of, require_scenes, write_scenes
 from ..pb_model import (
     LIKE_APBS,
     PBIon,
@@ -38,13 +37,15 @@ from ..pb_model import (
     salt_of,
 )
 from ..reading import Reading
-from .apbs_run import ApbsResult, PrintLine, run_apbs
 from .plan import PoissonBoltzmann
 from .result import PBErrors, PBLevelResult, PBParts, PBResult
 from .solvers import SOLVERS
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
+    from .apbs_run import ApbsResult, PrintLine
+else:
+    __getattr__ = lazy_names(__name__, {"apbs_run": "ApbsResult PrintLine"})
 
 __all__ = [
     "SOLVERS",
@@ -105,29 +106,29 @@ def pb(
         computed as APBS does it, with all that it says; it takes `device` and `progress` alone
     model : PBModel, all constants, or the number of the model in a file with several. Constants by their names:
         solute_dielectric, 2, solvent_dielectric, 78.54, temperature, K, dielectric_surface, "edges", probe, density,
-        window, charges, boundary as of PBModel; `nonlinear` for that equation; `ionic_strength`, mol/L, of a 1:1 salt
+        window, charges, boundary as in PBModel; `nonlinear` for that equation; `ionic_strength`, mol/L, of a 1:1 salt
         of 2 A, or species of ions with `ion`, each a PBIon or its charge, e, concentration, mol/L, and radius, A. A
         path in place of the model is the output: `pb(what, "map.dx")`
     like : "apbs" for its surface "smol", charges "spl2" and border "sdh", where no others are given, and for the energy
         of solvation as the difference of two solutions
-    grids, spacing, padding, radii, reaction, solver, tolerance, max_iterations, given, device : as of PoissonBoltzmann
-    wide : whether the grid lies within a coarser one that gives its border the values, as of PoissonBoltzmann. By
-        default the map is of such a grid, by a second solution when it is first asked for, and energy and potentials
-        at the atoms are of the grid alone: they do not depend on whether a map is kept
-    keep_map, grid_error, extrapolate, shifts, seed, progress : as of PoissonBoltzmann.solve
+    grids, spacing, padding, radii, reaction, solver, tolerance, max_iterations, given, device : as in PoissonBoltzmann
+    wide : whether the grid lies within a coarser one that gives its border the values, as in PoissonBoltzmann. By
+        default the map is of such a grid, by a second solution when it is first asked for, and energy and potentials at
+        the atoms are of the grid alone: they do not depend on whether a map is kept
+    keep_map, grid_error, extrapolate, shifts, seed, progress : as in PoissonBoltzmann.solve
     per_residue : True for shares of residues in `to_json`
     strict : True to refuse what is noted about the structure otherwise
     output : map to write, kT/e: .dx, .mrc, .cube, .h5 and so on
     pqr : file of the atoms with the charges and radii that count
     scene : programs, "pymol", "chimerax" or "vmd", for which a script next to `output` shows it on the surface, in
         colours from -5 to 5 kT/e
-    reading, read : how files are read: a jobs.Reading, or the keywords of one: `select`, `forcefield`,
-        `coordinates`, `parameters`
+    reading, read : how files are read: a jobs.Reading, or the keywords of one: `select`, `forcefield`, `coordinates`,
+        `parameters`
     call : gives facts of the call for files, of a structure's path
     show : called with lines that APBS would print, of its input files
 
     Returns a PBResult, whose `solvation` is in kcal/mol; an ApbsResult of an input file of APBS. Raises InputError for
-    options that do not go together, and what PoissonBoltzmann and its `solve` raise.
+    options that cannot be combined, and what PoissonBoltzmann and its `solve` raise.
 
         >>> import pele_ocl
         >>> ion = pele_ocl.Atoms(positions=[[0, 0, 0]], charges=[1.0], gb_radii=[2.0])
@@ -138,10 +139,14 @@ def pb(
     if isinstance(model, str | PathLike):
         output, model = arguments.one_output(model, output), None
     keywords = dict(locals())
+    from ..painting import quantity_of, require_scenes, write_scenes  # binding energies load this package without
+
     if isinstance(model, int):
         read, model = {**read, "model": model}, None
     if not isinstance(what, Atoms) and arguments.file_path(what, "the structure").suffix.lower() == ".in":
         _refuse_for_apbs({**keywords, **read})
+        from .apbs_run import run_apbs
+
         return run_apbs(read_file(what), device, show, progress)
     arguments.number("ionic_strength", ionic_strength, "a number of mol/L, 0 to 20,")
     if output is not None:

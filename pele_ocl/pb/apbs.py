@@ -167,7 +167,7 @@ class _Block:
 
 
 class _Reader:
-    """Words of a file, taken one after the other."""
+    """Words of a file, taken one after another."""
 
     def __init__(
         self, source: InputFile, read_molecule: Callable[[Path], Atoms], read_values: Callable[[Path], Map]

@@ -75,7 +75,7 @@ class ApbsResult(Framed):
         self.table().save(path, [self.source])
 
     def to_json(self) -> dict[str, Any]:
-        """Record of all calculations, as its command prints it as JSON, but for the seconds."""
+        """Record of all calculations, as printed as JSON, without seconds."""
         of_all = zip(self.wanted.calculations, self.results, strict=True)
         record = {
             **record_head(self.source),
@@ -88,7 +88,7 @@ class ApbsResult(Framed):
 
 @dataclass(frozen=True)
 class _Lines:
-    """Lines as they come, which are kept; show : called with each."""
+    """Lines as they are computed, which are kept; show : called with each."""
 
     show: PrintLine | None
     kept: list[str] = field(default_factory=list)

@@ -114,7 +114,7 @@ class NodeCharges:
         return np.asarray(np.all((self.nodes > 0) & (self.nodes < np.array(shape) - 1), axis=1))
 
     def on_grid(self, shape: tuple[int, int, int]) -> Floats:
-        """Give the charges as an array, (nz, ny, nx)."""
+        """Return the charges as an array, (nz, ny, nx)."""
         values = np.zeros(shape[::-1])
         values[self.nodes[:, 2], self.nodes[:, 1], self.nodes[:, 0]] = self.charges
         return values

@@ -158,7 +158,7 @@ def solve(
     multigrid : of equation.multigrid, or of another linear equation with the same coefficients
     watch : called after each correction
 
-    Raises StoppedError where the solver does not get there.
+    Raises StoppedError if the solver does not get there.
     """
     launching, queue, done = equation.launching, equation.launching.queue, Convergence()
     is_nonlinear = equation.model.is_nonlinear
@@ -230,7 +230,7 @@ class StoppedError(PeleError):
 
 @contextmanager
 def of_row(row: int) -> Iterator[None]:
-    """Give the error of one problem its row."""
+    """Return the error of one problem its row."""
     try:
         yield
     except StoppedError as error:

@@ -32,7 +32,7 @@ PROGRAMS = {
 
 @dataclass(frozen=True, eq=False)
 class Launch:
-    """Launches to be made one after the other. depth : work-items along the third dimension of all"""
+    """Launches to be made one after another. depth : work-items along the third dimension of all"""
 
     queue: Queue
     launches: tuple[BoundLaunch, ...]
@@ -109,7 +109,7 @@ class Launching:
         return Launch(self.queue, (launch,), z)
 
     def let_go(self) -> None:
-        """Give back the arrays that launches alone still have; best while the device waits for the host anyway."""
+        """Return back the arrays that launches alone still have; best while the device waits for the host anyway."""
         if not self.keeps:
             self._kept.clear()
 
@@ -148,13 +148,13 @@ class Launching:
         return self.prepare(file, name, (count,), (LIST_GROUP,), defines, **values)
 
     def shared(self, key: Hashable, make: Callable[[], Buffer]) -> Buffer:
-        """Give what many launches read alone, which `make` uploads for the first."""
+        """Return what many launches read alone, which `make` uploads for the first."""
         if key not in self._shared:
             self._shared[key] = make()
         return self._shared[key]
 
     def large(self, key: Hashable, make: Callable[[], Buffer]) -> Buffer:
-        """Give what many launches read alone as `shared` does, but keep it only where arrays are kept."""
+        """Return what many launches read alone as `shared` does, but keep it only where arrays are kept."""
         return self.shared(key, make) if self.keeps else make()
 
     def vector(self, values: NDArray[np.floating]) -> Buffer:
@@ -212,7 +212,7 @@ def add_at(
 
 
 def packed(value: object) -> object:
-    """Give an argument as kernels take it: grids as structs."""
+    """Return an argument as kernels take it: grids as structs."""
     return _packed_grid(value) if isinstance(value, Colours) else value
 
 

@@ -1,4 +1,4 @@
-"""Solutions on the grids of a problem, one after the other."""
+"""Solutions on the grids of a problem, one after another."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def solve_grids(
 
 
 def can_be_rows(problems: Sequence[PBProblem], choice: SolverChoice, device: Device) -> bool:
-    """Tell if problems can be solved in one set of launches: of one model, with grids alike, by "mgcg"."""
+    """Return whether problems can be solved in one set of launches: of one model, with grids alike, by "mgcg"."""
     first = problems[0]
     is_able = choice.solver == SOLVER and device.has_float64
     return is_able and all(

@@ -131,13 +131,13 @@ class PoissonBoltzmann(Settled):
 
         positions : (n, 3) A, of another conformation; by default the atoms' own
         keep_map : whether the result has the potential's map
-        grid_error : whether to solve on two coarser grids, too, which costs a quarter of the energy, or above 0.5 A
-            on five, which cost two thirds; by default if `reaction`
+        grid_error : whether to solve on two coarser grids, too, which costs a quarter of the energy, or above 0.5 A on
+            five, which cost two thirds; by default if `reaction`
         extrapolate : whether to extrapolate to a spacing of 0 from three spacings; the order is 2 of edges, else 1
         shifts : how many grids, shifted at random by less than a spacing, the energy is averaged over
         seed : of their random numbers
         parts : whether levels have the parts of the energy; goes with reaction=False
-        progress : called with the share done, 0 to 1
+        progress : called with the fraction done, 0 to 1
 
         Returns a PBResult. Memory about 32 bytes a node, 40 of the nonlinear equation, time linear in the nodes. Raises
         InputError for positions that do not fit, PeleError if the solver stops early, DeviceError if memory is short.
@@ -187,7 +187,7 @@ class PoissonBoltzmann(Settled):
         The surface, its coefficients and the coarser grids are made once. Results have no map and no error of the grid.
 
         charges : (s, n) e, of each state; positions : (n, 3) A, by default the atoms' own
-        progress : called with the share done, 0 to 1
+        progress : called with the fraction done, 0 to 1
 
         Returns s results of PBResult. Raises InputError for another shape, else as `solve` does.
         """
@@ -213,13 +213,13 @@ class PoissonBoltzmann(Settled):
     ) -> list[PBResult]:  # fmt: skip
         """Solve the equation for several conformations.
 
-        By "mgcg" the ones on grids of one shape and spacing go to GPUs in one set of launches. A conformation has
-        the same bits alone and in company. Results have no map and no error of the grid.
+        By "mgcg" the ones on grids of one shape and spacing go to GPUs in one set of launches. A conformation has the
+        same bits alone and in company. Results have no map and no error of the grid.
 
         conformations : (m, n, 3) A; grids : of each; by default the plan's own
         rows : how many at most in one set of launches; by default 1 on CPUs, else what fits the device's memory. On a
             GPU the next ones are made meanwhile, so that it needs the memory of twice as many
-        progress : called with the share done, 0 to 1
+        progress : called with the fraction done, 0 to 1
 
         Returns m results of PBResult. Raises InputError for a conformation that does not fit its grid, and PeleError
         for one whose solver stops early; both name it.
@@ -369,7 +369,7 @@ class PoissonBoltzmann(Settled):
     def _problem(self, positions: Floats, grids: tuple[Grid, ...] | None = None) -> PBProblem:
         """Make the problem of a conformation. grids : by default the plan's
 
-        Raises InputError where it does not fit the grids.
+        Raises InputError if it does not fit the grids.
         """
         grids = (*self._around, *self.grids) if grids is None else grids
         if positions.shape != self.solute.positions.shape or not np.isfinite(positions).all():
@@ -388,7 +388,7 @@ class PoissonBoltzmann(Settled):
         return solve_grids(self._geometry(), problem, replace(self._choice, parts=parts), seconds, keep)
 
     def _require_room(self, problem: PBProblem) -> PBProblem:
-        """Give a problem back whose grids have room for the molecule. Raises InputError."""
+        """Return a problem back whose grids have room for the molecule. Raises InputError."""
         if self.reaction:
             require_room(problem)
         return problem
@@ -465,7 +465,7 @@ class PoissonBoltzmann(Settled):
 
 
 def _beside(batch: Batch, steps: Iterator[None], geometry: Geometry | None) -> Callable[[], None]:
-    """Give what the host does while a GPU solves a batch: a step of the next batch. On CPUs that is nothing."""
+    """Return what the host does while a GPU solves a batch: a step of the next batch. On CPUs that is nothing."""
     is_alone = geometry is not None or batch.geometries[0].launching.is_cpu
     return nothing if is_alone else lambda: next(steps, None)
 
@@ -510,7 +510,7 @@ def _moved(grid: Grid, share: Floats) -> Grid:
 
 
 def _coarser(grids: tuple[Grid, ...], factor: int) -> tuple[Grid, ...]:
-    """Grids of the same borders with larger spacings. Raises InputError where their points do not allow it."""
+    """Grids of the same borders with larger spacings. Raises InputError if their points do not allow it."""
     for grid in grids:
         if any((n - 1) % factor or (n - 1) // factor < 4 for n in grid.shape):
             points = " x ".join(map(str, grid.shape))

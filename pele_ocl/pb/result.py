@@ -91,7 +91,7 @@ class PBResult(Framed):
     energy_kt : kT; energy_kj : kJ/mol, as APBS prints it
     reaction : whether the charges' own potential was left out
     potentials : (n,) kT/e at the atoms, of the reaction field or if `reaction` is False of all; NaN off the grid
-    per_atom : (n,) kcal/mol, half of each charge times its potential; they add up to the energy of the linear equation
+    per_atom : (n,) kcal/mol, half of each charge times its potential; they sum to the energy of the linear equation
     map : potential at the nodes of the finest grid, kT/e; None if not requested
     levels : of each grid, the coarsest first
     errors : of the energy
@@ -190,7 +190,7 @@ class PBResult(Framed):
         return sum(level.iterations for level in self.levels)
 
     def per_residue(self) -> dict[Residue, float]:
-        """Sums of `per_atom` over the residues, kcal/mol. Raises InputError where the atoms have no labels."""
+        """Sums of `per_atom` over the residues, kcal/mol. Raises InputError if the atoms have no labels."""
         if self.atoms.labels is None:
             raise InputError("energies per residue need atoms with labels; these have none")
         labels = self.atoms.labels
@@ -200,7 +200,7 @@ class PBResult(Framed):
     def residue_shares(self) -> dict[str, float]:
         """Each residue's share of the energy of solvation, kcal/mol, by its name.
 
-        Raises InputError where the atoms have no labels.
+        Raises InputError if the atoms have no labels.
         """
         labels = self.atoms.labels
         if labels is None:
@@ -231,7 +231,7 @@ class PBResult(Framed):
         return model_facts(self.model) | {"forcefield": self.atoms.forcefield, "radii_set": self.atoms.gb_radii_set}
 
     def to_json(self) -> dict[str, Any]:
-        """Record of the energy, as its command prints it as JSON, but for the seconds."""
+        """Record of the energy, as printed as JSON, without seconds."""
         grid, model = self.levels[-1].grid, self.model
         record = {
             **record_head(self.source),
@@ -260,9 +260,9 @@ class PBResult(Framed):
     ) -> None:
         """Write the potential, kT/e, as a map, .dx, .mrc, .cube, .h5 and so on; the atoms as .pqr.
 
-        inputs : files that are read, which `path` must not be; progress : called with the share written, 0 to 1
+        inputs : files that must not be overwritten; progress : called with the fraction written, 0 to 1
 
-        Raises InputError where the result has no map, and FormatError for another suffix.
+        Raises InputError if the result has no map, and FormatError for another suffix.
         """
         own = [] if self.source is None else [self.source]
         if arguments.file_path(path).suffix.lower() == ".pqr":
@@ -280,7 +280,7 @@ class PBResult(Framed):
 
         points : (m, 3) A
 
-        Raises InputError where the result has no map.
+        Raises InputError if the result has no map.
         """
         if self.map is None:
             raise InputError("potentials at points need the map; ask for it with keep_map=True")

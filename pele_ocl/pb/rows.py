@@ -154,7 +154,7 @@ def solve_rows(
     watch : called with the number of an equation after each of its corrections
     meanwhile : called while the device does an iteration
 
-    Raises StoppedError where the solver of a row does not get there.
+    Raises StoppedError if the solver of a row does not get there.
     """
     rows, is_nonlinear = Rows(equations), equations[0].model.is_nonlinear
     multigrid = rows.multigrid()

@@ -91,7 +91,7 @@ def _blocks(launching: Launching, grid: Grid) -> dict[str, Any]:
 def _listed(
     launching: Launching, what: str, n_blocks: int, n_items: int, common: dict[str, Any], further: dict[str, Any]
 ) -> tuple[Buffer, Buffer]:
-    """Starts and members of the lists of all blocks: counted, added up, and written.
+    """Starts and members of the lists of all blocks: counted, summed, and written.
 
     what : "spheres" or "probes"; n_items : work-items; further : arguments for writing alone
     """

@@ -34,7 +34,7 @@ def solve_systems(
     """Solve conformations of molecules, whose plans differ in their atoms alone; grids of one shape share launches.
 
     rows : how many at most in one set of launches, as of solve_frames
-    progress : called with the share done, 0 to 1
+    progress : called with the fraction done, 0 to 1
     stopped : takes sentences of the ones without a solution, by number; the others that share launches begin again
 
     Returns a PBResult of each by number, as PoissonBoltzmann.solve_frames does. Without `stopped` it raises

@@ -44,7 +44,7 @@ def as_conformations(conformations: ArrayLike, n: int) -> NDArray[Any]:
 
 
 def check_span(positions: Floats) -> None:
-    """Raise InputError where positions (..., 3) A reach farther than a molecule does."""
+    """Raise InputError if positions (..., 3) A reach farther than a molecule does."""
     columns = np.ascontiguousarray(positions.reshape(-1, 3).T)  # ten times faster to look through
     with np.errstate(over="ignore"):
         span = float(np.ptp(columns, axis=1).max())
@@ -85,7 +85,7 @@ class Encoding:
 
     @cached_property
     def is_fixed(self) -> bool:
-        """Tell if positions go as fixed-point numbers."""
+        """Return whether positions go as fixed-point numbers."""
         return self.dtype.kind == "i"
 
     @property
@@ -108,7 +108,7 @@ class Encoding:
         return 1.5 * 2**52 * self.step if self.is_fixed else 0.0
 
     def shift(self, lowest: Floats, highest: Floats) -> Floats:
-        """Give what is taken off positions before `encode`: their middle in whole steps, less `base`; (3,) A.
+        """Return what is taken off positions before `encode`: their middle in whole steps, less `base`; (3,) A.
 
         So positions less the shift are offsets from the middle with `base` added, by one subtraction.
 

@@ -72,7 +72,7 @@ class Outputs:
         return bad
 
     def is_good(self, k: int) -> bool:
-        """Tell if all results of conformation k are finite and its Born radii positive."""
+        """Return whether all results of conformation k are finite and its Born radii positive."""
         return bool(np.isfinite(self.energies[k]).all()) and not bool(self.bad_atoms(k).any())
 
 
@@ -114,7 +114,7 @@ class Evaluator(ABC):
     """Buffers and kernels of one plan, which one evaluation uses at a time."""
 
     def takes(self, m: int) -> bool:
-        """Tell if its buffers serve m conformations, or as many as are ever computed together."""
+        """Return whether its buffers serve m conformations, or as many as are ever computed together."""
         return True
 
     @abstractmethod
@@ -124,7 +124,7 @@ class Evaluator(ABC):
         """Fill `found` for conformations (m, n, 3) A, float32 or float64.
 
         profile : whether times of kernels are wanted; then their seconds are returned by name, "kernel" among them
-        tell : called with the share done, `untold` where nobody asks; it may compute with other evaluators
+        tell : called with the fraction done, `untold` where nobody asks; it may compute with other evaluators
 
         Positions and results that cannot be go to `failures`, which is checked whenever conformations are done.
         """

@@ -91,7 +91,7 @@ class Passes(ABC):
     ) -> tuple[Event, Event]:
         """Have the device read encoded positions (m, 3 n), make all passes, and fill results (m, n_results).
 
-        tell : called with the share done, where launches are so long that they come in parts
+        tell : called with the fraction done, where launches are so long that they come in parts
 
         Returns events to keep; when the last one has come all is done.
         """
@@ -112,7 +112,7 @@ class Passes(ABC):
         queue.launch_bound(bound(self.launches), n_conformations, tell)
 
     def buffer(self, name: str) -> Buffer:
-        """Give a buffer on the device, of passes that a queue made."""
+        """Return a buffer on the device, of passes that a queue made."""
         return cast("Buffer", self.buffers[name])
 
     def seconds(self, queue: Queue) -> Mapping[str, float]:
@@ -215,7 +215,8 @@ class Passes(ABC):
 
     def decode(self, encoded: NDArray[Any]) -> Floats:
         """Positions (m, n, 3) A from the encoded ones of the passes, (m, 3 n), counted from the molecule's middle."""
-        encoding, decoded = self.encoding, np.empty(encoded.shape)
+        encoding = self.encoding
+        decoded, _ = self.queue.device.results.array(encoded.shape, np.float64)
         middle = self._middle_less_base[:, : encoded.shape[1]] + encoding.base
 
         def decode(rows: slice) -> None:
@@ -254,7 +255,7 @@ class Passes(ABC):
         return {name: self.buffers[name] for name in names}
 
     def is_plausible(self, results: NDArray[Any], part: slice, found: Outputs) -> bool:
-        """Tell if all results are finite and all Born radii positive."""
+        """Return whether all results are finite and all Born radii positive."""
         if not math.isfinite(norm2(results)) and not np.isfinite(results).all():  # large ones have no float32 square
             return False
         return found.born_radii is None or bool(np.minimum.reduce(found.born_radii[part], axis=None) > 0)
@@ -271,7 +272,7 @@ def reason_of(atoms: Atoms, positions: NDArray[Any], found: Outputs, k: int, exp
 
 
 def bound(launches: Sequence[Launch]) -> Sequence[BoundLaunch]:
-    """Give launches that a queue bound as what they are, so that it can launch them."""
+    """Return launches that a queue bound as what they are, so that it can launch them."""
     return cast("Sequence[BoundLaunch]", launches)
 
 

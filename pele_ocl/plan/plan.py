@@ -77,7 +77,7 @@ class Plan(Suggests, Settled, ABC, Generic[R, B]):
         size : of the work, in the unit in which the quantity is tuned
         per_atom : whether energies of single atoms are wanted
 
-        Raises InputError for options that do not exist, DeviceError where the device cannot do it.
+        Raises InputError for options that do not exist, DeviceError if the device cannot do it.
         """
         self.atoms, self.precision = atoms, precision
         selection = select(
@@ -100,7 +100,7 @@ class Plan(Suggests, Settled, ABC, Generic[R, B]):
 
     @abstractmethod
     def _described(self) -> dict[str, Any]:
-        """Give the options of the constructor that make this plan."""
+        """Return the options of the constructor that make this plan."""
 
     @property
     @abstractmethod
@@ -108,7 +108,7 @@ class Plan(Suggests, Settled, ABC, Generic[R, B]):
         """Names of the terms, in the order of results."""
 
     def _settings_of_results(self) -> dict[str, object]:
-        """Give the options that decide on results, by which a file of them is known again."""
+        """Return the options that decide on results, by which a file of them is known again."""
         return {"quantity": self.quantity, "terms": list(self.names)}
 
     @property
@@ -130,8 +130,8 @@ class Plan(Suggests, Settled, ABC, Generic[R, B]):
     ) -> R:
         """Evaluate positions (n, 3) A, by default the atoms' own.
 
-        profile : True to have the kernels' times taken, which makes launches slower
-        progress : called with the share done, 0 to 1
+        profile : True to measure kernel times, which makes launches slower
+        progress : called with the fraction done, 0 to 1
 
         Raises InputError for positions that do not fit or span more than 500,000 A, and for results that overflow. On
         devices without float64 a molecule may become twice as wide as it was and 128 A more.
@@ -197,9 +197,10 @@ class Plan(Suggests, Settled, ABC, Generic[R, B]):
         self, conformations: ArrayLike, progress: Progress | None = None, *, profile: bool = False,
         errors: Literal["raise", "record"] = "raise",
     ) -> B:  # fmt: skip
-        """Evaluate conformations (m, n, 3) A together; each gets the same bits as alone. The batch has a copy of them.
+        """Evaluate conformations (m, n, 3) A together; results are the same as for single ones, bit for bit. The batch
+        has a copy of them.
 
-        progress : called with the share of the conformations done, 0 to 1
+        progress : called with the fraction of the conformations done, 0 to 1
         profile : as in `evaluate`
         errors : "raise" for an InputError that names the first conformation that fails, or "record" to go on. Its
             results are NaN then, and `errors` of the batch says why
@@ -234,7 +235,7 @@ class Plan(Suggests, Settled, ABC, Generic[R, B]):
 
     @abstractmethod
     def _automatic(self, per_atom: bool) -> Automatic:
-        """Give the rule for `auto` if nothing was measured."""
+        """Return the rule for `auto` if nothing was measured."""
 
     @abstractmethod
     def _prepare(self, m: int) -> Evaluator:

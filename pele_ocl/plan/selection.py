@@ -79,7 +79,7 @@ def select(
     quantity : as it is tuned; size : of the work, in the unit of the tuning
     automatic : the rule for where nothing was measured, from the kind of device and the size
 
-    Raises DeviceError where the device lacks the precision.
+    Raises DeviceError if the device lacks the precision.
     """
     # OpenCL is loaded when it is first needed: reading files and the command's help do without.
     from ..opencl.device import get_device

@@ -144,8 +144,8 @@ def potmap(
         or mesh, whichever costs less. "pb" solves the Poisson-Boltzmann equation on a grid that reaches 10 A beyond all
         atoms
     smooth : the cutoff method's potential goes to 0 at the cutoff without a step (eq. 5)
-    accuracy : of methods mesh and auto, the error by norm of the potential and of the field: 0.1 to 1e-7, in float32
-        to 1e-6. msm goes to 1e-5. 1e-4 by default
+    accuracy : of methods mesh and auto, the error by norm of the potential and of the field: 0.1 to 1e-7, in float32 to
+        1e-6. msm goes to 1e-5. 1e-4 by default
     variant : key of VARIANTS, "auto", or a rung of pele_ocl.ladder
     device : where to compute, as in `solvent`; a sequence of several shares the work
     dielectric : relative permittivity, 1; with distance_dependent, of r Angstrom: dielectric * r. Of the solvent with
@@ -158,7 +158,7 @@ def potmap(
     temperature : K
     pb : PBModel of the method pb, in place of dielectrics, salt and temperature. PBModel.like("apbs") has the surface
         and charges of published pictures
-    progress : called with the share done, 0 to 1
+    progress : called with the fraction done, 0 to 1
     models : "all" for the maps of all models of a file together: `combine` says which of "avg", "min", "max" and
         "stdev" is the result's map; its `maps` has all
     trajectory : a Trajectory, or paths or frames in memory that `pele_ocl.trajectory` takes, with its `frames`,
@@ -167,13 +167,14 @@ def potmap(
     at_atoms : atoms whose potential in each frame is wanted in place of a map, of all charges but the atom's own
     output : files to write, .dx, .dx.gz, .cube, .mrc, .ccp4, .map or .h5, as `save` of the result does; a table with
         at_atoms
-    png, surface_png : pictures to draw: the three central slices, and the molecular surface in colours of the map,
-        from -color_max to color_max, by default a round number that fits the values
+    png, surface_png : pictures to draw: the three central slices, and the molecular surface in colours of the map, from
+        -color_max to color_max, by default a round number that fits the values
     scene : programs, "pymol", "chimerax" or "vmd", for which a script next to the map shows it on the surface
     for_surface : True for the settings of surface pictures, where no others are given: kT/e, dielectric 78.54, 0.15
         mol/L of salt, colours from -2 to 2, of pb from -5 to 5
     workers, scheduler : of several structures, so many processes of this machine that compute, or the address of a Dask
-        cluster; shard : the part of the structures to do, "1/10"
+        cluster;
+    shard : the part of the structures to do, "1/10"
     reading, read : how files are read: a jobs.Reading, or the keywords of one: `select`, `forcefield`, `model`,
         `coordinates`, `parameters`, `radii`
     call : gives facts of the call for files, of a structure's path
@@ -182,7 +183,7 @@ def potmap(
     Returns a PotmapResult, whose `error` and `field_error` are measured if the method approximates; FramePotentials
     with at_atoms; a MapBatch of several structures, which has the reasons of those that failed. Cost: atoms * points,
     with a mesh atoms + points * log(points). Raises InputError for options that do not fit. A grid point on an atom
-    without min_distance is an InputError, too. Raises DeviceError if the device cannot do it.
+    without min_distance is an InputError, too. Raises DeviceError if the device does not support it.
 
         >>> import pele_ocl
         >>> ion = pele_ocl.Atoms(positions=[[0, 0, 0]], charges=[1.0])

@@ -57,7 +57,7 @@ class BinGrid:
         return cls(block, edge, reach, corner, lowest, shape, packed4(*offsets.T, dtype=np.int32))
 
     def serves(self, problem: MapProblem) -> bool:
-        """Tell if it fits a problem that differs only in the positions of its atoms."""
+        """Return whether it fits a problem that differs only in the positions of its atoms."""
         return _reach(problem) == self.reach
 
     def middles(self, slab: MapSlab) -> list[Ints]:

@@ -42,7 +42,7 @@ FILLED_SLICES = 16
 
 
 def one_map(atoms: Atoms, grid: Grid, *, progress: Progress | None = None, **options: Any) -> PotmapResult:
-    """Compute the map of atoms on a grid; options, errors and the result as of `potmap`."""
+    """Compute the map of atoms on a grid; options, errors and the result as in `potmap`."""
     arguments.callback("progress", progress)
     return having(Potmap, options.get("variant", "auto"))(atoms, grid, **options).evaluate(progress=progress)
 
@@ -70,7 +70,7 @@ class Potmap(Settled):
         if unknown:
             raise TypeError(f"Potmap() has no option {unknown[0]!r}; options are those of potmap()")
         self.atoms, self.grid, self._options = atoms, grid, MapOptions(**options)
-        self._lock = threading.Lock()
+        self._lock, self._is_new = threading.Lock(), True  # the plan's problem is at the atoms' own positions
         if self._options.method == METHOD:
             _check(atoms, grid, self._options, type(self))
             plan = pb_plan(atoms, grid, self._options)[0]
@@ -90,7 +90,7 @@ class Potmap(Settled):
     def evaluate(self, positions: ArrayLike | None = None, *, progress: Progress | None = None) -> PotmapResult:
         """Compute the map.
 
-        positions : (n, 3) A of all atoms; by default the atoms' own. progress : called with the share done, 0 to 1
+        positions : (n, 3) A of all atoms; by default the atoms' own. progress : called with the fraction done, 0 to 1
 
         Returns a PotmapResult. Raises InputError if a grid point is on an atom and there is no min_distance. Atoms that
         moved too far for the method are refused, too. Threads take turns.
@@ -103,7 +103,8 @@ class Potmap(Settled):
                 return pb_map(atoms, self.grid, options, progress)
         require_apart(atoms, self.grid, options.min_distance, options.precision)
         with self._lock:
-            problem = self._plan.problem.moved(atoms)
+            is_there, self._is_new = self._is_new and positions is None, False
+            problem = self._plan.problem if is_there else self._plan.problem.moved(atoms)
             if problem.box is not self._plan.problem.box:
                 require_able(self.method, problem)
             values, seconds, errors = self._plan.compute_accurately(problem, progress)
@@ -250,7 +251,7 @@ def estimate_seconds(atoms: Atoms, grid: Grid, **options: Any) -> float:
 def memory_bytes(atoms: Atoms, grid: Grid, options: MapOptions) -> int:
     """Bytes that a map by one of SPLIT_METHODS takes on each of its devices, at most, by a rule.
 
-    Raises what `potmap` would, InputError where no nodes have room.
+    Raises what `potmap` would, InputError if no nodes have room.
     """
     plan = planned(atoms, grid, options)
     problem, slabs = plan.problem, [_largest_slab(plan.problem, device) for device in plan.devices]
@@ -284,7 +285,7 @@ def potmap_models(
     """Compute maps of all models on one grid in one pass, and keep no more than the sums.
 
     models : Atoms of each model; options as in `potmap`, but `field`
-    failed : takes why models have no map, by their place from 0, and others count; by default the first is an error
+    failed : takes why models have no map, by index from 0, and others count; by default the first is an error
 
     Returns the result of the last model with the mean as its map, all COMBINATIONS in `maps`, the seconds of all models
     and the largest measured error. stdev belongs to the models themselves, with their number below the sum. Raises

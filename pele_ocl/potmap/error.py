@@ -173,7 +173,7 @@ def exact_values(problem: MapProblem, indices: NDArray[np.int64], device: Device
 
 
 def sum_of_squares(values: NDArray[Any]) -> float:
-    """Sum the squares of all values (nz, ny, nx), whose planes are added up in float64."""
+    """Sum the squares of all values (nz, ny, nx), whose planes are summed in float64."""
     return sum((float(np.vdot(plane, plane)) for plane in values), 0.0)
 
 

@@ -81,7 +81,8 @@ class FrameSlab:
     def downloaded(self, slab: MapSlab) -> NDArray[np.floating]:
         """Read the values (slices, ny, nx) of a slab like `slab`."""
         nx, ny, _ = slab.problem.grid.shape
-        values = np.empty((1, slab.last - slab.first, ny, nx), slab.problem.precision)
+        shape = 1, slab.last - slab.first, ny, nx
+        values, _ = self.part.device.results.array(shape, slab.problem.precision)
         slab.download(self.part.queue(), values)
         found: NDArray[np.floating] = values[0]
         return found
@@ -93,7 +94,7 @@ class FrameSlab:
         return found.astype(np.int32)
 
     def owns(self, points: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Tell which points (n, 3) of the grid belong to the slab."""
+        """Return which points (n, 3) of the grid belong to the slab."""
         z = points[:, 2]
         return (z >= self.slab.first) & (z < self.slab.last)
 

@@ -72,7 +72,7 @@ class MapMethod:
     split: SplitMethod | None = None
 
     def is_corrected(self, precision: str) -> bool:
-        """Tell if the points next to atoms are to be put right after it."""
+        """Return whether the points next to atoms are to be put right after it."""
         return precision == "float32" and not self.has_rests
 
 

@@ -64,7 +64,7 @@ def potmap_over(
     grid : one for all frames; it stays where it is while they are superposed
     align : the atoms by which each frame is superposed, in the words of `selection`. True takes the alpha carbons of a
         protein, else the heavy atoms; False takes frames as they are
-    progress : called with the share of the frames done, 0 to 1
+    progress : called with the fraction of the frames done, 0 to 1
     options : of `potmap`, but `field` and `progress`
 
     A frame with an atom on a grid point, or nowhere, is left out, with its reason in `errors`. If the method
@@ -131,10 +131,10 @@ class FramePotentials(Reported):
 
     frames : (m,) their numbers, from 0 across all files; atoms : (k,) indices in the molecule
     values : (m, k) in `unit`; NaN where a frame failed
-    errors : why frames failed, by their number; device : where they were computed
+    errors : reasons why frames failed, by their number; device : where they were computed
     molecule : the Atoms; source : their file, None where atoms were given
     settings : all constants by name; seconds : "total"
-    notes : sentences about the frames, of the Trajectory
+    notes : messages about the frames, of the Trajectory
     heard : sentences that were noted while it was computed; call : gives facts of the call, for files
     """
 
@@ -193,7 +193,7 @@ class FramePotentials(Reported):
         write_table(Path(path), columns, dict.fromkeys(values, self.unit), attributes)
 
     def to_json(self) -> dict[str, Any]:
-        """Record of the values' statistics, as its command prints it as JSON, but for the seconds."""
+        """Record of the values' statistics, as printed as JSON, without seconds."""
         rows = zip(self.names, self.statistics(), strict=True)
         record = {
             **record_head(self.source),
@@ -231,7 +231,7 @@ def potentials_over(
 
     at : the atoms, as `pele_ocl.trajectory` selects them
     trajectory, frames, select, topology, image : as in `potmap_over`
-    progress : called with the share of the frames done
+    progress : called with the fraction of the frames done
     options : of `potmap`, with the methods direct and cutoff, but `field` and `progress`
 
     Memory is 8 bytes a value, and a few pieces of frames. A frame that fails has NaN. Raises FormatError and InputError

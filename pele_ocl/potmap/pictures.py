@@ -47,7 +47,7 @@ def draw(
 ) -> tuple[Path, ...]:  # fmt: skip
     """Draw slices of a map and the molecular surface, and write scenes next to its files.
 
-    end : of the colours of surfaces, None to follow the values; is_whole : as of `require_drawn`
+    end : of the colours of surfaces, None to follow the values; is_whole : as in `require_drawn`
 
     Returns the scenes' files.
     """

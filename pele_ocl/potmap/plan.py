@@ -130,7 +130,7 @@ class DeviceMap:
 class MapPlan:
     """A map of one molecule on one grid: by which method, on which devices, and what is ready on them.
 
-    problem : at the positions of the last map; options : as they were given; method : key of MAP_METHODS
+    problem : at the positions of the last map; options : as given; method : key of MAP_METHODS
     name : of the variant, never "auto", which is `variant`; devices : that share the work
     title : of maps; factor : the potential of a unit charge 1 A away, in the options' unit, without salt
     wanted : accuracy by norm of the first problem, for methods that have one
@@ -204,12 +204,14 @@ class MapPlan:
     ) -> RemainingSlabs:  # fmt: skip
         """Compute the map, which is in `values` of what is returned.
 
-        problem : of the same atoms at other positions; progress : called with the share done, 0 to 1
+        problem : of the same atoms at other positions; progress : called with the fraction done, 0 to 1
         meanwhile : done by the host while a device computes, if the variant approximates
         """
         self.problem = problem or self.problem
         approximates = self.variant.approximates
-        work = RemainingSlabs(self.problem, progress, len(self.devices), meanwhile if approximates else None)
+        work = RemainingSlabs(
+            self.problem, progress, self.devices[0].results, len(self.devices), meanwhile if approximates else None
+        )
         if self.problem.n_atoms == 0:
             work.values[:] = 0
         else:
@@ -280,7 +282,7 @@ def method_for(problem: MapProblem, devices: Sequence[Device]) -> str:
 
 
 def _tries(problem: MapProblem) -> Iterator[MapProblem]:
-    """Yield the problem with each accuracy that may be tried, one after the other.
+    """Yield the problem with each accuracy that may be tried, one after another.
 
     Beside a molecule its parts cancel, and the error is a larger part of the rest. So finer meshes are likely to
     follow.

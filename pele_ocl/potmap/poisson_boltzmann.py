@@ -74,7 +74,7 @@ def solving_grid(atoms: Atoms, grid: Grid) -> tuple[Grid, Floats]:
 
 
 def pb_plan(atoms: Atoms, grid: Grid, options: MapOptions) -> tuple[PoissonBoltzmann, Floats]:
-    """Prepare a map, and find the place of its first point. Raises InputError and ParameterError where it cannot be."""
+    """Prepare a map, and find the place of its first point. Raises InputError and ParameterError if it cannot be."""
     model, (wide, first) = require_pb(options), solving_grid(atoms, grid)
     beyond = grid_beyond(wide, PBSolute.of(atoms, needs_spheres=False), model.boundary)
     plan = PoissonBoltzmann(
@@ -111,7 +111,7 @@ def pb_map(atoms: Atoms, grid: Grid, options: MapOptions, progress: Progress | N
 
 
 def _one_device(options: MapOptions) -> Device | int | str | None:
-    """Return the device. Raises InputError where there are several."""
+    """Return the device. Raises InputError if there are several."""
     device = options.device
     if device is None or isinstance(device, str) or not isinstance(device, Sequence):
         return device

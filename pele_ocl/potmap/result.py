@@ -135,7 +135,7 @@ class PotmapResult(Framed, Suggests):
         return Report(f"Potential of {self.n_atoms:,} atoms at {points} points", columns, facts)
 
     def to_json(self) -> dict[str, Any]:
-        """Record of the map, as its command prints it as JSON, but for the seconds."""
+        """Record of the map, as printed as JSON, without seconds."""
         of_map, result = map_facts(self.map), self
         assert self.atoms is not None
         record = {
@@ -198,7 +198,7 @@ class PotmapResult(Framed, Suggests):
 
         path : {statistic} in its name makes a file of each of "avg", "min", "max" and "stdev", of models and frames. An
             .h5 file has all of them, and the field
-        inputs : files that are read, which `path` must not be; progress : called with the share written, 0 to 1
+        inputs : files that must not be overwritten; progress : called with the fraction written, 0 to 1
 
         Raises FormatError for another suffix or a folder that cannot be written to, and InputError for {statistic} of
         one structure.
@@ -238,7 +238,7 @@ class FrameMaps:
     errors : why other frames failed, by their number
     result : PotmapResult of the mean, with all four in `maps`; its `error` is all frames' maps' together
     seconds : of it all
-    notes : sentences about the frames, of the Trajectory
+    notes : messages about the frames, of the Trajectory
     """
 
     mean: Map

@@ -22,7 +22,7 @@ from .problem import RUN, MapProblem
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
-    from ..opencl.memory import Buffer
+    from ..opencl.memory import Buffer, ResultMemory
     from ..opencl.queue import Queue
 
 
@@ -55,7 +55,7 @@ class MapSlab:
     def on(cls, queue: Queue, problem: MapProblem, first: int, last: int, pad: tuple[int, int, int]) -> MapSlab:
         """pad : points of a block along x, y, z
 
-        Raises InputError where even a few slices have too many points.
+        Raises InputError if even a few slices have too many points.
         """
         nx, ny, nz = (-(-n // p) * p for n, p in zip((*problem.grid.shape[:2], last - first), pad, strict=True))
         if problem.components * nx * ny * nz > MOST_VALUES:
@@ -158,11 +158,13 @@ class RemainingSlabs:
     """
 
     def __init__(
-        self, problem: MapProblem, progress: Progress | None, workers: int = 1,
+        self, problem: MapProblem, progress: Progress | None, memory: ResultMemory, workers: int = 1,
         meanwhile: Callable[[], None] | None = None,
     ) -> None:  # fmt: skip
+        """memory : that the values take"""
         self.problem, self.progress, self._meanwhile = problem, progress, meanwhile
-        self.values = np.empty((problem.components, *problem.grid.shape[::-1]), problem.precision)
+        shape = problem.components, *problem.grid.shape[::-1]
+        self.values, self._is_fresh = memory.array(shape, problem.precision)
         self.squares = np.zeros((problem.components, problem.grid.shape[2]))
         self.stopped, self.seconds = False, 0.0
         self._making: list[Future[None]] = []
@@ -190,10 +192,11 @@ class RemainingSlabs:
         return (slices.start, slices.stop) if slices and not self.stopped else None
 
     def start(self) -> None:
-        """Make the memory of the values, while others are at work."""
+        """Make the memory of the values if it is fresh, while others are at work."""
         from ..opencl.queue import start_making
 
-        self._making = start_making(self.values)
+        if self._is_fresh:
+            self._making = start_making(self.values)
 
     def slices(self, first: int, last: int) -> NDArray[np.floating]:
         """Return the values (components, slices, ny, nx) of some slices, to be written to."""

@@ -286,7 +286,7 @@ class MapBatch(Reported):
 
     @property
     def errors(self) -> dict[int, str]:
-        """Why structures have no map, by their place from 0."""
+        """Why structures have no map, by index from 0."""
         return {k: record.error for k, record in enumerate(self.records) if record.failed}
 
     def table(self) -> Report:

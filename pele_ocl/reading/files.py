@@ -64,39 +64,40 @@ def read(
     without: str | None = None,
     only: str | None = None,
 ) -> Atoms:
-    """Read a molecule and give it parameters.
+    """Read a molecule and assign parameters.
 
-    path : file of a structure, such as .pdb, or of a topology, such as .prmtop, also with .gz or .bz2. The suffix says
-        which; the error of another suffix lists all. An InputFile in place of a path is not read again
-    forcefield : a ForceField, or a name that ForceField.load knows; by default Amber99SB. A PQR file, a mol2 file and a
-        topology bring their own parameters and take none
+    path : file of a structure, such as .pdb, or of a topology, such as .prmtop, also with .gz or .bz2. The format
+        follows from the suffix; the error for another suffix lists all. An InputFile in place of a path is not read
+        again
+    forcefield : a ForceField, or a name that ForceField.load knows; by default Amber99SB. PQR files, mol2 files and
+        topologies have their own parameters and do not accept one
     model : number of the model in a file with several, or of the frame of `coordinates`; by default the first
     coordinates : for a topology the file with the positions: an AMBER restart (.rst7, .inpcrd, .ncrst), a NetCDF
         trajectory or a structure file. Positions themselves, an array (n, 3) A, do, too
     parameters : CHARMM's parameter files, for a .psf
-    select : the atoms to take, `protein and not resname NAP` say (docs/selection.md); by default all. Atoms that
-        are left out need no template. Indices, a mask or an AtomGroup of MDAnalysis do, too
-    without, only : residues to leave out by name or kind, and kinds to take, with commas: "HOH,NAP", "protein,ligand"
-    radii : set of radii, as `Atoms.with_radii` has them, for any solvent; "file" for those of the file. By default
-        those of the file if it has some. Else they are the force field's default, which a SolventModel replaces if its
-        GB model was made with others (gbn: bondi, gbn2: mbondi3), or if its program has others (SolventModel.like)
+    select : the atoms to read, such as `protein and not resname NAP` (docs/selection.md); by default all. Other atoms
+        need no template. Indices, a mask or an AtomGroup of MDAnalysis are also accepted
+    without, only : residues to leave out by name or kind, and kinds to read, separated by commas: "HOH,NAP",
+        "protein,ligand"
+    radii : set of radii, as in `Atoms.with_radii`, for any solvent; "file" for those of the file. By default those of
+        the file if it has some. Else they are the force field's default, which a SolventModel replaces if its GB model
+        was made with others (gbn: bondi, gbn2: mbondi3), or if its program has others (SolventModel.like)
 
-    ligands : molecules to add after the atoms of the file, one or several: Ligands, Mols of RDKit, Atoms, or files
-        of small molecules (.sdf, .mol2, .smi), each by its molecule that is a residue of the file, or its first. A
-        molecule that residues of the file are by their elements and bonds, and that the force field does not know, is
-        not added: they have its parameters, and keep their positions. `ligand_file` is the same keyword
-    ligand_forcefield, ligand_charges : of ligands without parameters, as of `Ligand.parametrize`
+    ligands : molecules to add after the atoms of the file, one or several: Ligands, Mols of RDKit, Atoms, or files of
+        small molecules (.sdf, .mol2, .smi), of each file the molecule that is a residue of the structure, or the first
+        one. If residues without a template are this molecule by elements and bonds, it is not added: they get its
+        parameters and keep their positions. `ligand_file` is the same keyword
+    ligand_forcefield, ligand_charges : of ligands without parameters, as in `Ligand.parametrize`
     ligand_hydrogens, ligand_ph : "given", or "add" for files of molecules that lack some; or a pH at which they are
-        protonated, as of `Ligand.read`
-    ligand_template : SMILES, or codes of the PDB's components (`ccd:BEN`), of residues of the file that the force field
-        does not know; a file without such a residue is refused
+        protonated, as in `Ligand.read`
+    ligand_template : SMILES, or codes of the PDB's components (`ccd:BEN`), for residues without a template in the force
+        field; a file without such a residue is refused
 
-    Residues that are one of these molecules but for their hydrogens get them, by the molecule's geometry, as a note
-    tells.
+    If hydrogens of such residues are missing, they are added according to the molecule's geometry, with a note.
 
     Returns Atoms in the order of the file. Raises FormatError if a file cannot be read, and ParameterError if the force
-    field lacks a residue or an atom. Raises InputError for a force field that the file cannot take. A selection that
-    cannot be read or takes no atom is an InputError, too.
+    field lacks a residue or an atom. Raises InputError for a force field that cannot be used with the file. An invalid
+    or empty selection is also an InputError.
 
     >>> pele_ocl.read("data/structures/trialanine.pdb")
     Atoms(33 atoms, 3 residues, 32 bonds, net charge +0.000 e)
@@ -159,7 +160,7 @@ _Kind: TypeAlias = "tuple[str, str, Hydrogens, float | None]"
 def template_of_ligand(
     given: LigandGiven, kind: _Kind, radii: str | None, path: str | PathLike[str], model: int | None
 ) -> LigandTemplate:  # fmt: skip
-    """Give a ligand parameters, if it has none; of a file with several the one that is a residue of the structure."""
+    """Return a ligand parameters, if it has none; of a file with several the one that is a residue of the structure."""
     from ..ligand import (
         Ligand,
         LigandTemplate,
@@ -280,7 +281,7 @@ def _field_of(forcefield: ForceField | str | None, radii: str | None) -> ForceFi
 def _assigned_by_remarks(
     structure: Structure, path: str | PathLike[str], field: ForceField, radii: str | None
 ) -> Atoms:
-    """Give a structure its parameters, also residues that remarks of its PDB file say the molecule of."""
+    """Return a structure its parameters, also residues that remarks of its PDB file say the molecule of."""
     try:
         return field._assign_known(structure)
     except ParameterError:
@@ -326,7 +327,7 @@ def _assigning(
 
 
 def _brings_radii(atoms: Atoms, with_parameters: bool) -> bool:
-    """Tell if radii are a file's: the structure's, or where it has no parameters those of an OBC table."""
+    """Return whether radii are a file's: the structure's, or where it has no parameters those of an OBC table."""
     if with_parameters:
         return atoms.gb_radii is not None and atoms.default_radii is None
     return atoms.gb_radii_set.startswith(FILE)
@@ -354,7 +355,7 @@ def _noted(
 ) -> tuple[Atoms, Taken | None]:  # fmt: skip
     """Note on the atoms how many of the file's they are, in place of the note that counts them before.
 
-    unknown : sentences about names that the file has not, which become notes, too
+    unknown : messages about names that the file has not, which become notes, too
     """
     if taken.mask.all():
         return replace(before, notes=(*before.notes, *unknown)), None

@@ -68,7 +68,7 @@ class MoleculeRead:
     numbers : of the models, in the order of the file; empty if one model was asked for
     conformations : (m, n, 3) A, a row for each of `numbers`; NaN for a model that cannot be computed
     chosen : the atoms of the file that were taken, None if all were
-    failed : why models cannot be computed, by their place from 0
+    failed : why models cannot be computed, by index from 0
     coordinates : file with the positions of a topology; None if `source` has them, or a trajectory
     """
 
@@ -88,7 +88,7 @@ class MoleculeRead:
         return self.chosen or Taken(np.ones(len(self.atoms), np.bool_), self.atoms.labels)
 
     def models(self) -> Iterator[tuple[int, Atoms]]:
-        """Give the place and the atoms of each model that can be computed, of several."""
+        """Return the place and the atoms of each model that can be computed, of several."""
         assert self.conformations is not None
         for place, positions in enumerate(self.conformations):
             if place not in self.failed:
@@ -112,26 +112,27 @@ class MoleculeRead:
 
 @dataclass(frozen=True)
 class Reading:
-    """Read molecules from files, all in the same way. It pickles; what it loads is loaded once in each process.
+    """Read molecules from files, all in the same way. It can be pickled; data are loaded once per process.
 
-    forcefield : a ForceField, or a name that ForceField.load knows, of files that bring no parameters; by default
-        Amber99SB. A file that brings its own takes neither this nor `templates`, `obc`, `pele_data` and `guess_radii`
-    select : the atoms to take, `protein and not resname NAP` say (docs/selection.md); by default all
+    forcefield : a ForceField, or a name that ForceField.load knows, for files without parameters; by default Amber99SB.
+        A file with its own parameters accepts neither this nor `templates`, `obc`, `pele_data` and `guess_radii`
+    select : the atoms to read, such as `protein and not resname NAP` (docs/selection.md); by default all
     model : number of the model in a file with several; by default the first
-    coordinates : file with the positions of a topology; of several topologies one for all, or one each in the order of
+    coordinates : file with the positions of a topology; for several topologies one for all, or one each in the order of
         `structures`
     parameters : CHARMM's parameter files, for a .psf
-    radii : set of GB radii, for any solvent; by default the file's, or those that go with the solvent
-    without, only : residues to leave out by name or kind, and kinds to take, with commas: "HOH,NAP", "protein,ligand"
-    templates, obc, pele_data, guess_radii, allow_missing_terminals, allow_scripts : as of ForceField.load
-    ligands : molecules to add, as of pele_ocl.read, with `ligand_forcefield`, `ligand_charges` and
-        `ligand_hydrogens` or `ligand_ph` for those without parameters
-    ligand_template : SMILES or component codes of residues, as of pele_ocl.read
-    solvent : a SolventModel, by which radii are chosen and notes are made; by default whoever computes does so
-    structures : all files that are read, if `coordinates` has one for each topology among them
-    trajectory : whose first frame has the positions of a topology without `coordinates`; None if there is none
+    radii : set of GB radii, for any solvent; by default those of the file, or those for the solvent
+    without, only : residues to leave out by name or kind, and kinds to read, separated by commas: "HOH,NAP",
+        "protein,ligand"
+    templates, obc, pele_data, guess_radii, allow_missing_terminals, allow_scripts : as in ForceField.load
+    ligands : molecules to add, as in pele_ocl.read, with `ligand_forcefield`, `ligand_charges` and `ligand_hydrogens`
+        or `ligand_ph` for those without parameters
+    ligand_template : SMILES or component codes of residues, as in pele_ocl.read
+    solvent : a SolventModel, with which radii are chosen and notes are made; by default this is done when computing
+    structures : all files to read, if `coordinates` has one for each topology
+    trajectory : whose first frame gives the positions of a topology without `coordinates`; None if there is none
 
-    Notes about what was read are told once, and are in `Atoms.notes`.
+    Notes about what was read are reported once, and are in `Atoms.notes`.
     """
 
     forcefield: ForceField | str | Sequence[str] | None = None
@@ -167,16 +168,16 @@ class Reading:
         selection_of(self.select, self.without, self.only)  # refused before any file is read
 
     def __getstate__(self) -> dict[str, object]:
-        """Give the fields: what was loaded by them is reloaded elsewhere. Coordinates alone need all structures."""
+        """Return the fields: what was loaded by them is reloaded elsewhere. Coordinates alone need all structures."""
         structures = self.structures if self.coordinates else ()  # there may be thousands
         return {of.name: getattr(self, of.name) for of in fields(self)} | {"structures": structures}
 
     def __call__(self, source: InputFile, number: int | None = None, /) -> Atoms:
-        """Read the chosen atoms of a file; parameters as of `one`."""
+        """Read the chosen atoms of a file; parameters as in `one`."""
         return self.one(source, number).atoms
 
     def chosen(self, source: InputFile, number: int | None = None, /) -> Chosen:
-        """Read the chosen atoms of a file, and tell which of the file they are, None if all were taken."""
+        """Read the chosen atoms of a file, and return which they are, None for all."""
         found = self.one(source, number)
         return found.atoms, found.chosen
 
@@ -186,13 +187,13 @@ class Reading:
         return self._selection is None and self.model is None and not self.ligands
 
     def with_molecules(self, molecules: Iterable[Any], read: Callable[[Reading], T]) -> T:
-        """Read a complex whose residues without a template may be the molecule of a file, such as one of poses.
+        """Read a complex in which residues without a template may be the molecule of a file, such as one of poses.
 
-        Such residues get the parameters of the first molecule that fits, and keep their positions; a note says so.
+        Such residues get the parameters of the first matching molecule, and keep their positions, with a note.
 
         molecules : files, Ligands or Mols of RDKit, tried in their order; read : reads the complex by a Reading
 
-        Raises the last ParameterError if no molecule fits.
+        Raises the last ParameterError if no molecule matches.
         """
         try:
             return read(self)
@@ -212,7 +213,7 @@ class Reading:
 
         number : of the model, by default `model`
 
-        Raises FormatError and ParameterError as pele_ocl.read does, and InputError for parameters of a file that brings
+        Raises FormatError and ParameterError as pele_ocl.read does, and InputError for parameters given for a file with
         its own.
         """
         if number is not None:
@@ -273,7 +274,7 @@ class Reading:
             raise KeywordError("`models='all'` reads the models of a PDB file; leave out `coordinates`")
 
     def of_frames(self, source: InputFile, trajectory: FirstFrame) -> Atoms:
-        """Read all atoms of another file; a topology takes the positions of the first of its own frames."""
+        """Read all atoms of another file; a topology gets the positions of its first frame."""
         own = replace(
             self, structures=(source.path,), coordinates=(), model=None, select=None, without=None, only=None,
             trajectory=trajectory,
@@ -281,9 +282,9 @@ class Reading:
         return own(source)
 
     def unparameterised(self, source: InputFile, whole: bool = False) -> Atoms:
-        """Read the chosen atoms of a file with their names and positions, and no parameters: charges are 0.
+        """Read the chosen atoms of a file with names and positions but without parameters: charges are 0.
 
-        whole : whether all atoms are read, of a file that others are found in
+        whole : whether to read all atoms, e.g. to match those of other files
         """
         positions = self.coordinates_of(source.path)
         parameters = () if positions is None else self._files("parameters")
@@ -295,7 +296,7 @@ class Reading:
         return self._noted(source, atoms)
 
     def coordinates_of(self, structure: Path) -> InputFile | Path | None:
-        """Open the file of the positions of a topology, None if there is none; one that all share is read once."""
+        """Open the file with the positions of a topology, None if there is none; a shared one is read once."""
         given, topologies = self._files("coordinates"), self._topologies
         if topologies and not is_topology(structure):
             return None
@@ -312,7 +313,7 @@ class Reading:
         return _opened(given[topologies.index(structure)])
 
     def require_forcefield(self) -> None:
-        """Load the force field where a structure needs one. Raises as ForceField.load."""
+        """Load the force field if a structure needs one. Raises as ForceField.load."""
         structures = (path for path in self.structures if is_structure(path) and not path.is_dir())
         if not all(map(brings_parameters, structures)):
             assert self.loaded_forcefield is not None
@@ -374,7 +375,7 @@ class Reading:
         return _opened(given[0]) if given else None
 
     def _noted(self, source: InputFile, atoms: Atoms) -> Atoms:
-        """Add all sentences about atoms to their notes, and tell them."""
+        """Add all messages about atoms to their notes, and tell them."""
         held = Composition.of(atoms.labels).solvent_sentence()
         more = [f"{source}: {held}"] if held else []
         for sentence in (*atoms.notes, *more):
@@ -398,7 +399,7 @@ def molecule_of(source: InputFile, reading: Reading, models: str = "one") -> Mol
 
 
 def ligand_templates(path: Path, reading: Reading) -> list[LigandTemplate]:
-    """Give the molecules that a reading adds to a file parameters, in their order, as templates of residues.
+    """Return the molecules that a reading adds to a file parameters, in their order, as templates of residues.
 
     Raises as `read` does.
     """

@@ -70,15 +70,15 @@ def relax(
         added, other atoms too if PDBFixer is installed
     protocol : "alphafold", or "colabfold", which ends a round after 2,000 iterations; or a Protocol. A path in its
         place is the output: `relax(what, "relaxed.pdb")`
-    close_gaps, max_iterations : as of Relaxer
+    close_gaps, max_iterations : as in Relaxer
     precision, device : as in `minimize`
-    strict : refuse models with findings that are noted otherwise
+    strict : refuse models with findings that otherwise only cause notes
     output : file to write, .pdb or .cif; of several models a folder, or a name such as "relaxed/{name}.pdb". By default
         nothing is written
     table : file of `result.table()`: .csv, .h5 or .json
-    resume : go on with an interrupted run of several models that wrote to `output`
-    errors : "record" for NaN and a sentence in `errors` where a model of several fails; "raise" for an InputError
-    progress : called with the share that is done, 0 to 1
+    resume : continue an interrupted run of several models that wrote to `output`
+    errors : "record" for NaN and a message in `errors` where a model of several fails; "raise" for an InputError
+    progress : called with the fraction done, 0 to 1
     watch : called with the models done, with all, and with the rms gradient of the one under way, kcal/mol/A
     provenance : facts that the table names
 

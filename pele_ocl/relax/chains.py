@@ -16,7 +16,7 @@ GAP_A = 4.0  # C-N; a bond that a model has torn is shorter, and two pieces with
 
 
 def in_chains(structure: Structure, close_gaps: bool = False) -> Structure:
-    """Give the structure segments within which every residue is bonded to the next one.
+    """Return the structure segments within which every residue is bonded to the next one.
 
     Neighbours whose numbers follow each other are bonded unless their C and N are more than GAP_A apart. If numbers
     jump, they are bonded if C and N are near enough for a bond. Elsewhere the chain has a gap.

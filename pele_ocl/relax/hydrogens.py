@@ -80,7 +80,7 @@ def refuse_ends(structure: Structure, templates: Mapping[str, Template]) -> None
 
 
 def _gives(places: Mapping[str, Floats], names: tuple[str, str, str], acceptors: Floats) -> bool:
-    """Tell if the first of three atoms would have a hydrogen bond to an acceptor (k, 3) A, had it a hydrogen."""
+    """Return whether the first of three atoms would have a hydrogen bond to an acceptor (k, 3) A, had it a hydrogen."""
     if not places.keys() >= set(names):
         return False
     donor, *neighbours = (places[name] for name in names)

@@ -49,7 +49,7 @@ PROTOCOLS: Mapping[str, Protocol] = {
 
 
 def protocol_of(protocol: object) -> Protocol:
-    """Give the protocol of a name, or the one that is given. Raises InputError for other values."""
+    """Return the protocol of a name, or the one that is given. Raises InputError for other values."""
     if isinstance(protocol, Protocol):
         return protocol
     if not isinstance(protocol, str) or protocol not in PROTOCOLS:

@@ -53,7 +53,7 @@ class Relaxer:
         self._topologies = Topologies(close_gaps)
 
     def relax(self, path: str | PathLike[str], *, watch: Watch | None = None) -> RelaxResult:
-        """Relax the first model of a .pdb or .cif file; errors as of `relax`.
+        """Relax the first model of a .pdb or .cif file; errors as in `relax`.
 
         watch : called as by `Minimizer.minimize_batch`, with the rms gradient of the round under way
 

@@ -56,7 +56,7 @@ class RelaxResult(Reported):
     rounds : at least one
     rms_displacement : of the heavy atoms that the file has, without superposition, A
     seconds : by step: "preparation", "minimization", "violations" and "total"
-    notes : sentences about what was chosen, taken out, replaced or built of what the file has
+    notes : messages about what was chosen, taken out, replaced or built of what the file has
     findings : about the atoms that the file has, as it has them, and about the energy at the end
     protocol, precision, device : by which it was relaxed
 
@@ -106,12 +106,12 @@ class RelaxResult(Reported):
 
     @property
     def is_clean(self) -> bool:
-        """Tell if AlphaFold's rule counts no violation any more."""
+        """Return whether AlphaFold's rule counts no violation any more."""
         return not any(violation.counts for violation in self.after)
 
     @property
     def is_worse(self) -> bool:
-        """Tell if there are more violations that count than before, or more clashes."""
+        """Return whether there are more violations that count than before, or more clashes."""
         before, after = counts(self.before), counts(self.after)
         n_before, n_after = (sum(of.counts for of in found) for found in (self.before, self.after))
         return n_after > n_before or after.get("clash", 0) > before.get("clash", 0)
@@ -123,7 +123,7 @@ class RelaxResult(Reported):
 
     @property
     def converged(self) -> bool:
-        """Tell if the last round reached its tolerance, no limit."""
+        """Return whether the last round reached its tolerance, no limit."""
         return self.rounds[-1].result.converged
 
     @property
@@ -145,7 +145,7 @@ class RelaxResult(Reported):
         return self.record.to_dict()
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the model as PDB or mmCIF, with the B-factors of its file; the suffix says which.
+        """Write the model as PDB or mmCIF, with the B-factors of its file; the suffix determines the format.
 
         Raises FormatError for another suffix, and for a file that cannot be written.
         """
@@ -189,7 +189,7 @@ class RelaxBatch(Sequence[Record], Reported):
 
     @property
     def errors(self) -> Mapping[int, str]:
-        """Why models failed, by their number from 0."""
+        """Reasons why models failed, by index from 0."""
         return {k: record.error for k, record in enumerate(self.records) if record.failed}
 
     @property
@@ -268,7 +268,7 @@ def counts(violations: Sequence[Violation]) -> dict[str, int]:
 
 
 def values_of(result: RelaxResult) -> dict[str, Any]:
-    """Give the values of a record."""
+    """Return the values of a record."""
     labels = result.atoms.labels
     assert labels is not None
     left = sorted(result.after, key=lambda violation: not violation.counts)
@@ -302,7 +302,7 @@ def values_of(result: RelaxResult) -> dict[str, Any]:
 
 
 def energy_of(values: Mapping[str, Any]) -> float:
-    """Give the energy of a record at the end, restraints included, kcal/mol."""
+    """Return the energy of a record at the end, restraints included, kcal/mol."""
     return float(values["rounds"][-1]["energy_after"]["total"])
 
 

@@ -36,9 +36,9 @@ class Rounds:
     device: Device | int | str | None = None
 
     def relaxed(self, model: Model, name: str, prepared: float, watch: Watch | None = None) -> RelaxResult:
-        """Relax a model, whose preparation took so many seconds. watch : as of `Minimizer.minimize_batch`
+        """Relax a model, whose preparation took so many seconds. watch : as in `Minimizer.minimize_batch`
 
-        Raises InputError where it cannot be minimized.
+        Raises InputError if it cannot be minimized.
         """
         begin = time.perf_counter()
         rule, atoms = model.rule, model.atoms
@@ -78,7 +78,7 @@ class Rounds:
 
 
 def _wants_more(rule: Violations, after: Sequence[Violation], freed: NDArray[np.intp]) -> bool:
-    """Tell if violations count, or if others have residues that were not freed yet."""
+    """Return whether violations count, or if others have residues that were not freed yet."""
     return any(violation.counts for violation in after) or bool(np.setdiff1d(rule.residues(after), freed).size)
 
 

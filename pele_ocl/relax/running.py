@@ -35,7 +35,7 @@ def relaxed(
     what: Any, spec: RelaxSpec, table: Path | None, resume: bool, errors: Literal["raise", "record"],
     watch: Watch | None, provenance: Provenance,
 ) -> RelaxResult | RelaxBatch:  # fmt: skip
-    """Relax models, and write what was asked for; parameters as of `relax`."""
+    """Relax models, and write what was asked for; parameters as in `relax`."""
     choice("errors", errors, ("raise", "record"))
     callback("watch", watch)
     is_one = isinstance(what, str | PathLike)

@@ -62,7 +62,7 @@ class RelaxSpec(Spec[StructurePath]):
         return super().__getstate__() | {"watch": None, "keep": None}
 
     def settings(self) -> dict[str, str]:
-        """Write the fields as texts, less what changes no result."""
+        """Return the fields as texts, except those without effect on results."""
         return {name: text for name, text in super().settings().items() if name not in ("watch", "keep", "output")}
 
     def target(self, item: StructurePath) -> Path | None:
@@ -70,7 +70,7 @@ class RelaxSpec(Spec[StructurePath]):
         return OutputNames.of(self.output).name(Path(item)) if self.output else None
 
     def still_counts(self, record: Record, item: StructurePath) -> bool:
-        """True if its file is still there, too."""
+        """True if its file also still exists."""
         target = self.target(item)
         if target is None:
             return super().still_counts(record, item)
@@ -85,7 +85,7 @@ class RelaxSpec(Spec[StructurePath]):
         return self._relaxed(read_file(item), lambda: None)[0]
 
     def records(self, items: Iterable[StructurePath], begin: Callable[[], None]) -> Iterator[Record]:
-        """Each model relaxed and written; begin : called before its file is."""
+        """Relax and write each model; begin : called before a file is written."""
         for item in items:
             sha256 = ""
             try:

@@ -40,7 +40,7 @@ class Model:
     rule : finds violations of these atoms
     b_factors : (n, 2) occupancies and B-factors, None where the file has none
     given : (n,) whether the file has an atom
-    notes : sentences about what was chosen, taken out, replaced or built
+    notes : messages about what was chosen, taken out, replaced or built
     """
 
     source: InputFile
@@ -61,7 +61,7 @@ class _Topology:
 
 
 class Topologies:
-    """Sequences that were met. close_gaps : as of `in_chains`"""
+    """Sequences that were met. close_gaps : as in `in_chains`"""
 
     def __init__(self, close_gaps: bool = False) -> None:
         self._close_gaps = close_gaps

@@ -46,7 +46,7 @@ class Violation:
 
     @property
     def counts(self) -> bool:
-        """Tell if AlphaFold's rule counts it."""
+        """Return whether AlphaFold's rule counts it."""
         return self.kind not in ("chirality", "cis peptide")
 
     def described(self, labels: Labels) -> str:

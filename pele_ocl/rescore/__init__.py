@@ -63,21 +63,21 @@ def rescore(
         result.poses.binding, result.poses.pele_binding  # (m,) kcal/mol
         result.save("poses.csv")
 
-    folder : of pele.conf, report_* and trajectory_*, or of the epochs that have them; of a run of `explore`, too
-    structure : of the complex; by default the first trajectory that names its atoms
+    folder : of pele.conf, report_* and trajectory_*, or of epochs that have them; also of a run of `explore`
+    structure : of the complex; by default the first trajectory with atom names
     ligand : a selection (docs/selection.md); by default the atoms that the control file perturbs
     control : the control file; by default the one next to the reports, else pele.conf of the folder
-    group_cutoffs : True to let nonbonded energies end at PELE's long cutoffs, False for none; by default True with the
+    group_cutoffs : True for PELE's long cutoffs of nonbonded energies, False for none; by default True with the
         constants of PELE
-    reports : a folder for the run's reports with our energies as further columns
-    plot : a picture of our energies over PELE's, .png or .svg
+    reports : a folder for the run's reports with our energies as additional columns
+    plot : a picture of our energies by PELE's, .png or .svg
     precision, device : as in `energy`; model : SolventModel, or the number of the model of the structure
-    words : keywords about files, the solvent and the run, as of `energy`, which win over the control file:
+    words : keywords about files, the solvent and the run, as in `energy`, which have priority over the control file:
         `forcefield`, `pele_data`; `like`, `gb`, `ionic_strength`; `output`, a file with a row for each pose, .h5, .csv
         or .json, `resume`, `workers`, `scheduler`, `shard`, `progress`
 
-    Returns a RescoreResult; poses that failed have NaN and a reason in `poses.errors`. Raises FormatError for a folder
-    that holds no run and files that cannot be read, and InputError for a control file that names no ligand.
+    Returns a RescoreResult; failed poses have NaN and a reason in `poses.errors`. Raises FormatError for a folder
+    without a run and files that cannot be read, and InputError for a control file without a ligand.
 
     >>> result = pele_ocl.rescore("explored")
     >>> result.poses.binding.shape == result.poses.pele_binding.shape

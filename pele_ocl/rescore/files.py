@@ -92,7 +92,7 @@ def find_run(folder: str | PathLike[str], control: str | PathLike[str] | None = 
 
 
 def _is_own(report: Path) -> bool:
-    """Tell if a report is of `pele-ocl explore`: its name is in the journal of explorers next to it."""
+    """Return whether a report is of `pele-ocl explore`: its name is in the journal of explorers next to it."""
     match = _REPORT.fullmatch(report.name)
     assert match is not None
     return any(_named_in(journal) == f"{match[1]}report" for journal in report.parent.glob(f"{OWN_JOURNAL}*.jsonl"))
@@ -124,7 +124,7 @@ def _control(place: Path, walkers: Sequence[Walker]) -> Path:
 
 
 def _require_alike(first: ControlFile, other: ControlFile) -> None:
-    """Raise FormatError where the energies of two control files are not of one kind."""
+    """Raise FormatError if the energies of two control files are not of one kind."""
     for name in _SETTINGS:
         if getattr(first, name) != getattr(other, name):
             raise FormatError(

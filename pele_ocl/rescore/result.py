@@ -171,7 +171,7 @@ def _ranks(binding: Floats) -> NDArray[np.int64]:
 
 
 def _finite(row: dict[str, object]) -> dict[str, object]:
-    """Give the values in JSON form: null for NaN."""
+    """Return the values in JSON form: null for NaN."""
     return {name: None if isinstance(value, float) and value != value else value for name, value in row.items()}
 
 
@@ -185,9 +185,9 @@ class RescoreResult(Reported):
     """Energies of all poses of a PELE run.
 
     poses : Poses; run : its files; source : the structure; atoms : of it; model : SolventModel
-    ligand : a selection; group_cutoffs : True if nonbonded energies end at PELE's long cutoffs
+    ligand : a selection; group_cutoffs : True with PELE's long cutoffs for nonbonded energies
     walkers : the poses by report; device, variant, precision : how they were computed
-    notes : sentences about the complex and the poses; heard : all that were told; attributes : of the table
+    notes : messages about the complex and the poses; heard : all notes reported; attributes : of the table
 
     >>> result = pele_ocl.rescore("explored")
     >>> result.save("poses.csv")
@@ -221,7 +221,7 @@ class RescoreResult(Reported):
         save_poses(Path(path), self.poses, self.attributes)
 
     def write_reports(self, folder: str | PathLike[str]) -> None:
-        """Write the run's reports with the columns oclTotalEnergy and oclBindingEnergy into a folder."""
+        """Write the run's reports with the columns oclTotalEnergy and oclBindingEnergy to a folder."""
         for walker, of in self.walkers:
             if len(of):
                 report = read_report(walker.report)
@@ -231,11 +231,11 @@ class RescoreResult(Reported):
                 own.write(target, {TOTAL: of.columns["total"], BINDING: of.columns["binding"]})
 
     def draw(self, path: str | PathLike[str]) -> None:
-        """Draw our energies over PELE's: .png or .svg. Needs matplotlib."""
+        """Draw our energies by PELE's: .png or .svg. Needs matplotlib."""
         draw_against(path, self.poses.pairs(), [self.source.path])
 
     def table(self) -> Report:
-        """Return a row for each pose, the best by our binding energy first, failed ones last."""
+        """Return a table with a row for each pose, best binding energy first, failed ones last."""
         poses = self.poses
         order = [*poses.best(len(poses.rows)), *np.flatnonzero(poses.rank == 0).tolist()]
         columns = {
@@ -245,7 +245,7 @@ class RescoreResult(Reported):
         return Report("Poses by binding energy", columns, self.attributes)
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
-        """Describe the run for people; verbose : with all constants; total : total seconds to report"""
+        """Return a text about the run; verbose : with all constants; total : total seconds to report"""
         poses, seconds = self.poses, 0.0 if total is None else total
         lines = [
             headline(self.source.path.name, self.atoms), *physics_lines(self.model, self.atoms),
@@ -257,7 +257,7 @@ class RescoreResult(Reported):
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
-        """Give the record of the run, as the command prints it with its option for JSON, less times."""
+        """Return the record of the run, as the command prints it with its option for JSON, less times."""
         computed = {"device": self.device, "variant": self.variant, "precision": self.precision}
         result = {"n_atoms": len(self.atoms), **computed, "settings": self.settings, **self.poses.to_json()}
         return Record(str(self.source), self.source.sha256, with_notes(result, self.heard)).to_dict()
@@ -290,7 +290,7 @@ def attributes_in(head: Mapping[str, str]) -> dict[str, object]:
 def require_picture(path: str | PathLike[str]) -> None:
     """Raise where draw_against could not draw; to be called before any work is done.
 
-    Raises PeleError where matplotlib is not installed, FormatError for a suffix other than .png or .svg.
+    Raises PeleError if matplotlib is not installed, FormatError for a suffix other than .png or .svg.
     """
     if not str(path).lower().endswith((".png", ".svg")):
         raise FormatError(f"{path}: pictures end in .png or .svg")

@@ -36,7 +36,7 @@ class WalkerPoses:
     """Poses of one walker.
 
     name : of its report; columns : ENERGIES -> (m,) kcal/mol, NaN for what is not there
-    errors : why poses failed, by their place; error : why there are none, "" if there are
+    errors : reasons why poses failed, by their place; error : why there are none, "" if there are
     """
 
     name: str
@@ -48,7 +48,7 @@ class WalkerPoses:
         return len(self.columns[ENERGIES[0]]) if self.columns else 0
 
     def as_json(self) -> dict[str, Any]:
-        """Give the result of a record: null for what is not there."""
+        """Return the result of a record: null for what is not there."""
         columns = {
             name: [None if value != value else value for value in values.tolist()]
             for name, values in self.columns.items()
@@ -69,7 +69,7 @@ class PosesSpec(Spec[Walker]):
     """Energies of a PELE run's poses, walker by walker.
 
     path : of the structure; reading : how it is read; ligand : a selection
-    group_cutoffs : True if nonbonded energies end at PELE's long cutoffs
+    group_cutoffs : True with PELE's long cutoffs for nonbonded energies
     own : control file of a run of ours, whose totals have restraints and no cutoffs; None of PELE's
     """
 

@@ -28,6 +28,7 @@ from ..reading import Reading, read
 Given: TypeAlias = "Path | Ligand | Atoms | Unread"
 _POSITIONS = (".rst7", ".inpcrd", ".ncrst", ".restrt", ".pdb")  # beside a topology, with its name
 _PACKED = (".gz", ".bz2")
+_SHOWN = 6  # names in a sentence
 
 
 @dataclass(frozen=True)
@@ -88,12 +89,27 @@ class Entry:
             raise self.given
         return self.given if isinstance(self.given, Atoms) else self.given.parametrize(forcefield, charges)
 
+    @property
+    def _numbers(self) -> dict[str, float]:
+        """Numbers among what its file says of it, by name."""
+        properties = self.given.properties if isinstance(self.given, Ligand) else {}
+        return {name: value for name, text in properties.items() if (value := _number(text)) is not None}
+
+    def number(self, name: str) -> float:
+        """Give a number that its file has of it. Raises PeleError if there is none."""
+        if isinstance(self.given, PeleError):
+            raise self.given
+        found = self._numbers
+        if name not in found:
+            others = f"; it has {', '.join(sorted(found)[:_SHOWN])}" if found else ""
+            raise InputError(f"its file has no number {name!r}, which is part of the score{others}")
+        return found[name]
+
     def facts(self, atoms: Atoms) -> dict[str, Any]:
         """Facts of the molecule that a row has."""
         graph = graph_of(atoms)
         formula = self.given.formula if isinstance(self.given, Ligand) else _formula(graph.elements)
-        properties = self.given.properties if isinstance(self.given, Ligand) else {}
-        numbers = {name: value for name, text in properties.items() if (value := _number(text)) is not None}
+        numbers = self._numbers
         return {
             "title": self.title, **({"properties": numbers} if numbers else {}), "formula": formula,
             "n_atoms": len(atoms), "n_heavy": len(graph.heavy),
@@ -141,7 +157,7 @@ def _is_taken(path: Path) -> bool:
 
 
 def _is_structure(path: Path) -> bool:
-    """Tell if a file needs a force field, as PDB files of peptides do."""
+    """Return whether a file needs a force field, as PDB files of peptides do."""
     known = is_structure(path) and _suffix(path) not in MOLECULES
     return known and not brings_parameters(path)
 
@@ -160,7 +176,7 @@ def _bare(path: Path) -> Path:
 
 
 def _molecules(given: Sequence[Given], reading: Reading) -> Iterator[tuple[str, str, Ligand | Atoms | PeleError]]:
-    """Give the title, what names a molecule without one, and the molecule."""
+    """Return the title, what names a molecule without one, and the molecule."""
     for number, each in enumerate(given, 1):
         if isinstance(each, Ligand):
             yield each.name, f"ligand_{number}", each

@@ -92,11 +92,11 @@ class ScreenResult(Reported):
 
     @property
     def errors(self) -> dict[int, str]:
-        """Why molecules failed, by number from 0."""
+        """Reasons why molecules failed, by index from 0."""
         return {k: record.error for k, record in enumerate(self.records) if record.failed}
 
     def column(self, name: str) -> Floats:
-        """Give a number of all molecules, (m,), such as binding, strain, n_heavy, moved; energies in kcal/mol."""
+        """Return a number of all molecules, (m,), such as binding, strain, n_heavy, moved; energies in kcal/mol."""
         values = [None if record.failed else record.result.get(name) for record in self.records]
         return np.array([np.nan if value is None else value for value in values], np.float64)
 
@@ -181,7 +181,8 @@ class ScreenResult(Reported):
             columns[name] = Column(masked([row.get("terms", {}).get(name) for row in rows]), UNIT, ",.2f", shown=False)
         for name in dict.fromkeys(name for row in rows for name in row.get("properties", {})):
             known = masked([row.get("properties", {}).get(name) for row in rows])
-            columns[f"input_{name}"] = Column(known, form=",.3g", shown=False)
+            is_added = bool(self.spec.add_docking) and name == self.spec.docking_score
+            columns[f"input_{name}"] = Column(known, form=",.3g", shown=is_added)
         for name in ("iterations", "converged"):
             columns[name] = Column(masked([row.get(name) for row in rows]), shown=False)
         columns["formula"] = Column(np.array([row.get("formula", "") for row in rows]), shown=False)
@@ -328,5 +329,8 @@ def scored_by(settings: Mapping[str, Any]) -> str:
     """Say in words what the score is, by the settings of a screen."""
     method = "MM/PBSA" if settings["scored_by"] == "pb" else "MM/GBSA"
     of = f"mean of {counted(settings['frames'], 'frame')}" if settings["frames"] else "the minimized structure"
-    strain = ", with the ligand's strain" if settings["add_strain"] else ""
-    return f"{method} of {of}, permittivity {settings['solute_dielectric']:g} inside{strain}"
+    added = ["the ligand's strain"] if settings["add_strain"] else []
+    if settings["add_docking"]:
+        added.append(f"{settings['add_docking']:g} times {settings['docking_score']}")
+    more = f", with {' and '.join(added)}" if added else ""
+    return f"{method} of {of}, permittivity {settings['solute_dielectric']:g} inside{more}"

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
 from ..atoms.chemistry import is_polymer
+from ..atoms.small_molecules import SmallMolecules
 from ..binding import Binding, PBSolvent
 from ..binding.energies import aligned, needs_float64
 from ..common.arguments import callback, described, instance, number, whole_number
@@ -21,7 +22,7 @@ from ..dynamics import Simulation
 from ..energy import Energy
 from ..energy.terms import PositionalRestraint
 from ..ensemble import Ensemble
-from ..explore.poses import SmallMolecules, clashes_of, heavy
+from ..explore.poses import clashes_of, heavy
 from ..explore.refiner import BACKBONE, STEEP, guarded
 from ..gb_models.solvent_model import SolventModel, choose_radii_of
 from ..minimize import MinimizeBatch, MinimizeResult, minimize_many
@@ -100,9 +101,9 @@ class _Complex:
 class Screener:
     """Refines ligands in one receptor, many together, and scores each; the receptor is prepared once.
 
-    The ligand and residues within `moving_radius` of it move, and all else stays; ions stay, too. If the ligand
-    clashes, a first round of minimization removes clashes while atoms are held firmly. Then the ligand's heavy atoms
-    and the backbone are held by `restraint`, beyond `free_radius` of their start. The score is the energy of the
+    The ligand and residues within `moving_radius` of it move, and everything else is fixed; ions stay, too. If the
+    ligand clashes, a first round of minimization removes clashes while atoms are held firmly. Then the ligand's heavy
+    atoms and the backbone are held by `restraint`, beyond `free_radius` of their start. The score is the energy of the
     complex less those of receptor and ligand at the positions of the complex (MM/GBSA), of the minimized structure, or
     the mean over frames of dynamics. Minimization and dynamics are in OBC2 with permittivity 1 inside, whatever the
     score is. A complex depends on itself alone: it has the same numbers in any company.
@@ -160,7 +161,7 @@ class Screener:
     ) -> list[Scored | PeleError]:  # fmt: skip
         """Refine and score ligands, each with parameters and at its place in the receptor.
 
-        A ligand that cannot be scored has the error in its place. progress : called with the share that is done
+        A ligand that cannot be scored has the error in its place. progress : called with the fraction done
         """
         callback("progress", progress)
         if not isinstance(ligands, Sequence):
@@ -217,7 +218,7 @@ class Screener:
     # Refinement
 
     def _refine(self, found: list[Any]) -> None:
-        """Minimize complexes, and put an error where one fails."""
+        """Minimize complexes, and put an error if one fails."""
         good = [k for k, one in enumerate(found) if isinstance(one, _Complex)]
         clashing = [k for k in good if self._clashes(found[k], found[k].start) > 0]
         self._minimize(found, clashing, STEEP, guarded)
@@ -448,7 +449,7 @@ class _Elements:
 
 
 def _is_complex(given: object) -> bool:
-    """Tell if this is a complex with the number of its ligand's atoms."""
+    """Return whether this is a complex with the number of its ligand's atoms."""
     if not isinstance(given, tuple) or len(given) != 2 or not isinstance(given[0], Atoms):
         return False
     n = given[1]
@@ -456,7 +457,7 @@ def _is_complex(given: object) -> bool:
 
 
 def _near(receptor: Floats, ligand: Floats, radius: float) -> Mask:
-    """Tell which atoms of the receptor are within a radius of any of the ligand, (n,)."""
+    """Return which atoms of the receptor are within a radius of any of the ligand, (n,)."""
     low, high = ligand.min(axis=0) - radius, ligand.max(axis=0) + radius
     inside = np.flatnonzero(((receptor >= low) & (receptor <= high)).all(axis=1))
     near = np.zeros(len(receptor), bool)

@@ -13,7 +13,7 @@ import numpy as np
 from ..atoms import Atoms
 from ..binding import PBSolvent
 from ..binding.decomposition import GROUPS
-from ..common.arguments import callback, checked, choice, described, file_path, flag, text, whole_number
+from ..common.arguments import callback, checked, choice, described, file_path, flag, number, text, whole_number
 from ..common.errors import FormatError, InputError, KeywordError
 from ..common.modules import takes, takes_structures, with_words
 from ..common.notes import heard_notes, note
@@ -28,6 +28,7 @@ from ..jobs.running import collected, run_with
 from ..jobs.shards import Place, Shard
 from ..jobs.texts import counted
 from ..ligand import Ligand, is_mol
+from ..ligand.docked import SCORE
 from ..minimize.result import UNIT
 from ..minimize.running import described_by, note_unconverged
 from ..reading import Reading
@@ -64,6 +65,8 @@ def screen(
     pb: bool = False,
     frames: int = 0,
     add_strain: bool = False,
+    add_docking: float = 0.0,
+    docking_score: str = SCORE,
     keep_water: bool = False,
     reference: Path_ | None = None,
     reference_column: str | None = None,
@@ -94,26 +97,27 @@ def screen(
         Ligands, Mols of RDKit, or Atoms with parameters
     cofactors : small molecules of the receptor's file that have no template, or that are added to it, as `ligands` of
         `pele_ocl.read`: files, Ligands or Atoms
-    moving_radius, restraint, free_radius, tolerance, max_iterations : as of Screener
+    moving_radius, restraint, free_radius, tolerance, max_iterations : as in Screener
     model : a SolventModel of the score, or the number of the receptor's model to read; by default GBn2 with
         permittivity 2 inside. Refinement is in OBC2. precision, device : as in `energy`
     inside : relative permittivity inside the molecules, another word for `solute_dielectric`
     pb : score by the Poisson-Boltzmann equation; frames : of dynamics at 300 K to average over
     add_strain : add the ligand's strain to the score
+    add_docking : add so many times the docking score of each pose to the score; docking_score : the property of an SDF
+        file that is this score, `docking_score` of poses of Vina and AutoDock-GPU
     keep_water : keep the receptor's water, which is left out otherwise
     reference : file of measured values (.csv, .tsv, .json, .yml, .sdf with properties) to compare with, by name;
         reference_column : the column or property with the values
     native : file of known poses (.sdf, .mol2) that rmsd is measured to, by the molecular graph
     residues : of so many of the best the shares of residues are computed
-    strict : refuse receptors with findings that are noted otherwise
+    strict : refuse receptors with findings that otherwise only cause notes
     output : folder for a table, a page, refined ligands and complexes, and a journal; by default nothing is written
-    resume : go on with an interrupted run that wrote to `output`, or with what all shards wrote there
-    workers, scheduler, shard : as of `jobs.run`
-    errors : "record" for NaN and a sentence in `errors` where a molecule fails; "raise" for an InputError
-    progress : called with the share that is done, 0 to 1
-    reading : how the receptor is read, a Reading; or in words its fields, as of `pele_ocl.read`, and constants of the
-        solvent; `ligand_forcefield`, `ligand_charges`, `ligand_hydrogens` and `ligand_ph` are of
-        the molecules, too
+    resume : continue an interrupted run that wrote to `output`, or with what all shards wrote there
+    workers, scheduler, shard : as in `jobs.run`
+    errors : "record" for NaN and a message in `errors` where a molecule fails; "raise" for an InputError
+    progress : called with the fraction done, 0 to 1
+    reading : how the receptor is read, a Reading; or in words its fields, as in `pele_ocl.read`, and constants of the
+        solvent; `ligand_forcefield`, `ligand_charges`, `ligand_hydrogens` and `ligand_ph` are of the molecules, too
     provenance : facts that the table names
 
     Raises InputError for a receptor that cannot be computed, FormatError for files that cannot be read or written.
@@ -132,6 +136,8 @@ def screen(
         flag(name, given)
     flag("strict", strict)
     whole_number("residues", residues)
+    add_docking = number("add_docking", add_docking)
+    text("docking_score", docking_score)
     if reference_column is not None:
         text("reference_column", reference_column)
     words, model = _with_scoring(words, model, inside)
@@ -162,7 +168,7 @@ def screen(
     kept: dict[int, Atoms] = {}
     spec = ScreenSpec(
         receptor if isinstance(receptor, Atoms) else file_path(receptor), _given(ligands, "ligands", reads),
-        "" if folder is None else str(folder), reads, options, add_strain, keep_water,
+        "" if folder is None else str(folder), reads, options, add_strain, add_docking, docking_score, keep_water,
         None if native is None else file_path(native, "native"), strict,
         kept.__setitem__ if folder is None else None,
     )  # fmt: skip
@@ -205,7 +211,7 @@ def _with_scoring(
 
 
 def solvent_of_score(words: Mapping[str, Any], inside: float | None = None) -> SolventModel:
-    """Make the solvent of the score, of keywords as of `screen`."""
+    """Make the solvent of the score, of keywords as in `screen`."""
     full, _ = _with_scoring({name: of for name, of in words.items() if name in OF_SOLVENT}, None, inside)
     return solvent_of(full)
 
@@ -228,9 +234,9 @@ def _given(ligands: Ligands, name: str, reading: Reading) -> tuple[Given, ...]:
     if not isinstance(listed, Sequence) or not len(listed):
         raise InputError(f"{name} are {described(ligands)}; files, folders, Ligands, Mols of RDKit or Atoms are needed")
     found = list[Given]()
-    for number, each in enumerate(listed, 1):
+    for k, each in enumerate(listed, 1):
         if is_mol(each):
-            found.append(of_mol(each, number, reading))
+            found.append(of_mol(each, k, reading))
             continue
         found += [each] if isinstance(each, Ligand | Atoms) else expanded([file_path(each, name)])
     return tuple(found)
@@ -286,7 +292,7 @@ _LEAST = 0.1  # kcal/mol of a residue that is told
 
 
 def _tell(found: ScreenResult) -> None:
-    """Tell what is to be known of the molecules together."""
+    """Return what is to be known of the molecules together."""
     note_unconverged(found.records, "molecule")
     if found.reference is not None:
         lacking = np.flatnonzero(np.isnan(found.measured)).tolist()

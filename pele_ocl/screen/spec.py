@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms, Labels
 from ..atoms.chemistry import is_water
+from ..atoms.small_molecules import SmallMolecules
 from ..common.errors import InputError, PeleError
 from ..common.hashing import sha256_of
 from ..common.inputfile import read_file
 from ..energy.result import BONDED_TERMS
-from ..explore.poses import SmallMolecules
 from ..explore.refinement_spec import RefinementSpec
 from ..formats import read_conformations
 from ..formats.conformation_files import Content, write_conformation
@@ -28,6 +28,7 @@ from ..jobs.facts import composition_as_json, settings
 from ..jobs.journal import make_folder
 from ..jobs.records import Record
 from ..jobs.texts import counted
+from ..ligand.docked import SCORE
 from ..minimize.spec import WRITTEN
 from ..reading import Reading
 from .molecules import Entry, Given, entries_of
@@ -43,16 +44,18 @@ _SETTLED = ("output", "keep")  # fields that change no result
 
 @dataclass(frozen=True, eq=False)
 class ScreenSpec(RefinementSpec):
-    """Refine and score molecules in one receptor, an item each by its number from 0, and write each complex.
+    """Refine and score molecules in one receptor, an item each by index from 0, and write each complex.
 
     receptor : path, or Atoms; ligands : files, folders, Ligands or Atoms; reading : how the receptor is read, and of
         ligands `ligand_forcefield`, `ligand_charges` and `ligand_hydrogens`
     output : folder, "" to write no files; options : of Screener
-    add_strain : whether strain is part of the score; keep_water : whether the receptor keeps its water
-    native : file of known poses that rmsd is measured to; strict : True to refuse what is noted otherwise
+    add_strain : whether strain is part of the score; add_docking : factor of the docking score that is part of it, 0
+        for none; docking_score : its name among the properties of molecules
+    keep_water : whether the receptor keeps its water
+    native : file of known poses that rmsd is measured to; strict : True to refuse what otherwise only causes a note
     keep : called with the number of each molecule and its complex; of this process alone
 
-    `source`, `given`, `screener`, `entries` and `natives` are made of these when they are first used.
+    `source`, `given`, `screener`, `entries` and `natives` are computed from these when first used.
     """
 
     receptor: Path | Atoms
@@ -61,6 +64,8 @@ class ScreenSpec(RefinementSpec):
     reading: Reading = field(default_factory=Reading)
     options: Mapping[str, Any] = field(default_factory=dict)
     add_strain: bool = False
+    add_docking: float = 0.0
+    docking_score: str = SCORE
     keep_water: bool = False
     native: Path | None = None
     strict: bool = False
@@ -75,12 +80,12 @@ class ScreenSpec(RefinementSpec):
 
     @property
     def given(self) -> Atoms:
-        """Atoms of the receptor. Raises InputError for one that is refused."""
+        """Atoms of the receptor. Raises InputError if it is refused."""
         return self._given[0]
 
     @property
     def of_water(self) -> str:
-        """Say what water was left out, "" for none."""
+        """Describe the water that was left out, "" for none."""
         return self._given[1]
 
     @cached_property
@@ -126,8 +131,8 @@ class ScreenSpec(RefinementSpec):
     def items(self) -> list[int]:
         """Number all molecules from 0.
 
-        Raises PeleError for a receptor or known poses that cannot be taken, and for a receptor that has a small
-        molecule where the first pose lies.
+        Raises PeleError for a receptor or known poses that cannot be used, and for a receptor with a small molecule
+        that overlaps with the first pose.
         """
         _ = self.natives, self.screener  # before a molecule is computed
         first = next((of for of in self.entries if not isinstance(of.given, PeleError)), None)
@@ -143,12 +148,12 @@ class ScreenSpec(RefinementSpec):
         return self.entries[item].name
 
     def sha256(self, item: int) -> str:
-        """Mark of a molecule: of its graph and positions, and of the receptor."""
+        """Hash of a molecule: of its graph and positions, and of the receptor."""
         own = self.entries[item].mark
         return sha256_of([self._mark, own]) if own else ""
 
     def settings(self) -> dict[str, str]:
-        """Write the fields as texts, less what changes no result."""
+        """Return the fields as texts, except those without effect on results."""
         passed_over = (*_SETTLED, "ligands")
         found = {name: text for name, text in super().settings().items() if name not in passed_over}
         return found | {"receptor": self._mark, "options": sha256_of(self.options)}
@@ -163,13 +168,13 @@ class ScreenSpec(RefinementSpec):
         return (items[first : first + size] for first in range(0, len(items), size))
 
     def parameters_of(self, item: int) -> Atoms:
-        """Give a molecule's atoms with parameters. Raises PeleError if there are none."""
+        """Return a molecule's atoms with parameters. Raises PeleError if there are none."""
         return self.entries[item].parametrized(self.reading.ligand_forcefield, self.reading.ligand_charges)
 
     def records(self, items: Iterable[int], begin: Callable[[], None]) -> Iterator[Record]:
-        """Screen molecules, a group after another, and write each complex; begin : called before a file is written
+        """Screen molecules, one group after another, and write each complex; begin : called before a file is written
 
-        While the device is at work on a group, the next one gets its parameters.
+        While the device computes a group, the next one gets its parameters.
         """
         groups = list(self.groups(list(items)))
         with ThreadPoolExecutor(_n_cores()) as pool:
@@ -184,6 +189,8 @@ class ScreenSpec(RefinementSpec):
 
     def _parameters(self, item: int) -> Atoms | PeleError:
         try:
+            if self.add_docking:
+                self.entries[item].number(self.docking_score)
             return self.parameters_of(item)
         except PeleError as error:
             return error
@@ -212,8 +219,10 @@ class ScreenSpec(RefinementSpec):
             yield Record(name, mark, self._result(self.entries[item], atoms, one), more=more)
 
     def _result(self, entry: Entry, ligand: Atoms, one: Scored) -> dict[str, Any]:
-        """Give the result of a record."""
+        """Return the result of a record."""
         score = one.binding + (one.strain if self.add_strain else 0.0)
+        if self.add_docking:
+            score += self.add_docking * entry.number(self.docking_score)
         rmsds = dict[str, float]()
         for name, where in (("rmsd_before", ligand.positions), ("rmsd_after", one.ligand)):
             rmsd = None if self.natives is None else self.natives.rmsd(ligand, where)
@@ -228,7 +237,7 @@ class ScreenSpec(RefinementSpec):
         }  # fmt: skip
 
     def write(self, atoms: Atoms, item: int, folder: Path) -> str:
-        """Write a complex to a folder if it is not there, and give the SHA-256 of its file."""
+        """Write a complex to a folder if it does not exist, and return the SHA-256 of its file."""
         target = folder / COMPLEXES / f"{self.name(item)}.pdb"
         if target != self.target(item):
             make_folder(target.parent)
@@ -236,14 +245,14 @@ class ScreenSpec(RefinementSpec):
         return read_file(target).sha256
 
     def complex_of(self, item: int) -> Atoms:
-        """Make the refined complex of a molecule again, of its file."""
+        """Rebuild the refined complex of a molecule from its file."""
         target = self.target(item)
         assert target is not None
         atoms = self.screener.receptor + self.parameters_of(item)
         return self.screener.model.choose_radii(atoms).moved(read_conformations(target)[1][0])
 
     def facts_of_receptor(self) -> dict[str, Any]:
-        """Facts that a record has once, as all molecules share them."""
+        """Return facts of a record that all molecules share."""
         screener = self.screener
         passed_over = ("model", "device", "precision", "pb")
         own = {name: value for name, value in self.options.items() if name not in passed_over}
@@ -256,7 +265,9 @@ class ScreenSpec(RefinementSpec):
             "precision": screener.precision,
             "settings": {
                 **settings(screener.model, radii), **own, "scored_by": "gb" if screener.pb is None else "pb",
-                "add_strain": self.add_strain, "ligand_forcefield": self.reading.ligand_forcefield,
+                "add_strain": self.add_strain, "add_docking": self.add_docking,
+                **({"docking_score": self.docking_score} if self.add_docking else {}),
+                "ligand_forcefield": self.reading.ligand_forcefield,
                 "ligand_charges": self.reading.ligand_charges,
             },
             "notes": list(self.given.notes),
@@ -264,7 +275,7 @@ class ScreenSpec(RefinementSpec):
 
 
 def _water_in(labels: Labels) -> NDArray[np.bool_]:
-    """Tell which atoms are of water, (n,)."""
+    """Return which atoms are of water, (n,)."""
     return np.array([is_water(name) for name in labels.residue_names], bool)
 
 

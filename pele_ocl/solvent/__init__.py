@@ -79,36 +79,34 @@ def solvent(
     >>> print(f"{result.gb_pair + result.gb_self:.1f} kcal/mol")
     -122.7 kcal/mol
 
-    atoms : Atoms with charges, gb_radii and gb_scales; n >= 1. Or the path of a file, which is read and checked as the
-        command does; or several paths, a pattern of them, or an object of another library (docs/libraries.md)
-    output : of a path, table of results to write: .csv, .h5 or .json
-    variant : key of VARIANTS, "auto", or a rung of pele_ocl.ladder: how the Born radii are computed
-    precision : "float32" or "float64"
-    device : a Device, an index of `pele-ocl devices`, or part of a name; by default PELE_OCL_DEVICE or the best. A
-        sequence of several identical devices shares the work of "tree"
-    model : GB model, constants, ions, nonpolar term; by default SolventModel(). Of a file also the number of the model
+    atoms : Atoms with charges, gb_radii and gb_scales; n >= 1. Or the path of a file, which is read and checked as by
+        the command; or several paths, a pattern of them, or an object of another library (docs/libraries.md)
+    output : for a path, table of results to write: .csv, .h5 or .json
+    variant : key of VARIANTS, "auto", or a rung of pele_ocl.ladder: how the Born radii are computed precision :
+        "float32" or "float64"
+    device : a Device, an index of `pele-ocl devices`, or part of a name; by default PELE_OCL_DEVICE or the best. With a
+        sequence of identical devices the work of "tree" is shared
+    model : GB model, constants, ions, nonpolar term; by default SolventModel(). For a file also the number of the model
         to read
-    progress : called with the share done, 0 to 1, of the step at work
-    accuracy : worst relative error of a Born radius that "tree" may make, 1e-6 to 1e-4; by default 1e-5. "auto" takes
-        "tree" for large molecules in float32, in float64 where an accuracy is given
-    energy : False for Born radii alone; coincident atoms of a later conformation, which energies would reveal,
-        may then pass unnoticed
+    progress : called with the fraction done of the current step, 0 to 1
+    accuracy : largest relative error of a Born radius with "tree", 1e-6 to 1e-4; by default 1e-5. "auto" uses "tree"
+        for large molecules in float32, and in float64 if an accuracy is given
+    energy : False for only Born radii; coincident atoms of later conformations may then not be detected
     models : "all" to take all models of a PDB file as conformations of one molecule
     per_residue : True for energies of residues in the record
-    strict : True to refuse what is noted otherwise: atoms too close, open disulphides
-    words : keywords about a file, as the options of `pele-ocl solvent` with underscores. Of the reading: `forcefield`,
+    strict : True to refuse what otherwise only causes a note: atoms too close, open disulphides
+    words : keywords about a file, the options of `pele-ocl solvent` with underscores. Of the reading: `forcefield`,
         `select`, `without`, `only`, `coordinates`, `parameters`, `radii`, `templates`, `obc`, `pele_data`, `ligands`
-        and others of pele_ocl.jobs.Reading, and `pele_conf`, PELE's control file, which may also stand in place of the
-        structure. Of the solvent: `like`, or fields of SolventModel such as `gb` and
-        `ionic_strength`. Of the run: `trajectory`, `frames`, `topology` and `image`;
-        `resume`, `workers`, `scheduler`, `shard`
+        and others of pele_ocl.jobs.Reading, and `pele_conf`, PELE's control file, which may also be given instead of
+        the structure. Of the solvent: `like`, or fields of SolventModel such as `gb` and `ionic_strength`. Of the run:
+        `trajectory`, `frames`, `topology` and `image`; `resume`, `workers`, `scheduler`, `shard`
 
-    Returns a SolventResult: radii in A, energies in kcal/mol, and of "tree" the error that was measured. Of all models
-    an Evaluation, `found[i]`; of a trajectory FrameEnergies; of several paths Structures. Each has `table()`,
-    `to_json()`, `text()` and `save(path)`. Cost n^2, of Born radii alone by "tree" n log n; memory linear in n.
+    Returns a SolventResult: radii in A, energies in kcal/mol, and for "tree" the measured error. For all models an
+    Evaluation, `found[i]`; for a trajectory FrameEnergies; for several paths Structures. Each has `table()`,
+    `to_json()`, `text()` and `save(path)`. Cost n^2, for only Born radii by "tree" n log n; memory linear in n.
 
     Raises InputError for coincident atoms and unknown options, and ParameterError for a radius at or below the offset.
-    Raises DeviceError if the device cannot do it. Files raise as pele_ocl.read does.
+    Raises DeviceError if the device does not support it. For files, also the errors of pele_ocl.read.
     """
     if isinstance(atoms, Atoms):
         refuse_for_atoms(output=output is not None, models=models != "one", per_residue=per_residue, strict=strict)

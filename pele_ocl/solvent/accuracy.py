@@ -35,7 +35,7 @@ def far_radii(accuracy: float) -> int:
 
 
 def pays(n_atoms: int, accuracy: float, least: Mapping[str, int], kind: str) -> bool:
-    """Tell if a tree takes less time than all pairs on a device of this kind.
+    """Return whether a tree takes less time than all pairs on a device of this kind.
 
     least : atoms by kind from which on it does at the default accuracy
     """

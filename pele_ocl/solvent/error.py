@@ -114,7 +114,7 @@ class RadiusCheck:
         )  # fmt: skip
 
     def sensitivities(self, born_radii: Floats) -> Floats:
-        """Tell how much each Born radius (n,) changes, as a part of it, with its integral: B (1 - tanh^2).
+        """Return how much each Born radius (n,) changes, as a part of it, with its integral: B (1 - tanh^2).
 
         A tree's sums leave out about as much of each integral. Radii without an upper bound, 1/B = 1/rho - I, change by
         B times that; the largest ones are farthest off. Those of a radius function with tanh change little where they

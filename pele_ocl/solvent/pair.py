@@ -108,7 +108,7 @@ class PlainRadii(ABC):
         self.molecule = molecule
 
     def compute(self, queue: Queue, tell: Progress | None = None) -> None:
-        """Fill psi and born of the molecule. tell : called with the share done"""
+        """Fill psi and born of the molecule. tell : called with the fraction done"""
         queue.launch_bound(self.launches, 1, tell)
 
 

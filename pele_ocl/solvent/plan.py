@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 class Solvent(Plan[SolventResult, SolventBatch]):
     """Born radii and implicit-solvent energy of one molecule, prepared once; parameters as in `solvent`.
 
-    model : SolventModel; accuracy : of the Born radii, where the variant approximates; else None
+    model : SolventModel; accuracy : of the Born radii, if the variant is approximate; else None
     devices : Devices that share the work; `device` is the first
-    names : of the terms, in the order of results; layout : the shape of the kernels' work
+    names : of the terms, in the order of results; layout : division of the kernels' work
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> plan = pele_ocl.Solvent(atoms, model=pele_ocl.SolventModel(gb="gbn2"))
@@ -131,7 +131,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         return " + ".join(map(str, self.devices))
 
     def radii_seconds(self) -> float:
-        """Seconds of the kernels that compute the Born radii alone, at the atoms' own positions; for timing."""
+        """Seconds of the kernels for Born radii, at the atoms' own positions; for timing."""
         from ..opencl.queue import Queue
 
         with self._lent(1) as evaluator:

@@ -24,13 +24,13 @@ class SolventResult(HasFindings, TermResult):
 
     born_radii : (n,) A
     psi : (n,) the argument of the radius function, dimensionless
-    terms, per_atom : no terms, and None, if energies were not requested
-    seconds : "total", including overhead. If kernel times were requested also "place", of the kernel that
-        places atoms in tiles. "born" and "energy" are of the kernels of the two steps, "kernel" is their sum. "born" of
-        the ladder has the time between its kernels, too. "error", of its measurement including overhead
-    accuracy : that Born radii were computed to; None where nothing was left out
-    error : RadiusError that was measured on some of the atoms. None if nothing was left out, and on devices without
-        float64. A member of a batch has the batch's
+    terms, per_atom : without terms, and None, if energies were not requested
+    seconds : "total", including overhead. If kernel times were requested also "place", of the kernel that sorts atoms
+        into tiles. "born" and "energy" are the kernels of the two steps, "kernel" is their sum. "born" of the ladder
+        includes the time between its kernels. "error", of its measurement including overhead
+    accuracy : of Born radii; None without approximation
+    error : RadiusError measured on some of the atoms. None without approximation, and on devices without float64.
+        Members of a batch have that of the batch
 
     >>> result = pele_ocl.solvent("data/structures/trialanine.pdb")
     >>> result.terms.names, round(float(result.born_radii.max()), 2)
@@ -47,9 +47,9 @@ class SolventResult(HasFindings, TermResult):
 
     @property
     def surface_area(self) -> float:
-        """Surface area, A^2, of the model surface="lcpo"; for an atom its nonpolar energy over the tension.
+        """Surface area, A^2, with surface="lcpo"; that of an atom is its nonpolar energy divided by the tension.
 
-        Raises InputError for other models, and where energies were not requested.
+        Raises InputError for other models, and if energies were not requested.
         """
         self.terms.require()
         return surface_area(self.model, float(self.terms.nonpolar) if self.model.surface == "lcpo" else 0.0)
@@ -59,10 +59,10 @@ class SolventResult(HasFindings, TermResult):
 class SolventBatch(TermBatch[SolventResult]):
     """Born radii and energies of m conformations of n atoms; `batch[i]` is the SolventResult of one.
 
-    atoms : the molecule as in the plan; positions : (m, n, 3) A as they were given, not copied
+    atoms : the molecule as in the plan; positions : (m, n, 3) A as given, not copied
     born_radii : (m, n) A; psi : (m, n)
-    errors : why conformations failed, by their number from 0; their results are NaN
-    accuracy, error : as SolventResult has them, the error of the first conformation that did not fail
+    errors : reasons why conformations failed, by index from 0; their results are NaN
+    accuracy, error : as in SolventResult, with the error of the first valid conformation
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> batch = pele_ocl.Solvent(atoms).evaluate_batch([atoms.positions] * 2)

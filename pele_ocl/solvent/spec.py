@@ -42,7 +42,7 @@ class SolventSpec(EvaluationSpec[SolventResult]):
 
     reading : how files are read; models : "one", or "all" for every model of a file
     energy : True for energies as well as the radii; per_residue : True for energies of residues in the record
-    device : one or several; strict : True to refuse what is noted otherwise
+    device : one or several; strict : True to refuse what otherwise only causes a note
 
     accuracy, variant : options of pele_ocl.Solvent
 
@@ -64,7 +64,7 @@ class SolventSpec(EvaluationSpec[SolventResult]):
 
     @classmethod
     def of_plan(cls, result: SolventResult | SolventBatch) -> SolventSpec:
-        """Make the job that would give a result of Atoms."""
+        """Make the job that corresponds to a result of Atoms."""
         return cls(
             precision=result.precision, model=result.model, energy=bool(result.terms.names), variant=result.variant,
             accuracy=result.accuracy,
@@ -85,7 +85,7 @@ class SolventSpec(EvaluationSpec[SolventResult]):
     def evaluate(
         self, source: InputFile, progress: Progress | None = None, per_atom: bool = False
     ) -> Evaluation[SolventResult]:
-        """Compute the radii and energies of a file, of each atom in any case."""
+        """Compute the radii and energies of a file, always for each atom."""
         molecule, checks = self._read(source)
         plan = self.plan(molecule.atoms)
         if molecule.conformations is None:
@@ -95,7 +95,7 @@ class SolventSpec(EvaluationSpec[SolventResult]):
         return self._checked(molecule, checks, list(batch), batch.errors, {"kernel": batch.seconds["kernel"]})
 
     def facts_of_molecule(self, of: SolventResult | Solvent) -> dict[str, Any]:
-        """Facts that a record has once, as all models or frames share them; of : a result, or the plan of frames"""
+        """Return facts of a record that all models or frames share; of : a result, or the plan of frames"""
         return {"settings": settings(of.model, of.atoms), **accuracy_facts(of)}
 
     def facts_of_model(self, result: SolventResult) -> dict[str, Any]:
@@ -108,7 +108,7 @@ class SolventSpec(EvaluationSpec[SolventResult]):
         }
 
     def text_of(self, found: Evaluation[SolventResult], verbose: bool, total: float) -> str:
-        """Describe a result for people; total : seconds of all"""
+        """Return the text of a result; total : total seconds"""
         molecule, result = found.molecule, found.first
         lines = [headline(molecule.source.path.name, molecule.atoms), *physics_lines(result.model, molecule.atoms)]
         energy = energy_of(result)
@@ -139,7 +139,7 @@ class SolventSpec(EvaluationSpec[SolventResult]):
     def table_of(self, found: Evaluation[SolventResult], call: Mapping[str, object] | None, has_arrays: bool) -> Table:
         """Columns, units and facts of a file: radius and energies of each atom, or energies of each model.
 
-        Models without energies have the least, largest and mean radius, and with arrays all radii.
+        Models without energies have the smallest, largest and mean radius, and with arrays all radii.
         """
         molecule, result = found.molecule, found.first
         energy = energy_of(result)
@@ -174,12 +174,12 @@ class SolventSpec(EvaluationSpec[SolventResult]):
 
 
 def energy_of(result: SolventResult) -> dict[str, float]:
-    """Give the terms and the total; nothing if they were not asked for."""
+    """Return the terms and the total; nothing if they were not asked for."""
     return result.energy if result.terms.names else {}
 
 
 def _radii(result: SolventResult) -> dict[str, float]:
-    """Name the least, largest and mean Born radius as columns."""
+    """Name the smallest, largest and mean Born radius as columns."""
     return {f"born_radius_{name}": value for name, value in radii_facts(result.born_radii).items()}
 
 

@@ -16,8 +16,19 @@ from .tables import SphereTables
 from .tiles import Tiles
 
 if TYPE_CHECKING:
-    from ..opencl.binding import Binder, Launch
+    from ..opencl.binding import Array, Binder, Launch
     from ..opencl.kernel import Arguments
+
+
+PLACED = ("spheres", "points", "x", "y", "z", "series", "origins", "extents")  # buffers that placing fills
+
+
+def place_arguments(encoding: Encoding, spheres: SphereTables, buffers: Mapping[str, Array]) -> Arguments:
+    """PLACE_ARGUMENTS of cl/common/place.clh."""
+    return dict(
+        origin_step=encoding.origin_step, order=spheres.order, largest_s=spheres.largest_s, s=spheres.scaled,
+        charges=spheres.charges, coefficients=spheres.coefficients, **{name: buffers[name] for name in PLACED},
+    )  # fmt: skip
 
 
 class TiledPasses(Passes):
@@ -52,12 +63,7 @@ class TiledPasses(Passes):
 
     def place_arguments(self) -> Arguments:
         """PLACE_ARGUMENTS of cl/common/place.clh."""
-        spheres = self.spheres
-        return dict(
-            origin_step=self.encoding.origin_step, order=spheres.order, largest_s=spheres.largest_s, s=spheres.scaled,
-            charges=spheres.charges, coefficients=spheres.coefficients,
-            **self.named("spheres", "points", "x", "y", "z", "series", "origins", "extents"),
-        )  # fmt: skip
+        return place_arguments(self.encoding, self.spheres, self.buffers)
 
     def each_slot(
         self, file: str, name: str, arguments: Arguments, shares: int = 1, **defines: int
@@ -77,7 +83,7 @@ class TiledPasses(Passes):
 
     @property
     def integral_macros(self) -> dict[str, int]:
-        """Build definitions of kernels that compute Born integrals or their slopes."""
+        """Build definitions for kernels that compute Born integrals or their derivatives."""
         return series_macros(self.queue.precision) | self.model.integral_definitions
 
     @property
@@ -86,7 +92,8 @@ class TiledPasses(Passes):
         return self.model.radius_definitions
 
     def solvent_constants(self) -> Arguments:
-        """Give the solvent model to kernels of single atoms, cl/energy/terms.clh: RADIUS_CONSTANTS and the solvent."""
+        """Return the solvent model to kernels of single atoms, cl/energy/terms.clh: RADIUS_CONSTANTS and the
+        solvent."""
         model, vector4 = self.model, self.queue.vector4
         return dict(
             radius_constants=self.spheres.constants or vector4(*model.radius_constants),

@@ -22,17 +22,16 @@ def read_conformations(
 
     Returns the numbers of the models, of frames from 1, and the positions of their atoms, (m, n, 3) A.
 
-    Models have the atoms of the first one, in its order, also among alternate locations; or in that of `atoms`. If the
-    faces of the unit cell of a file of models cut molecules, they are made whole. `trajectory` reads frames in pieces,
-    images them and chooses atoms.
+    Models must have the atoms of the first one, and get its order, or that of `atoms`. Molecules cut by the faces of a
+    unit cell are made whole. `trajectory` reads frames in pieces, images them and chooses atoms.
 
     path : .pdb, .cif, .h5, .nc, .dcd, .xtc, .trr or .xyz, or a restart of AMBER; of models also gzip
-    failed : takes why models cannot be read, by place from 0; their positions are NaN. The first model that can be
-        read decides on the atoms then. By default the first failure is an error
-    atoms : the same atoms, to be matched by name (`correspondence`), whose order the positions are to have
+    failed : takes why models cannot be read, by index from 0; their positions are NaN. The first readable model then
+        defines the atoms. By default the first failure is an error
+    atoms : the same atoms, matched by name (`correspondence`), whose order the positions get
 
-    Raises FormatError, with the line, where a model has other atoms than the first, for other formats, and for
-    atoms that are not those of `atoms`.
+    Raises FormatError, with the line, where a model has other atoms than the first, for other formats, and for atoms
+    that are not those of `atoms`.
 
         >>> import pele_ocl
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")

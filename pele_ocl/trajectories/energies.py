@@ -68,11 +68,11 @@ class FrameEnergies(Framed, Suggests):
 
     frames : (m,) their numbers, from 0 across all files
     terms : Terms of shape (m, n_terms), kcal/mol; NaN where a frame failed
-    errors : why frames failed, by their number
+    errors : reasons why frames failed, by their number
     surface_area : (m,) A^2; None without an LCPO surface
     n_imaged : how many of the frames that this run computed were imaged
     n_pairs : (m,) pairs of each frame's own list; None if all have the same list, or none
-    notes : sentences about the frames, of the Trajectory
+    notes : messages about the frames, of the Trajectory
     made : how they came about, for `save` and `to_json`; None of `energy_over`
     """
 
@@ -167,7 +167,7 @@ def energies_over(
     plan: AnyPlan, over: Trajectory, *, output: str | PathLike[str] | None = None, resume: bool = False,
     progress: Progress | None = None,
 ) -> FrameEnergies:  # fmt: skip
-    """Energies of all frames of a trajectory by a plan; options as of `pele_ocl.energy_over`."""
+    """Energies of all frames of a trajectory by a plan; options as in `pele_ocl.energy_over`."""
     if not plan.names:
         raise InputError("the plan computes no energies; make it with energy=True, or take batches_over for Born radii")
     settings = settings_of_frames(plan, over, plan._settings_of_results()) if output is not None else {}
@@ -180,7 +180,7 @@ def frame_energies(
     over: Trajectory, evaluate: Evaluate[FrameResults], workers: int, *, output: str | PathLike[str] | None = None,
     resume: bool = False, settings: Settings | None = None, progress: Progress | None = None,
 ) -> FrameEnergies:  # fmt: skip
-    """Energies of all frames by a function that `evaluate_with` made, or one like it. Options as of `recorded`."""
+    """Energies of all frames by a function that `evaluate_with` made, or one like it. Options as in `recorded`."""
     tell = None if progress is None else lambda done: progress(done / len(over))
     parts = list(recorded(over, evaluate, workers, output=output, resume=resume, settings=settings or {}, tell=tell))
     return energies_of_parts(parts, over.notes)
@@ -304,7 +304,7 @@ def trajectory_for(
     plan: AnyPlan, trajectory: Trajectory | Paths, frames: FrameWords = None, select: Selection | None = None,
     topology: str | PathLike[str] | None = None, image: Image = "auto",
 ) -> Trajectory:  # fmt: skip
-    """A Trajectory of a plan's atoms. Raises InputError where one has other atoms, or options given with it."""
+    """A Trajectory of a plan's atoms. Raises InputError if one has other atoms, or options given with it."""
     if not isinstance(plan, Plan):
         raise InputError(f"the plan is {described(plan)}; Atoms, an Energy, a Solvent or a Nonbond are needed")
     return opened(plan.atoms, trajectory, frames, select, topology, image)

@@ -43,7 +43,7 @@ class FrameOptions:
 
     words : the frames to take, "0:100:10" say; topology : the structure of all atoms of the frames
     select : a selection of the topology's atoms, or without one of the structure's
-    resume : True to go on with the output
+    resume : True to continue the output
     image : how frames with a cell are imaged, None for "auto"
     """
 

@@ -54,7 +54,7 @@ class Piece:
 
 
 class Trajectory:
-    """Frames of one or several files, one after the other, as arrays of bounded size.
+    """Frames of one or several files, one after another, as arrays of bounded size.
 
     Iteration yields positions (m, n, 3) A, m up to `chunk`, as often as it is begun. They are float64, or float32 where
     a file holds no more digits.
@@ -124,7 +124,7 @@ class Trajectory:
         first : how many of the chosen frames are left out at the start
         size : asked before each piece how many frames it may have; by default `chunk`
 
-        Raises FormatError where a file turns out to be damaged or to have changed.
+        Raises FormatError if a file turns out to be damaged or to have changed.
         """
         with LastOpenFile(self.paths, self._open) as file:
             while first < len(self.frames):
@@ -395,13 +395,13 @@ def trajectory(
     """Frames of trajectory files, to be iterated over in pieces (m, n, 3) A: memory does not grow with their number.
 
     paths : one file or several, in their order: .nc .dcd .xtc .trr .mdcrd .h5, and .pdb or .cif of several models.
-        Frames in memory do, too. They are an array (m, n, 3) A, a Trajectory of MDTraj, or a Universe or an AtomGroup
-        of MDAnalysis, with unit cells
+        Frames in memory are also accepted. They are an array (m, n, 3) A, a Trajectory of MDTraj, or a Universe or an
+        AtomGroup of MDAnalysis, with unit cells
     atoms : the molecule that the frames are of, whose number of atoms they must have. Where the frames have names, as
         in .pdb, .cif and .h5, and in objects of MDTraj and MDAnalysis, these say which atom is which
     frames : "START:STOP:STEP", a slice, or one number; counted from 0 across all files
     select : the atoms of each frame that are wanted, in the words of `selection` ("not water", "index 0:331") about
-        `topology` or `atoms`. Indices (k,), booleans (n,) or a slice do, too
+        `topology` or `atoms`. Indices (k,), booleans (n,) or a slice are also accepted
     topology : a structure file or topology of all atoms of the frames, for names in `select`, where `atoms` are fewer
     chunk : frames of a piece; by default about a million atoms
     image : "auto" to make the molecules of `atoms` whole, and put them side by side, in frames with a unit cell. "none"

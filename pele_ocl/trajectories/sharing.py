@@ -48,7 +48,7 @@ class FramesSpec:
         return {"open": self.open, "here": None}
 
     def facts(self) -> Mapping[str, Any]:
-        """Give the facts of the frames."""
+        """Return the facts of the frames."""
         return self.opened.facts
 
     def compute(self, part: range, /) -> FrameResults:
@@ -96,7 +96,7 @@ def shared_frames(
 
 
 def require_output(output: Path | None, resume: bool, shard: Shard | None) -> None:
-    """Raise InputError if a run that goes on with a file, or a shard, has none."""
+    """Raise InputError if a run that continues a file, or a shard, has none."""
     if output is None and (resume or shard is not None):
         raise KeywordError(f"{'`resume` goes on with' if resume else '`shard` begins'} a file; name it as `output`")
 

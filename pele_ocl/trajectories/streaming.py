@@ -48,7 +48,7 @@ class FrameResults:
     """Results of neighbouring frames.
 
     columns : name -> (m,) numbers, the terms in kcal/mol, their total and FURTHER_COLUMNS; NaN where a frame failed
-    errors : why frames failed, by their place among these, from 0
+    errors : reasons why frames failed, by their place among these, from 0
     residues : name of a term -> (m, n_residues) kcal/mol; empty where they were not asked for
     n_imaged : how many frames were imaged before
     """

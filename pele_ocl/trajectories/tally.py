@@ -1,4 +1,4 @@
-"""Results of frames, added up as they come: statistics, means of residues, frames a second."""
+"""Results of frames, summed as they are computed: statistics, means of residues, frames a second."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ class ResidueMeans:
         self._statistics.add(FrameResults(columns, results.errors))
 
     def columns(self) -> dict[str, Floats]:
-        """Give the mean of each term (n_residues,) kcal/mol, and the spread of the total; empty if no frame counts."""
+        """Return the mean of each term (n_residues,) kcal/mol, and the spread of the total; empty if no frame
+        counts."""
         found = list(self._statistics.columns().values())
         means = np.array([of["mean"] for of in found]).reshape(-1, max(1, len(self.names)))
         spreads = np.array([of["sd"] for of in found]).reshape(means.shape)
@@ -112,15 +113,15 @@ class Tally:
         self.seconds = time.perf_counter() - self._start
 
     def means(self) -> dict[str, float]:
-        """Give the mean of each term, kcal/mol; empty if no frame counts."""
+        """Return the mean of each term, kcal/mol; empty if no frame counts."""
         return {term: of["mean"] for term, of in self._statistics.columns().items()}
 
     def imaged(self) -> list[Finding]:
-        """Give the finding that frames were imaged."""
+        """Return the finding about imaged frames."""
         return imaged(self.n_imaged, self._n - self.n_earlier)
 
     def as_json(self) -> dict[str, object]:
-        """Give the results for a report in JSON."""
+        """Return the results for a report in JSON."""
         return {
             **entries("frame", (entry for part in self.parts for entry in _entries(part))),
             "n_imaged": self.n_imaged,
@@ -148,7 +149,7 @@ class Tally:
 
 
 def imaged(n_imaged: int, n_frames: int) -> list[Finding]:
-    """Give the finding that frames were imaged; none if none was."""
+    """Return the finding that frames were imaged; none if none was."""
     if not n_imaged:
         return []
     were = "was" if n_frames == 1 else "were"
@@ -157,7 +158,7 @@ def imaged(n_imaged: int, n_frames: int) -> list[Finding]:
 
 
 def _entries(part: PieceResults[FrameResults]) -> list[Entry]:
-    """Give each frame with its terms and what else is known of it, or with why it failed."""
+    """Return each frame with its terms and what else is known of it, or with why it failed."""
     results = part.results
     energies = {name: values.tolist() for name, values in results.columns.items() if values.dtype.kind == "f"}
     others = {name: values.tolist() for name, values in results.columns.items() if name not in energies}  # n_pairs

@@ -1,4 +1,5 @@
-"""Energies of all frames by a job's description: here or by workers, written down as they come, with a report."""
+"""Energies of all frames by a job's description: here or by workers, written down as they are computed, with a
+report."""
 
 from __future__ import annotations
 
@@ -80,12 +81,13 @@ def energies_of_frames(
     shard: Shard | None = None,
     progress: Progress | None = None,
 ) -> FrameEnergies:
-    """Evaluate all frames of a trajectory, and write them to `output` as they come.
+    """Evaluate all frames of a trajectory, and write them to `output` as they are computed.
 
     spec : what is computed, which pickles; path : of the structure
     keep : False for statistics alone, without an entry for each frame; memory then does not grow with their number
-    place : where frames are computed, by default here; shard : the part of the frames to compute
-    progress : called with the share of the frames done, 0 to 1
+    place : where frames are computed, by default here;
+    shard : the part of the frames to compute
+    progress : called with the fraction of the frames done, 0 to 1
 
     Frames that fail are NaN, with the reasons in `errors`. Raises FormatError and InputError as the readers do, and for
     an output of other settings.
@@ -140,7 +142,7 @@ def frames_by(
 ) -> FrameEnergies:
     """Evaluate the frames that keywords of a public function name.
 
-    words : `trajectory`, one path or several; `frames`, `topology` and `image` as of pele_ocl.trajectory
+    words : `trajectory`, one path or several; `frames`, `topology` and `image` as in pele_ocl.trajectory
     run : where frames are computed and what is written; alone : by name, keywords that exclude a trajectory
 
     A selection is of the atoms of `topology`, if it is given, else of the structure's.

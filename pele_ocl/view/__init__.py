@@ -140,12 +140,12 @@ class View(Framed):
         }
 
     def to_json(self) -> dict[str, Any]:
-        """Record of the surface, as its command prints it as JSON, but for the seconds."""
+        """Record of the surface, as printed as JSON, without seconds."""
         record = {**record_head(self.source), **self.facts(), **notes_of(self.atoms)}
         return with_notes({**record, **({"settings": dict(self.settings)} if self.settings else {})}, self.heard)
 
     def save(self, path: Path_, *, inputs: Iterable[Path_] = ()) -> None:
-        """Write a page, .html, or a picture, .png; inputs : files that are read, which `path` must not be
+        """Write a page, .html, or a picture, .png; inputs : files that must not be overwritten
 
         Raises InputError if plotly or matplotlib is not installed, and FormatError for another suffix.
         """
@@ -189,11 +189,11 @@ def view(
         Coulomb potential
     color_max : the colours span -color_max to color_max; by default 5 with pb, 2 with screened, else a round number
         that fits the values
-    device, progress : as of `potmap`
+    device, progress : as in `potmap`
     reading, read : how files are read: a jobs.Reading, or the keywords of one: `select`, `forcefield`, `model`,
         `coordinates`, `parameters`, `radii`
 
-    Returns a View. Raises InputError for options that do not go together, for a map that does not reach the surface and
+    Returns a View. Raises InputError for options that cannot be combined, for a map that does not reach the surface and
     for residues without a value, FormatError for files that cannot be written, and else as `potmap` does.
 
         >>> import pele_ocl

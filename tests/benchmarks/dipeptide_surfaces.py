@@ -2,13 +2,13 @@
 
 python tests/benchmarks/dipeptide_surfaces.py run FILE [--device D] [--replicas 8192] [--seconds 440] [--seed 1]
     [--methods plain,temperature,rest2,umbrella,metadynamics] [--gb gbn2]
-python tests/benchmarks/dipeptide_surfaces.py show FILE ... [--bins 24] [--figure STEM]
+python tests/benchmarks/dipeptide_surfaces.py show FILE ... [--bins 18] [--figure STEM]
 
 Amber99SB, 300 K, steps of 4 fs with hydrogens of 3 Da, bonds to hydrogen held, friction 1/ps. Half of the replicas of a
 method begin at the minimum with phi < 0, half at the one with phi > 0, and each half makes a surface of its own. The
 seconds are shared by the methods, and a part of each is not counted:
 
-temperature: ladders of 300 to 696 K, exchanges every 0.1 ps; MBAR puts all rungs together.
+temperature: ladders of 300 to 497 K, exchanges every 0.1 ps; MBAR puts all rungs together.
 rest2: ladders of 300 to 1000 K, exchanges every 0.2 ps; MBAR likewise.
 umbrella: windows 24 degrees apart on both torsions, stiff enough that none has two wells; MBAR puts them together.
 metadynamics: the replicas of a half are walkers of 8 biases. After these have filled, samples have the weights
@@ -18,7 +18,8 @@ plain: dynamics alone, one surface of all; an eighth of the replicas begins at p
 
 FILE, .npz, has weights in bins of 5 degrees, of 8 groups of replicas and 4 parts of the time, written after each
 method. Groups are independent: each has its own MBAR, its own bias, its own rates. A surface is the mean of its groups,
-those of all files together (make them with different seeds) by the time sampled, with the error of this mean.
+with the error of this mean; those of several files (make them with different seeds) count by the inverse of their mean
+squared error below 5 kcal/mol.
 
 `show` prints the shares of phi > 0 by parts of the time, which agree where the start is forgotten. Then for each pair
 of surfaces the greatest and the root mean square difference over bins that are below 5 kcal/mol in both, less the mean
@@ -46,16 +47,19 @@ from harness.drift_chart import THEMES
 import pele_ocl
 
 FINE = 72  # bins around a torsion, of files
+BINS = 18  # of surfaces: of 20 degrees, as wide as the hills of metadynamics
 EDGES = np.linspace(-np.pi, np.pi, FINE + 1)
 VARIABLES = [pele_ocl.TorsionVariable(of) for of in TORSIONS]
 SEEN = pele_ocl.GridBias(VARIABLES, np.zeros((4, 4, 4)), name="seen")  # no energy: it shows phi and psi
 TEMPERATURE, TIMESTEP = 300.0, 4.0  # K, fs
 KT = pele_ocl.units.BOLTZMANN_KCAL * TEMPERATURE
 MOST, CLOSE = 5.0, 0.15  # kcal/mol: of surfaces compared, and of their differences
-OFTEN, SELDOM = 50, 100  # steps between samples
+# Steps between samples: of plain dynamics and temperatures, of REST2, of the others. Replicas pass a bin of a high
+# energy in some 0.1 ps; samples 0.2 ps apart make errors of such bins 1.8 times those of samples 0.04 ps apart.
+OFTEN, LESS_OFTEN, SELDOM = 10, 20, 100
 GROUPS, PARTS = 8, 4  # of replicas, for errors; of the time
 HALVES = ("left", "right")
-HOT = (300.0, 355.0, 420.0, 497.0, 588.0, 696.0)  # K
+HOT = (300.0, 355.0, 420.0, 497.0)  # K; still hotter rungs take their time, and add nothing at 300 K
 SOLUTE = (300.0, 405.0, 548.0, 740.0, 1000.0)
 STIFF, APART = 10.0, 24  # kcal/mol/rad^2 of k (s - s0)^2: weaker windows have two wells at barriers; degrees
 FACTOR, PACE, WIDTH = 10.0, 250, 0.35  # of metadynamics
@@ -64,7 +68,7 @@ CHUNK = 50_000  # samples weighed at a time
 DRAWS = 1000  # of normal errors
 # Replicas of each, as parts of those asked for: fewer take shorter steps, and forget their start in less time.
 SIZES = {"plain": 1.0, "temperature": 0.5, "rest2": 0.375, "umbrella": 0.45, "metadynamics": 0.375}
-SHARES = {"plain": 0.34, "temperature": 0.18, "rest2": 0.3, "umbrella": 0.1, "metadynamics": 0.08}
+SHARES = {"plain": 0.25, "temperature": 0.19, "rest2": 0.34, "umbrella": 0.16, "metadynamics": 0.06}
 Look = Callable[[pele_ocl.Simulation], None]
 Sums = np.ndarray  # (PARTS, GROUPS, FINE, FINE) weights in bins, those of a group times its weight
 
@@ -202,7 +206,8 @@ def of_ladders(simulation: pele_ocl.Simulation, betas: np.ndarray | None, second
         rungs.append(of.rungs.astype(np.int8))
         energies.append((of.potential_energies if betas is not None else of.u_kn(by_rung=True)).astype(np.float32))
 
-    picoseconds = sampled(simulation, seconds, look, 0.4, OFTEN if betas is not None else SELDOM)
+    of_run = (0.25, OFTEN) if betas is not None else (0.4, LESS_OFTEN)
+    picoseconds = sampled(simulation, seconds, look, *of_run)
     tried, accepted = simulation.exchanges
     share = ", ".join(f"{of:.2f}" for of in accepted / tried)
 
@@ -425,7 +430,7 @@ def draw(
 
 
 def read(paths: list[Path]) -> tuple[dict[str, Sums], list[str]]:
-    """Read surfaces, with the groups of all files, and what was said of the methods."""
+    """Read surfaces, with the groups of all files by their mean squared errors, and what was said of the methods."""
     sums: dict[str, list[Sums]] = {}
     said = []
     for path in paths:
@@ -434,7 +439,10 @@ def read(paths: list[Path]) -> tuple[dict[str, Sums], list[str]]:
                 if name == "methods":
                     said += [f"{path.stem}: {line}" for line in json.loads(str(file[name]))]
                 else:
-                    sums.setdefault(name, []).append(file[name].astype(np.float64))
+                    found = file[name].astype(np.float64)
+                    energy, error = surface(found, BINS)
+                    found /= found.sum() * (error[energy < MOST] ** 2).mean()
+                    sums.setdefault(name, []).append(found)
     order = {f"{method} {half}".strip(): None for method in METHODS for half in (*HALVES, "")}
     return {name: np.concatenate(sums[name], axis=1) for name in order if name in sums}, said
 
@@ -449,7 +457,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--methods", default=",".join(METHODS))
     parser.add_argument("--gb", default="gbn2")
-    parser.add_argument("--bins", type=int, default=24)
+    parser.add_argument("--bins", type=int, default=BINS)
     parser.add_argument("--figure")
     given = parser.parse_args()
     if given.what == "show":

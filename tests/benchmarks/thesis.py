@@ -46,6 +46,8 @@ from pele_ocl.units import COULOMB_KCAL_A
 HERE = Path(__file__).resolve().parent
 KERNELS = HERE.parents[1] / "docs" / "course"
 sys.path.append(str(KERNELS))
+from charts import Measured, errors  # noqa: E402
+
 BUILDS = {"-O0": ["-O0"], "-O3": ["-O3"], "-O3 -fopenmp": ["-O3", "-fopenmp"]}
 GROUPS = 64, 128, 256
 CUTOFF = 12.0  # A
@@ -76,8 +78,11 @@ def pointer(array: np.ndarray) -> Any:
     return array.ctypes.data_as(ctypes.c_void_p)
 
 
-def median(work: Callable[[], object], runs: int, threads: int = 1) -> float:
-    """Median of the seconds on the wall, or of the processor over the threads, after one run that is not counted."""
+def median(work: Callable[[], object], runs: int, threads: int = 1) -> Measured:
+    """Median of the seconds on the wall, or of the processor over the threads, after one run that is not counted.
+
+    It carries the slowest run along.
+    """
     work()
     seconds = []
     clock = time.process_time if BUSY else time.perf_counter
@@ -85,7 +90,7 @@ def median(work: Callable[[], object], runs: int, threads: int = 1) -> float:
         start = clock()
         work()
         seconds.append((clock() - start) / (threads if BUSY else 1))
-    return statistics.median(seconds)
+    return Measured(statistics.median(seconds), max(seconds))
 
 
 def threads_of(program: str) -> int:
@@ -251,15 +256,15 @@ def built_kernel(device: Device, *files: str) -> cl.Kernel:
     return cl.Program(device.context, text).build("-cl-mad-enable -w").all_kernels()[0]
 
 
-def milliseconds(device: Device, launch: Callable[[], cl.Event], runs: int = 5) -> float:
-    """Median of a kernel's own time."""
+def milliseconds(device: Device, launch: Callable[[], cl.Event], runs: int = 5) -> Measured:
+    """Median of a kernel's own time, with the slowest run."""
     launch().wait()
     times = []
     for _ in range(runs):
         event = launch()
         event.wait()
         times.append(1e-6 * (event.profile.end - event.profile.start))
-    return statistics.median(times)
+    return Measured(statistics.median(times), max(times))
 
 
 def item0(device: Device, atoms: Atoms) -> Iterator[str]:
@@ -314,14 +319,15 @@ def maps(device: Device, built: list[Build], runs: int, most: float, chart: Path
     """
     said = f"{POINTS_PER_ATOM} points an atom, a cutoff of {REACH} spacings"
     yield f"\n## Potential maps by size, {said}, float32\n"
-    yield "| points | atoms | program | ms | G evaluations/s | error |"
-    yield "|---|---:|---|---:|---:|---:|"
-    curves: dict[str, list[tuple[int, float]]] = {}
+    yield "| points | atoms | program | ms | G evaluations/s | error | slowest run, ms |"
+    yield "|---|---:|---|---:|---:|---:|---:|"
+    curves: dict[str, list[tuple[int, Measured]]] = {}
 
-    def shown(n: int, atoms: int, program: str, seconds: float, sampled: bool, error: str) -> str:
+    def shown(n: int, atoms: int, program: str, seconds: Measured, sampled: bool, error: str) -> str:
         curves.setdefault(program, []).append((n**3, seconds))
         rate = "" if "cutoff" in program else f"{1e-9 * n**3 * atoms / seconds:.4g}"
-        return f"| {n}^3 | {atoms:,} | {program} | {1e3 * seconds:.4g}{'*' if sampled else ''} | {rate} | {error} |"
+        ms, slowest = f"{1e3 * seconds:.4g}{'*' if sampled else ''}", f"{1e3 * seconds.slowest:.4g}"
+        return f"| {n}^3 | {atoms:,} | {program} | {ms} | {rate} | {error} | {slowest} |"
 
     for n in SIZES[:-1] if device.kind == "CPU" else SIZES:
         atoms = charges_in(n)
@@ -355,7 +361,7 @@ def maps(device: Device, built: list[Build], runs: int, most: float, chart: Path
         draw_sizes(curves, str(device), chart)
 
 
-def cutoff_map(device: Device, atoms: np.ndarray, n: int, runs: int) -> float:
+def cutoff_map(device: Device, atoms: np.ndarray, n: int, runs: int) -> Measured:
     """Seconds of the kernel of chapter 9, which takes the atoms within REACH spacings from bins of 4 spacings."""
     from course import Map, bins_of
 
@@ -374,7 +380,7 @@ def cutoff_map(device: Device, atoms: np.ndarray, n: int, runs: int) -> float:
     )
 
 
-def map_on(device: Device, name: str, atoms: np.ndarray, n: int, runs: int) -> tuple[float, np.ndarray]:
+def map_on(device: Device, name: str, atoms: np.ndarray, n: int, runs: int) -> tuple[Measured, np.ndarray]:
     """Seconds of a kernel of the course over all chunks of atoms, and its map (n, n, n)."""
     queue = device.queue
     file = {"gather": "solutions/gather", "coalesced": "solutions/coalesced"}.get(name, f"kernels/{name}")
@@ -386,7 +392,7 @@ def map_on(device: Device, name: str, atoms: np.ndarray, n: int, runs: int) -> t
     corner = cl.cltypes.make_float4(0, 0, 0, 1)
     group = width, max(1, 64 // width), 1
     size = -(-(n // points) // width) * width, -(-n // group[1]) * group[1], n
-    total, found = 0.0, np.zeros((n, n, n), np.float32)
+    total, found = Measured(0.0, 0.0), np.zeros((n, n, n), np.float32)
     for begin in range(0, len(atoms), chunk):
         some = atoms[begin : begin + chunk]
         if name == "image":
@@ -399,7 +405,7 @@ def map_on(device: Device, name: str, atoms: np.ndarray, n: int, runs: int) -> t
         def launch() -> cl.Event:
             return cl.enqueue_nd_range_kernel(queue, kernel, size, group)
 
-        total += 1e-3 * milliseconds(device, launch, runs)
+        total = total + 1e-3 * milliseconds(device, launch, runs)
         part = np.empty_like(found)
         cl.enqueue_copy(queue, part, map_)
         found += part
@@ -419,28 +425,29 @@ def rungs(device: Device, runs: int, chart: Path | None) -> Iterator[str]:
     n = 64 if device.kind == "CPU" else 256
     atoms = charges_in(n)[: 1000 if device.kind == "CPU" else 4000]
     yield f"\n## Rungs of the lecture, {n}^3 points, {len(atoms):,} atoms, float32\n"
-    yield "| kernel | G evaluations/s | GFLOPS as the lecture counts | the lecture, G evaluations/s |"
-    yield "|---|---:|---:|---:|"
+    yield "| kernel | G evaluations/s | slowest run | GFLOPS as the lecture counts | the lecture, G evaluations/s |"
+    yield "|---|---:|---:|---:|---:|"
     rates = {}
     for name in ("gather", "constant", "image", "coarsened", "coalesced", "padded"):
         if name == "image" and not device.handle.image_support:
             continue
         rates[name] = 1e-9 * len(atoms) * n**3 / map_on(device, name, atoms, n, runs)[0]
         flops = f"{rates[name] * FLOPS[name]:,.0f}" if name in FLOPS else ""
-        yield f"| {name} | {rates[name]:,.4g} | {flops} | {LECTURE.get(name, '')} |"
+        yield f"| {name} | {rates[name]:,.4g} | {rates[name].slowest:,.4g} | {flops} | {LECTURE.get(name, '')} |"
     if chart is not None:
         draw(rates, str(device), chart)
 
 
-def draw_sizes(curves: dict[str, list[tuple[int, float]]], title: str, path: Path) -> None:
-    """Draw seconds by points of a map, a line per program."""
+def draw_sizes(curves: dict[str, list[tuple[int, Measured]]], title: str, path: Path) -> None:
+    """Draw seconds by points of a map, a line per program; thin lines end at the slowest run."""
     from harness.charts import logarithmic, new_figure, save
 
     figure = new_figure(7, 4.2)
     axes = figure.subplots()
     for (program, line), colour in zip(curves.items(), COLOURS, strict=False):
-        axes.plot(*zip(*line, strict=True), label=program, color=colour, marker="o", markersize=4,
-                  linestyle="--" if program.startswith("C,") else "-")  # fmt: skip
+        points, seconds = zip(*line, strict=True)
+        axes.errorbar(points, seconds, errors(seconds), label=program, color=colour, marker="o", markersize=4,
+                      capsize=3, linestyle="--" if program.startswith("C,") else "-")  # fmt: skip
     logarithmic(axes.xaxis)
     logarithmic(axes.yaxis)
     axes.set_xlabel("points of the map")
@@ -451,13 +458,15 @@ def draw_sizes(curves: dict[str, list[tuple[int, float]]], title: str, path: Pat
     save(figure, path)
 
 
-def draw(rates: dict[str, float], title: str, path: Path) -> None:
-    """Draw the rates as bars."""
+def draw(rates: dict[str, Measured], title: str, path: Path) -> None:
+    """Draw the rates as bars; thin lines end at the slowest run."""
     from harness.charts import new_figure, save
 
     figure = new_figure(7, 2.8)
     axes = figure.subplots()
     axes.barh(list(rates), list(rates.values()), color="#1f6fb4")
+    rows = range(len(rates))
+    axes.errorbar(list(rates.values()), rows, xerr=errors(list(rates.values())), fmt="none", color="#333333", capsize=3)
     axes.invert_yaxis()
     axes.set_xlabel("billion evaluations per second")
     axes.set_title(title, fontsize=10, loc="left")

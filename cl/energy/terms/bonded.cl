@@ -12,18 +12,8 @@
 // come to.
 INLINE void place_alone(
     int i, int n_tiles, int n_atoms, real step, global const coordinate *positions, PLACE_ARGUMENTS()) {
-    global const int *members = order + i / TILE * TILE;
-    global const coordinate *all = positions + 3 * (size_t)get_global_id(2) * n_atoms;
     coordinate lowest[3], highest[3];
-    for (int k = 0; k < 3; ++k) lowest[k] = highest[k] = all[3 * (size_t)members[0] + k];
-    #pragma unroll 8
-    for (int other = 1; other < TILE; ++other) {
-        for (int k = 0; k < 3; ++k) {
-            const coordinate place = all[3 * (size_t)members[other] + k];
-            lowest[k] = min(lowest[k], place);
-            highest[k] = max(highest[k], place);
-        }
-    }
+    bound_tile(i / TILE, n_atoms, positions, order, lowest, highest);
     place_slot(i, n_tiles, n_atoms, step, positions, lowest, highest, PLACED);
 }
 

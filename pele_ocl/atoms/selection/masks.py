@@ -30,7 +30,7 @@ _DEEPEST = 100  # levels of parentheses
 
 
 def begins_mask(text: str) -> bool:
-    """Tell if a text begins like a mask.
+    """Return whether a text begins like a mask.
 
     A mask has `:`, `@` or a lone `*` after parentheses and `!`, as no word does.
     """
@@ -38,7 +38,7 @@ def begins_mask(text: str) -> bool:
 
 
 def is_mask(text: str) -> bool:
-    """Tell if all of a text is a mask, and not a selection in words that holds masks in parentheses."""
+    """Return whether all of a text is a mask, and not a selection in words that holds masks in parentheses."""
     return begins_mask(text) and _OPERATOR.search(text) is None
 
 

@@ -54,7 +54,7 @@ class _Cells:
         self._starts = np.cumsum(self._counts) - self._counts
 
     def around(self, points: Floats) -> Bools:
-        """Tell which points (k, 3) lie within the grid."""
+        """Return which points (k, 3) lie within the grid."""
         inside: Bools = ((points >= self._low) & (points <= self._high)).all(axis=1)
         return inside
 
@@ -85,7 +85,7 @@ class _Cells:
         return marks[0], marks[1] & ~marks[0]
 
     def hits(self, positions: Floats, cells: NDArray[np.int64]) -> Bools:
-        """Tell if positions (k, 3) are near one of the points of cells (k, 3), one cell each."""
+        """Return whether positions (k, 3) are near one of the points of cells (k, 3), one cell each."""
         inside = self._inside(cells)
         keys = np.where(inside, self._keys(cells), 0)
         starts, counts = self._starts[keys], np.where(inside, self._counts[keys], 0)

@@ -126,7 +126,7 @@ class MmpbsaInput:
     model : SolventModel; surface_offset : kcal/mol that are added to each surface energy
     gb_radii : of gmx_MMPBSA's topologies; strip_mask, masks : of MMPBSA.py, masks None where not given
     decomp, alanine, entropies : None if not requested; keeps_files : whether intermediate files stay
-    notes : sentences about what is left out
+    notes : messages about what is left out
     pb : solvent of &pb where model is its; None of &gb; further : &pb beside &gb, which is done after it
     """
 
@@ -168,7 +168,7 @@ def read_input(source: InputFile, of_gromacs: bool) -> MmpbsaInput:
 
     of_gromacs : whether it is one of gmx_MMPBSA, whose defaults differ
 
-    Raises FormatError where it has no namelists, and InputError, with the name, for what is not done here.
+    Raises FormatError if it has no namelists, and InputError, with the name, for what is not done here.
     """
     text = [line.rstrip("\n") for line in lines(source, "MMPBSA input")]
     found = _namelists(source, text)

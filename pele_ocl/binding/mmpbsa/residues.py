@@ -107,7 +107,7 @@ _KINDS = {
 def mutated_residue(wild: Atoms, mutant: Atoms) -> int | None:
     """Residue, from 0, that is alanine in another topology; None where all are the same.
 
-    Raises InputError where more than one differs.
+    Raises InputError if more than one differs.
     """
     assert wild.labels is not None
     assert mutant.labels is not None
@@ -128,7 +128,7 @@ def mutated_residue(wild: Atoms, mutant: Atoms) -> int | None:
 def mutant_of(wild: Atoms, topology: Atoms, residue: int) -> Mutant:
     """Mutant of a topology of its own, at positions that follow from the wild type's.
 
-    Raises InputError where the topology has other atoms than the wild type with this residue cut beyond CB.
+    Raises InputError if the topology has other atoms than the wild type with this residue cut beyond CB.
     """
     site = cut_at(wild, residue)
     assert wild.labels is not None
@@ -168,7 +168,7 @@ def mutant_label(atoms: Atoms, residue: int) -> str:
 def residue_named(word: str, labels: Labels) -> int:
     """Residue, from 0, of gmx_MMPBSA's CHAIN:NUMBER, CHAIN/NUMBER or CHAIN/NUMBER:INSERTION_CODE.
 
-    Raises InputError where there is none.
+    Raises InputError if there is none.
     """
     found = re.fullmatch(r"(\w*)[:/](-?\d+)(?::(\w))?", word)
     if found is None:

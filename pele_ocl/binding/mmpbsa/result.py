@@ -60,7 +60,7 @@ class OutputFiles:
         return cls(*(None if path is None else Path(path) for path in given))
 
     def check(self, overwrite: bool) -> None:
-        """Raise InputError where two have one name, or one exists already."""
+        """Raise InputError if two have one name, or one exists already."""
         named = {"output": self.results, "decomposition": self.decomposition, "frames_output": self.frames,
                  "frame_shares": self.shares}  # fmt: skip
         given = {name: path for name, path in named.items() if path is not None}
@@ -75,10 +75,10 @@ class OutputFiles:
 class MmpbsaResult(Reported):
     """Energies of a run of MMPBSA.py or gmx_MMPBSA.
 
-    source : the input file; wanted : what it asks for; systems : atoms and frames
-    runs : Results of the wild type and of mutants, by one method after the other
-    notes : sentences about the run; of_gromacs : True for gmx_MMPBSA's layouts
-    topology, trajectory : files of the complex; files : that were written; heard : notes that were reported
+    source : the input file; wanted : its settings; systems : atoms and frames
+    runs : Results of the wild type and of mutants, method by method
+    notes : messages about the run; of_gromacs : True for gmx_MMPBSA's layouts
+    topology, trajectory : files of the complex; files : written files; heard : notes that were reported
 
     >>> result = pele_ocl.mmpbsa(
     ...     "mmpbsa.in", complex_topology="complex.parm7", trajectory="frames.nc", output="again.dat", overwrite=True
@@ -105,11 +105,11 @@ class MmpbsaResult(Reported):
         return _rows(self.runs[0])["TOTAL"][0]
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the tables as FINAL_RESULTS_MMPBSA.dat has them."""
+        """Write the tables in the layout of FINAL_RESULTS_MMPBSA.dat."""
         self.written(OutputFiles(Path(path), None, None, None))
 
     def save_decomposition(self, path: str | PathLike[str]) -> None:
-        """Write the decomposition as in FINAL_DECOMP_MMPBSA.dat. Raises InputError if the run has none."""
+        """Write the decomposition in the layout of FINAL_DECOMP_MMPBSA.dat. Raises InputError if the run has none."""
         self._require_shares()
         self.written(OutputFiles(None, Path(path), None, None))
 
@@ -122,7 +122,7 @@ class MmpbsaResult(Reported):
             raise InputError(f"{self.source}: the run has no decomposition; &decomp of the input file asks for one")
 
     def written(self, outputs: OutputFiles) -> MmpbsaResult:
-        """Write files, all of them or none where one cannot be written; return the result that knows them."""
+        """Write all files, or none if one cannot be written; return the result with their names."""
         wanted, systems = self.wanted, self.systems
         texts = dict[Path, str]()
         if outputs.results is not None:
@@ -174,12 +174,12 @@ class MmpbsaResult(Reported):
         return Heading(tuple(lines))
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
-        """Describe the run for people: its totals, and the files that were written."""
+        """Return a text about the run: its totals and the files written."""
         files = [f"Written: {', '.join(map(str, self.files))}"] if self.files else []
         return "\n".join([*self.lines(), *files])
 
     def table(self) -> Report:
-        """Return mean and spread of each term, of all runs; of a complex alone its energy."""
+        """Return a table with mean and spread of each term, for all runs; for a complex alone its energy."""
         rows = [(run, name, *of) for run in self.runs for name, of in _rows(run).items()]
         runs, names, means, spreads = zip(*rows, strict=True)
         columns: dict[str, Any] = {
@@ -192,7 +192,7 @@ class MmpbsaResult(Reported):
         return Report(f"Run of {self.source}", columns, {"notes": list(self.notes)})
 
     def to_json(self) -> dict[str, Any]:
-        """Give the run as the command prints it with its option for JSON, less times."""
+        """Return the run as printed as JSON, without times."""
         result = {
             "runs": [_as_json(run, self.runs, self.wanted) for run in self.runs],
             "files": [str(path) for path in self.files],
@@ -205,7 +205,7 @@ class MmpbsaResult(Reported):
         return "\n".join(self.lines())
 
     def lines(self) -> list[str]:
-        """Total of each run and its entropies, for reading."""
+        """Total of each run and its entropies, as text."""
         texts = list[str]()
         for run in self.runs:
             n = len(run.energies["complex"]["TOTAL"])

@@ -67,27 +67,27 @@ def mmpbsa(
         print(result)
         result.save("FINAL_RESULTS_MMPBSA.dat")
 
-    input_file : mmpbsa.in, with &general, &gb, &pb, &decomp and &alanine_scanning; other namelists give a note
+    input_file : mmpbsa.in, with &general, &gb, &pb, &decomp and &alanine_scanning; other namelists cause a note
     complex_topology : AMBER's topology of the complex, or with `groups` GROMACS' topology of all atoms
     trajectory : frames of the complex, of one file or several
-    receptor_topology, ligand_topology : of the parts; without both the energy of the complex alone is computed
+    receptor_topology, ligand_topology : of the parts; without both only the energy of the complex is computed
     solvated_complex, solvated_receptor, solvated_ligand : topologies of all atoms of the frames
-    receptor_trajectory, ligand_trajectory : frames of a part alone, of one file or several
-    mutant_complex, mutant_receptor, mutant_ligand : topologies with a residue turned into ALA
+    receptor_trajectory, ligand_trajectory : separate frames of a part, one file or several
+    mutant_complex, mutant_receptor, mutant_ligand : topologies with a residue mutated to ALA
     index, groups : GROMACS' index file, and the numbers of receptor and ligand in it, from 0
-    masks : of receptor and ligand, in place of those of the input file
+    masks : of receptor and ligand, instead of those of the input file
     structure, reference : gmx_MMPBSA's structure of the frames, and one of receptor and ligand with the chains and
         residue numbers that the input file names
-    receptor_index, receptor_group, ligand_index, ligand_group : of frames of a part alone
-    output, decomposition, frames_output, frame_shares : files to write: the tables, those of the decomposition, and
-        energies and shares of each frame as CSV; all or none is written
-    overwrite : True to write over files
-    prefix, resume : True to keep the energies of frames in `prefix`complex.h5 and the like, and go on with these files
+    receptor_index, receptor_group, ligand_index, ligand_group : for separate frames of a part output, decomposition,
+    frames_output, frame_shares : files to write: the tables, those of the decomposition, and energies and contributions
+        of each frame as CSV; all or none are written
+    overwrite : True to overwrite files
+    prefix, resume : True to keep the energies of frames in `prefix`complex.h5 and similar files, and continue these
     precision, device : as in `energy`; workers, scheduler : as in `jobs.run`
-    progress : called with the share of the frames that is done, 0 to 1
+    progress : called with the fraction of the frames done, 0 to 1
 
-    Returns an MmpbsaResult. Raises FormatError for files that cannot be read, and InputError, with the name, for what
-    the input file asks for and is not done here, and for files that do not belong together.
+    Returns an MmpbsaResult. Raises FormatError for files that cannot be read, and InputError for unsupported variables
+    of the input file and for files that do not belong together.
 
     >>> result = pele_ocl.mmpbsa(
     ...     "mmpbsa.in", complex_topology="complex.parm7", trajectory="frames.nc", output="results.dat", overwrite=True

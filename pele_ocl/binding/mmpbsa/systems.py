@@ -36,7 +36,7 @@ def layout_of(
     structure : a structure of all atoms of the frames, where there is no reference; it may be of a kind that is not
         read, as a .tpr file, or have neither chains nor numbers of its own
 
-    Raises InputError where residues of the structure are not those of receptor and ligand.
+    Raises InputError if residues of the structure are not those of receptor and ligand.
     """
     if reference is not None:
         found = read_structure_or_atoms(reference).labels
@@ -160,7 +160,7 @@ class Source:
 
 
 def parts_by_topologies(complex_: Atoms, receptor: Atoms, ligand: Atoms) -> NDArray[np.bool_]:
-    """(n,) True for the ligand's atoms, which follow one another in the complex. Raises InputError where none do."""
+    """(n,) True for the ligand's atoms, which follow one another in the complex. Raises InputError if none do."""
     names, n, own = _keys(complex_), len(complex_), len(ligand)
     wanted, rest = _keys(ligand), _keys(receptor)
     if len(receptor) + own != n:
@@ -187,7 +187,7 @@ def _keys(atoms: Atoms) -> list[tuple[str, str]]:
 
 
 def require_alike(complex_: Atoms, chosen: NDArray[np.bool_], part: Atoms, name: str, with_parameters: bool) -> None:
-    """Raise InputError where a part's topology has other atoms, or parameters, than the part has in the complex."""
+    """Raise InputError if a part's topology has other atoms, or parameters, than the part has in the complex."""
     own = complex_[chosen]
     n_atoms = len(own), len(part)
     order = correspondence(own.labels, part.labels, f"the {name}'s topology", "the complex", n_atoms).order
@@ -226,7 +226,7 @@ class Systems:
     is_ligand : (n,) of the complex's atoms; None where its energy alone is wanted
     layout : names of the complex's atoms by a reference structure, where there is one
     left_out : how many residues of each name, among the atoms of the complex's topology, have atoms in neither part
-    notes : sentences about these atoms, about frames without them, and about names of the reference
+    notes : messages about these atoms, about frames without them, and about names of the reference
     """
 
     sources: dict[str, Source]
@@ -251,7 +251,7 @@ def amber_systems(
 
     topologies, solvated : of "complex", "receptor" and "ligand", as far as they are given; paths : trajectories alike
 
-    Raises FormatError where a file cannot be read, and InputError where topologies do not belong together.
+    Raises FormatError if a file cannot be read, and InputError if topologies do not belong together.
     """
     atoms = {name: read_topology(path).parameters for name, path in topologies.items()}
     if len(paths) > 1 and len(atoms) < 3:
@@ -441,7 +441,7 @@ def _of_group(wanted: MmpbsaInput, name: str, own: Atoms, group: FrameFiles) -> 
 def _group(
     index: Path, found: Sequence[Group], number: int
 ) -> Group:  # fmt: skip
-    """Name and atoms of a group of an index file. Raises InputError where there is none, or it holds no atom."""
+    """Name and atoms of a group of an index file. Raises InputError if there is none, or it holds no atom."""
     if not 0 <= number < len(found):
         raise InputError(f"{index}: has no group {number}; its groups are 0 to {len(found) - 1}")
     name, group = found[number]
@@ -451,7 +451,7 @@ def _group(
 
 
 def _among(index: Path, number: int, named: Group, n: int, topology: Path) -> NDArray[np.intp]:
-    """Atoms of a group, rising. Raises InputError where they are not among the n of the frames."""
+    """Atoms of a group, rising. Raises InputError if they are not among the n of the frames."""
     name, group = named
     if group.min() < 0 or group.max() >= n:
         raise InputError(f"{index}: the group {number}, {name}, is not of the {n:,} atoms of {topology}")

@@ -72,7 +72,7 @@ def without_nan(value: object) -> object:
 
 
 class SpeedUps:
-    """Tell how many times faster each row is than the first of its group: `sequential`, if that is timed."""
+    """Return how many times faster each row is than the first of its group: `sequential`, if that is timed."""
 
     def __init__(self) -> None:
         self._first: dict[tuple[object, ...], float] = {}

@@ -87,7 +87,7 @@ def potmap(
     points: int, n_atoms: int, system: str | None, variants: tuple[str, ...], precisions: tuple[str, ...],
     choices: tuple[str, ...], runs: int, groups: tuple[Group, ...], points_per_item: tuple[int, ...], as_json: bool,
 ) -> None:  # fmt: skip
-    """A potential map by every variant: the ladder of the text books, and methods with less work.
+    """A potential map by every variant: the ladder of the textbooks, and methods with less work.
 
     Times are the kernels' own, with the middle runs averaged. A variant that would take many seconds is timed on slices
     from the middle of the map and scaled, marked *. Rates are atoms times points a second. "sequential" and "gather"
@@ -95,7 +95,7 @@ def potmap(
     One ten times larger than the tests allow is marked "wrong", and the exit code is 1. Methods that are asked for
     an accuracy keep 1e-4. They do less work than their rates say. So does cutoff, in which atoms count within 12 A, as
     they do in its reference.
-    "books" is what the text books measured on a GeForce 8800 in 2007.
+    "books" is what the textbooks measured on a GeForce 8800 in 2007.
 
     With --group or --points-per-item there is a table for each rung that has them. It has rates in G evaluations a
     second, a row for each group.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,11 +61,13 @@ class Groups:
         places = np.full(members.shape, -1, np.int32)
         places[own] = keys % (size * n_rows) if shared else slots
 
-        record, second = _records(tasks.kinds[task] == BondedKind.CROSS_TWISTS)
-        kinds = len(BondedKind)
-        codes = group[record] * kinds + tasks.kinds[task][record]
-        of_record = record, second.astype(np.intp)
-        counts = np.where(second, 0, tasks.counts[task][record])
+        kinds, counts = len(BondedKind), tasks.counts[task]
+        codes, first = group * kinds + tasks.kinds[task], tasks.first[task]
+        of_record: tuple[Any, Any] = slice(None), 0
+        if members.shape[1] > MEMBERS:
+            record, second = _records(tasks.kinds[task] == BondedKind.CROSS_TWISTS)
+            codes, first, counts = codes[record], first[record], np.where(second, 0, counts[record])
+            of_record = record, second.astype(np.intp)
         return cls(
             size,
             shared,
@@ -71,16 +75,16 @@ class Groups:
             np.searchsorted(codes, np.arange(n_groups * kinds + 1)).astype(np.int32),
             np.maximum(_by_fours(members)[of_record], 0),
             _by_fours(places)[of_record],
-            np.column_stack([tasks.first[task][record], counts]).astype(np.int32),
+            np.column_stack([first, counts]).astype(np.int32),
             np.append(0, np.cumsum(np.bincount(keys, minlength=n_atoms * n_rows))).astype(np.int32),
         )
 
 
 def _copies(owners: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Groups and their tasks, by group and then in the order of the tasks. owners : (m, k) groups of members, or -1"""
-    owners = np.sort(owners, axis=1)
     is_first = owners >= 0
-    is_first[:, 1:] &= owners[:, 1:] != owners[:, :-1]
+    for other, one in combinations(range(owners.shape[1]), 2):
+        is_first[:, one] &= owners[:, one] != owners[:, other]
     task, group = np.nonzero(is_first)[0], owners[is_first]
     order = stable_order(group)
     return group[order], task[order]

@@ -58,7 +58,7 @@ class BondedTerms(TermKernels):
         self._groups: dict[tuple[int, bool], Groups] = {}
 
     def __bool__(self) -> bool:
-        """Tell if there is anything to compute."""
+        """Return whether there is anything to compute."""
         return len(self.tasks) > 0
 
     def within(self, atoms: NDArray[np.bool_], inside: bool = True) -> BondedTerms:

@@ -99,18 +99,17 @@ class Tasks:
 
     @classmethod
     def joined(cls, parts: Sequence[Tasks]) -> Tasks:
-        """All tasks of the parts, sorted by kind."""
-        offsets = np.cumsum([0, *(len(part.parameters) for part in parts)])
-        first = [part.first + offset for part, offset in zip(parts, offsets, strict=False)]
-        kinds = np.concatenate([part.kinds for part in parts])
-        order = stable_order(kinds)
+        """All tasks of the parts, each of which has tasks of one kind, sorted by kind."""
+        offsets = np.cumsum([0, *(len(part.parameters) for part in parts)]).tolist()
+        tasks = [(part, offset) for part, offset in zip(parts, offsets, strict=False) if len(part)] or [(parts[0], 0)]
+        tasks.sort(key=lambda of: int(of[0].kinds[0]) if len(of[0]) else 0)
         width = max(part.members.shape[1] for part in parts)
         return cls(
-            kinds[order],
-            np.concatenate([_widened(part.members, width, -1) for part in parts])[order],
-            np.concatenate([_widened(part.rows, width, 0) for part in parts])[order],
-            np.concatenate(first)[order],
-            np.concatenate([part.counts for part in parts])[order],
+            np.concatenate([part.kinds for part, _ in tasks]),
+            np.concatenate([_widened(part.members, width, -1) for part, _ in tasks]),
+            np.concatenate([_widened(part.rows, width, 0) for part, _ in tasks]),
+            np.concatenate([part.first + offset for part, offset in tasks]),
+            np.concatenate([part.counts for part, _ in tasks]),
             np.concatenate([part.parameters for part in parts]),
         )
 

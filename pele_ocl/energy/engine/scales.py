@@ -45,7 +45,7 @@ class ScaledParameters:
         buffers[SCALES] = recorder.upload_each(np.ones((len(KINDS), len(passes.atoms))), np.float64)
 
     def of(self, scales: Floats) -> Mapping[str, NDArray[Any]]:
-        """Give what buffers become in rows. scales : (n_rows, n_kinds, n_atoms)"""
+        """Return what buffers become in rows. scales : (n_rows, n_kinds, n_atoms)"""
         m, tiles = len(scales), self._passes.tiles
         by_slot = np.stack([[tiles.by_slot(np.ascontiguousarray(of)) for of in row] for row in scales])
         charges, wells = by_slot[:, 0], np.sqrt(by_slot[:, 1])

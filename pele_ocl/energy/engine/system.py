@@ -33,24 +33,24 @@ class Recorded:
 
     @cached_property
     def launches(self) -> list[RecordedLaunch]:
-        """Give all launches, each once, in an order that is the same for molecules with the same key."""
+        """Return all launches, each once, in an order that is the same for molecules with the same key."""
         raise NotImplementedError
 
     @cached_property
     def pieces(self) -> Mapping[str, BufferPiece]:
-        """Give where a structure keeps arrays, by their names."""
+        """Return where a structure keeps arrays, by their names."""
         raise NotImplementedError
 
     @cached_property
     def rows(self) -> list[ArgumentRow]:
-        """Give the arguments of all launches."""
+        """Return the arguments of all launches."""
         launches = self.launches
         _ = self.recorder.shared, self.recorder.own  # which lay out the arrays
         return [launch.row(self.recorder.slot) for launch in launches]
 
     @cached_property
     def key(self) -> Hashable:
-        """Give a key that is equal for molecules that can share all launches."""
+        """Return a key that is equal for molecules that can share all launches."""
         return tuple(launch.key for launch in self.launches) if self.recorder.is_shared else id(self)
 
 
@@ -63,7 +63,7 @@ class System(Recorded):
     def __init__(self, energy: Energy, *, is_alone: bool = False, is_scaled: bool = False) -> None:
         """is_alone : if it has one structure, and there are no other molecules; is_scaled : if rows scale parameters
 
-        Raises InputError where parameters cannot be scaled.
+        Raises InputError if parameters cannot be scaled.
         """
         from ...opencl.recording import Recorder
 
@@ -173,7 +173,7 @@ class Tables:
         return bound
 
     def put(self, slots: NDArray[np.intp], rows: Sequence[ArgumentRow], begins: Begins) -> None:
-        """Give slots to structures of one molecule.
+        """Return slots to structures of one molecule.
 
         begins : bytes of the stores at which regions begin, one or of each slot, as numbered by `BufferPiece.region`
         """
@@ -205,7 +205,7 @@ class Tables:
         self._changed = [0, 0]
 
     def bound(self, launches: Sequence[Launch]) -> list[BoundLaunch]:
-        """Give the shared launches that take the place of a molecule's own."""
+        """Return the shared launches that take the place of a molecule's own."""
         return [self._bound[self._numbers[id(launch)]] for launch in launches]
 
     def launch(self, launches: Sequence[BoundLaunch], count: int, first: int = 0) -> None:

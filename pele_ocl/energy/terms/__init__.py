@@ -10,19 +10,22 @@ if TYPE_CHECKING:  # the same names as below, for checkers and editors
     from .center import CenterRestraint
     from .dielectric import DielectricCorrections
     from .distance import DistanceRestraint
-    from .grid_bias import GridBias, Interpolated, Metadynamics
+    from .grid_bias import GridBias, Growing, Interpolated, Metadynamics
     from .lj_pairs import LennardJonesCorrections
+    from .opes import OPES
     from .restraint import PositionalRestraint
     from .term import Term, TermContext, TermKernels
     from .torsion import TorsionRestraint
     from .variables import DistanceVariable, GyrationVariable, RMSDVariable, TorsionVariable, Variable
 
 __all__ = [
+    "OPES",
     "CenterRestraint",
     "DielectricCorrections",
     "DistanceRestraint",
     "DistanceVariable",
     "GridBias",
+    "Growing",
     "GyrationVariable",
     "Interpolated",
     "LennardJonesCorrections",
@@ -44,8 +47,9 @@ if not TYPE_CHECKING:  # names by the file that has them
             "center": "CenterRestraint",
             "dielectric": "DielectricCorrections",
             "distance": "DistanceRestraint",
-            "grid_bias": "GridBias Interpolated Metadynamics",
+            "grid_bias": "GridBias Growing Interpolated Metadynamics",
             "lj_pairs": "LennardJonesCorrections",
+            "opes": "OPES",
             "restraint": "PositionalRestraint",
             "term": "Term TermContext TermKernels",
             "torsion": "TorsionRestraint",

@@ -23,10 +23,10 @@ class CenterRestraint(Term):
     """Harmonic restraint of the centre of mass of some atoms: k max(|c - c0| - flat, 0)^2, kcal/mol.
 
     atoms : mask (n,) or indices of the atoms, such as a ligand's
-    target : (3,) c0, A; by default the centre of the positions that the plan is made with
+    target : (3,) c0, A; by default the centre at the positions of the plan
     force_constant : k, kcal/mol/A^2, >= 0; the whole factor of the square
-    flat : A, >= 0; so far from c0 there is no energy
-    weights : of the atoms, one each, not negative; by default their masses
+    flat : A, >= 0; no energy within this distance of c0
+    weights : of the atoms, not negative; by default their masses
     name : of the term in results
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
@@ -93,18 +93,18 @@ class CenterRestraint(Term):
         return (3,)
 
     def check_targets(self, targets: Floats) -> None:
-        """Do nothing: any place will do."""
+        """Do nothing: any target is valid."""
 
     def put_targets(self, targets: Floats, parameters: NDArray[Any], origin: Floats) -> None:
-        """Put a target (3,) A into parameters (1, 4), from the origin (3,) A of the positions on the device."""
+        """Store a target (3,) A in parameters (1, 4), relative to the origin (3,) A of the positions on the device."""
         parameters[0, 1:] = targets - origin
 
     def targets_of(self, parameters: NDArray[Any], origin: Floats) -> Floats:
-        """Give the target (3,) A of parameters (1, 4)."""
+        """Return the target (3,) A of parameters (1, 4)."""
         return np.asarray(parameters[0, 1:] + origin, np.float64)
 
     def _members(self, atoms: Atoms) -> tuple[Ints, Floats]:
-        """Atoms (m,) of the group, and their weights (m,), which add up to 1."""
+        """Atoms (m,) of the group, and their weights (m,), which sum to 1."""
         chosen = np.zeros(len(atoms), bool)
         try:
             chosen[np.asarray(self.atoms)] = True

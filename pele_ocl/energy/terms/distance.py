@@ -19,7 +19,7 @@ class DistanceRestraint(InternalRestraint):
     atoms : (m, 2) pairs of atoms, from 0
     target : r0, (m,) or one for all, A, >= 0
     force_constant : k, (m,) or one for all, kcal/mol/A^2, >= 0; the whole factor of the square, as in Amber
-    flat : (m,) or one for all, A, >= 0; so far from r0 there is no energy
+    flat : (m,) or one for all, A, >= 0; no energy within this distance of r0
     name : of the term in results
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -67,7 +67,7 @@ class Axis:
         return self.n if self.is_periodic else self.n - 1
 
     def away(self, values: Floats | float, center: float) -> Floats:
-        """Give how far values are from a centre, the shorter way round."""
+        """Return how far values are from a centre, the shorter way round."""
         d: Floats = np.array(values - center, np.float64)
         period = self.n * self.spacing
         if self.is_periodic:
@@ -96,7 +96,7 @@ class Interpolated(Term):
     @property
     @abstractmethod
     def first_grid(self) -> Floats:
-        """Grid that rows begin with, (n_1, ..., 2^d) as of GridBias."""
+        """Grid that rows begin with, (n_1, ..., 2^d) as in GridBias."""
 
     def check(self, atoms: Atoms) -> None:
         require_atoms(atoms)
@@ -123,6 +123,8 @@ class Interpolated(Term):
             for variable, first, of in zip(self.members, firsts, groups, strict=False)
         ]
         axes = [(axis.n, axis.first, axis.spacing, axis.is_periodic) for axis in self.axes]
+        for name, values in self.further_arrays.items():
+            context.upload_each(self, name, values, fine)
         items = 1 if queue.device.kind == "CPU" else ITEMS
         arguments = dict(
             n_atoms=n, **context.result_sizes, term=index, step=encoding.step, positions=context.buffers["positions"],
@@ -138,6 +140,11 @@ class Interpolated(Term):
                 N_VARIABLES=len(self.members), **context.macros,
             )
         ]  # fmt: skip
+
+    @property
+    def further_arrays(self) -> dict[str, Floats]:
+        """Arrays that rows have besides the grid, by name, as they begin."""
+        return {}
 
     def sizes(self, context: TermContext) -> dict[str, int]:
         return {self.found: VARIABLE_REALS}
@@ -188,37 +195,33 @@ class GridBias(Interpolated):
         return np.asarray(self.grid, np.float64)
 
 
-@dataclass(frozen=True, eq=False)
-class Metadynamics(Interpolated):
-    """Well-tempered metadynamics: hills that a simulation adds to a bias on one to three collective variables.
+class Growing(Interpolated):
+    """Bias that a simulation lets grow by hills of its rows.
 
-    Every `pace` steps each replica adds a hill h exp(-sum (s - s0)^2 / 2 widths^2) where it is, of the height
-    h = height exp(-V / (k_B T (bias_factor - 1))): V is the bias there and T the temperature of the replica's heat bath
-    (Barducci, Bussi and Parrinello, Phys. Rev. Lett. 2008, 100, 020603). The grid and its hills are a replica's own, or
-    shared by all replicas of a molecule (multiple walkers), whose hills are then added together; none of them lowers
-    another. Beyond the bounds of a variable the bias stays what it is at the bound.
-
-    variables : Variable, or one to three of them
-    widths : of hills, one for each variable, in its unit
-    height : of the first hill, kcal/mol; pace : steps between hills
-    bias_factor : more than 1; None for hills that keep their height
-    bounds : of each variable, its first and last node; None of torsions
-    spacing : of nodes, in widths
-    shared : whether all replicas of a molecule share one bias
-    name : of the term in results
+    grown : name of the array of rows that hills are added to; first_height : of a hill where the bias is 0
+    decay : hills are lower by exp(-decay V / k_B T) where the bias is V
     """
 
-    variables: Variable | Sequence[Variable]
     widths: ArrayLike
-    height: float
     pace: int
-    bias_factor: float | None = 10.0
-    bounds: Sequence[Range | None] | None = None
-    spacing: float = 0.2
-    shared: bool = False
-    name: str = "metadynamics"
+    bias_factor: float | None
+    bounds: Sequence[Range | None] | None
+    spacing: float
+    shared: bool
+    grown: ClassVar[str] = "grid"
 
-    def __post_init__(self) -> None:
+    @property
+    @abstractmethod
+    def first_height(self) -> float:
+        """Height of a hill where the bias is 0."""
+
+    @property
+    @abstractmethod
+    def decay(self) -> float:
+        """Number d of the height's factor exp(-d V / k_B T) where the bias is V."""
+
+    def _check_growth(self) -> None:
+        """Check the fields that all such biases have. Raises InputError."""
         found = checked_variables(self.variables)
         object.__setattr__(self, "variables", found)
         widths = np.atleast_1d(numbers("widths", self.widths))
@@ -227,7 +230,6 @@ class Metadynamics(Interpolated):
                 f"widths are {widths.tolist()}; {len(found)} numbers of 0.0001 or more are needed, one a variable"
             )
         object.__setattr__(self, "widths", read_only(widths, np.float64))
-        number("height", self.height, "a number of kcal/mol, 0 or more,", least=0)
         whole_number("pace", self.pace, least=1)
         if self.bias_factor is not None:
             number("bias_factor", self.bias_factor, "a number above 1", above=1.0)
@@ -249,6 +251,49 @@ class Metadynamics(Interpolated):
     def first_grid(self) -> Floats:
         return np.zeros((*(axis.n for axis in self.axes), 1 << len(self.axes)))
 
+
+@dataclass(frozen=True, eq=False)
+class Metadynamics(Growing):
+    """Well-tempered metadynamics: hills that a simulation adds to a bias on one to three collective variables.
+
+    Every `pace` steps each replica adds a hill h exp(-sum (s - s0)^2 / 2 widths^2) where it is, of the height
+    h = height exp(-V / (k_B T (bias_factor - 1))): V is the bias there and T the temperature of the replica's heat bath
+    (Barducci, Bussi and Parrinello, Phys. Rev. Lett. 2008, 100, 020603). The grid and its hills are a replica's own, or
+    shared by all replicas of a molecule (multiple walkers), whose hills are then added together; none of them lowers
+    another. Beyond the bounds of a variable the bias stays what it is at the bound.
+
+    variables : Variable, or one to three of them
+    widths : of hills, one for each variable, in its unit
+    height : of the first hill, kcal/mol; pace : steps between hills
+    bias_factor : more than 1; None for hills that keep their height
+    bounds : of each variable, its first and last node; None of torsions
+    spacing : of nodes, in widths
+    shared : whether all replicas of a molecule share one bias; a grid that is written for one is then of all
+    name : of the term in results
+    """
+
+    variables: Variable | Sequence[Variable]
+    widths: ArrayLike
+    height: float
+    pace: int
+    bias_factor: float | None = 10.0
+    bounds: Sequence[Range | None] | None = None
+    spacing: float = 0.2
+    shared: bool = False
+    name: str = "metadynamics"
+
+    def __post_init__(self) -> None:
+        number("height", self.height, "a number of kcal/mol, 0 or more,", least=0)
+        self._check_growth()
+
+    @property
+    def first_height(self) -> float:
+        return self.height
+
+    @property
+    def decay(self) -> float:
+        return 0.0 if self.bias_factor is None else 1 / (self.bias_factor - 1)
+
     def heights(self, energies: Floats, temperatures: Floats) -> Floats:
         """Heights of hills where the bias has these energies, kcal/mol, at temperatures in K."""
         energies, temperatures = numbers("energies", energies), numbers("temperatures", temperatures)
@@ -262,7 +307,7 @@ class Metadynamics(Interpolated):
 
 
 def bounds_of(variables: Sequence[Variable], given: Sequence[Range | None] | None) -> Sequence[Range | None]:
-    """Give the bounds of each variable. Raises InputError for another number of them."""
+    """Return the bounds of each variable. Raises InputError for another number of them."""
     if given is None:
         return [None] * len(variables)
     if not isinstance(given, list | tuple) or len(given) != len(variables):
@@ -305,7 +350,7 @@ def interpolated(grid: Floats, axes: Sequence[Axis], values: Sequence[float]) ->
 
 
 def hill(axes: Sequence[Axis], center: Sequence[float], widths: Sequence[float]) -> Floats:
-    """A Gaussian of height 1 on a grid, with its derivatives, (n_1, ..., 2^d) as of GridBias."""
+    """A Gaussian of height 1 on a grid, with its derivatives, (n_1, ..., 2^d) as in GridBias."""
     d, factors = len(axes), []
     for axis, at, width in zip(axes, center, widths, strict=True):
         away = axis.away(axis.nodes, at)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...atoms import Atoms, Floats, require_atoms
+from ...atoms.bonded import names_twice
 from ...common.arguments import array, numbers
 from ...common.errors import InputError
 from ...common.readonly import read_only
@@ -25,7 +26,7 @@ class InternalRestraint(Term):
 
     members : how many atoms the coordinate has
     units : its unit, and the force constant's
-    targets : the least and the most that a target may be, and the words for that
+    targets : the smallest and the most that a target may be, and the words for that
     """
 
     members: ClassVar[int]
@@ -42,8 +43,7 @@ class InternalRestraint(Term):
         atoms = array("atoms to restrain", self.atoms, "iu", "indices")
         if atoms.ndim != 2 or atoms.shape[1] != self.members or not len(atoms):
             raise InputError(f"atoms to restrain have shape {atoms.shape}; (m, {self.members}) is needed")
-        ordered = np.sort(atoms, axis=1)
-        twice = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
+        twice = np.flatnonzero(names_twice(atoms))
         if len(twice):
             raise InputError(f"atoms to restrain must be {self.members} different ones; {atoms[twice[0]]} are not")
         object.__setattr__(self, "atoms", read_only(atoms, np.int64))
@@ -70,11 +70,11 @@ class InternalRestraint(Term):
 
     @abstractmethod
     def put_targets(self, targets: Floats, parameters: NDArray[Any], origin: Floats) -> None:
-        """Put targets (m,) into parameters (m, 4) as the kernel takes them. origin : (3,) A of positions, not used"""
+        """Store targets (m,) in parameters (m, 4) for the kernel. origin : (3,) A of positions, not used"""
 
     @abstractmethod
     def targets_of(self, parameters: NDArray[Any], origin: Floats) -> Floats:
-        """Give the targets (m,) of parameters (m, 4)."""
+        """Return the targets (m,) of parameters (m, 4)."""
 
     def check(self, atoms: Atoms) -> None:
         require_atoms(atoms)
@@ -118,5 +118,5 @@ class InternalRestraint(Term):
 
 
 def _fit(values: Floats, least: float, most: float) -> bool:
-    """Tell if values are numbers within bounds."""
+    """Return whether values are numbers within bounds."""
     return bool((np.isfinite(values) & (values >= least) & (values <= most)).all())

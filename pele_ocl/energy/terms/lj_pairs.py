@@ -36,7 +36,7 @@ class LennardJonesCorrections(TermKernels):
         self._parameters = np.tile(np.concatenate(columns, axis=1), (2, 1))[order]
 
     def __bool__(self) -> bool:
-        """Tell if there are such pairs."""
+        """Return whether there are such pairs."""
         return len(self._first) > 0
 
     @property

@@ -23,9 +23,9 @@ class PositionalRestraint(Term):
     """Harmonic positional restraint: the sum of k max(|x - x0| - flat, 0)^2 over the restrained atoms, kcal/mol.
 
     force_constant : k, kcal/mol/A^2, >= 0; the whole factor of the square, as in Amber
-    reference : (n, 3) x0 of all atoms, A; by default the positions that the plan is made with
+    reference : (n, 3) x0 of all atoms, A; by default the positions of the plan
     atoms : restrained atoms, a mask (n,) or indices; by default all
-    flat : A, >= 0; so far from x0 there is no energy
+    flat : A, >= 0; no energy within this distance of x0
     name : of the term in results
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")

@@ -115,7 +115,7 @@ class TermKernels(ABC):
         return {}
 
     def runs_first(self, context: TermContext) -> bool:
-        """Tell if its one launch is the first of all. That launch places the tiles and begins the gradient."""
+        """Return whether its one launch is the first of all. That launch places the tiles and begins the gradient."""
         return False
 
     def part(self, context: TermContext, index: int, items: int) -> LaunchPart:
@@ -123,7 +123,7 @@ class TermKernels(ABC):
         raise NotImplementedError(f"{type(self).__name__} does not run first")
 
     def stiffness(self, atoms: Atoms) -> Floats | float:
-        """Tell how stiffly it holds each atom to its place, (n,) kcal/mol/A^2, which only makes minimization faster."""
+        """Return the stiffness of each atom, (n,) kcal/mol/A^2, which only makes minimization faster."""
         return 0.0
 
     @abstractmethod
@@ -148,8 +148,9 @@ class Term(TermKernels, Hashed):
 
     @abstractmethod
     def check(self, atoms: Atoms) -> None:
-        """Raise InputError where the term does not fit the atoms."""
+        """Raise InputError if the term does not fit the atoms."""
 
     @abstractmethod
     def energies(self, atoms: Atoms) -> tuple[Floats, Floats]:
-        """Define it in float64: energies of the atoms (n,) kcal/mol and gradient (n, 3) kcal/mol/A."""
+        """Compute the energies of the atoms (n,) kcal/mol and the gradient (n, 3) kcal/mol/A in float64, the
+        definition."""

@@ -18,13 +18,13 @@ STRAIGHT_SINE2 = 1e-28  # the square of the sine of an angle that cannot be told
 class TorsionRestraint(InternalRestraint):
     """Harmonic restraint of torsions: the sum of k max(|phi - phi0| - flat, 0)^2 over fours of atoms, kcal/mol.
 
-    The difference is taken the shorter way round, at most pi. Atoms on a line count as a torsion of 0 without slope.
-    All angles are in radians, not in degrees: `numpy.radians(-60)`.
+    The difference is periodic, at most pi. Collinear atoms have a torsion of 0 without gradient. All angles are in
+    radians, not in degrees: `numpy.radians(-60)`.
 
     atoms : (m, 4) atoms of each torsion in order, from 0
     target : phi0, (m,) or one for all, rad, -2 pi to 2 pi; 0 for cis, pi for trans
     force_constant : k, (m,) or one for all, kcal/mol/rad^2, >= 0; the whole factor of the square, as in Amber
-    flat : (m,) or one for all, rad, >= 0; so far from phi0 there is no energy
+    flat : (m,) or one for all, rad, >= 0; no energy within this distance of phi0
     name : of the term in results
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")

@@ -34,10 +34,10 @@ class Variable:
 
     @abstractmethod
     def groups(self, atoms: Atoms) -> list[Ints]:
-        """Give its groups of atoms, one or two. Raises InputError where they do not fit."""
+        """Give its groups of atoms, one or two. Raises InputError if they do not fit."""
 
     def traits(self, atoms: Atoms) -> Floats:
-        """Give what the kernel knows of the atoms, (m, 4): the share of each in its group, and three numbers."""
+        """Return what the kernel knows of the atoms, (m, 4): the share of each in its group, and three numbers."""
         groups = self.groups(atoms)
         shares = [atoms.masses[of] / atoms.masses[of].sum() for of in groups]
         return np.column_stack([np.concatenate(shares), np.zeros((sum(map(len, groups)), 3))])
@@ -184,7 +184,7 @@ def _within(chosen: Ints, atoms: Atoms) -> Ints:
 
 
 def _chosen(given: ArrayLike, atoms: Atoms) -> Ints:
-    """Give the indices of a mask or of indices, each once."""
+    """Return the indices of a mask or of indices, each once."""
     of = np.asarray(given)
     if of.dtype == bool:
         if of.shape != (len(atoms),):

@@ -41,7 +41,7 @@ Bools = NDArray[np.bool_]
 class MetricMaker:
     """Makes the metrics of a control file for a molecule.
 
-    model, precision, device : of energies; notes : sentences about what metrics are of
+    model, precision, device : of energies; notes : messages about what metrics are of
     """
 
     def __init__(
@@ -184,7 +184,7 @@ def box_of(file: Path, block: BoxBlock | None, atoms: Atoms) -> Box | None:
 
 
 def native_of(file: Path, block: MetricBlock) -> Path:
-    """Give the path of the structure that an rmsd is of. file : the control file; FormatError if it names none"""
+    """Return the path of the structure that an rmsd is of. file : the control file; FormatError if it names none"""
     native = block.settings.get("Native")
     path = native.get("path") if isinstance(native, Mapping) else None
     if not isinstance(path, str):

@@ -33,7 +33,7 @@ class Condition:
     _test: Test
 
     def __call__(self, values: Values) -> bool:
-        """Tell if it holds for values of all sensors."""
+        """Return whether it holds for values of all sensors."""
         return self._test(values)
 
 
@@ -43,7 +43,7 @@ def parse_condition(text: str, words: str) -> Condition:
 
 
 def any_holds(conditions: Iterable[Condition], values: Values) -> bool:
-    """Tell if any of the conditions holds."""
+    """Return whether any of the conditions holds."""
     return any(condition(values) for condition in conditions)
 
 

@@ -158,7 +158,7 @@ def _words_of(mask: Bools) -> str | None:
 
 
 def minimizer_options(block: MinimizerBlock) -> dict[str, Any]:
-    """Give the options of a Minimizer."""
+    """Return the options of a Minimizer."""
     return {
         "method": "newton", "tolerance": block.minimum_rms, "max_iterations": block.newton_iterations,
         "rounds": block.rounds,
@@ -241,7 +241,7 @@ def settings_of(task: SimulationTask, blocks: Mapping[str, Any], box: Box | None
 
 
 def state_of(explorer: Explorer) -> dict[str, Any]:
-    """Give the state of explorers after a step, to go on with: steps, positions, and what moves remember."""
+    """Return the state of explorers after a step, to continue: steps, positions, and what moves remember."""
     walk = explorer.walk
     rows = list(range(len(walk)))
     return {"steps": walk.steps.copy(), "positions": walk.ensemble.positions[walk.kept(rows)], "memory": walk.memory}
@@ -258,7 +258,7 @@ def restore_explorer(explorer: Explorer, state: Mapping[str, Any]) -> None:
 def _hold_where_they_began(
     explorer: Explorer, terms: Sequence[PositionalRestraint], atoms: Atoms, starts: Floats
 ) -> None:
-    """Give each explorer references of its own for atoms that are held where they were."""
+    """Return each explorer references of its own for atoms that are held where they were."""
     for term in terms:
         given = np.asarray(term.reference)
         has_point = (given != atoms.positions).any(axis=1)

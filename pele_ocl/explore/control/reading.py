@@ -37,14 +37,14 @@ def setting(
 
 
 def name_of(own: Field[Any]) -> str:
-    """Give the name that a setting has in the file."""
+    """Return the name that a setting has in the file."""
     given: str = own.metadata["name"]
     first, *others = own.name.split("_")
     return given or first + "".join(word.capitalize() for word in others)
 
 
 def settings_of(cls: type[DataclassInstance]) -> Iterator[Field[Any]]:
-    """Give the fields of a dataclass that are settings of the file."""
+    """Return the fields of a dataclass that are settings of the file."""
     return (own for own in fields(cls) if "within" in own.metadata)
 
 
@@ -79,23 +79,23 @@ class Block:
         return [name for name, _ in self._values.values()]
 
     def named(self, cls: type[DataclassInstance]) -> list[str]:
-        """Give the fields of a dataclass whose settings the block names."""
+        """Return the fields of a dataclass whose settings the block names."""
         return [own.name for own in settings_of(cls) if name_of(own) in self]
 
     def take(self, name: str) -> object:
-        """Give a value of any kind, None if there is none."""
+        """Return a value of any kind, None if there is none."""
         self._asked.add(name.lower())
         return self._values.get(name.lower(), ("", None))[1]
 
     def block(self, name: str) -> Block:
-        """Give an inner block, an empty one if there is none."""
+        """Return an inner block, an empty one if there is none."""
         found = self.take(name)
         if found is not None and not isinstance(found, dict):
             raise self.fault(name, found, "a block in braces")
         return Block(self.file, f"{self.place}.{name}" if self.place else name, found or {}, self._unread)
 
     def blocks(self, name: str) -> list[Block]:
-        """Give the blocks of a list, none if there is no list."""
+        """Return the blocks of a list, none if there is no list."""
         found = self.take(name)
         items = [] if found is None else found
         if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
@@ -104,7 +104,7 @@ class Block:
         return [Block(self.file, f"{place}[{k}]", item, self._unread) for k, item in enumerate(items)]
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Give the texts of a list, none if there is no list."""
+        """Return the texts of a list, none if there is no list."""
         found = self.take(name)
         items = [] if found is None else [found] if isinstance(found, str) else found
         if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
@@ -112,22 +112,22 @@ class Block:
         return tuple(items)
 
     def text(self, name: str, default: str = "") -> str:
-        """Give a text."""
+        """Return a text."""
         found: str = self._value(name, default, {})
         return found
 
     def number(self, name: str, default: float, least: float = -_MOST) -> float:
-        """Give a number."""
+        """Return a number."""
         found: float = self._value(name, float(default), {"least": least, "above": -math.inf, "most": _MOST})
         return found
 
     def flag(self, name: str, default: bool) -> bool:
-        """Give true or false."""
+        """Return true or false."""
         found: bool = self._value(name, default, {})
         return found
 
     def point(self, name: str) -> tuple[float, float, float] | None:
-        """Give three numbers, None if there are none."""
+        """Return three numbers, None if there are none."""
         found = self.take(name)
         if found is None:
             return None
@@ -171,7 +171,7 @@ class Block:
         return FormatError(f"{self.file}: {self.place}.{name} is {quoted(found)}; {what} is needed")
 
     def _value(self, name: str, default: Any, about: Mapping[str, Any]) -> Any:
-        """Give a value of the default's type, and within its bounds. Raises FormatError."""
+        """Return a value of the default's type, and within its bounds. Raises FormatError."""
         if name not in self:
             return default
         found = self.take(name)

@@ -482,7 +482,7 @@ class _Reader:
 
 
 def _complexes(start: Block) -> tuple[tuple[str, ...], ...]:
-    """Give the paths of each complex; none if they are written as `$WORD`."""
+    """Return the paths of each complex; none if they are written as `$WORD`."""
     several = start.take("MultipleComplex")
     listed = several if isinstance(several, list) else [start.take("Complex")]
     found = []

@@ -140,8 +140,8 @@ def _periodic(forces: Forces) -> Floats:
 def _ryckaert_bellemans(forces: Forces) -> Floats:
     """Rows (m, 7) likewise, of sums of c_m cos^m psi with psi = phi - pi, each as torsions of n 0 to 5.
 
-    c cos(n psi) = c (-1)^n (1 + cos(n phi)) - c (-1)^n. The constants, with a term of n = 0, add up to the energy of
-    the sum.
+    c cos(n psi) = c (-1)^n (1 + cos(n phi)) - c (-1)^n. The constants, with a term of n = 0, sum to the energy of the
+    sum.
     """
     found = forces.rows("RBTorsionForce", "getNumTorsions", "getTorsionParameters", 10)
     signs = np.array([1, -1, 1, -1, 1, -1])

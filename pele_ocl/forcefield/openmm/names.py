@@ -21,7 +21,7 @@ _NAMED = {
 
 
 def is_named(name: str) -> bool:
-    """Tell if the name of a force field is an XML file or OpenMM's; of several with commas the first counts."""
+    """Return whether the name of a force field is an XML file or OpenMM's; of several with commas the first counts."""
     first = name.split(",")[0].strip()
     return first.lower().endswith(".xml") or _tidy(first) in _NAMED
 

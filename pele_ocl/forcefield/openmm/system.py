@@ -37,18 +37,18 @@ _PASSED_OVER = {
 
 
 def from_openmm(topology: Topology, system: System, positions: ArrayLike, radii: str | None = None) -> Atoms:
-    """Make the atoms of an OpenMM System with all its parameters, in its order; needs the extra `openmm`.
+    """Convert an OpenMM System with all its parameters; needs the extra `openmm`.
 
-    topology, system : of openmm.app and openmm, as `createSystem` made them
+    topology, system : of openmm.app and openmm, as from `createSystem`
     positions : (n, 3), a Quantity, or numbers in nm
     radii : name of a set, as `with_radii` has them; by default the System's GB force's, or mbondi2 without one
 
     It reads harmonic bonds, angles and impropers, periodic and Ryckaert-Bellemans torsions, CMAP, and the
     NonbondedForce with its exceptions. It also reads Lennard-Jones as openmm.app writes it for CHARMM (with NBFIX) and
-    GROMACS, GBSAOBC and openmm.app's own GB forces. A GB force gives radii and scales, not its model and dielectrics.
-    `notes` name these, and SolventModel.like("openmm", gb="gbn2", solvent_dielectric=78.3) chooses. Box and cutoffs are
-    not used, as a note says. Raises InputError for any other force, by its name, and if masses of the System are those
-    of other elements than the topology's, as of atoms in another order.
+    GROMACS, GBSAOBC and openmm.app's own GB forces. From a GB force only radii and scales are used, not its model and
+    dielectrics. `notes` names these; choose them with SolventModel.like("openmm", gb="gbn2", solvent_dielectric=78.3).
+    Box and cutoffs are ignored, with a note. Raises InputError for other forces, by name, and if masses of the System
+    do not match the elements of the topology.
 
     >>> from openmm import app
     >>> pdb = app.PDBFile("data/structures/trialanine.pdb")

@@ -36,7 +36,7 @@ def load(name: str, radii: str | None = None, allow_scripts: bool = False) -> Xm
     radii : the name of a set of GB radii; by default the Generalized Born force's in the files, or mbondi2
     allow_scripts : whether the Python scripts of files that are not OpenMM's own are run
 
-    Raises InputError where OpenMM is not installed, for unknown names and files, and for scripts that are not allowed.
+    Raises InputError if OpenMM is not installed, for unknown names and files, and for scripts that are not allowed.
     """
     if radii is not None:
         gb_set(radii)
@@ -79,7 +79,7 @@ class XmlFiles:
         return replace(atoms, labels=structure.labels, notes=notes, forcefield=self.name)
 
     def has(self, name: str) -> bool:
-        """Tell if there is a template of this name."""
+        """Return whether there is a template of this name."""
         return name in self._loaded._templates
 
     def unmatched(self, structure: Structure) -> list[int]:
@@ -161,7 +161,7 @@ class XmlFiles:
 
 
 def _is_within_chain(residue: Residue) -> bool:
-    """Tell if a residue has neither the hydrogens of an amino nor the oxygen of a carboxyl end."""
+    """Return whether a residue has neither the hydrogens of an amino nor the oxygen of a carboxyl end."""
     return not {"OXT", "H2", "H3", "2H", "3H", "HN2"} & {atom.name for atom in residue.atoms()}
 
 

@@ -51,7 +51,7 @@ def place(topology: Topology, path: str | PathLike[str], frame: int | None = Non
 
 
 def is_netcdf(path: str | PathLike[str]) -> bool:
-    """Tell if the file at a path is NetCDF, to read one frame from; False for an InputFile."""
+    """Return whether the file at a path is NetCDF, to read one frame from; False for an InputFile."""
     try:
         with open_regular("" if isinstance(path, InputFile) else path) as stream:
             return stream.read(len(HDF5)).startswith((HDF5, *MAGICS))
@@ -149,7 +149,7 @@ def _chosen(where: str, frame: int | None, n_frames: int) -> tuple[int, tuple[st
 
 
 def _finite(where: str, number: int, values: NDArray[Any], factor: float) -> Floats:
-    """Positions in A; raises FormatError where one is not finite."""
+    """Positions in A; raises FormatError if one is not finite."""
     with np.errstate(invalid="ignore"):  # of damaged files, whose NaN may be of the kind that signals
         positions: Floats = values.astype(np.float64) * factor
     if not np.isfinite(positions).all():

@@ -173,7 +173,7 @@ def _factor(where: str, found: Variable) -> float:
 
 
 class _Reader:
-    """Items of a header, one after the other."""
+    """Items of a header, one after another."""
 
     def __init__(self, where: str, stream: BinaryIO) -> None:
         self.where, self.stream = where, stream

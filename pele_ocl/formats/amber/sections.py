@@ -152,7 +152,7 @@ def _as_bytes(cells: Bytes) -> NDArray[np.bytes_]:
 
 
 def _is_number(text: bytes) -> bool:
-    """Tell if a field holds a finite number, in Python's eyes."""
+    """Return whether a field holds a finite number, in Python's eyes."""
     try:
         return bool(np.isfinite(float(text))) and b"_" not in text
     except ValueError:
@@ -328,7 +328,7 @@ class SectionCounts(NamedTuple):
 def read_counts(sections: Sections) -> tuple[SectionCounts, tuple[str, ...]]:
     """Read the numbers, and notes about the box, the cap and extra points.
 
-    Raises FormatError where a number is impossible, and for files of perturbation, locally enhanced sampling, AMOEBA,
+    Raises FormatError if a number is impossible, and for files of perturbation, locally enhanced sampling, AMOEBA,
     polarizabilities and LENNARD_JONES_DCOEF.
     """
     values = sections.whole_numbers("POINTERS")

@@ -26,6 +26,7 @@ from ...atoms import (
     UndonePairs,
     UreyBradley,
 )
+from ...atoms.bonded import names_twice
 from ...atoms.combining import Combining, rule_of
 from ...common.errors import FormatError
 from .sections import Integers, SectionCounts, Sections
@@ -152,7 +153,7 @@ def read_topology_terms(
     sections: Sections, counts: SectionCounts, tables: Sequence[tuple[str, int]], n_members: int, n_types: int,
     *, numbered: bool = False,
 ) -> AmberTerms:  # fmt: skip
-    """Read the terms of several sections, one after the other.
+    """Read the terms of several sections, one after another.
 
     tables : names of sections, and how many terms each holds
     n_members, n_types : atoms of a term, and sets of parameters there are
@@ -174,12 +175,10 @@ def _read_table(
     negative = pointers < 0
     stray = (atoms < 0) | (atoms >= n_atoms) | (~np.bool_(numbered) & (size % 3 != 0))
     stray |= negative & (np.arange(n_members) < (2 if n_members == 4 and not numbered else n_members))
-    ordered = np.sort(atoms, axis=1)
-    twice = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
     for wrong, fault in (
         (stray.any(axis=1), f"an atom that is not there; there are {n_atoms:,}"),
         ((types < 1) | (types > n_types), f"parameters that are not there; there are {n_types:,} sets"),
-        (twice, "an atom twice"),
+        (names_twice(atoms), "an atom twice"),
     ):
         if wrong.any():
             k = int(np.argmax(wrong))
@@ -337,8 +336,9 @@ def _one_four(
     A torsion has one between its ends unless its third or fourth atom has a minus. A scale factor of 0 means no energy.
     """
     named = np.flatnonzero(~torsions.negative[:, 2:].any(axis=1))
-    ends = np.sort(torsions.atoms[named][:, [0, 3]], axis=1).astype(np.int64)
-    first = np.sort(np.unique(ends @ [counts.atoms, 1], return_index=True)[1])
+    one, other = torsions.atoms[named][:, [0, 3]].astype(np.int64).T
+    ends = np.column_stack([np.minimum(one, other), np.maximum(one, other)])
+    first = np.sort(np.unique(ends[:, 0] * counts.atoms + ends[:, 1], return_index=True)[1])
     again = len(named) - len(first)
     note = f"{sections.file}: {again:,} torsions name the 1-4 pair of another one; each pair is taken once"
     ends, types = ends[first], torsions.types[named[first]]

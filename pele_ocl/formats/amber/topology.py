@@ -121,7 +121,7 @@ def read_prmtop(path: str | PathLike[str]) -> Topology:
 def read_names(path: str | PathLike[str]) -> Atoms:
     """Read the atoms of a topology by names alone, at the origin, without charges or other parameters.
 
-    Enough to choose atoms of a trajectory's frames. Raises FormatError where these sections cannot be read.
+    Enough to choose atoms of a trajectory's frames. Raises FormatError if these sections cannot be read.
     """
     sections = read_sections(read_file(path))
     counts, _ = read_counts(sections)

@@ -1,4 +1,4 @@
-"""Map files: values on a grid, as OpenDX, Gaussian cube, MRC/CCP4 and HDF5; the suffix says which."""
+"""Map files: values on a grid, as OpenDX, Gaussian cube, MRC/CCP4 and HDF5; the suffix determines the format."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def write_map(
     atoms : atoms to put into a cube file
     attributes : what else to record (program, parameters): attributes in HDF5, comments in DX, labels in MRC
     extra : name -> further maps, in HDF5 alone
-    inputs : files that are read, which `path` must not be
-    progress : called with the share written, 0 to 1
+    inputs : files that must not be overwritten
+    progress : called with the fraction written, 0 to 1
 
     Raises FormatError for an unknown suffix, a read-only folder or further maps for a format that holds one. Raises
     InputError for values that are not finite, or a unit that cannot be converted.
@@ -135,7 +135,7 @@ def require_map_suffix(path: str | PathLike[str], several: bool = False) -> str:
 
 
 def holds_several(path: str | PathLike[str]) -> bool:
-    """Tell if a file with this suffix holds more than one map."""
+    """Return whether a file with this suffix holds more than one map."""
     return map_format(require_map_suffix(path)).read_extra is not None
 
 

@@ -56,7 +56,7 @@ def draw_slices(path: str | PathLike[str], map_: Map, inputs: Iterable[str | Pat
     The colours are symmetric about zero, or begin there if no value is below. They end near the 97th percentile of the
     magnitudes in the slices. The picture says this end, how much lies beyond, and the range of the whole map.
 
-    inputs : files that are read, which `path` must not be
+    inputs : files that must not be overwritten
 
     Raises PeleError if matplotlib is not installed. Raises FormatError for another suffix than .png or a folder that
     cannot be written to.

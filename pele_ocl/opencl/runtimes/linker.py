@@ -10,7 +10,6 @@ import shutil
 from functools import cache
 from pathlib import Path
 
-FOLDERS = os.pathsep.join(("/usr/local/bin", "/usr/bin", "/bin"))  # which clang searches after PATH
 # Where clang 14 looks for the files of GCC.
 LIBRARIES = tuple(f"{top}/{folder}/*/*/libgcc.a" for top in ("usr", "usr/local") for folder in ("lib/gcc", "lib64/gcc"))
 LIBRARIES += ("usr/lib/gcc-cross/*/*/libgcc.a", "usr/lib/*/gcc/*/*/libgcc.a", "opt/rh/*/root/usr/lib/gcc/*/*/libgcc.a")
@@ -19,8 +18,7 @@ LIBRARIES += ("usr/lib/gcc-cross/*/*/libgcc.a", "usr/lib/*/gcc/*/*/libgcc.a", "o
 @cache
 def missing_parts() -> list[str]:
     """List what PoCL 3.0 needs for linking and this system lacks."""
-    path = os.pathsep.join(filter(None, (os.environ.get("PATH"), FOLDERS)))
-    return missing_below(Path("/"), path)
+    return missing_below(Path("/"), os.environ.get("PATH", ""))
 
 
 def missing_below(root: Path, path: str) -> list[str]:

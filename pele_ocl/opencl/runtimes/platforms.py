@@ -82,7 +82,7 @@ def _pocl_folder(variable: Callable[[str], str | None]) -> Path:
 
 
 def _can_hold_kernels(folder: Path) -> bool:
-    """Tell if files can be written there, with room enough."""
+    """Return whether files can be written there, with room enough."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):

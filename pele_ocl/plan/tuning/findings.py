@@ -63,7 +63,7 @@ class Entry:
     findings: tuple[BestChoice, ...]
 
     def is_of(self, device: Device | Entry) -> bool:
-        """Tell if it was measured on this device with its present driver."""
+        """Return whether it was measured on this device with its present driver."""
         name = device.device if isinstance(device, Entry) else device.name
         return (self.device, self.platform, self.driver) == (name, device.platform, device.driver)
 
@@ -104,7 +104,7 @@ def from_json(text: str) -> tuple[Entry, ...]:
 
 
 def as_json(entry: Entry) -> dict[str, Json]:
-    """Give an entry as in the file."""
+    """Return an entry as in the file."""
     findings: list[Json] = [
         {
             "quantity": finding.quantity, "precision": finding.precision, "size": finding.size,

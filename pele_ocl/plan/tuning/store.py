@@ -91,7 +91,7 @@ def _read_now(path: Path) -> tuple[Entry, ...]:
 def remember(entry: Entry) -> None:
     """Merge an entry into the file as it is now; see findings.merged for what stays.
 
-    Raises InputError or FormatError where the file cannot be written.
+    Raises InputError or FormatError if the file cannot be written.
     """
     from .findings import merged
 
@@ -102,7 +102,7 @@ def remember(entry: Entry) -> None:
 def forget(devices: Sequence[Device] = ()) -> bool:
     """Forget the findings of some devices, or the whole file; whether there was anything.
 
-    Raises FormatError where the file cannot be written.
+    Raises FormatError if the file cannot be written.
     """
     if not os.path.lexists(require_path()):
         return False
@@ -120,7 +120,7 @@ def forget(devices: Sequence[Device] = ()) -> bool:
 def prepare_folder() -> Path:
     """Return the file's path, its folder made; to be called before anything is measured.
 
-    Raises InputError or FormatError where it could not be written.
+    Raises InputError or FormatError if it could not be written.
     """
     path = require_path()
     try:

@@ -39,7 +39,7 @@ class Nodes(ABC):
         """Compute the far potential of a problem's charges at the nodes (nz, ny, nx)."""
 
     def holds(self, positions: Floats) -> bool:
-        """Tell if all nodes around positions (n, 3) [A] are there."""
+        """Return whether all nodes around positions (n, 3) [A] are there."""
         first = self.geometry.placed(positions)[0]
         return bool((first >= 0).all() and (first + self.window.nodes <= self.geometry.shape).all())
 

@@ -70,7 +70,7 @@ def transform_length(least: int) -> int:
 
 
 def is_smooth(n: int) -> bool:
-    """Tell if a length has no prime factors but FACTORS."""
+    """Return whether a length has no prime factors but FACTORS."""
     for factor in FACTORS:
         while n % factor == 0:
             n //= factor

@@ -166,7 +166,7 @@ def levels(problem: MapProblem) -> list[Levels]:
 
 
 def _fits(problem: MapProblem, cutoff: float) -> bool:
-    """Tell if a cutoff's mesh is small enough for the devices, and its table for the host."""
+    """Return whether a cutoff's mesh is small enough for the devices, and its table for the host."""
     sizes = _sizes(problem, cutoff)
     if sizes.waves > MOST_WAVES or math.prod(sizes.shape) > problem.most_nodes:
         return False

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Sheets:
-    """Sheets of a map, all of one shape, which a device makes one after the other; docs/theory/mesh.md, section 7.
+    """Sheets of a map, all of one shape, which a device makes one after another; docs/theory/mesh.md, section 7.
 
     Their cuts depend on the problem alone, so that slabs change no bit.
     """

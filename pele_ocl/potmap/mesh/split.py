@@ -22,8 +22,8 @@ def prolate(c: float) -> Legendre:
 
     c : bandwidth; outside [-1, 1] psi_c is taken as 0, and its Fourier transform is psi_c again, stretched by c
 
-    It is an eigenvector of the tridiagonal matrix over even degrees, of the least eigenvalue (Xiao, Rokhlin and Yarvin,
-    Inverse Problems 17, 805 (2001), eq. 67).
+    It is an eigenvector of the tridiagonal matrix over even degrees, of the smallest eigenvalue (Xiao, Rokhlin and
+    Yarvin, Inverse Problems 17, 805 (2001), eq. 67).
     """
     k = np.arange(0.0, 2 * int(c) + 60, 2)
     diagonal = k * (k + 1) + (2 * k * (k + 1) - 1) / ((2 * k + 3) * (2 * k - 1)) * c * c

@@ -63,7 +63,7 @@ class LineLayout:
 
         is_row : whether the numbers of a line stand side by side; wide : whether a work-item of a CPU has several lines
 
-        Raises DeviceError where not even one line fits into local memory.
+        Raises DeviceError if not even one line fits into local memory.
         """
         size = 2 * 2 * room(length) * np.dtype(precision).itemsize  # of a line, there and back
         most = int(device.handle.local_mem_size)

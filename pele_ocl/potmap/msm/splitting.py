@@ -18,7 +18,7 @@ class Interpolant(NodeWeights):
     """Nodal function phi over P lattice points, 1 at its own and 0 at all others; docs/theory/msm.md, eq. 4.
 
     nodes : P, even. Between two points the polynomials through the P - 1 points around either are blended linearly.
-        Together they have degree P - 1; 4 is the cubic, 6 the quintic one of the text books
+        Together they have degree P - 1; 4 is the cubic, 6 the quintic one of the textbooks
     """
 
     nodes: int

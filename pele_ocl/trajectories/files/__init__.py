@@ -59,7 +59,7 @@ _folders: list[tempfile.TemporaryDirectory[str]] = []  # where they lie until th
 def open_frames(path: Path, n_atoms: int | None = None) -> FrameFile:
     """A trajectory file; n_atoms : of its frames where the format does not say, as .mdcrd does not.
 
-    Raises FormatError where the file is missing, damaged, empty or of no known suffix.
+    Raises FormatError if the file is missing, damaged, empty or of no known suffix.
     """
     with reading(path):
         if path.is_dir() and (held := {of.suffix for of in path.iterdir()} & SUFFIXES.keys()):
@@ -111,7 +111,7 @@ def _by_content(path: Path) -> str:
 
 
 def _plain(path: Path) -> Path:
-    """A plain copy of a compressed file, which stays until the process ends. Raises FormatError where it is damaged."""
+    """A plain copy of a compressed file, which stays until the process ends. Raises FormatError if it is damaged."""
     key = str(path.resolve()), path.stat().st_mtime
     if key not in _unpacked:
         if not _folders:

@@ -25,7 +25,7 @@ class MdcrdFile(RecordFile):
     """A text trajectory of frames of n atoms, whose boxes have no angles."""
 
     def __init__(self, path: Path, n_atoms: int) -> None:
-        """n_atoms : of each frame. Raises FormatError where the first frame has other lines."""
+        """n_atoms : of each frame. Raises FormatError if the first frame has other lines."""
         full, rest = divmod(3 * n_atoms, _A_LINE)
         widths = [_A_LINE * WIDTH] * full + ([rest * WIDTH] if rest else [])
         with open(path, "rb") as stream:
@@ -48,7 +48,8 @@ class MdcrdFile(RecordFile):
 
     @staticmethod
     def _may_be(path: Path, full: int, has_box: bool) -> bool:
-        """Tell if frames of full lines alone fit: the first line that is not full is the box of the first frame."""
+        """Return whether frames of full lines alone fit: the first line that is not full is the box of the first
+        frame."""
         with open(path, "rb") as stream:
             stream.readline()
             for k, line in enumerate(stream):

@@ -175,6 +175,6 @@ def _element(atom: mdtraj.core.topology.Atom) -> str:
 
 
 def _are_arrays(given: object) -> bool:
-    """Tell if this is a list of arrays, a frame each."""
+    """Return whether this is a list of arrays, a frame each."""
     is_list = isinstance(given, Sequence) and not isinstance(given, str | bytes) and len(given) > 0
     return is_list and hasattr(given[0], "__array__")  # type: ignore[index]

@@ -1,4 +1,4 @@
-"""Several files that are read one after the other."""
+"""Several files that are read one after another."""
 
 from __future__ import annotations
 

@@ -24,5 +24,5 @@ class RestartFile(FrameFile):
 
 
 def open_restart(path: Path) -> FrameFile:
-    """A restart of either kind; raises FormatError where it is damaged."""
+    """A restart of either kind; raises FormatError if it is damaged."""
     return open_netcdf(path) if is_netcdf(path) else RestartFile(path)

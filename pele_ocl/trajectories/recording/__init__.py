@@ -1,4 +1,4 @@
-"""Files that results of frames are appended to as they come, and that an interrupted run goes on with."""
+"""Files that results of frames are appended to as they are computed, and that an interrupted run continues."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ def _reserve_all(path: Path) -> dict[str, DatasetPlace]:
 
     The disk then has room for all but the errors, as libhdf5 crashes on a full one.
 
-    Raises OSError where it has not.
+    Raises OSError if it has not.
     """
     import h5py
 
@@ -182,7 +182,7 @@ def _reserve_all(path: Path) -> dict[str, DatasetPlace]:
 
 
 def _reserve(path: Path, first: int, end: int) -> None:
-    """Have room on the disk for the bytes of a file from one place to another. Raises OSError where there is none."""
+    """Have room on the disk for the bytes of a file from one place to another. Raises OSError if there is none."""
     if end > first and hasattr(os, "posix_fallocate"):  # which macOS and Windows lack
         with open(path, "r+b") as stream:
             os.posix_fallocate(stream.fileno(), first, end - first)

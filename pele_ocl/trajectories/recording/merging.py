@@ -34,7 +34,7 @@ def parts_of_shards(
 
 
 def frames_in(settings: Settings) -> range:
-    """All frames of a run, from its settings. Raises FormatError where they are not there."""
+    """All frames of a run, from its settings. Raises FormatError if they are not there."""
     try:
         start, stop, step = map(int, settings["frames"].split(":"))
         return range(start, stop, step)

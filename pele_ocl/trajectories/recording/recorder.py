@@ -54,7 +54,7 @@ class Recorder(ABC):
     def append(self, results: FrameResults) -> None:
         """Write further rows; if the program is killed later, all or none of them stay.
 
-        Raises FormatError where they cannot be written, as on a full disk; the rows before stay.
+        Raises FormatError if they cannot be written, as on a full disk; the rows before stay.
         """
 
     @abstractmethod
@@ -62,20 +62,20 @@ class Recorder(ABC):
         """Close the file."""
 
     def require_names(self, there: Iterable[str], results: FrameResults) -> None:
-        """Raise FormatError where rows have other columns than the file."""
+        """Raise FormatError if rows have other columns than the file."""
         if list(there) != list(results.columns):
             raise FormatError(
                 f"{self.path}: holds {', '.join(there)}, not {', '.join(results.columns)}; give another name to -o"
             )
 
     def require_terms(self, results: FrameResults) -> None:
-        """Raise FormatError where the rows of an earlier run have other columns than the terms of the settings."""
+        """Raise FormatError if the rows of an earlier run have other columns than the terms of the settings."""
         if "terms" in self.settings:
             terms = json.loads(self.settings["terms"])
             self.require_names([*terms, "total", *list(results.columns)[len(terms) + 1 :]], results)
 
     def require_settings(self, found: Settings) -> None:
-        """Raise FormatError where the file was made with other settings."""
+        """Raise FormatError if the file was made with other settings."""
         for name in [*self.settings, *found]:
             if found.get(name) != self.settings.get(name):
                 raise FormatError(
@@ -84,7 +84,7 @@ class Recorder(ABC):
                 )
 
     def require_frame(self, row: int, frame: int) -> None:
-        """Raise FormatError where a row is of another frame than it should be."""
+        """Raise FormatError if a row is of another frame than it should be."""
         if row >= len(self.frames) or self.frames[row] != frame:
             raise FormatError(f"{self.path}: has frame {frame} where another is due; give another name to -o")
 
@@ -114,7 +114,7 @@ def error_texts(results: FrameResults) -> list[str]:
 
 
 def joined(parts: list[FrameResults]) -> FrameResults:
-    """Join the rows of several results, one after the other."""
+    """Join the rows of several results, one after another."""
     names, first = list(parts[0].columns), 0
     errors: dict[int, str] = {}
     for part in parts:

@@ -1,0 +1,78 @@
+// The bias of OPES by the density of rows; docs/theory/sampling.md. Densities and biases lie among the bytes of all rows.
+#include "common/real.clh"
+#include "dynamics/bodies.clh"
+
+#ifndef N_VARIABLES
+#error "N_VARIABLES: dimensions of the grid, 1 to 3"
+#endif
+#define CORNERS (1 << N_VARIABLES)
+
+// The logarithm of q at a node, and its derivatives: bit k for the one by variable k. ratios: q's derivatives by q.
+INLINE void derivatives_of_log(fine log_q, const fine *ratios, fine factor, global fine *found) {
+    found[0] = factor * log_q;
+    for (int k = 0; k < N_VARIABLES; ++k) found[1 << k] = factor * ratios[1 << k];
+#if N_VARIABLES > 1
+    for (int k = 0; k < N_VARIABLES; ++k)
+        for (int l = k + 1; l < N_VARIABLES; ++l) {
+            const int both = 1 << k | 1 << l;
+            found[both] = factor * (ratios[both] - ratios[1 << k] * ratios[1 << l]);
+        }
+#endif
+#if N_VARIABLES > 2
+    const fine pairs = ratios[3] * ratios[4] + ratios[5] * ratios[2] + ratios[6] * ratios[1];
+    found[7] = factor * (ratios[7] - pairs + 2 * ratios[1] * ratios[2] * ratios[4]);
+#endif
+}
+
+// The greatest or the sum of what the work-items of a group have.
+INLINE fine of_group(fine own, bool greatest, local fine *memory) {
+    const int item = get_local_id(0);
+    memory[item] = own;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    fine found = memory[0];
+    for (int k = 1; k < GROUP; ++k) found = greatest ? fmax(found, memory[k]) : found + memory[k];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    return found;
+}
+
+// Biases after Gaussians were added to densities. A work-group a grid (second dimension).
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void bias_of_density(
+    const int n_nodes,
+    global const int *restrict owners,         // (n_grids) row that has the density
+    global const real *restrict temperatures,  // (all rows) [K]
+    global const ulong *restrict densities,    // (all rows) bytes at which a row's density begins
+    global const ulong *restrict grids,        // (all rows) its bias
+    global uchar *bytes,                       // of all rows
+    const fine barrier_height,                 // [kcal/mol]
+    const fine inverse_factor)                 // 1 / bias factor; 0 for k_B T / barrier
+{
+    local fine memory[GROUP];
+    const int item = get_local_id(0), of = get_global_id(1), owner = owners[of];
+    global const fine *density = (global const fine *)(bytes + densities[owner]);
+    global fine *grid = (global fine *)(bytes + grids[owner]);
+    const fine kt = BOLTZMANN * temperatures[owner];
+    const fine share = 1 - (inverse_factor > 0 ? inverse_factor : kt / barrier_height);
+    fine most = 0, explored = 0, sum = 0;
+    for (int node = item; node < n_nodes; node += GROUP) most = fmax(most, density[(size_t)node * CORNERS]);
+    most = of_group(most, true, memory) * exp(-barrier_height / kt);
+    for (int node = item; node < n_nodes; node += GROUP) {
+        const fine here = density[(size_t)node * CORNERS];
+        if (here > 0 && here >= most) {
+            sum += here;
+            explored += 1;
+        }
+    }
+    sum = of_group(sum, false, memory);
+    explored = of_group(explored, false, memory);
+    const fine inverse = sum > 0 ? explored / sum : (fine)0;  // of Z, and of all weights
+    const fine log_least = share > 0 ? -barrier_height / (share * kt) : (fine)0, least = exp(log_least);
+    for (int node = item; node < n_nodes; node += GROUP) {
+        fine ratios[CORNERS];
+        const fine q = density[(size_t)node * CORNERS] * inverse + least;
+        for (int bits = 1; bits < CORNERS; ++bits)
+            ratios[bits] = q > 0 ? density[(size_t)node * CORNERS + bits] * inverse / q : (fine)0;
+        const fine factor = share > 0 ? share * kt : (fine)0;
+        derivatives_of_log(fmax(log(q), log_least), ratios, factor, grid + (size_t)node * CORNERS);
+    }
+}

@@ -1,0 +1,179 @@
+// All steps of `blocks` in one launch, for small molecules on CPUs of many cores, whose launches are the cost. How steps
+// wait for each other is in common/tickets.clh. A group is a work-item, which draws tickets until there are none. Tickets:
+// lots of tiles to be placed, groups of bonded terms (TERMS_FIRST), parts of the Born sums, lots of tiles with radii, parts
+// of the pair energies, lots of tiles with weights and parts of the chain rule (CHAIN), lots of tiles to be finished.
+#include "common/real.clh"
+#include "common/place.clh"
+#include "common/tickets.clh"
+#include "solvent/blocks.clh"
+#include "energy/pair_blocks.clh"
+#include "energy/chain_blocks.clh"
+#include "energy/terms.clh"
+#include "energy/finish.clh"
+#ifndef CHAIN
+#error "CHAIN: 1 where Born radii follow the positions in the gradient, else 0"
+#endif
+#if TERMS_FIRST
+#define barrier(flags)  // a group is one work-item
+#include "energy/terms/bonded.clh"
+#undef barrier
+#endif
+
+// Counters: tickets drawn; what is done of each step; groups that have found no ticket.
+enum { DRAWN, PLACED_TILES, BONDED_GROUPS, BORN_PARTS, TILES_WITH_RADII, PAIR_PARTS, TILES_WITH_WEIGHTS, CHAIN_PARTS, LEFT, COUNTERS };
+#define COUNTER(which) (counters + (which) * COUNTER_STEP)
+
+// All that was written can be seen by whoever waits for this counter.
+INLINE void publish(volatile global int *counter, int number) {
+    DEVICE_FENCE();
+    count_done(counter, number);
+}
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void blocks_joined(
+    const int n_groups,                           // of the launch
+    const int n_tiles,
+    const int per_lot,                            // tiles
+    const int n_parts,
+    const int n_atoms,
+    const int n_results,                          // FINISH_ARGUMENTS
+    const real step,                              // A of a coordinate's unit
+    const coordinate origin_step,                 // PLACE_ARGUMENTS
+    const Reaches reaches,
+    NECK_ARGUMENTS(restrict)
+    RADIUS_CONSTANTS(restrict),                   // physics/gb_radius.clh
+    const real4 solvent,                          // atom_terms of energy/radii.cl
+    const PairModel model,
+#if TERMS_FIRST
+    BONDED_ARGUMENTS(restrict),
+#else
+    const int n_energies,
+    const int per_atom,
+#endif
+    global const coordinate *restrict positions,  // (n_atoms, 3)
+    // Constants of the molecule, as the arguments of each step say.
+    global const int *restrict order,
+    global const int *restrict counts,
+    global const real *restrict largest_s,
+    global const real *restrict s,
+    global const real *restrict rho,
+    global const real *restrict charges,
+    global const real *restrict sigmas,
+    global const real *restrict epsilons,
+    global const real4 *restrict coefficients,
+    global const real *restrict columns,
+    global const real *restrict parameters,
+    global const int *restrict special_starts,
+    global const int *restrict specials,
+    global const SAME_BITS *restrict masks,
+#if CHAIN
+    global const real4 *restrict slopes,
+    global const real *restrict slope_columns,
+#endif
+    // Written by one group and read by another one, and so never cached as constant.
+    global real4 *spheres,
+    global real4 *points,
+    global real *x,
+    global real *y,
+    global real *z,
+    global real4 *series,
+    global real4 *origins,
+    global real4 *extents,
+    global real *born_sums,                       // (n_parts, n_slots)
+    global real4 *traits,
+    global real4 *singles,
+    global real *born,
+    global real *largest_born,
+    global real *pair_sums,                       // (n_parts, PAIR_SUMS, n_slots)
+    global real *weights,
+    global real *results,
+    volatile global int *counters)                // (COUNTERS, COUNTER_STEP) 0
+{
+    const int n_lots = (n_tiles + per_lot - 1) / per_lot, slots = n_tiles * TILE;
+#if TERMS_FIRST
+    local BondedMemory memory;
+    const int n_bonded = bonded_groups(n_atoms);
+#else
+    const int n_bonded = 0;
+#endif
+    // First tickets of the steps.
+    const int with_bonded = n_lots, with_born = with_bonded + n_bonded, with_radii = with_born + n_parts;
+    const int with_pairs = with_radii + n_lots, with_weights = with_pairs + n_parts;
+    const int with_chain = with_weights + (CHAIN ? n_lots : 0), to_finish = with_chain + (CHAIN ? n_parts : 0);
+    const int n_tickets = to_finish + n_lots;
+    for (int ticket = draw_ticket(COUNTER(DRAWN)); ticket < n_tickets; ticket = draw_ticket(COUNTER(DRAWN))) {
+        // Of steps over lots of tiles: the tiles of this one.
+        const int lot = ticket < with_bonded ? ticket : ticket < with_pairs ? ticket - with_radii
+                      : ticket < with_chain ? ticket - with_weights : ticket - to_finish;
+        const int first = lot * per_lot, end = min(first + per_lot, n_tiles);
+        if (ticket < with_bonded) {
+            for (int tile = first; tile < end; ++tile) {
+                coordinate lowest[3], highest[3];
+                bound_tile(tile, n_atoms, positions, order, lowest, highest);
+                for (int i = tile * TILE; i < (tile + 1) * TILE; ++i)
+                    place_slot(i, n_tiles, n_atoms, step, positions, lowest, highest, PLACED);
+            }
+            publish(COUNTER(PLACED_TILES), end - first);
+        } else if (ticket < with_born) {
+#if TERMS_FIRST
+            add_bonded(ticket - with_bonded, 0, &memory, n_atoms, n_results, step, positions, results, BONDED_PASSED);
+            publish(COUNTER(BONDED_GROUPS), 1);
+#endif
+        } else if (ticket < with_radii) {
+            wait_for(COUNTER(PLACED_TILES), n_tiles);
+            add_born_part(
+                ticket - with_born, n_tiles, n_parts, n_tiles, 0, n_tiles, reaches, PASS_NECKS spheres, x, y, z, s, rho,
+                series, columns, origins, extents, counts, born_sums);
+            publish(COUNTER(BORN_PARTS), 1);
+        } else if (ticket < with_pairs) {
+            wait_for(COUNTER(BORN_PARTS), n_parts);
+            for (int tile = first; tile < end; ++tile) {
+                real largest = 0;
+                for (int i = tile * TILE; i < (tile + 1) * TILE; ++i) {
+                    const real integral = sum_of_parts(born_sums + i, 0, n_parts, 1, slots);
+                    largest = fmax(largest, keep_terms(i, i, slots, integral, CONSTANTS_OF(i), solvent, OF_ATOMS));
+                }
+                largest_born[tile] = largest;
+            }
+            publish(COUNTER(TILES_WITH_RADII), end - first);
+        } else if (ticket < with_weights) {
+            wait_for(COUNTER(TILES_WITH_RADII), n_tiles);
+            add_pair_part(
+                ticket - with_pairs, n_tiles, n_parts, n_tiles, OF_PAIRS, special_starts, specials, masks, pair_sums);
+            publish(COUNTER(PAIR_PARTS), 1);
+        } else if (ticket < with_chain) {
+#if CHAIN
+            wait_for(COUNTER(PAIR_PARTS), n_parts);
+            for (int tile = first; tile < end; ++tile) {
+                for (int i = tile * TILE; i < (tile + 1) * TILE; ++i) {
+                    const real sum = sum_of_parts(
+                        pair_sums + (size_t)RADIUS_SUM * slots + i, 0, n_parts, 1, (size_t)PAIR_SUMS * slots);
+                    weights[i] = i % TILE < counts[tile] ? weight_of(sum, born[i], singles[i]) : (real)0;
+                }
+            }
+            publish(COUNTER(TILES_WITH_WEIGHTS), end - first);
+        } else if (ticket < to_finish) {
+            wait_for(COUNTER(TILES_WITH_WEIGHTS), n_tiles);
+            add_chain_part(
+                ticket - with_chain, n_tiles, n_parts, n_tiles, reaches, PASS_NECKS spheres, x, y, z, weights, s, rho,
+                slopes, slope_columns, origins, extents, counts, pair_sums);
+            publish(COUNTER(CHAIN_PARTS), 1);
+#endif
+        } else {
+            wait_for(COUNTER(CHAIN ? CHAIN_PARTS : PAIR_PARTS), n_parts);
+            wait_for(COUNTER(BONDED_GROUPS), n_bonded);
+            const Results own = results_of(results, 0, n_results, n_energies, n_atoms);
+            for (int tile = first; tile < end; ++tile) {
+                real energies[N_TERMS] = {0, 0, 0, 0, 0};
+                for (int i = tile * TILE; i < tile * TILE + counts[tile]; ++i) {
+                    real terms[N_TERMS];
+                    finish_slot(i, n_tiles, pair_sums, terms, TO_FINISH);
+                    for (int k = 0; k < N_TERMS; ++k) energies[k] += terms[k];
+                }
+                if (!per_atom) for (int k = 0; k < N_TERMS; ++k) own.energies[N_TERMS * tile + k] = energies[k];
+            }
+        }
+    }
+    // The last to leave makes the counters as they were.
+    if (atomic_inc(COUNTER(LEFT)) == n_groups - 1) for (int k = 0; k < COUNTERS; ++k) *COUNTER(k) = 0;
+}
