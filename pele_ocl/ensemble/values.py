@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -159,8 +159,8 @@ def _checked(k: int, values: ArrayLike, n: int) -> Floats:
 def names_of_arrays(system: System) -> list[str]:
     """Names of the arrays of terms that each row of a molecule has of its own."""
     return [
-        name for name, buffer in system.passes.buffers.items()
-        if _is_own(cast("BufferPiece", buffer)) and any(name.endswith(f" of {of}") for of in _terms(system))
+        name for name, piece in system.pieces.items()
+        if _is_own(piece) and any(name.endswith(f" of {of}") for of in _terms(system))
     ]  # fmt: skip
 
 

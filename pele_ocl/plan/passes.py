@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,13 +107,21 @@ class Passes(ABC):
         """Where positions go, launches that may follow one another, and where results are."""
         return self.buffer("positions"), bound(self.uncut), self.buffer("results")
 
+    @cached_property
+    def _bound(self) -> Sequence[BoundLaunch]:
+        return bound(self.launches)
+
     def launch(self, queue: Queue, n_conformations: int, tell: Progress | None = None) -> None:
         """Make all passes for the first n_conformations on the device."""
-        queue.launch_bound(bound(self.launches), n_conformations, tell)
+        queue.launch_bound(self._bound, n_conformations, tell)
 
     def buffer(self, name: str) -> Buffer:
         """Return a buffer on the device, of passes that a queue made."""
-        return cast("Buffer", self.buffers[name])
+        from ..opencl.memory import Buffer
+
+        buffer = self.buffers[name]
+        assert isinstance(buffer, Buffer)
+        return buffer
 
     def seconds(self, queue: Queue) -> Mapping[str, float]:
         """Seconds of a queue's kernels by name, "kernel" among them."""
@@ -273,7 +281,9 @@ def reason_of(atoms: Atoms, positions: NDArray[Any], found: Outputs, k: int, exp
 
 def bound(launches: Sequence[Launch]) -> Sequence[BoundLaunch]:
     """Return launches that a queue bound as what they are, so that it can launch them."""
-    return cast("Sequence[BoundLaunch]", launches)
+    from ..opencl.binding import BoundLaunch
+
+    return [launch for launch in launches if isinstance(launch, BoundLaunch)]
 
 
 def norm2(values: NDArray[Any]) -> float:
