@@ -32,8 +32,8 @@ class FreeEnergyResult(Reported):
     """Free energy of collective variables over bins, with errors by blocks.
 
     edges : of the bins of each variable, (n + 1,)
-    energies : (n_1, ...) kcal/mol, 0 in the lowest bin; infinity where no sample was
-    errors : (n_1, ...) standard errors of the mean of blocks, kcal/mol; NaN where a block had no sample, or its states
+    energies : (n_1, ...) kcal/mol, 0 in the lowest bin; infinite without samples
+    errors : (n_1, ...) standard errors of the mean of blocks, kcal/mol; NaN if a block has no sample, or its states
         none in common
     temperature : K
     names, units : of the variables; by default variable_1 and so on, without units
@@ -53,11 +53,11 @@ class FreeEnergyResult(Reported):
 
     @property
     def centers(self) -> tuple[Floats, ...]:
-        """Middles of the bins of each variable."""
+        """Centres of the bins of each variable."""
         return tuple((of[1:] + of[:-1]) / 2 for of in self.edges)
 
     def table(self) -> Report:
-        """Return a row for each bin that has samples: the variables, the energy and its error."""
+        """Return a table with a row for each bin with samples: the variables, the energy and its error."""
         there, places = np.isfinite(self.energies), np.meshgrid(*self.centers, indexing="ij")
         columns: dict[str, Any] = {
             name: Column(of[there], unit, form=".4f")
@@ -77,7 +77,7 @@ class FreeEnergyResult(Reported):
         self.table().save(path)
 
     def draw(self, path: str | PathLike[str]) -> None:
-        """Draw the surface of one or two variables to a PNG file: a line with its errors, or a map.
+        """Draw the free energy of one or two variables to a PNG file: a line with errors, or a map.
 
         Raises InputError for three variables, FormatError for another suffix or a file that cannot be written,
         PeleError without matplotlib.
@@ -111,7 +111,7 @@ class MBAR:
     """Free energies of states from samples of all of them (Shirts and Chodera, J. Chem. Phys. 2008, 129, 124105).
 
     u_kn : (n_states, n_samples) reduced energies U / (k_B T) of all samples in all states
-    states : (n_samples,) state that each sample was drawn from, in the order of time
+    states : (n_samples,) state of each sample, in time order
 
     `f_k` are the reduced free energies (n_states,), 0 for the first state; `n_k` the numbers of samples.
 
@@ -185,7 +185,7 @@ class MBAR:
             )
 
     def log_weights(self, u_n: ArrayLike | None = None) -> Floats:
-        """Logarithms of the weights (n_samples,) of samples in a state, whose sum is 1.
+        """Logarithms of the normalized weights (n_samples,) of samples in a state.
 
         u_n : (n_samples,) reduced energies of samples in the state; None for state 0
         """
@@ -224,7 +224,7 @@ class MBAR:
         self, values: ArrayLike, bins: int | Sequence[ArrayLike], temperature: float, *, u_n: ArrayLike | None = None,
         blocks: int = 5, names: Sequence[str] = (), units: Sequence[str] = (),
     ) -> FreeEnergyResult:  # fmt: skip
-        """Free energy of variables in a state, with errors: each block of samples is solved by itself.
+        """Free energy of variables in a state, with errors from blocks of samples.
 
         values : (n_samples, d), or (n_samples,); bins, blocks, names, units : as in `free_energy`
         u_n : as in log_weights; temperature : of that state, K
@@ -246,9 +246,8 @@ def free_energy(
     values : (n_samples, d) or (n_samples,), in the order of time
     bins : of each variable, their number between the smallest and the largest value; or edges, a sequence for each
     temperature : K
-    log_weights : (n_samples,) logarithms of weights, by default all equal: V / (k_B T) where a bias V was that is to
-        be taken off
-    blocks : parts of the samples, one after another; errors are the standard error of their mean
+    log_weights : (n_samples,) logarithms of weights, by default all equal: V / (k_B T) to remove a bias V
+    blocks : number of consecutive parts of the samples; errors are the standard error of their mean
     names, units : of the variables, for tables and pictures
 
         >>> import numpy as np

@@ -38,9 +38,9 @@ FARTHEST = 100.0  # A beyond the last centre, where the bias ends
 class UmbrellaResult(Reported):
     """Samples of windows of umbrella sampling.
 
-    simulation : whose replicas are the windows, where they came to
+    simulation : whose replicas are the windows, at their final positions
     centers, force_constants : (n_windows, d) of the windows
-    variables : (n_times, n_windows, d) at the samples
+    variables : (n_times, n_windows, d) of the samples
     temperature : K
     """
 
@@ -54,8 +54,8 @@ class UmbrellaResult(Reported):
     def u_kn(self) -> Floats:
         """Reduced energies of the biases, (n_states, n_times n_windows); samples by time, then by window.
 
-        The energy of the molecule, the same in all windows, is left out. Equal windows are one state, in the order in
-        which they come.
+        The energy of the molecule, the same in all windows, is left out. Equal windows are one state, in order of
+        occurrence.
         """
         samples = self.variables.reshape(-1, self.variables.shape[2])
         return np.stack([self._bias(k, samples) for k in self._distinct[0]]) / self._kt
@@ -97,13 +97,13 @@ class UmbrellaResult(Reported):
         self.table().save(path)
 
     def mbar(self) -> MBAR:
-        """Put the windows together."""
+        """Combine the windows by MBAR."""
         return MBAR(self.u_kn, self.states)
 
     def free_energy(
         self, bins: int | Sequence[ArrayLike], *, blocks: int = 5, names: Sequence[str] = ()
     ) -> FreeEnergyResult:  # fmt: skip
-        """Free energy of the variables without bias. bins, blocks, names : as in `pele_ocl.free_energy`"""
+        """Unbiased free energy of the variables. bins, blocks, names : as in `pele_ocl.free_energy`"""
         samples = self.variables.reshape(-1, self.variables.shape[2])
         return self.mbar().free_energy(
             samples, bins, self.temperature, u_n=np.zeros(len(samples)), blocks=blocks, names=names, units=self._units
@@ -149,13 +149,13 @@ def umbrella(
     variables : one to three collective variables
     centers : s0, (n_windows,) or (n_windows, d); force_constants : k, one or of the same shape, kcal/mol by the square
         of the variable's unit
-    steps : of which samples are taken every `sample_every`; equilibrate : steps before. All three may also be a time
+    steps : of sampling, with a sample every `sample_every`; equilibrate : steps before. All three may also be a time
         with its unit, "10ps"
-    minimize : iterations of a minimization of each window before; 0 for none
-    positions : (n_windows, n, 3) A where windows begin; by default the molecule's own
+    minimize : iterations of minimization of each window before; 0 for none
+    positions : (n_windows, n, 3) A, initial; by default those of the molecule
     temperature : K; options : of Simulation, and of its Ensemble
 
-    Raises InputError for windows that cannot be.
+    Raises InputError for invalid windows.
 
         >>> import pele_ocl, numpy as np
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -20,6 +20,7 @@ from ..atoms import Atoms, require_atoms
 from ..common import arguments
 from ..common.errors import InputError, KeywordError
 from ..common.settled import Settled
+from ..common.threads import started
 from ..common.variant import PRECISIONS, Progress
 from ..grid import Grid, Map
 from ..plan.selection import IN_LADDER, having
@@ -147,8 +148,8 @@ class Potmap(Settled):
 
     Kernels, tables of a mesh and memory are kept on the devices from one evaluation to the next.
 
-    atoms : at the positions of the first map; grid : Grid; method : key of MAP_METHODS
-    variant : key of `variants`, the engine's, never "auto"; of pb the solver; devices : Devices that share the work
+    atoms : with the positions of the first map; grid : Grid; method : key of MAP_METHODS
+    variant : key of `variants`, never "auto"; the solver for pb; devices : Devices that share the work
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> plan = pele_ocl.Potmap(atoms, pele_ocl.Grid.around(atoms, padding=3, spacing=2.0))
@@ -223,7 +224,7 @@ class Potmap(Settled):
         positions : (n, 3) A of all atoms; by default the atoms' own. progress : called with the fraction done, 0 to 1
 
         Returns a PotmapResult. Raises InputError if a grid point is on an atom and there is no min_distance. Atoms that
-        moved too far for the method are refused, too. Threads take turns.
+        moved too far for the method are also refused. Threads take turns.
         """
         start = time.perf_counter()
         arguments.callback("progress", progress)
@@ -287,7 +288,7 @@ class Potmap(Settled):
 
     def _compute(
         self, problem: MapProblem | None = None, progress: Progress | None = None,
-        meanwhile: Callable[[], None] | None = None,
+        meanwhile: Callable[[], object] | None = None,
     ) -> RemainingSlabs:  # fmt: skip
         """Compute the map, which is in `values` of what is returned.
 
@@ -317,24 +318,29 @@ class Potmap(Settled):
         """
         seconds = 0.0
         self._problem = problem or self.problem
-        sample: Sample | None = None
-
-        def begin_sample() -> None:
-            nonlocal sample
-            sample = sample or Sample(self.problem, self.devices[0])
-
+        sample = self._begin_sample()
         while True:
-            work = self._compute(progress=progress, meanwhile=begin_sample)
+            work = self._compute(progress=progress, meanwhile=sample)
             seconds += work.seconds
             if not self._steps.approximates or not self.problem.n_atoms:
                 return work.values, seconds, ()
-            assert sample is not None
-            errors = sample.errors(work.values, work.sums_of_squares)
+            errors = sample().errors(work.values, work.sums_of_squares)
             missed = any(error.norm > self._wanted for error in errors)
             finer = finer_accuracy(self.method, self.problem) if missed else None
             if finer is None:
                 return work.values, seconds, errors
             self._refine(finer)
+
+    def _begin_sample(self) -> Callable[[], Sample]:
+        """Return what waits for sums at a sample of points; beside a GPU a thread begins with those of many atoms."""
+        problem, device = self.problem, self.devices[0]
+
+        def begin() -> Sample:
+            return Sample(problem, device)
+
+        if self._steps.approximates and device.kind == "GPU":
+            begin = started(problem.n_atoms, begin)
+        return cache(begin)
 
     def _shared(self, work: RemainingSlabs) -> float:
         """Let the devices do the work; the seconds of the one that was busy longest."""

@@ -91,7 +91,7 @@ def main() -> None:
         rate = n / own / 1e6
         print(
             f"{case:13} {1e6 * own:10.2f} us a step, plain {1e6 * plain:10.2f}: {own / plain - 1:+7.2%}; "
-            f"{rate:.3f} million replica steps a second"
+            f"{rate:.3f} million replica steps per second"
         )
 
 

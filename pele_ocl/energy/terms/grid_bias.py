@@ -159,13 +159,13 @@ class Interpolated(Term):
 class GridBias(Interpolated):
     """Energy of one to three collective variables, interpolated from a grid by cubic polynomials, kcal/mol.
 
-    Beyond the bounds of a variable the energy stays what it is at the bound.
+    Beyond the bounds of a variable the energy is constant.
 
     variables : Variable, or one to three of them
     grid : (n_1, ..., 2^d) of d variables: at each node the energy and its derivatives, kcal/mol. Bit k of the last
-        index takes the derivative by variable k, times the spacing of its nodes. None for no energy: the variables are
-        computed alone
-    bounds : of each variable, its first and last node; None of torsions, whose nodes begin at -pi
+        index means the derivative by variable k, times the spacing of its nodes. None for no energy: the variables are
+        only computed
+    bounds : of each variable, its first and last node; None for torsions, whose nodes begin at -pi
     name : of the term in results
 
     `ensemble.values(name, "grid")[row] = grid` sets the grid of a row.
@@ -258,19 +258,19 @@ class Growing(Interpolated):
 
 @dataclass(frozen=True, eq=False)
 class Metadynamics(Growing):
-    """Well-tempered metadynamics: hills that a simulation adds to a bias on one to three collective variables.
+    """Well-tempered metadynamics: a simulation adds hills to a bias on one to three collective variables.
 
-    Every `pace` steps each replica adds a hill h exp(-sum (s - s0)^2 / 2 widths^2) where it is, of the height
-    h = height exp(-V / (k_B T (bias_factor - 1))): V is the bias there and T the temperature of the replica's heat bath
-    (Barducci, Bussi and Parrinello, Phys. Rev. Lett. 2008, 100, 020603). The grid and its hills are a replica's own, or
-    shared by all replicas of a molecule (multiple walkers), whose hills are then added together; none of them lowers
-    another. Beyond the bounds of a variable the bias stays what it is at the bound.
+    Every `pace` steps each replica adds a hill h exp(-sum (s - s0)^2 / 2 widths^2) at its position, with the height h =
+    height exp(-V / (k_B T (bias_factor - 1))), where V is the bias there and T the temperature of the replica's heat
+    bath (Barducci, Bussi and Parrinello, Phys. Rev. Lett. 2008, 100, 020603). Each replica has its own grid and hills,
+    or all replicas of a molecule share them (multiple walkers); hills added at the same time do not lower each other.
+    Beyond the bounds of a variable the bias is constant.
 
     variables : Variable, or one to three of them
-    widths : of hills, one for each variable, in its unit
+    widths : of hills, for each variable, in its unit
     height : of the first hill, kcal/mol; pace : steps between hills
-    bias_factor : more than 1; None for hills that keep their height
-    bounds : of each variable, its first and last node; None of torsions
+    bias_factor : more than 1; None for hills of constant height
+    bounds : of each variable, its first and last node; None for torsions
     spacing : of nodes, in widths
     shared : whether all replicas of a molecule share one bias; a grid that is written for one is then of all
     name : of the term in results
@@ -299,7 +299,7 @@ class Metadynamics(Growing):
         return 0.0 if self.bias_factor is None else 1 / (self.bias_factor - 1)
 
     def heights(self, energies: Floats, temperatures: Floats) -> Floats:
-        """Heights of hills where the bias has these energies, kcal/mol, at temperatures in K."""
+        """Heights of hills for given bias energies, kcal/mol, at temperatures in K."""
         energies, temperatures = numbers("energies", energies), numbers("temperatures", temperatures)
         if temperatures.shape not in ((), energies.shape):
             raise InputError(f"energies have shape {energies.shape} and temperatures {temperatures.shape}")

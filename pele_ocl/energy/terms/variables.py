@@ -35,17 +35,17 @@ class Variable:
 
     @abstractmethod
     def groups(self, atoms: Atoms) -> list[Ints]:
-        """Give its groups of atoms, one or two. Raises InputError if they do not fit."""
+        """Give its groups of atoms, one or two. Raises InputError if they are invalid."""
 
     def traits(self, atoms: Atoms) -> Floats:
-        """Return what the kernel knows of the atoms, (m, 4): the share of each in its group, and three numbers."""
+        """Return the kernel's data of the atoms, (m, 4): weight in the group, and three numbers."""
         groups = self.groups(atoms)
         shares = [atoms.masses[of] / atoms.masses[of].sum() for of in groups]
         return np.column_stack([np.concatenate(shares), np.zeros((sum(map(len, groups)), 3))])
 
     @abstractmethod
     def value(self, positions: Floats, atoms: Atoms) -> tuple[float, Floats]:
-        """Define it in float64: the value at positions (n, 3) A, and its gradient (n, 3)."""
+        """Compute the value at positions (n, 3) A and its gradient (n, 3) in float64, the definition."""
 
 
 @dataclass(frozen=True, eq=False)
