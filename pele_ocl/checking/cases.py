@@ -233,6 +233,13 @@ def potmap_cases(group: int) -> Sequence[Case]:
             yield Slip("formula", "the root is missing: the terms are q / r^2 in place of q / r", (charges / r2).sum(1))
             yield Slip("formula", "the terms are q r in place of q / r", (charges * np.sqrt(r2)).sum(1))
             yield Slip("formula", "charges are left out: the terms are 1 / r", (1 / np.sqrt(r2)).sum(1))
+            whole = np.zeros(len(terms))
+            for each in terms.T:
+                whole = np.trunc(whole + each)
+            rounded = (
+                "the sum is rounded to a whole number at each step: its variable is an int, where a float is meant"
+            )
+            yield Slip("formula", rounded, whole)
             if min(shape) > 1:
                 turned = terms.sum(1).reshape(shape[::-1]).transpose().ravel()
                 axes = "the axes of the map are exchanged: a point's place is (k * ny + j) * nx + i, x runs fastest"
@@ -260,7 +267,7 @@ def potmap_cases(group: int) -> Sequence[Case]:
         case((1, 1, 1), 1), case((2, 3, 4), 2), case((17, 5, 3), 13, simulated=True), case((5, 17, 3), 37),
         case((16, 8, 4), group), case((13, 11, 7), group + 1), case((7, 6, 5), 5, uncharged=True),
         case((3, 3, 2), group + 1, simulated=True),  # a loop over tiles of atoms turns twice
-        # Several groups along x, even with eight points an item and all items of a group along x.
+        # Several groups along x, even with eight points per item and all items of a group along x.
         case((35, 17, 7), 131), case((max(131, 8 * group + 3), 3, 2), 3),
     ]  # fmt: skip
 
