@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..atoms import Atoms, Floats
-from ..common.arguments import described, numbers
+from ..common.arguments import atoms_mask, described, numbers
 from ..common.errors import DeviceMemoryError, InputError, PeleError
 from ..energy import Energy, EnergyBatch, Term
 from ..energy.engine.store import Store
@@ -417,12 +417,7 @@ class State:
         """
         found: dict[int, NDArray[np.bool_]] = {}
         for k, given in zip(rows, frozen, strict=True):
-            mask = np.zeros(len(self.atoms[k]), bool)
-            try:
-                mask[np.asarray(given) if np.size(given) else []] = True
-            except (IndexError, TypeError, ValueError):
-                raise InputError(f"frozen atoms of row {k} are no mask of its atoms and no indices of them") from None
-            found[k] = mask
+            found[k] = atoms_mask("frozen atoms", given if np.size(given) else [], len(self.atoms[k]), f"row {k}")
         for k, mask in found.items():
             self.frozen[k] = mask
         self._free = None
