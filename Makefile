@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-intel test-all test-devices lint docs site dist recipe pictures plot intel performance clean
+.PHONY: demo test test-intel test-all test-devices lint docs site dist recipe release pictures plot intel performance clean
 
 demo: $(VENV)/.installed
 	@printf '\n$$ pele-ocl devices\n'
@@ -67,11 +67,17 @@ dist: $(VENV)/.dist
 	$(BIN)/python -m build --no-isolation --outdir dist
 	$(BIN)/python -m twine check --strict dist/*
 
-# Version and hash of the sdist in `dist` into the conda recipe, for a release.
+# The conda recipe of the sdist in `dist`, with its version, address and hash, in build/conda.
 recipe:
-	sdist=$$(ls dist/pele_ocl-*.tar.gz) && version=$${sdist#dist/pele_ocl-} && \
+	mkdir -p build/conda
+	sdist=$$(ls dist/pele_ocl-*.tar.gz) && version=$${sdist#dist/pele_ocl-} && version=$${version%.tar.gz} && \
 	hash=$$(sha256sum "$$sdist" | cut -d' ' -f1) && \
-	sed -i -e "s/version: \".*\"/version: \"$${version%.tar.gz}\"/" -e "s/sha256: \".*\"/sha256: \"$$hash\"/" .conda/recipe.yaml
+	url='https://pypi.org/packages/source/p/pele-ocl/pele_ocl-$${{ version }}.tar.gz' && \
+	sed -e "s|version: \".*\"|version: \"$$version\"|" -e "s|^  path: \.\.$$|  url: $$url\n  sha256: \"$$hash\"|" \
+	    .conda/recipe.yaml > build/conda/recipe.yaml
+
+# All files of a release, of the commit that has its tag.
+release: dist recipe
 
 # The tables and charts of tests/benchmarks/measured, on this machine's CPU; a quarter of an hour on two cores.
 MACHINE ?= two Zen 4 cores with AVX-512

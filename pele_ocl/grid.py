@@ -30,10 +30,10 @@ class Grid(ReadOnlyArrays):
     """Points origin + (i, j, k) * spacing, 0 <= (i, j, k) < shape; axes are orthogonal.
 
     origin : (3,) x, y, z of the first point, A
-    spacing : (3,) A along x, y, z; one number stands for three equal ones
+    spacing : (3,) A along x, y, z, or one number for all
     shape : (nx, ny, nz) points along x, y, z
 
-    Raises InputError for what is no grid.
+    Raises InputError for an invalid grid.
 
     >>> grid = pele_ocl.Grid(origin=(0, 0, 0), spacing=0.5, shape=(3, 4, 5))
     >>> len(grid), grid.last.tolist()
@@ -68,11 +68,11 @@ class Grid(ReadOnlyArrays):
 
     @classmethod
     def around(cls, atoms: Atoms, padding: float = 10.0, spacing: ArrayLike = 0.5) -> Grid:
-        """Make the smallest grid that reaches at least `padding` A beyond the outermost atoms, on multiples of
+        """Make the smallest grid that extends at least `padding` A beyond the outermost atoms, on multiples of
         `spacing`.
 
-        If an atom would stand on a point, the points lie half or a quarter step beside. Ions that a grid has placed do
-        so.
+        If an atom would be on a point, the grid is shifted by half or a quarter step. This is the case for ions placed
+        on a grid.
 
         >>> atoms = pele_ocl.Atoms(positions=[[0, 0, 0]], charges=[1.0])
         >>> pele_ocl.Grid.around(atoms, padding=2, spacing=1.0).shape
@@ -151,12 +151,12 @@ class Map(Suggests):
     """Values at the points of a grid.
 
     grid : Grid
-    values : (nz, ny, nx) in C order: x runs fastest; float32 or float64; of an array that is given a copy
-    unit : a key of units.POTENTIAL_UNITS, or whatever a file says; "" where it says nothing
-    title : one line about what it is
-    temperature : K, the T of the unit kT/e; None where it is not known or does not matter
+    values : (nz, ny, nx) in C order: x runs fastest; float32 or float64; arrays are copied
+    unit : a key of units.POTENTIAL_UNITS, or the unit of a file; "" if unknown
+    title : one line of description
+    temperature : K, the T of the unit kT/e; None if unknown or not needed
 
-    `numpy.asarray(map)` is `map.values`, not copied. Raises InputError if values and grid do not fit.
+    `numpy.asarray(map)` is `map.values`, not copied. Raises InputError if values and grid do not match.
 
     >>> grid = pele_ocl.Grid(origin=(0, 0, 0), spacing=1.0, shape=(2, 2, 2))
     >>> pele_ocl.Map(grid, np.arange(8.0).reshape(2, 2, 2), "kT/e", temperature=300.0)
@@ -178,7 +178,7 @@ class Map(Suggests):
     def owning(
         cls, grid: Grid, values: NDArray[np.floating], unit: str = "", title: str = "", temperature: float | None = None
     ) -> Map:
-        """Make a map of values that nobody else has, which are not copied."""
+        """Make a map that owns its values, without a copy."""
         found = object.__new__(cls)
         for name, value in dict(grid=grid, values=values, unit=unit, title=title, temperature=temperature).items():
             object.__setattr__(found, name, value)
@@ -209,12 +209,12 @@ class Map(Suggests):
 
     @property
     def full_unit(self) -> str:
-        """Unit as people write it, `kT/e at 298.15 K`."""
+        """Unit with temperature, `kT/e at 298.15 K`."""
         known = self.unit == "kT/e" and self.temperature is not None
         return f"{self.unit} at {self.temperature:.10g} K" if known else self.unit
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write a map file, whose suffix says the format, as `write_map` does.
+        """Write a map file in the format of its suffix, as `write_map` does.
 
         >>> grid = Grid(origin=(0, 0, 0), spacing=1.0, shape=(2, 2, 2))
         >>> Map(grid, np.ones((2, 2, 2)), "kT/e").save("ones.dx")
@@ -225,9 +225,9 @@ class Map(Suggests):
         """Convert the potential to another unit.
 
         unit : of units.POTENTIAL_UNITS
-        temperature : K, where kT/e is meant; by default the map's own
+        temperature : K, for kT/e; by default the map's own
 
-        Raises InputError if one of the two units is none of a potential, or kT/e lacks its temperature.
+        Raises InputError if one of the units is not a unit of potential, or the temperature for kT/e is missing.
 
         >>> grid = pele_ocl.Grid(origin=(0, 0, 0), spacing=1.0, shape=(1, 1, 1))
         >>> volts = pele_ocl.Map(grid, np.ones((1, 1, 1)), "V")

@@ -28,21 +28,21 @@ __all__ = ["energies"]
 def energies(
     plan: Energy | Nonbond | Ensemble, positions: ArrayLike, *, failed: Failed = "raise", rows: RowsLike = None
 ) -> Array:
-    """Energies of positions, differentiable once in reverse, as grad and value_and_grad do, under jit and vmap, too.
+    """Energies of positions, differentiable once in reverse mode (grad, value_and_grad), also under jit and vmap.
 
-    plan : with gradients; `partial(energies, plan)` is the function of positions alone. The rows of an Ensemble stay at
-        the positions that they were evaluated at last
-    positions : (..., n, 3) A, float32 or float64; all leading axes are evaluated together, axes of vmap among them.
-        Integers become JAX's default type. Conformation k in the order of axes is computed by row k modulo the number
-        of rows of an Ensemble, with its restraints and scales. For an Ensemble of several molecules the atoms of its
-        rows follow each other, (..., sum of n, 3)
-    failed : what a conformation gets that cannot be computed, such as one of atoms on top of each other: "raise" for an
-        error, "nan" for an energy and a gradient of NaN, "inf" for an energy of +inf and a gradient of 0
-    rows : of an Ensemble that are used, in this order; by default all
+    plan : with gradients; `partial(energies, plan)` is a function of positions only. The rows of an Ensemble keep the
+        positions of the last evaluation
+    positions : (..., n, 3) A, float32 or float64; all leading axes are evaluated together, including those of vmap.
+        Integers become JAX's default type. With an Ensemble, conformation k is computed by row k modulo the number of
+        rows, with its restraints and scales. For an Ensemble of several molecules the atoms of its rows are
+        concatenated, (..., sum of n, 3)
+    failed : result for a conformation that cannot be computed, e.g. because of overlapping atoms: "raise" for an error,
+        "nan" for an energy and a gradient of NaN, "inf" for an energy of +inf and a gradient of 0
+    rows : of an Ensemble to use, in this order; by default all
 
-    Returns (...,) kcal/mol of the type of the positions, which is float32 unless jax_enable_x64 is set; (..., n_rows)
-    for several molecules. Raises InputError for other shapes and types, a plan without gradients, second derivatives,
-    and if JAX is missing. JAX wraps errors of conformations in one of its own.
+    Returns (...,) kcal/mol with the dtype of the positions, which is float32 unless jax_enable_x64 is set; (...,
+    n_rows) for several molecules. Raises InputError for other shapes and types, a plan without gradients, second
+    derivatives, and if JAX is missing. JAX wraps errors of conformations in its own exception.
     """
     jax: Any = extra("jax", "a function for JAX")
     of = Tensors.of(plan, rows, failed)

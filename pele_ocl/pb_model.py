@@ -87,7 +87,7 @@ class PBIon:
 
     charge : e, a finite number
     concentration : mol/L, 0 to 20
-    radius : A, >= 0; the largest of all species holds for all
+    radius : A, >= 0; the largest of all species is used for all
 
     Raises InputError for other values.
 
@@ -112,23 +112,21 @@ def salt_of(ionic_strength: float) -> tuple[PBIon, ...]:
 
 @dataclass(frozen=True)
 class PBModel:
-    """Poisson-Boltzmann model: dielectric constants, salt, surface, and how charges and borders are treated.
+    """Poisson-Boltzmann model: dielectric constants, salt, surface, charges and boundary.
 
     solute_dielectric, solvent_dielectric : relative permittivities, 0.001 to 1e6
     ions : PBIon of each species; together they must be neutral; at most 9
     temperature : K
     equation : "linear" or "nonlinear"
-    surface : "edges", each edge of the grid by the share of it that lies in solvent; "mol", APBS's molecular surface,
-        edges by their middles; "smol", the same smoothed; "spl2" and "spl4", APBS's splines of
-        degrees 3 and 7
-    probe : A, >= 0, radius of the solvent molecule that rolls over the atoms
-    density : points per A^2 of the spheres that the probe's surface is made of. On grids finer than 0.5 A "edges" has
-        (0.5 A / spacing)^2 times as many, so that its error falls with that of the grid
+    surface : "edges", each edge of the grid by its fraction in solvent; "mol", APBS's molecular surface, edges by their
+        midpoints; "smol", the same smoothed; "spl2" and "spl4", APBS's splines of degrees 3 and 7
+    probe : A, >= 0, radius of the solvent molecule
+    density : points per A^2 of the spheres of probe centres. On grids finer than 0.5 A "edges" uses (0.5 A / spacing)^2
+        times as many, so that this error decreases with that of the grid
     window : A, half width of the splines of "spl2" and "spl4"
-    charges : "spl0", a charge on the eight nodes around it; "spl2" or "spl4", on the 27 or 125 of a spline of degree
-        2 or 4
-    boundary : potential at the border of the outermost grid: "mdh", of each atom as a screened sphere; "sdh", of one
-        sphere with the molecule's moments; "zero"
+    charges : "spl0", charges on eight nodes; "spl2" or "spl4", on 27 or 125 nodes by splines of degree 2 or 4
+    boundary : potential at the boundary of the outermost grid: "mdh", each atom as a screened sphere; "sdh", one sphere
+        with the molecule's moments; "zero"
 
     Raises InputError for other values and for a salt that is not neutral.
 
@@ -179,8 +177,7 @@ class PBModel:
     def like(cls, program: str = "apbs", **changes: Any) -> PBModel:
         """Make the model with the rules of another program, and changes to it: like("apbs", ions=salt).
 
-        program : "apbs": the surface, charges and border of the input files that PyMOL and pdb2pqr write for it, as
-            pictures of surfaces have them, too
+        program : "apbs": the surface, charges and boundary of the input files that PyMOL and pdb2pqr write
         changes : fields of PBModel, which have priority
 
         >>> pele_ocl.PBModel.like("apbs").surface
@@ -204,22 +201,22 @@ class PBModel:
 
     @property
     def is_nonlinear(self) -> bool:
-        """True if the equation is; without salt both are one."""
+        """True for the nonlinear equation; without salt both are the same."""
         return self.equation == "nonlinear" and self.has_salt
 
     @property
     def is_uniform(self) -> bool:
-        """True if one dielectric constant holds everywhere, so that no surface is made."""
+        """True if there is only one dielectric constant, so that no surface is needed."""
         return not self.has_border and not self.has_salt
 
     @property
     def has_border(self) -> bool:
-        """True if solute and solvent have different dielectric constants, so that radii of the atoms matter."""
+        """True if solute and solvent have different dielectric constants, so that radii are needed."""
         return abs(self.solute_dielectric - self.solvent_dielectric) >= 1e-12
 
     @property
     def way(self) -> str:
-        """Way in which the surface gives edges their coefficients."""
+        """Method by which the surface determines coefficients of edges."""
         return SURFACES[self.surface].way
 
     def density_on(self, grid: Grid) -> float:
@@ -235,7 +232,7 @@ class PBModel:
 
     @property
     def ion_radius(self) -> float:
-        """Largest radius of all species, A; species of no concentration count, too, as in APBS."""
+        """Largest radius of all species, A, including those of zero concentration, as in APBS."""
         return max((ion.radius for ion in self.ions), default=0.0)
 
     @property
@@ -254,7 +251,7 @@ class PBModel:
 
     @property
     def charge_factor(self) -> float:
-        """4 pi e^2 / kT, A: of a charge in the equation for e phi / kT."""
+        """4 pi e^2 / kT, A: factor of charges in the equation for e phi / kT."""
         return 4 * math.pi * CHARGE_CGS * CHARGE_CGS / (BOLTZMANN_CGS * self.temperature) * 1e8
 
     @property
@@ -322,7 +319,8 @@ class PBSolute:
 
 
 def centre_of(atoms: Atoms) -> Floats:
-    """Middle of the smallest and largest coordinates of atoms, (3,) A: APBS's centre of a molecule (`gcent mol 1`)."""
+    """Midpoint of the smallest and largest coordinates of atoms, (3,) A: APBS's centre of a molecule (`gcent mol
+    1`)."""
     require_atoms(atoms)
     if not len(atoms):
         raise InputError("there are no atoms, and so no centre")
@@ -330,7 +328,7 @@ def centre_of(atoms: Atoms) -> Floats:
 
 
 def lowered_shape(shape: ArrayLike) -> tuple[int, int, int]:
-    """Lower numbers of points along x, y, z as APBS does: numbers above 65 that cannot be halved often."""
+    """Reduce the numbers of points along x, y, z as APBS does, if they are above 65 and not suitable for multigrid."""
 
     def lowered(n: int) -> int:
         halvings = ((n - 1) & -(n - 1)).bit_length() - 1
@@ -341,7 +339,7 @@ def lowered_shape(shape: ArrayLike) -> tuple[int, int, int]:
 
 
 def grid_at(centre: ArrayLike, spacing: ArrayLike, shape: ArrayLike) -> Grid:
-    """Make a grid with its middle at `centre`, (3,) A."""
+    """Make a grid centred at `centre`, (3,) A."""
     points = np.asarray(Grid((0, 0, 0), spacing, shape).shape)
     lengths = (points - 1) * np.broadcast_to(np.asarray(spacing, np.float64), (3,))
     return Grid(np.asarray(centre, np.float64) - lengths / 2, spacing, shape)
@@ -350,13 +348,13 @@ def grid_at(centre: ArrayLike, spacing: ArrayLike, shape: ArrayLike) -> Grid:
 def focusing_grids(
     shape: ArrayLike, coarse: ArrayLike, fine: ArrayLike, coarse_centre: ArrayLike, fine_centre: ArrayLike
 ) -> tuple[Grid, ...]:
-    """Make the grids of focusing from a coarse to a fine one, the coarsest first, as APBS's mg-auto has them.
+    """Make the grids of focusing from a coarse to a fine one, the coarsest first, as in APBS's mg-auto.
 
     shape : points of every grid along x, y, z
     coarse, fine : (3,) lengths of the coarsest and the finest grid, A
     coarse_centre, fine_centre : (3,) A
 
-    Raises InputError if the finest grid does not lie inside the one before it.
+    Raises InputError if the finest grid is not inside the previous one.
     """
     points = Grid((0, 0, 0), 1, shape).shape
     steps = np.array(points) - 1.0
@@ -435,12 +433,12 @@ def grid_within(grid: Grid, solute: PBSolute, padding: float, probe: float) -> G
 
 @dataclass(frozen=True, eq=False)
 class PBMaps:
-    """Maps that take the place of what is computed of the atoms; None where nothing takes it.
+    """Maps used instead of those computed from the atoms; None for none.
 
-    Values between the nodes of a map are linear. A map covers the grids that are solved on.
+    Maps are interpolated linearly. A map must cover all grids.
 
-    dielectrics : dielectric constants of the edges along x, y and z, each at the middles of the edges
-    access : share of the ions' access to a node, 0 to 1
+    dielectrics : dielectric constants of the edges along x, y and z, each at the midpoints of the edges
+    access : accessibility of a node for ions, 0 to 1
     charges : density, e/A^3
     """
 
@@ -465,7 +463,7 @@ class PBMaps:
                     raise InputError(f"a map of access has the value {each.values.max():g}; shares are from 0 to 1")
 
     def require_covering(self, grid: Grid) -> None:
-        """Raise InputError for a map that does not cover a grid; edges that lead off the grid are not needed."""
+        """Raise InputError for a map that does not cover a grid; edges leaving the grid are not needed."""
         edges = [
             (f"dielectric constants along {'xyz'[axis]}", each, axis)
             for axis, each in enumerate(self.dielectrics or ())

@@ -17,11 +17,10 @@ _EDGE = 1e-6  # of a step: how far beyond the last point rounding may carry a po
 
 
 def sample(map_: Map, positions: ArrayLike, outside: Literal["raise", "nan"] = "raise") -> Floats:
-    """Interpolate the map at any positions, linearly along x, y and z between the eight points around each.
+    """Interpolate the map at positions, trilinearly between the eight surrounding points.
 
     positions : (n, 3) A
-    outside : for positions beyond the map's first and last points: "raise" InputError that names the first of them, or
-        give "nan"
+    outside : for positions outside of the map: "raise" an InputError that names the first, or "nan"
 
     Returns (n,), in the map's unit.
 

@@ -32,23 +32,22 @@ __all__ = ["energies"]
 def energies(
     plan: Energy | Nonbond | Ensemble, positions: Tensor, *, failed: Failed = "raise", rows: RowsLike = None
 ) -> Tensor:
-    """Energies of positions, differentiable once: the gradient is computed along with them.
+    """Energies of positions, differentiable once: the gradient is computed with them.
 
     plan : with gradients if the positions require them; precision="float64" passes torch.autograd.gradcheck. The rows
-        of an Ensemble stay at the positions that they were evaluated at last
+        of an Ensemble keep the positions of the last evaluation
     positions : (n, 3) or (..., n, 3) A, float32 or float64, on any device of torch; integers become torch's default
-        type. Conformation k in the order of axes is computed by row k modulo the number of rows of an Ensemble, with
-        its restraints and scales. For an Ensemble of several molecules the atoms of its rows follow each other,
-        (..., sum of n, 3), as in batches of graphs
-    failed : what a conformation gets that cannot be computed, such as one of atoms on top of each other: "raise" for an
+        type. With an Ensemble, conformation k is computed by row k modulo the number of rows, with its restraints and
+        scales. For an Ensemble of several molecules the atoms of its rows are concatenated, (..., sum of n, 3), as in
+        batches of graphs
+    failed : result for a conformation that cannot be computed, e.g. because of overlapping atoms: "raise" for an
         InputError, "nan" for an energy and a gradient of NaN, "inf" for an energy of +inf and a gradient of 0
-    rows : of an Ensemble that are used, in this order; by default all
+    rows : of an Ensemble to use, in this order; by default all
 
-    Returns (...,) kcal/mol, of the type and on the device of the positions; (..., n_rows) for several molecules. Memory
-    is shared with a CPU's tensors. `torch.func.grad`, `vmap` and `jvp` take the function. It is one operator to
-    `torch.compile`, also with fullgraph=True; in compiled code `vmap` takes it, but torch refuses `torch.func.grad` and
-    `jvp` of it.
-    Raises InputError for other shapes and types, where conformations fail, for second derivatives, and if torch is
+    Returns (...,) kcal/mol, with the dtype and on the device of the positions; (..., n_rows) for several molecules.
+    Memory is shared with a CPU's tensors. `torch.func.grad`, `vmap` and `jvp` are supported. `torch.compile` treats it
+    as one operator, also with fullgraph=True; compiled code supports `vmap`, but torch refuses `torch.func.grad` and
+    `jvp`. Raises InputError for other shapes and types, failed conformations, second derivatives, and if torch is
     missing.
     """
     if _torch is not None and _torch.compiler.is_compiling():

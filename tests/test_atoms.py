@@ -33,7 +33,7 @@ def test_arrays_are_copied_and_read_only():
     ("changes", "message"),
     [
         ({"positions": np.zeros((3, 2))}, r"positions have shape \(3, 2\); \(n, 3\) is needed"),
-        ({"charges": [1, 2]}, r"charges has shape \(2,\); \(3,\) is needed, one value an atom"),
+        ({"charges": [1, 2]}, r"charges has shape \(2,\); \(3,\) is needed, one value per atom"),
         ({"charges": [1, np.nan, 2]}, r"charges of atom 1 is nan; a finite number is needed"),
         ({"positions": [[0, 0, 0], [1, np.inf, 0], [2, 0, 0]]}, r"positions of atom 1 is \[ 1. inf  0.\]"),
         ({"gb_radii": [1, -1, 1]}, r"gb_radii of atom 1 is -1; it cannot be negative"),

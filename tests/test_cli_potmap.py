@@ -69,7 +69,7 @@ def test_summary_is_for_reading():
 
 def test_verbose_says_more():
     text = run("potmap", HEXAPEPTIDE, *SMALL, "-v").stdout
-    assert " billion atom evaluations a second" in text
+    assert " billion atom evaluations per second" in text
     assert "Kernel: cl/potmap/blocked.cl, blocks of points in two dimensions" in text
     assert "Rate" not in run("potmap", HEXAPEPTIDE, *SMALL).stdout
 

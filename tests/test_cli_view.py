@@ -22,7 +22,7 @@ COARSE = ("--spacing", 2.1, "--padding", 3, "--device", DEVICES[0].index)
 
 @pytest.fixture(scope="module")
 def apbs(tmp_path_factory):
-    """A map as APBS writes it: comments of its own, three values a line, z fastest, no unit."""
+    """A map as APBS writes it: comments of its own, three values per line, z fastest, no unit."""
     atoms = read(HEXAPEPTIDE)
     grid = Grid.around(atoms, 4, 1.5)
     values = np.random.default_rng(1).normal(size=grid.shape[::-1])

@@ -577,7 +577,7 @@ def test_names_of_dots_never_overlap(high):
         dots = {f"{k} coarsened": (float(x), 1000.0 * high * (1 - 0.02 * case * k)) for k, x in enumerate(at)}
         for log_y in (True, False):
             ends = {"roof": (x, roof), "as high": (x, roof)}
-            chart = charts.curves("Roof", "operations a byte", "GFLOP/s", ends, log_y=log_y, points=dots)
+            chart = charts.curves("Roof", "operations per byte", "GFLOP/s", ends, log_y=log_y, points=dots)
             assert not unreadable(chart.light), (case, log_y)
 
 

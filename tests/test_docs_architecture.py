@@ -149,7 +149,7 @@ def test_worked_examples_touch_the_files_of_their_row(row, page):
 def test_the_rows_that_a_newcomer_asks_for_are_there():
     asked = ("a GB model", "GBn2", "an energy term", "a driver", "a variant", "the rule of tile sizes", "a map method",
              "a `.pqr` field", "a structure format", "a map format", "an option", "a word of the help",
-             "a column of records", "a column of results", "how a worker starts", "how far a step",
+             "a column of records", "a column of results", "how a worker starts", "the length of a minimization step",
              "a public name")  # fmt: skip
     for start in asked:
         assert any(name.startswith(start) for name, _ in TABLE), start

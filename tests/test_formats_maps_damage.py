@@ -39,7 +39,7 @@ from pele_ocl.grid import Map
         ("delta 0 0 2", "delta 0 0 nan", "map.dx: a grid's spacing must be positive"),
         ("delta 0 0 2", "delta 0 0 two", "map.dx:6: delta needs three numbers, not '0 0 two'"),
         ("origin -1.5 2.25 1e1", "origin", "map.dx:3: origin needs three numbers, not ''"),
-        ("rank 0", "rank 1 shape 3", "map.dx:8: holds several numbers a point; only maps of one number can"),
+        ("rank 0", "rank 1 shape 3", "map.dx:8: holds several numbers per point; only maps of one number can"),
         ("data follows", "binary data follows", "map.dx:8: holds its values in another form than text; write the"),
         ("data follows", "data file x.bin,0", "map.dx:8: holds its values in another form than text"),
         ("class array", "class something", "map.dx: has no line 'object ... class array ... data follows'; is it"),
@@ -57,8 +57,8 @@ def test_what_is_wrong_in_dx(tmp_path, old, new, message):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("    1    1.0", "   -1    1.0", "map.cube:3: holds orbitals, or several values a point; only maps of one can"),
-        ("3.000000\n", "3.000000  2\n", "map.cube:3: holds orbitals, or several values a point"),
+        ("    1    1.0", "   -1    1.0", "map.cube:3: holds orbitals, or several values per point; only maps of one"),
+        ("3.000000\n", "3.000000  2\n", "map.cube:3: holds orbitals, or several values per point"),
         ("    1    1.0", "  1.5    1.0", "map.cube:3: begins with 1.5; a whole number is needed; is it a cube file"),
         ("    3    0.0", "   -3    0.0", "map.cube: a grid's shape must be three whole numbers of at least 1"),
         ("2.000000\n", "x\n", "map.cube:6: 4 numbers are needed here, not '3    0.000000    0.000000    x'"),

@@ -172,7 +172,7 @@ APBS_DX = (
 DIALECTS = {
     "VMD": VMD_DX,
     "APBS": APBS_DX,
-    "one value a line": VMD_DX.replace("1 2 3\n4 5 6\n", "".join(f" {k}\n" for k in range(1, 7))),
+    "one value per line": VMD_DX.replace("1 2 3\n4 5 6\n", "".join(f" {k}\n" for k in range(1, 7))),
     "all in one line": VMD_DX.replace("3\n4", "3 4"),
     "Windows": VMD_DX.replace("\n", "\r\n"),
     "quotes": VMD_DX.replace('type double rank 0', 'type "float" rank "0"').replace("object 1", 'object "grid"'),
@@ -192,7 +192,7 @@ def test_dialects_of_dx(tmp_path, dialect):
 
 
 def test_cube_in_angstrom(tmp_path):
-    """Negative numbers of points; and one value a point said in so many words."""
+    """Negative numbers of points; and one value per point said in so many words."""
     text = (
         CUBE.replace("    2    0.5", "   -2    0.5")
         .replace("    1    0.0", "   -1    0.0")

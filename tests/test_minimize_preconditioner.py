@@ -190,7 +190,7 @@ def test_without_bonded_terms_there_is_none(device):
 
 @pytest.mark.slow
 def test_groups_of_gpus(device, monkeypatch):
-    """Several work-items a group, scalars in place of vectors: the same blocks, and as low a minimum."""
+    """Several work-items per group, scalars in place of vectors: the same blocks, and as low a minimum."""
     options = dict(model=VACUUM, tolerance=0.05, device=device)
     expected = Minimizer(PEPTIDE, **options).minimize(START)
     exact = built_blocks(Minimizer(PEPTIDE, **options), START)

@@ -22,7 +22,11 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parent.parent
+RECIPE = ROOT / ".conda" / "recipe.yaml"
 TEXTS = sorted((ROOT / "data" / "licenses").glob("*.txt"))
+
+
+in_a_checkout = pytest.mark.skipif(not RECIPE.exists(), reason="an sdist has no conda recipe")
 
 
 def call(*command: object, **options: object) -> str:
@@ -45,6 +49,14 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     call(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, ROOT)
     assert list(folder.glob("*.tar.gz"))
     return next(folder.glob("*.whl"))
+
+
+def test_sdist_holds_no_recipe(wheel):
+    """Which has the hash of the sdist in a release."""
+    with tarfile.open(next(wheel.parent.glob("*.tar.gz"))) as sdist:
+        parts = {part for name in sdist.getnames() for part in Path(name).parts}
+    assert {"docs", "tests", "cl", "data", "LICENSE"} <= parts
+    assert not {".conda", "__pycache__", ".git", "build"} & parts
 
 
 def test_wheel_holds_kernels_and_data(wheel):
@@ -99,9 +111,10 @@ def hook() -> ModuleType:
     return module
 
 
+@in_a_checkout
 def test_versions_are_one(hook):
     assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"] == hook.NEXT
-    assert yaml.safe_load((ROOT / ".conda" / "recipe.yaml").read_text())["context"]["version"] == hook.NEXT
+    assert yaml.safe_load(RECIPE.read_text())["context"]["version"] == hook.NEXT
     assert re.search(rf"^## ({re.escape(hook.NEXT)}|Unreleased)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
 
 
@@ -164,8 +177,9 @@ def test_the_long_description_needs_no_file_beside_it(wheel):
     assert all(link.startswith("https://") for link in links)
 
 
+@in_a_checkout
 def test_the_conda_recipe_asks_for_what_the_wheel_asks_for():
-    recipe = yaml.safe_load((ROOT / ".conda" / "recipe.yaml").read_text())
+    recipe = yaml.safe_load(RECIPE.read_text())
     asked = re.findall(r'^    "([\w-]+)(>=[\d.]+)"', project("dependencies"), re.MULTILINE)
     named = {"vesin": "python-vesin"}  # as conda-forge calls its Python package
     wanted = {f"{named.get(name, name)} {bound}" for name, bound in asked}
@@ -179,25 +193,30 @@ def test_the_conda_recipe_asks_for_what_the_wheel_asks_for():
     assert recipe["about"]["license"] == project("license").partition('"  #')[0].strip('"')
 
 
+@in_a_checkout
 def test_the_conda_recipe_is_rendered():
     rattler = pytest.importorskip("rattler_build", reason="py-rattler-build is not installed")
-    recipe = ROOT / ".conda" / "recipe.yaml"
-    (rendered,) = rattler.Stage0Recipe.from_file(recipe).render()
-    version = yaml.safe_load(recipe.read_text())["context"]["version"]
+    (rendered,) = rattler.Stage0Recipe.from_file(RECIPE).render()
+    version = yaml.safe_load(RECIPE.read_text())["context"]["version"]
     assert rendered.recipe.to_dict()["package"] == {"name": "pele-ocl", "version": version}
 
 
-def test_a_release_fills_the_recipe(tmp_path):
-    """`make recipe` writes version and hash of the sdist that was made."""
+@in_a_checkout
+def test_a_release_has_a_recipe_of_its_sdist(tmp_path):
+    """`make recipe` writes version, address and hash of the sdist, in which the recipe is not."""
     for name in ("Makefile", ".conda/recipe.yaml"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
     (tmp_path / "dist").mkdir()
     (tmp_path / "dist" / "pele_ocl-9.8.7.tar.gz").write_bytes(b"an sdist")
     call("make", "-C", tmp_path, "recipe")
-    recipe = yaml.safe_load((tmp_path / ".conda" / "recipe.yaml").read_text())
+    recipe = yaml.safe_load((tmp_path / "build" / "conda" / "recipe.yaml").read_text())
+    ours = yaml.safe_load(RECIPE.read_text())
     assert recipe["context"]["version"] == "9.8.7"
-    assert recipe["source"]["sha256"] == hashlib.sha256(b"an sdist").hexdigest()
+    url = "https://pypi.org/packages/source/p/pele-ocl/pele_ocl-${{ version }}.tar.gz"
+    assert recipe["source"] == {"url": url, "sha256": hashlib.sha256(b"an sdist").hexdigest()}
+    assert ours["source"] == {"path": ".."}  # of a checkout, which has no hash
+    assert {**recipe, "context": None, "source": None} == {**ours, "context": None, "source": None}
     assert set(recipe["about"]["license_file"]) == {"LICENSE", *(f"data/licenses/{path.name}" for path in TEXTS)}
 
 

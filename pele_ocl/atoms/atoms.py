@@ -374,7 +374,7 @@ class Atoms(ReadOnlyArrays, Suggests):
     def _checked(self, name: str) -> Floats:
         values: Floats = read_only(arguments.numbers(name, getattr(self, name)), np.float64)
         if values.shape != (len(self),):
-            raise InputError(f"{name} has shape {values.shape}; ({len(self)},) is needed, one value an atom")
+            raise InputError(f"{name} has shape {values.shape}; ({len(self)},) is needed, one value per atom")
         self._check_finite(name, values)
         if name != "charges" and np.any(values < 0):
             i = int(np.argmax(values < 0))
@@ -384,7 +384,7 @@ class Atoms(ReadOnlyArrays, Suggests):
     def _checked_sgb(self) -> Floats:
         values: Floats = read_only(arguments.numbers("sgb", self.sgb), np.float64)
         if values.shape != (len(self), 4):
-            raise InputError(f"sgb has shape {values.shape}; ({len(self)}, 4) is needed, four values an atom")
+            raise InputError(f"sgb has shape {values.shape}; ({len(self)}, 4) is needed, four values per atom")
         bad = (values[:, :2] < 0).any(axis=1) | np.isinf(values).any(axis=1)
         if bad.any():
             raise InputError(f"sgb of {self.describe(int(np.argmax(bad)))} has a negative radius or an infinite figure")

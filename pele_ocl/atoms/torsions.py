@@ -50,7 +50,7 @@ class SideChain:
 
 @dataclass(frozen=True, eq=False)
 class Flexible:
-    """Ligand or residue that has side chains around a rigid core.
+    """Ligand or residue with side chains around a rigid core.
 
     atoms : (m,) all its atoms; side_chains : its branches
     """
@@ -128,7 +128,7 @@ class Graph:
 def flexible_ligand(atoms: Atoms, ligand: Ints, resolution: float = 30.0) -> Flexible:
     """Find the core and the side chains of a ligand.
 
-    The core is the largest rigid part, by its heavy atoms. resolution : degrees of turns
+    The core is the largest rigid part, by heavy atoms. resolution : of rotations, degrees
     """
     graph = Graph(atoms)
     bonds = graph.rotatable(ligand)
@@ -137,9 +137,9 @@ def flexible_ligand(atoms: Atoms, ligand: Ints, resolution: float = 30.0) -> Fle
 
 
 def flexible_residues(atoms: Atoms, chosen: Ints, resolution: float = 10.0) -> list[Flexible]:
-    """Find residues of proteins that have side chains to be turned, among chosen atoms.
+    """Find protein residues with rotatable side chains among chosen atoms.
 
-    Rings, disulphides and chains that end with a methyl group have none. resolution : degrees of turns
+    Rings, disulphides and chains that end with a methyl group have none. resolution : of rotations, degrees
     """
     graph, found = Graph(atoms), list[Flexible]()
     labels = atoms.labels

@@ -134,7 +134,7 @@ def _ratio(rates: dict[str, float], name: str, base: str) -> float | None:
 def time_map(
     atoms: Atoms, grid: Grid, once: Once, runs: int, whole: bool = False, model: PotentialModel | None = None
 ) -> tuple[float, bool, float]:
-    """Atom evaluations a second, whether only slices of the grid were computed, and the error by norm.
+    """Atom evaluations per second, whether only slices of the grid were computed, and the error by norm.
 
     whole : True if the time of some slices does not tell the time of all
     model : of the reference; None for the potential of all atoms

@@ -20,7 +20,7 @@ SPOT = 11.0  # pixels that a number or a mark takes
 SIDES = [(12, 0), (-12, 0), (0, 13), (0, -13), (12, 13), (-12, -13), (12, -13), (-12, 13)]
 LEGEND = (
     "Solid: memory's bytes, then multiply-adds. Dashed: reciprocal roots, for the rungs with fewest and most of them. "
-    "Beside names: G evaluations a second."
+    "Beside names: G evaluations per second."
 )
 TITLES = {
     "potmap": "potential maps, an atom at a point",

@@ -1,4 +1,4 @@
-"""Rungs of the potential map's ladder with groups of other sizes, and with other numbers of points a work-item."""
+"""Rungs of the potential map's ladder with groups of other sizes, and with other numbers of points per work-item."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class SizeTime:
         return None if self.seconds is None else self.evaluations / self.seconds
 
 
-# Host steps of a rung with so many points a work-item and such groups.
+# Host steps of a rung with so many points per work-item and such groups.
 Sized = Callable[[int, Group], HostSteps]
 
 SIZED: dict[str, Sized] = {
@@ -53,7 +53,7 @@ def measure_sizes(
     atoms: Atoms, grid: Grid, precision: str, device: Device, groups: Sequence[Group], points: Sequence[int],
     variants: Sequence[str] = tuple(SIZED), runs: int = 5,
 ) -> Iterator[SizeTime]:  # fmt: skip
-    """Time rungs for all groups, and for all numbers of points a work-item if they have several."""
+    """Time rungs for all groups, and for all numbers of points per work-item if they have several."""
     problem = MapProblem.of(atoms, grid, PotentialModel(), 1.0, False, precision)
     for variant in (name for name in SIZED if name in variants):
         for own in (1,) if variant in ONE_POINT else points:

@@ -267,7 +267,7 @@ def potmap_cases(group: int) -> Sequence[Case]:
         case((1, 1, 1), 1), case((2, 3, 4), 2), case((17, 5, 3), 13, simulated=True), case((5, 17, 3), 37),
         case((16, 8, 4), group), case((13, 11, 7), group + 1), case((7, 6, 5), 5, uncharged=True),
         case((3, 3, 2), group + 1, simulated=True),  # a loop over tiles of atoms turns twice
-        # Several groups along x, even with eight points an item and all items of a group along x.
+        # Several groups along x, even with eight points per item and all items of a group along x.
         case((35, 17, 7), 131), case((max(131, 8 * group + 3), 3, 2), 3),
     ]  # fmt: skip
 

@@ -68,14 +68,14 @@ class Exploring:
     )
 
     explorers: int | None = option(
-        "Explorers, all in one batch; by default one, under mpirun or srun one for each process but the first.",
+        "Explorers, all in one batch; by default one, under mpirun or srun one for each process except the first.",
         "-n", type=click.IntRange(1, MOST_EXPLORERS), metavar="N",
     )  # fmt: skip
     output: Path | None = option(
         "Write all files into this folder, in place of the paths in CONTROL.", "-o", type=PATH, metavar="DIR"
     )
     seed: int | None = option("Seed of all random numbers, in place of CONTROL's.", type=click.IntRange(min=0))
-    steps: int | None = option("Steps of each task, in place of numberOfPeleSteps.", type=click.IntRange(min=0))
+    steps: int | None = option("Steps of each task, instead of numberOfPeleSteps.", type=click.IntRange(min=0))
     complexes: tuple[Path, ...] = option(
         "Structure to begin with, in place of CONTROL's; several are given to the explorers in turn.",
         "--complex", type=INPUT, metavar="FILE",
@@ -127,8 +127,8 @@ def explore(
 ) -> None:
     """Explore how a ligand binds as PELE's CONTROL file says: perturb, move, minimize, Metropolis.
 
-    Writes report_N and trajectory_N of each explorer N as PELE does. The walk is a search: its states are no
-    Boltzmann sample, and give no free energies. A CONTROL file is shown in docs/explore.md. Of a STRUCTURE and its
+    Writes report_N and trajectory_N for each explorer N like PELE. The walk is a search: its states are not a Boltzmann
+    sample and give no free energies. A CONTROL file is shown in docs/explore.md. Of a STRUCTURE and its
     --ligand-file the control file and the ligand's parameters are written to DIR, by default STRUCTURE_explore, and
     run.
     """
@@ -157,7 +157,7 @@ def _lines(result: ExploreResult) -> list[str]:
 
 
 class ExploreLine(ProgressLine):
-    """Progress line of explorers: steps an hour, acceptance, best energies, time left."""
+    """Progress line of explorers: steps per hour, acceptance, best energies, time left."""
 
     def __init__(self) -> None:
         super().__init__("Exploring")

@@ -77,7 +77,7 @@ def ions(path: Path, read_atoms: ReadAtoms, as_json: bool, verbose: bool, call: 
     """Put ions around the molecule in IN.
 
     IN is a .pdb, .cif or .pqr file or an AMBER topology with -c, also with .gz. Ions are placed one by one, as cionize
-    does. Each goes to its lowest energy in the potential of the molecule and the ions before it. Species take turns in
+    does. Each goes to its lowest energy in the potential of the molecule and the ions before it. Species alternate in
     the order given. Ions in IN stay, as atoms of the molecule. Energies in kcal/mol.
     """
     with failing_as_record(path, as_json), ProgressLine("Ions") as progress:

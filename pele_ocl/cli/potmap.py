@@ -220,7 +220,7 @@ def _of_map(found: PotmapResult, verbose: bool) -> str:
         variant = VARIANTS[found.variant]
         lines += [
             "",
-            f"Rate: {found.evals_per_second / 1e9:,.2f} billion atom evaluations a second",
+            f"Rate: {found.evals_per_second / 1e9:,.2f} billion atom evaluations per second",
             f"Kernel: cl/{variant.file}, {variant.summary}",
             choice_line(found.device),
         ]

@@ -181,7 +181,7 @@ def simulate(
 ) -> None:  # fmt: skip
     """Simulate many replicas of the structures in IN at once, in implicit solvent.
 
-    Each replica is a trajectory of its own. It depends on the structure, its number and the seed, not on the others.
+    Each replica is a separate trajectory. It depends on the structure, its number and the seed, not on other replicas.
     DIR gets the trajectories, the structure as a PDB file, and tables, energies.csv and energies.jsonl. They have a row
     for each replica and report. Energies in kcal/mol, times in ps, temperatures in K. A replica that explodes stops and
     is named; the others go on, and the exit code is 1. --resume continues a run that was interrupted.

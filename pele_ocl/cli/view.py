@@ -45,7 +45,7 @@ from .terminal import one_line, say
 def view(path: Path, output: tuple[Path, ...], read_atoms: ReadAtoms, as_json: bool, **options: Any) -> None:
     """Show the molecule in IN as a page or a picture: its surface coloured by a potential or by residues.
 
-    A page is one file that opens in any browser without a network. It has slices through the map and names of atoms
+    A page is one file that opens in any browser without a network. It shows slices through the map and names of atoms
     under the mouse. Pages need plotly, pictures matplotlib. Without --map and --residue-values the potential is
     computed as `potmap --for-surface` does. With them the atoms need no force field.
     """

@@ -28,7 +28,7 @@ class Rate:
             self._compiled = self._last
 
     def __call__(self) -> float:
-        """Compute the frames a second until the last that were done."""
+        """Compute the frames per second until the last that were done."""
         first, later = self._compiled[1] - self._start[1], self._last[1] - self._compiled[1]
         since = self._compiled if later >= max(first, 1e-9) else self._start
         return (self._last[1] - since[1]) / max(self._last[0] - since[0], 1e-9)

@@ -22,11 +22,11 @@ _BYTES = 1 << 18  # of a chunk, about: many conformations of small molecules, so
 class DatasetFile:
     """File of positions, energies and forces of replicas, for training: a call for `Simulation.run`.
 
-    A group of the HDF5 file for each molecule, `molecule-1` and so on, has what TorchMD-NET's `HDF5` data set reads:
+    The HDF5 file has a group for each molecule, `molecule-1` etc., in the layout of TorchMD-NET's `HDF5` data set:
     `types` (n,), atomic numbers; `pos` (m, n, 3) A; `energy` (m,) kcal/mol; `forces` (m, n, 3) kcal/mol/A; all but the
-    first with their unit as an attribute. Energies and forces are those of the molecule alone: terms of the simulation,
-    such as restraints and biases, and scales are left out, by an evaluation of their own where there are any. Replicas
-    that stopped are left out. An existing file is appended to.
+    first with their unit as an attribute. Energies and forces are those of the molecule: terms of the simulation, such
+    as restraints and biases, and scales are not included. Stopped replicas are left out. An existing file is appended
+    to.
 
         >>> import pele_ocl, tempfile, pathlib, h5py
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")

@@ -48,15 +48,15 @@ class Simulated:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SimulateResult(Reported, Suggests):
-    """Run of replicas that was written to a folder.
+    """A run of replicas in a folder.
 
     folder : of all files
     structures : that were simulated; model : the solvent
-    trajectories : files, of each replica or each temperature in the order of rows; none where none were asked for
-    rows : of energies.csv at the end, one for each replica, with the last row of one that stopped
-    shared : what all replicas have in common: steps, time_ps, dynamics, device, precision, notes
+    trajectories : files, for each replica or each temperature in the order of rows; empty if none were requested
+    rows : last rows of energies.csv, one for each replica, including stopped ones
+    shared : data common to all replicas: steps, time_ps, dynamics, device, precision, notes
     exchanges : between neighbouring temperatures, tried and accepted
-    seconds : of the steps; ns_per_day : "all", and of a "replica"; 0 if no steps were left to make
+    seconds : of the steps; ns_per_day : of "all" and per "replica"; 0 if no steps were left
 
     >>> path = "data/structures/trialanine.pdb"
     >>> run = pele_ocl.simulate(path, "run", replicas=2, steps=4, report_every=2, minimize=0)
@@ -81,7 +81,7 @@ class SimulateResult(Reported, Suggests):
         cls, parts: Sequence[Part], folder: Path, structures: Sequence[Simulated], model: SolventModel,
         seconds: float | None = None,
     ) -> SimulateResult:  # fmt: skip
-        """Put what parts came to together; seconds : of all of them, None if one process had them one by one"""
+        """Combine the results of parts; seconds : of all of them, None if one process computed them one by one"""
         own = [part["seconds"]["steps"] for part in parts]
         in_all = sum(own) if seconds is None else seconds
         ns = 1e-6 * parts[0]["dynamics"]["timestep"] * SECONDS_A_DAY
@@ -105,39 +105,39 @@ class SimulateResult(Reported, Suggests):
 
     @property
     def steps(self) -> int:
-        """Steps that were made."""
+        """Number of steps made."""
         return int(self.shared["steps"])
 
     @property
     def time(self) -> float:
-        """Time that was simulated, ps."""
+        """Simulated time, ps."""
         return float(self.shared["time_ps"])
 
     @property
     def topology(self) -> Path:
-        """PDB file of the first structure as its first replica began, for programs that read trajectories."""
+        """PDB file of the first structure at the start of its first replica, the topology of trajectories."""
         return self.folder / f"{self.structures[0].name}.pdb"
 
     @property
     def errors(self) -> dict[int, str]:
-        """Sentences on replicas that stopped, by their place in `rows`."""
+        """Messages about stopped replicas, by index in `rows`."""
         return {k: row["error"] for k, row in enumerate(self.rows) if row["error"] is not None}
 
     @property
     def n_failed(self) -> int:
-        """Number of replicas that stopped."""
+        """Number of stopped replicas."""
         return len(self.errors)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences on what was decided."""
+        """Notes about choices made."""
         return (*self.shared["notes"], *(f"{name}: {text}" for name, text in self.shared["notes_of_structures"]))
 
     def table(self) -> Report:
-        """Return a row for each replica and report, as energies.csv has them: energies, temperatures, frames.
+        """Return a table with a row for each replica and report, as in energies.csv: energies, temperatures, frames.
 
-        What is not known of a row, as of a replica that stopped, is masked. Shards have it when the last one is done.
-        The text for people leaves out terms, frames, and columns in which all rows are the same.
+        Unknown values, e.g. of stopped replicas, are masked. With shards it is available when the last one is done. The
+        printed table omits terms, frames, and constant columns.
         """
         path = self.folder / TABLES[1]
         lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
@@ -150,9 +150,9 @@ class SimulateResult(Reported, Suggests):
         return Report(f"Replicas in {one_line(str(self.folder))}", columns, self._facts())
 
     def write_colvar(self, labels: Mapping[str, Sequence[str]]) -> None:
-        """Write the collective variables and biases of each replica to a file COLVAR.N, as PLUMED does.
+        """Write the collective variables and biases of each replica to a file COLVAR.N in PLUMED's format.
 
-        labels : names of variables by the name of their bias. Shards leave it to the last one.
+        labels : names of variables by the name of their bias. With shards, the last one writes it.
         """
         if not (self.folder / TABLES[1]).is_file():
             return
@@ -169,7 +169,7 @@ class SimulateResult(Reported, Suggests):
         return {name: self.shared[name] for name in ("device", *_SHARED)} | {"n_failed": self.n_failed}
 
     def records(self) -> Iterator[Record]:
-        """Make the record of each structure, with its replicas."""
+        """Return the record of each structure, with its replicas."""
         shared = self.shared
         for of in self.structures:
             rows = [row for row in self.rows if row["structure"] == of.name]
@@ -200,14 +200,14 @@ class SimulateResult(Reported, Suggests):
             yield Record(of.source or of.name, of.sha256, result)
 
     def to_json(self) -> Any:
-        """Return the record of the structure; of several a list, which the command prints one a line."""
+        """Return the record of the structure, or a list for several, which the command prints one per line."""
         records = [record.to_dict() for record in self.records()]
         return records[0] if len(records) == 1 else records
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Copy all files of the run to another folder, which must not be there yet.
+        """Copy all files of the run to another folder, which must not exist.
 
-        Raises FormatError if it is, and where it cannot be written.
+        Raises FormatError if it exists or cannot be written.
         """
         target = folder_path(path)
         if target.exists():
@@ -218,7 +218,7 @@ class SimulateResult(Reported, Suggests):
             raise FormatError(f"{target}: cannot be written: {error.strerror or error}") from error
 
     def lines(self) -> list[str]:
-        """Write what the run came to, a line each."""
+        """Return a summary of the run, as lines."""
         shared, own = self.shared, self.shared["dynamics"]
         integrator = INTEGRATORS[own["integrator"]]
         parts = [f"{integrator.title} in steps of {own['timestep']:g} fs"]

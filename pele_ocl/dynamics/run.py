@@ -105,51 +105,52 @@ def simulate(
     watch: Watch | None = None,
     **words: Unpack[StructureWords],
 ) -> SimulateResult:
-    """Simulate many replicas of structures at once in implicit solvent, and write them to a folder.
+    """Simulate many replicas of structures in implicit solvent, and write them to a folder.
 
-    Each replica is a trajectory of its own. It depends on the structure, its number and the seed, not on the others.
-    The folder gets the trajectories, each structure as a PDB file, and the tables energies.csv and energies.jsonl, with
-    a row for each replica and report. A replica that explodes stops, and `errors` of the result names it.
+    Each replica is a separate trajectory. It depends on the structure, its number and the seed, not on other replicas.
+    The folder contains the trajectories, each structure as a PDB file, and the tables energies.csv and energies.jsonl,
+    with a row for each replica and report. A replica that explodes stops, and `errors` of the result names it.
 
     what : path of a structure, Atoms, or several of these
     output : folder of all files
-    steps : time steps; or time : to simulate, ps, or with its unit, "10ns"
+    steps : time steps; or time : to simulate, ps, or with a unit, "10ns"
     replicas : of each structure
-    temperatures : of the heat bath, K: one for all, one for each replica of all structures in their order, or fewer,
-        which replicas take in turn; by default the `temperature` that is given for the solvent, else 300
-    timestep : fs; friction : 1/ps, of the heat bath, by default 1. Amounts may also be texts with their unit, "1fs" and
+    temperatures : of the heat bath, K: one for all, one for each replica of all structures in order, or fewer, which
+        are repeated; by default the `temperature` given for the solvent, else 300
+    timestep : fs; friction : 1/ps, of the heat bath, by default 1. Values may also be texts with a unit, "1fs" and
         "310K", or Quantities of OpenMM
     seed, integrator, constraints, hydrogen_mass, exchange_every, exchange, ladder_shape, anneal : as in Simulation
     minimize : iterations of a minimization before the first step, 0 for none
-    keep_center_motion : let the centre of mass move, which otherwise rests unless atoms are held
-    report_every : steps, or time with its unit, "2ps", between frames and between rows of the tables
-    trajectory_format : one that `write_conformations` writes: "nc" (AMBER's NetCDF), "dcd", "xtc", "h5" (MDTraj's
-        HDF5), "xyz", "pdb", "cif"; or "none"
-    trajectory_of : a trajectory of each "replica", or of each "temperature" of a ladder
-    velocities : write them into the trajectories, too, of the formats nc and h5 alone
-    resume : continue an interrupted run in the folder, with the same bits; it may also become longer
-    replicas_per_device : of each structure, that one device moves at a time, whole ladders; by default all, or an equal
-        share for each of the workers
-    workers : processes of this machine, each with a device or a group of cores; scheduler : of a Dask cluster,
+    keep_center_motion : do not remove the motion of the centre of mass, which is otherwise removed unless atoms are
+        restrained
+    report_every : steps, or time with a unit, "2ps", between frames and table rows
+    trajectory_format : a format of `write_conformations`: "nc" (AMBER's NetCDF), "dcd", "xtc", "h5" (MDTraj's HDF5),
+        "xyz", "pdb", "cif"; or "none"
+    trajectory_of : a trajectory for each "replica", or for each "temperature" of a ladder
+    velocities : also write them to the trajectories, only in the formats nc and h5
+    resume : continue an interrupted run in the folder, bit for bit; it may also be extended
+    replicas_per_device : of each structure, that one device simulates at a time, complete ladders; by default all, or
+        equal parts for the workers
+    workers : processes on this machine, each with a device or a group of cores; scheduler : of a Dask cluster,
         tcp://HOST:PORT or its file; by default this process computes
-    shard : "K/N" for the K-th of N equal parts of the replicas, for jobs of an array that share the folder; the tables
-        are put together by the shard that ends last
-    first_replica : number of the first replica of each structure, by which random numbers are drawn
-    frozen : atoms that stay, a mask (n,) or indices; terms : further terms, such as PositionalRestraint(10.0)
+    shard : "K/N" for the K-th of N equal parts of the replicas, for jobs of an array that share the folder; the last
+        shard merges the tables
+    first_replica : number of the first replica of each structure, which determines its random numbers
+    frozen : atoms that do not move, a mask (n,) or indices; terms : further terms, such as PositionalRestraint(10.0)
     restrain, distance, torsion, reference, freeze : restraints and atoms that stay, as texts with selections: as of
         `minimize`
-    bias : TOML file with collective variables and biases, or a mapping of the same words: docs/sampling.md. The tables
-        get the variables, and the folder a file COLVAR.N of each replica as PLUMED writes it
-    fixed_radii, one_four, cutoff, only_terms, variant, precision, device : as in `energy`, whose gradient must be whole
+    bias : TOML file with collective variables and biases, or a mapping with the same keywords: docs/sampling.md. The
+        tables then contain the variables, and the folder a file COLVAR.N for each replica in PLUMED's format
+    fixed_radii, one_four, cutoff, only_terms, variant, precision, device : as in `energy`, with the full gradient
     model : the solvent; or the number of the model of a file to read
     strict : refuse structures with findings that otherwise only cause notes
     progress : called with the fraction of all steps done; watch : called with the Simulation before its first step and
-        after each report, in this process alone
+        after each report, only in this process
     words : keywords about files, `forcefield`, `select`, `coordinates` and others of jobs.Reading, or `reading` itself;
         and about the solvent, `like` and fields of SolventModel such as `gb` and `ionic_strength`
 
-    Raises InputError and FormatError for what cannot be simulated or written, before anything is; and for a folder with
-    a run that this one would damage.
+    Raises InputError and FormatError before the run for input that cannot be simulated or written, and for a folder
+    with a run that would be damaged.
 
         >>> import tempfile, pele_ocl
         >>> folder = tempfile.mkdtemp()
@@ -243,7 +244,7 @@ def _share(spec: SimulateSpec, place: Place) -> int:
 
 
 class _Run:
-    """A call of `simulate`: parts of replicas, one after another or by workers."""
+    """A call of `simulate`: parts number of ladders of replicas or by workers."""
 
     def __init__(self, spec: SimulateSpec, place: Place, progress: Progress | None, watch: Watch | None) -> None:
         self._spec, self._place, self._progress, self._watch = spec, place, progress, watch

@@ -17,7 +17,7 @@ from ..common.arguments import choice, file_path, flag, function, numbers, text,
 from ..common.errors import InputError, PeleError, Suggests
 from ..common.settled import Settled, rewrite
 from ..energy.engine.rows import Rows
-from ..energy.terms import OPES, Growing, Interpolated
+from ..energy.terms import Growing, Interpolated
 from ..ensemble import Column, Ensemble
 from ..ensemble.columns import WritableValues
 from ..ensemble.state import Lock, locked
@@ -52,42 +52,42 @@ _WHY = {
 class Simulation(Suggests, Settled):
     """Implicit-solvent dynamics of many replicas on one device; docs/theory/dynamics.md.
 
-    Nothing is read between steps. A replica depends on its molecule, its number and the seed alone. So it has the same
-    bits in every run, alone and in company. One that explodes stops; `errors` says when and why, and others go on.
+    Nothing is read between steps. A replica depends only on its molecule, its number and the seed. So it is
+    bit-identical in every run, with any other replicas. A replica that explodes stops; `errors` says when and why, and
+    others continue.
 
-    Positions, velocities, temperatures, frozen atoms and restraints of rows can be written between runs, here or in the
-    ensemble. All that is read afterwards is of the new state: bonds that are held get their lengths, forces are
-    computed, and a replica that had stopped begins again where it was placed, with velocities drawn again. Threads may
-    share a simulation; its calls are then made one after another.
+    Positions, velocities, temperatures, frozen atoms and restraints of rows can be changed between runs, here or in the
+    ensemble. Later reads use the new state: constrained bonds are reset, forces are computed, and a stopped replica
+    restarts with new velocities. Threads may share a simulation; calls are then made one after another.
 
     molecules : an Atoms, a list of them, or an Ensemble whose rows are the replicas
-    replicas : of each molecule, which begin at its positions
-    temperature : K, by default 300, of the heat bath and of the velocities drawn; or a list, one for each row in the
-        order of rows. With fewer, replica r takes number r modulo their count. If one temperature is given and no
-        anneal, salt screens as at this temperature, unless the model has another one than its default, 298.15 K. An
-        Ensemble keeps its own model as it is, the screening too
-    timestep : fs. Amounts may also be texts with their unit, "1fs" and "310K", or Quantities of OpenMM
-    friction : 1/ps, of the Langevin integrator, by default 1; the other has none
+    replicas : of each molecule, which start at its positions
+    temperature : K, by default 300, of the heat bath and of the velocities drawn; or a list, one for each row. Fewer
+        are repeated. If one temperature is given and no anneal, it is used for the screening by salt, unless the model
+        has a temperature other than the default, 298.15 K. An Ensemble keeps its own model, including the screening
+    timestep : fs. Values may also be texts with a unit, "1fs" and "310K", or Quantities of OpenMM
+    friction : 1/ps, of the Langevin integrator, by default 1
     seed : of all random numbers
-    integrator : "langevin" as OpenMM's LangevinMiddleIntegrator, or "verlet" at constant energy
-    constraints : "hbonds" holds the bonds to hydrogen at the lengths of the force field
-    hydrogen_mass : Da that hydrogens take from their neighbours, so that time steps may be longer
-    exchange_every : steps, or time with its unit, between replica exchanges; successive replicas are a ladder over the
+    integrator : "langevin", like OpenMM's LangevinMiddleIntegrator, or "verlet" at constant energy
+    constraints : "hbonds" constrains bonds to hydrogen to the lengths of the force field
+    hydrogen_mass : mass of hydrogens in Da, taken from their neighbours, for longer time steps
+    exchange_every : steps, or time with a unit, between replica exchanges; consecutive replicas form a ladder over the
         temperatures
-    exchange : what replicas exchange: "temperature" alone, or "hamiltonian" for all that rows have of their own too,
-        such as scales, restraints and biases; temperatures may then be equal, and say how many rungs there are
-    ladder_shape : (n, m) for ladders of two dimensions, whose n m rungs are listed row by row, such as n temperatures
-        by m windows; exchanges need `exchange="hamiltonian"`, and alternate between the dimensions
-    anneal : points (n, 2) of time in ps and temperature in K, linear between them
-    remove_motion : if the centre of mass is kept at rest; by default unless atoms are frozen or terms are added
-    frozen : mask (n,) or indices of atoms that stay, in all replicas
-    first_replica : number of the first replica of each molecule, by which random numbers are drawn. Equal molecules
-        that are two objects of the list draw other numbers
+    exchange : what replicas exchange: "temperature", or "hamiltonian" for all properties of rows, such as scales,
+        restraints and biases; temperatures may then be equal, and their number is that of rungs
+    ladder_shape : (n, m) for two-dimensional ladders, with n m rungs row by row, such as n temperatures by m windows;
+        exchanges need `exchange="hamiltonian"`, and alternate between the dimensions
+    anneal : points (n, 2) of time in ps and temperature in K, with linear interpolation
+    remove_motion : whether to remove the motion of the centre of mass; by default unless atoms are frozen or terms are
+        added
+    frozen : mask (n,) or indices of frozen atoms, in all replicas
+    first_replica : number of the first replica of each molecule, which determines its random numbers. Equal molecules
+        that are different objects of the list get different numbers
     options : of Ensemble, such as model, terms, precision, device
 
     `ensemble` has the rows; `notes` are messages about what was decided.
 
-    Raises InputError for what cannot be, DeviceMemoryError where the device has no room.
+    Raises InputError for invalid input, DeviceMemoryError if the memory of the device is too small.
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> simulation = pele_ocl.Simulation(atoms, replicas=4, temperature=300, constraints="hbonds")
@@ -142,12 +142,9 @@ class Simulation(Suggests, Settled):
         self._masks, self._moves = -1, np.full(n, -1)  # of the ensemble's state, as they were taken up last
         self._lost = np.ones(n, bool)  # rows without velocities to go on with: not begun, stopped or failed
         self._behind = np.zeros(n, np.int64)  # steps that rows that go on have made less than `steps`
-        growing = [term for term in state.terms if isinstance(term, Growing)]
-        if any(isinstance(term, OPES) and term.shared for term in growing) and len(set(self.settings.temperatures)) > 1:
-            raise InputError("replicas that share a bias of OPES must have one temperature")
         self._hills = {
             term.name: Hills(self.ensemble, self._motion, term)
-            for term in growing
+            for term in state.terms if isinstance(term, Growing)
         }  # fmt: skip
         self._under_way: Rows | None = None  # rows of a run that did not come to its end
         self._exchanger = object()  # by which the rows know who exchanged them last
@@ -190,7 +187,7 @@ class Simulation(Suggests, Settled):
 
     @property
     def steps(self) -> int:
-        """Steps that were made."""
+        """Number of steps made."""
         return self._steps
 
     def _take_bodies(self) -> None:
@@ -339,7 +336,7 @@ class Simulation(Suggests, Settled):
 
     @locked
     def minimize(self, **options: object) -> MinimizeBatch:
-        """Minimize all replicas from where they are, and draw velocities again. options : as in Ensemble.minimize"""
+        """Minimize all replicas, and draw new velocities. options : as in Ensemble.minimize"""
         self._catch_up()
         batch = self.ensemble.minimize(self._rows, **{"constraints": self.settings.constraints, **options})
         self._catch_up()
@@ -348,7 +345,7 @@ class Simulation(Suggests, Settled):
 
     @locked
     def draw_velocities(self) -> None:
-        """Draw velocities of each replica that goes on, at the temperature that it has now."""
+        """Draw velocities of each running replica at its current temperature."""
         self._catch_up()
         self._draw(self._rows)
 
@@ -356,14 +353,14 @@ class Simulation(Suggests, Settled):
     def run(
         self, steps: int | str, *, every: int | str | None = None, call: Callable[[Simulation], object] | None = None
     ) -> Simulation:  # fmt: skip
-        """Make so many steps of all replicas, with the exchanges and hills that fall due. Returns the simulation.
+        """Make steps of all replicas, with the exchanges and hills that are due. Returns the simulation.
 
-        What was written before is taken up first. An interrupted run ends after a whole step.
+        Earlier changes are applied first. An interrupted run ends after a complete step.
 
         steps : their number, or time with its unit, "10ps"
         every, call : a function that is called with the simulation after each step whose number is a multiple of
-            `every` (a number, or a time). Rows stay on the device; it may read and write all that can be read and
-            written between runs, but not call `run`, `write` or `restore`. If it raises, the run ends after that step
+            `every` (a number, or a time). It may read and write everything that can be read and written between runs,
+            but not call `run`, `write` or `restore`. If it raises, the run ends after that step
 
             >>> import pele_ocl
             >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
@@ -489,17 +486,17 @@ class Simulation(Suggests, Settled):
     @property
     @locked
     def steps_made(self) -> NDArray[np.int64]:
-        """Steps that each replica made, (n_rows,); fewer of one that stopped."""
+        """Steps made by each replica, (n_rows,); fewer if it stopped."""
         return self._motion.read("done").astype(np.int64)
 
     @property
     def time(self) -> float:
-        """Time that was simulated, ps."""
+        """Simulated time, ps."""
         return self.steps * self.settings.dt
 
     @property
     def positions(self) -> Column:
-        """Positions of rows, (n, 3) A. A replica that stopped begins again where it is placed."""
+        """Positions of rows, (n, 3) A. A stopped replica restarts from written positions."""
         return self._positions
 
     def _write_positions(self, rows: list[int], positions: Sequence[ArrayLike]) -> None:
@@ -520,7 +517,7 @@ class Simulation(Suggests, Settled):
     @property
     @locked
     def potential_energies(self) -> Floats:
-        """Energies with all restraints and other terms, (n_rows,) kcal/mol; NaN of replicas that stopped."""
+        """Energies with all restraints and other terms, (n_rows,) kcal/mol; NaN for stopped replicas."""
         self._catch_up()
         energies, are_numbers = self.ensemble.state.resident.energies()
         return np.where(self._goes_on & are_numbers, energies, np.nan)
@@ -528,9 +525,9 @@ class Simulation(Suggests, Settled):
     @property
     @locked
     def term_energies(self) -> Terms:
-        """Terms whose sum the potential energies are, (n_rows, n_terms) kcal/mol; NaN of replicas that stopped.
+        """Terms of the potential energies, (n_rows, n_terms) kcal/mol; NaN for stopped replicas.
 
-        Restraints and other further terms are among them, by their names; a term that a molecule lacks is 0.
+        They include restraints and other terms by name; terms that a molecule does not have are 0.
         """
         self._catch_up()
         rows, names = self._rows, self.ensemble.names
@@ -541,9 +538,9 @@ class Simulation(Suggests, Settled):
     @property
     @locked
     def restraint_energies(self) -> Floats | None:
-        """Energies of restraints and other further terms, (n_rows,) kcal/mol, which potential energies have in them.
+        """Energies of restraints and other terms, (n_rows,) kcal/mol, which are part of the potential energies.
 
-        NaN of replicas that stopped. None if there are no such terms.
+        NaN for stopped replicas. None if there are no such terms.
         """
         names = {term.name for term in self.ensemble.state.options["terms"]}
         if not names:
@@ -556,9 +553,9 @@ class Simulation(Suggests, Settled):
     def u_kn(self, *, by_rung: bool = False) -> Floats:
         """Reduced energies U / (k_B T) of all replicas in the states of all replicas, (n_rows, n_rows), for MBAR.
 
-        A state is a temperature with all that rows have of their own: scales, restraints, biases. States are the first
-        index, in the order of rows, or of the rungs of ladder after ladder where there are exchanges. It is infinity
-        for energies that are no numbers. Each state costs an evaluation of all rows.
+        A state is a temperature with the scales, restraints and biases of a row. States are the first index, in the
+        order of rows, or of rungs, ladder by ladder, with exchanges. Invalid energies are infinite. Each state needs an
+        evaluation of all rows.
 
         by_rung : for ladders that are alike, as in `rest2`: states are the rungs, `rungs` says which one each replica
             has, and the result is (n_rungs, n_rows). Each replica is evaluated in the states of its own ladder
@@ -575,7 +572,7 @@ class Simulation(Suggests, Settled):
     @property
     @locked
     def states(self) -> NDArray[np.int64]:
-        """State that each row has now, as `u_kn` counts them, (n_rows,): its own number, or its rung and ladder."""
+        """Current state of each row, as numbered in `u_kn`, (n_rows,): its own number, or its rung and ladder."""
         if self.settings.exchange_every is None:
             return np.arange(len(self))
         self._require_own_rungs()
@@ -592,7 +589,7 @@ class Simulation(Suggests, Settled):
 
     @locked
     def bias_energies(self, name: str) -> Floats:
-        """Energies of a bias on collective variables where rows are, (n_rows,) kcal/mol. name : of the term
+        """Energies of a bias on collective variables at the positions of rows, (n_rows,) kcal/mol. name : of the term
 
         Of replicas that stopped, where they are; NaN of those without a place. After a hill it is with that hill.
         """
@@ -612,9 +609,9 @@ class Simulation(Suggests, Settled):
 
     @locked
     def metadynamics_surface(self, name: str, row: int = 0) -> tuple[tuple[Floats, ...], Floats]:
-        """Estimate the free energy of a row by its bias of metadynamics, or its density of OPES.
+        """Estimate the free energy from the bias of metadynamics, or the density of OPES, of a row.
 
-        Returns the nodes along each variable, (n_1,), ..., and the energies, (n_1, ...) kcal/mol, 0 where least.
+        Returns the nodes along each variable, (n_1,), ..., and the energies, (n_1, ...) kcal/mol, with a minimum of 0.
         """
         term = self._growing(name)
         n = len(self)
@@ -641,7 +638,7 @@ class Simulation(Suggests, Settled):
     @property
     @locked
     def kinetic_energies(self) -> Floats:
-        """(n_rows,) kcal/mol, without the centre's motion where that is taken off; NaN of replicas that stopped."""
+        """(n_rows,) kcal/mol, without the centre's motion where that is taken off; NaN for stopped replicas."""
         self._catch_up()
         self._motion.launch([self._motion.present, self._motion.measure_present], self._rows)
         kinetic = self._motion.read("kinetic").astype(np.float64)
@@ -658,17 +655,17 @@ class Simulation(Suggests, Settled):
     @property
     @locked
     def kinetic_temperatures(self) -> Floats:
-        """Temperatures of the velocities, (n_rows,) K; NaN of replicas that stopped or have no freedom."""
+        """Temperatures of the velocities, (n_rows,) K; NaN for replicas that stopped or have no degrees of freedom."""
         freedom = np.where(self.freedom > 0, self.freedom, np.nan)
         return 2 * self.kinetic_energies / (freedom * BOLTZMANN_KCAL)
 
     @property
     @locked
     def temperatures(self) -> WritableValues:
-        """Temperatures of the heat baths that rows are coupled to now, (n_rows,) K; they can be written.
+        """Current temperatures of the rows' heat baths, (n_rows,) K; writable.
 
-        Velocities follow by friction, or at once by `draw_velocities`. Raises InputError if temperatures are written
-        that exchanges or a schedule of annealing set.
+        Velocities adapt by friction, or immediately by `draw_velocities`. Raises InputError when writing temperatures
+        that are set by exchanges or annealing.
         """
         if self.settings.anneal:
             times, values = np.array(self.settings.anneal).T
@@ -696,12 +693,15 @@ class Simulation(Suggests, Settled):
         if self.settings.anneal or self.settings.exchange_every is not None:
             by = "the schedule of annealing" if self.settings.anneal else "exchanges"
             raise InputError(f"temperatures are set by {by}; make a simulation with other ones")
-        self._motion.write("temperatures", np.array(temperatures_of(values)))
+        found = np.array(temperatures_of(values))
+        for hills in self._hills.values():
+            hills.check(found)
+        self._motion.write("temperatures", found)
 
     @property
     @locked
     def rungs(self) -> NDArray[np.int32]:
-        """Places of the rows' temperatures in the list of them, rungs of a ladder, (n_rows,) from 0."""
+        """Indices of the rows' temperatures, the rungs of a ladder, (n_rows,) from 0."""
         self._require_own_rungs()
         return self._motion.read("rung_of")
 
@@ -710,7 +710,7 @@ class Simulation(Suggests, Settled):
     def exchanges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Exchanges tried and accepted between each rung and the next, (n_rungs - 1,) each, of all ladders.
 
-        Of ladders of two dimensions (2, n, m) each: of a rung with the next one along the first and along the second.
+        For two-dimensional ladders (2, n, m) each: with the next rung along the first and the second dimension.
 
         Raises InputError if there are no exchanges.
         """
@@ -728,17 +728,17 @@ class Simulation(Suggests, Settled):
         return [np.zeros(0) if body is None else body.masses for body in self._bodies]
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write a checkpoint, .npz: all that further steps depend on, restraints of rows and frozen atoms among it.
+        """Write a checkpoint, .npz, with everything that further steps depend on, including restraints and frozen
+        atoms.
 
         Raises FormatError if it cannot be written.
         """
         self._write_checkpoint(checkpoint.target_of(path))
 
     def restore(self, path: str | PathLike[str]) -> Simulation:
-        """Go on from a checkpoint of a simulation of the same molecules and settings, with the same bits.
+        """Continue from a checkpoint of a simulation with the same molecules and settings, bit for bit.
 
-        Raises FormatError for a file that is none, InputError for one of another simulation; both leave this one as it
-        was.
+        Raises FormatError for an invalid file, InputError for that of another simulation, without changing this one.
         """
         self._require_no_call()
         self._read_checkpoint(file_path(path))
@@ -750,18 +750,18 @@ class Simulation(Suggests, Settled):
         velocities: bool = False, minimize: int = 0,
         resume: bool = False, names: Sequence[str] | None = None, watch: Callable[[Simulation], None] | None = None,
     ) -> SimulateResult:  # fmt: skip
-        """Make steps, and write to a folder what `pele_ocl.simulate` writes: trajectories, tables, a checkpoint.
+        """Make steps, and write the files of `pele_ocl.simulate`: trajectories, tables, a checkpoint.
 
         output : the folder
-        steps : to make from here on; or time : to simulate, ps, or with its unit, "10ns"
+        steps : to make; or time : to simulate, ps, or with a unit, "10ns"
         report_every, trajectory_format, trajectory_of, velocities : as in `pele_ocl.simulate`; frames are counted from
-            here on
+            here
         minimize : iterations of a minimization before the first frame
-        resume : continue a run in the folder that this simulation was interrupted in, to the end that is asked for
-        names : of the molecules, for their files; by default molecule, or molecule-1 and so on
+        resume : continue an interrupted run of this simulation in the folder
+        names : of the molecules, for their files; by default molecule, or molecule-1, molecule-2, ...
         watch : called with the simulation before its first step and after each report
 
-        Raises InputError for what cannot be, FormatError for a folder with a run that must not be damaged.
+        Raises InputError for invalid input, FormatError for a folder with another run.
 
             >>> import tempfile, pele_ocl
             >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..atoms import Atoms, Floats, Ints, require_atoms
 from ..common.arguments import checked, described, flag, numbers, texts, whole_number
@@ -29,17 +29,17 @@ def rest2(
     exchange_every: int | str = 500,
     **options: Any,
 ) -> Simulation:
-    """Make a simulation with solute tempering by scaled energies, REST2, all at the first of some temperatures.
+    """Make a simulation with solute tempering (REST2): scaled energies at the first of several temperatures.
 
-    Rung m has charges times sqrt(T_0/T_m), Lennard-Jones wells and torsions times T_0/T_m, of its hot atoms (Wang,
-    Friesner and Berne, J. Phys. Chem. B 2011, 115, 9431). Impropers, maps of two torsions and the nonpolar energy stay.
+    In rung m, charges of hot atoms are scaled by sqrt(T_0/T_m), Lennard-Jones wells and torsions by T_0/T_m (Wang,
+    Friesner and Berne, J. Phys. Chem. B 2011, 115, 9431). Impropers, CMAPs and the nonpolar energy are not scaled.
 
-    temperatures : of the rungs, K, rising
-    ladders : of replicas, one after another
+    temperatures : of the rungs, K, increasing
+    ladders : number of ladders of replicas
     hot : indices or a mask (n,) of atoms; by default all
     exchange_every : steps, or time with its unit, between exchanges; options : of Simulation, and of its Ensemble
 
-    Raises InputError for temperatures that are no ladder.
+    Raises InputError for invalid temperatures.
 
         >>> import pele_ocl
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
@@ -87,8 +87,8 @@ class StateSamples:
         >>> samples.u_kn.shape, samples.states.tolist()[:2] in ([0, 1], [1, 0])
         ((2, 8), True)
 
-    names : of terms whose collective variables are kept
-    by_rung : whether the ladders are alike, so that their rungs are the states; as in `Simulation.u_kn`
+    names : of terms whose collective variables are stored
+    by_rung : whether the ladders are equal, so that their rungs are the states; as in `Simulation.u_kn`
     """
 
     def __init__(self, names: Sequence[str] = (), *, by_rung: bool = False) -> None:
@@ -128,7 +128,7 @@ class StateSamples:
         return np.concatenate(self._variables)
 
     def mbar(self) -> MBAR:
-        """Put all states together. Raises InputError if there are no samples."""
+        """Combine all states by MBAR. Raises InputError if there are no samples."""
         return MBAR(self.u_kn, self.states)
 
     def _require_samples(self) -> None:
@@ -137,15 +137,18 @@ class StateSamples:
 
 
 class SimulatedTempering:
-    """Simulated tempering: each replica walks on a ladder of temperatures by itself; a call for `Simulation.run`.
+    """Simulated tempering: each replica moves independently on a ladder of temperatures; a call for `Simulation.run`.
 
-    At a call each replica chooses a neighbouring rung by Metropolis' rule for exp(-U / (k_B T_m) + g_m) (Marinari and
-    Parisi, Europhys. Lett. 1992, 19, 451), and its velocities are scaled to the new temperature. Random numbers go by
-    the seed of the simulation and its steps. Weights g_m are given, or found by Wang and Landau's rule as long as
-    `increment` is not 0: it is halved whenever all rungs were met by half of their share.
+    At each call a replica may move to a neighbouring rung by the Metropolis rule for exp(-U / (k_B T_m) + g_m)
+    (Marinari and Parisi, Europhys. Lett. 1992, 19, 451), and its velocities are scaled to the new temperature. Random
+    numbers depend on the seed of the simulation and its steps. Weights g_m are given, or determined by the Wang-Landau
+    method while `increment` is not 0: it is halved when all rungs were visited half as often as on average.
 
-    temperatures : of the rungs, K; replicas begin on the rung that is nearest to their temperature
-    weights : (n_rungs,) g_m; None to find them
+    temperatures : of the rungs, K; replicas start on the rung closest to their temperature
+    weights : (n_rungs,) g_m; None to determine them
+
+    `weights`, `increment` and `visits`, of rungs since the increment changed, are the current ones. A checkpoint of the
+    simulation does not contain them: continue with `SimulatedTempering(temperatures, weights)`, or pickle this.
     """
 
     def __init__(self, temperatures: Sequence[float], weights: ArrayLike | None = None) -> None:
@@ -156,9 +159,18 @@ class SimulatedTempering:
         if self.weights.shape != (n,) or not np.isfinite(self.weights).all():
             raise InputError(f"weights have shape {self.weights.shape}; ({n},) finite numbers are needed")
         self.visits = np.zeros(n, np.int64)
+        self._tried, self._accepted = np.zeros((2, n - 1), np.int64)
+
+    def __repr__(self) -> str:
+        return f"SimulatedTempering({len(self.temperatures)} rungs, increment {self.increment:g})"
+
+    @property
+    def exchanges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Moves tried and accepted between each rung and the next, (n_rungs - 1,) each."""
+        return self._tried.copy(), self._accepted.copy()
 
     def rungs_of(self, simulation: Simulation) -> Ints:
-        """Rungs that replicas are on, (n_rows,)."""
+        """Rungs of the replicas, (n_rows,)."""
         if not isinstance(simulation, Simulation):
             raise InputError(f"the simulation is {described(simulation)}; a Simulation is needed")
         apart = np.abs(np.asarray(simulation.temperatures)[:, None] - self.temperatures)
@@ -176,6 +188,9 @@ class SimulatedTempering:
         with np.errstate(over="ignore", invalid="ignore"):
             moves = chance < np.exp(np.minimum(gain, 0.0))  # not for energies that are no numbers
         after = np.where(moves, other, rungs)
+        lower = np.minimum(rungs, other)[other != rungs]
+        np.add.at(self._tried, lower, 1)
+        np.add.at(self._accepted, lower, moves[other != rungs])
         if (after != rungs).any():
             simulation.change_temperatures(self.temperatures[after])
         np.add.at(self.visits, after, 1)

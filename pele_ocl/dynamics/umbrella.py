@@ -20,6 +20,7 @@ from ..energy.terms.grid_bias import Axis, Range
 from ..energy.terms.variables import checked_variables
 from ..report import Column, Report, Reported
 from ..units import BOLTZMANN_KCAL, in_unit
+from .amounts import steps_or_time
 from .mbar import MBAR, FreeEnergyResult
 from .settings import ROOM, every_of
 from .simulation import Simulation
@@ -37,9 +38,9 @@ FARTHEST = 100.0  # A beyond the last centre, where the bias ends
 class UmbrellaResult(Reported):
     """Samples of windows of umbrella sampling.
 
-    simulation : whose replicas are the windows, where they came to
+    simulation : whose replicas are the windows, at their final positions
     centers, force_constants : (n_windows, d) of the windows
-    variables : (n_times, n_windows, d) at the samples
+    variables : (n_times, n_windows, d) of the samples
     temperature : K
     """
 
@@ -53,8 +54,8 @@ class UmbrellaResult(Reported):
     def u_kn(self) -> Floats:
         """Reduced energies of the biases, (n_states, n_times n_windows); samples by time, then by window.
 
-        The energy of the molecule, the same in all windows, is left out. Equal windows are one state, in the order in
-        which they come.
+        The energy of the molecule, the same in all windows, is left out. Equal windows are one state, in order of
+        occurrence.
         """
         samples = self.variables.reshape(-1, self.variables.shape[2])
         return np.stack([self._bias(k, samples) for k in self._distinct[0]]) / self._kt
@@ -80,7 +81,7 @@ class UmbrellaResult(Reported):
             "sample": np.repeat(np.arange(n_times), n_windows), "window": np.tile(np.arange(n_windows), n_times),
         }  # fmt: skip
         flat = self.variables.reshape(-1, d)
-        columns |= {f"variable_{k + 1}": Column(flat[:, k], form=".4f") for k in range(d)}
+        columns |= {f"variable_{k + 1}": Column(flat[:, k], self._units[k], form=".4f") for k in range(d)}
         facts = {
             "temperature": self.temperature, "centers": self.centers.tolist(),
             "force_constants": self.force_constants.tolist(),
@@ -96,13 +97,21 @@ class UmbrellaResult(Reported):
         self.table().save(path)
 
     def mbar(self) -> MBAR:
-        """Put the windows together."""
+        """Combine the windows by MBAR."""
         return MBAR(self.u_kn, self.states)
 
-    def free_energy(self, bins: int | Sequence[ArrayLike], *, blocks: int = 5) -> FreeEnergyResult:
-        """Free energy of the variables without bias. bins, blocks : as in `pele_ocl.free_energy`"""
+    def free_energy(
+        self, bins: int | Sequence[ArrayLike], *, blocks: int = 5, names: Sequence[str] = ()
+    ) -> FreeEnergyResult:  # fmt: skip
+        """Unbiased free energy of the variables. bins, blocks, names : as in `pele_ocl.free_energy`"""
         samples = self.variables.reshape(-1, self.variables.shape[2])
-        return self.mbar().free_energy(samples, bins, self.temperature, u_n=np.zeros(len(samples)), blocks=blocks)
+        return self.mbar().free_energy(
+            samples, bins, self.temperature, u_n=np.zeros(len(samples)), blocks=blocks, names=names, units=self._units
+        )
+
+    @property
+    def _units(self) -> list[str]:
+        return [of.unit for of in self.simulation.bias_term(NAME).members]
 
     @property
     def _kt(self) -> float:
@@ -127,9 +136,9 @@ def umbrella(
     centers: ArrayLike,
     force_constants: ArrayLike,
     *,
-    steps: int,
+    steps: int | str,
     sample_every: int | str = 100,
-    equilibrate: int = 0,
+    equilibrate: int | str = 0,
     minimize: int = 0,
     positions: ArrayLike | None = None,
     temperature: float = ROOM,
@@ -140,12 +149,13 @@ def umbrella(
     variables : one to three collective variables
     centers : s0, (n_windows,) or (n_windows, d); force_constants : k, one or of the same shape, kcal/mol by the square
         of the variable's unit
-    steps : that samples are taken of, every `sample_every` steps, or time with its unit; equilibrate : steps before
-    minimize : iterations of a minimization of each window before; 0 for none
-    positions : (n_windows, n, 3) A where windows begin; by default the molecule's own
+    steps : of sampling, with a sample every `sample_every`; equilibrate : steps before. All three may also be a time
+        with its unit, "10ps"
+    minimize : iterations of minimization of each window before; 0 for none
+    positions : (n_windows, n, 3) A, initial; by default those of the molecule
     temperature : K; options : of Simulation, and of its Ensemble
 
-    Raises InputError for windows that cannot be.
+    Raises InputError for invalid windows.
 
         >>> import pele_ocl, numpy as np
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
@@ -171,8 +181,10 @@ def umbrella(
         raise InputError(f"force_constants have shape {given.shape}; one or {at.shape} numbers, 0 to 1e6, are needed")
     stiff = np.broadcast_to(given, at.shape).copy()
     timestep = in_unit("timestep", options.get("timestep", 2.0), "fs")
-    every = every_of("sample_every", sample_every, number("timestep", timestep, "a time above 0", above=0.0))
-    whole_number("steps", steps, least=every)
+    timestep = number("timestep", timestep, "a time above 0", above=0.0)
+    every = every_of("sample_every", sample_every, timestep)
+    steps = steps_or_time("steps", steps, timestep, least=every)
+    equilibrate = steps_or_time("equilibrate", equilibrate, timestep)
     axes, bounds = harmonic_axes(members, at)
     grids = [harmonic_grid(axes, center, k) for center, k in zip(at, stiff, strict=True)]
     term = GridBias(members, grids[0], bounds, NAME)

@@ -28,7 +28,7 @@ class Options:
     one_four : "scale" or "exclude" 1-4 pairs
     rebuild_sites : whether virtual sites are placed first, and their gradients passed on to their parents
 
-    Raises InputError for values that do not exist.
+    Raises InputError for unknown values.
     """
 
     gradient: bool

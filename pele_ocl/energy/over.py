@@ -32,18 +32,19 @@ def energy_over(
 ) -> FrameEnergies:
     """Energies of all frames of a trajectory, read in pieces while the device computes.
 
-    Memory is a few pieces', and 8 bytes a frame and term for the result.
+    Memory is needed for a few pieces, and 8 bytes per frame and term for the result.
 
-    atoms : a plan, such as Energy(atoms, gradient=False), or Atoms, for which that plan is made. A Nonbond over a list
-        of pairs_within or pairs_split has the list of each frame, made by the same distances
+    atoms : a plan, such as Energy(atoms, gradient=False), or Atoms, for which that plan is made. A Nonbond with a list
+        from pairs_within or pairs_split uses a new list for each frame, with the same cutoffs
     trajectory : a Trajectory, or paths or frames in memory that `pele_ocl.trajectory` takes, with its `frames`,
         `select`, `topology` and `image`
-    output : .h5, .csv or .jsonl, to which results are appended as they are computed
-    resume : True to continue an `output` that an interrupted run of the same settings left
+    output : .h5, .csv or .jsonl, to which results are appended
+    resume : True to continue an `output` of an interrupted run with the same settings
     progress : called with the fraction of the frames done, 0 to 1
 
-    A frame that fails, such as one with torn bonds, has NaN in its terms and the reason in `errors`. Raises FormatError
-    and InputError as `trajectory` does. Raises FormatError for an output of other settings, or one that is also read.
+    A failed frame, such as one with broken bonds, has NaN in its terms and the reason in `errors`. Raises FormatError
+    and InputError as `trajectory` does. Raises FormatError for an output with other settings, or one that is also an
+    input.
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> found = pele_ocl.energy_over(atoms, np.stack([atoms.positions, atoms.positions + 1.0]))

@@ -70,7 +70,7 @@ class DriverKernel:
     ) -> None:  # fmt: skip
         """Launch for the atoms of rows, by default of all rows; failed rows are passed over.
 
-        per : "row" for one work-item a row in place of one an atom, or so many work-items a row
+        per : "row" for one work-item per row instead of per atom, or the number of work-items per row
         moves : whether it moves atoms, whose rows are then to be evaluated again
 
         Raises InputError that names a missing or unknown parameter, or one of another type.

@@ -75,37 +75,38 @@ def explore(
     ligand_ph: float | None = None,
     ligand_template: Iterable[str] | str = (),
 ) -> ExploreResult:
-    """Explore how a ligand binds as PELE's control file says: perturb, move, minimize, Metropolis; docs/explore.md.
+    """Explore the binding of a ligand with a control file of PELE: perturb, move, minimize, Metropolis;
+    docs/explore.md.
 
-    Writes report_N and trajectory_N of each explorer N as PELE does. The walk is a search: its states are no Boltzmann
-    sample, and give no free energies.
+    Writes report_N and trajectory_N for each explorer N like PELE. The walk is a search: its states are not a Boltzmann
+    sample and give no free energies.
 
     control : path of the control file, "pele.conf" (`pele_ocl.explore.write_example` writes one); or a structure with
         `ligands`, for which a control file is written to `output` with the structure and the ligand's parameters
-    output : folder of all files, in place of the paths in the control file; of a structure `complex.pdb` by default
+    output : folder of all files, instead of the paths in the control file; for a structure `complex.pdb` by default
         complex_explore
-    explorers : all in one batch; by default one, under mpirun or srun one for each process but the first
-    seed : of all random numbers, in place of the control file's
-    steps : of each task, in place of numberOfPeleSteps
-    complexes : structures to begin with, in place of the control file's; several are given to the explorers in turn
-    set : texts in place of $WORDS in the control file, by word: {"BOX_RADIUS": "20"}
+    explorers : all in one batch; by default one, under mpirun or srun one for each process except the first
+    seed : of all random numbers, instead of that in the control file
+    steps : of each task, instead of numberOfPeleSteps
+    complexes : initial structures, instead of those in the control file; several are assigned to explorers in turn
+    set : values of $WORDS in the control file: {"BOX_RADIUS": "20"}
     templates, obc, pele_data, guess_radii : further files of the force field, as in ForceField.load
     precision, device : as in `energy`
     resume : continue an interrupted run in the same folder
-    overwrite : replace an earlier run in the folder; its files of further explorers are removed
-    workers : processes of this machine that share the explorers, each with a device or a group of cores
+    overwrite : replace an earlier run in the folder; its files of other explorers are removed
+    workers : processes on this machine that share the explorers, each with a device or a group of cores
     scheduler : of a Dask cluster whose workers share them, tcp://HOST:PORT or its file
     shard : "K/N" for the K-th of N parts of the explorers, "mpi" for a part for each process of mpirun or srun, each
         with the next device, "mpi/N" for parts for the first N
     progress : called with the fraction of all steps done; watch : an object with `tell` and `follow`, as of
         explore.running.Watch
-    preset : of a structure, settings of pele_platform: "induced_fit_fast" (default), "induced_fit_long",
+    preset : for a structure, settings of pele_platform: "induced_fit_fast" (default), "induced_fit_long",
         "induced_fit_exhaustive", "rescoring", "out_in", "in_out", "gpcr_orth" or "global"
-    ligands : of a structure, the molecule that is explored, a residue of the structure or in its frame; further ones
+    ligands : for a structure, the molecule to explore, a residue of the structure or placed in its frame; further ones
         are cofactors. They, `ligand_forcefield` and the others are as in `read`
 
-    Raises FormatError and InputError for what cannot be run, before any step; with the code "exists" for a folder that
-    holds a run, and "no_part" in a process of a launcher without explorers.
+    Raises FormatError and InputError before any step; with the code "exists" for a folder with a run, and "no_part" in
+    a process of a launcher without explorers.
 
     >>> result = pele_ocl.explore("pele.conf", "out2", explorers=2, steps=1)
     >>> [path.name for path in result.reports]

@@ -31,19 +31,19 @@ class ANM(Move):
     """Move alpha carbons along modes of their network; all other atoms follow by minimization.
 
     nodes : mask (n,) or atoms of the network; by default alpha carbons outside of the ligand
-    modes : by default the lowest of the positions where each explorer begins, as many as `count`; modes of a file name
-        their nodes, which are found among the atoms by these names
+    modes : by default the lowest `count` modes at each explorer's initial positions; nodes of modes from a file are
+        matched by name
     cutoff : A, of their springs
     network : further options of network_modes
-    picking : of the main mode: "random", "lowest", or "defined", which is number `defined`, from 1
-    change_frequency : moves after which an explorer's main mode is picked again
-    direction : "random", "same", which is `first_direction`, or "oscillate", which begins with it
-    mixing : "main" adds the other modes with weight 1 - main_weight; "all" mixes modes by chance; "none" takes one
-    thermal : whether "all" weighs modes by one over the roots of their eigenvalues
+    picking : of the main mode: "random", "lowest", or "defined", number `defined` from 1
+    change_frequency : moves after which a new main mode is picked
+    direction : "random", "same", which is `first_direction`, or "oscillate", which starts with it
+    mixing : "main" adds the other modes with weight 1 - main_weight; "all" mixes modes randomly; "none" uses one
+    thermal : whether "all" weights modes by the inverse square roots of their eigenvalues
     magnitude : of Settings.displacement: "fixed", "biased", "scaled", "random"
-    norm : what the displacement is of: "max", the node that moves most, or "rms", all nodes
-    steering : kcal/mol/A; its quotient by the displacement is the force constant that draws nodes to their targets
-    relaxation : kcal/mol/A^2 that hold nodes where they came to be, until the step's end; 0 lets them go
+    norm : of the displacement: "max", the largest of a node, or "rms" over all nodes
+    steering : kcal/mol/A; divided by the displacement it is the force constant towards the targets of nodes
+    relaxation : kcal/mol/A^2, restraint on nodes until the end of the step; 0 for none
     region : atoms that move, as in Minimization
     options : of Minimizer; PELE's are the defaults: truncated Newton, one round of 30 iterations to 0.1 kcal/mol/A
     """
@@ -132,7 +132,7 @@ class ANM(Move):
         return walk.is_multiple(row, walk.settings[row].anm_frequency)
 
     def displacements(self, walk: Walk, rows: Sequence[int]) -> Floats:
-        """Draw the displacements of the nodes of rows, (n_rows, n_nodes, 3) A, and remember modes and directions."""
+        """Draw random displacements of the nodes of rows, (n_rows, n_nodes, 3) A, and store modes and directions."""
         drawn = walk.uniform(rows, Stage.ANM)
         found = np.empty((len(rows), len(self._nodes), 3))
         for place, row in enumerate(rows):

@@ -19,7 +19,7 @@ class Box:
     """Region of space; its border belongs to it."""
 
     def contains(self, points: Floats) -> Inside:
-        """Tell of points (..., 3) A if each lies inside."""
+        """Return a mask of the points (..., 3) A that are inside."""
         raise NotImplementedError
 
 
@@ -40,7 +40,7 @@ class Sphere(Box):
 
 @dataclass(frozen=True, eq=False)
 class Spheres(Box):
-    """Several spheres. spheres : in any of them is inside"""
+    """Union of several spheres."""
 
     spheres: tuple[Sphere, ...]
 
@@ -78,7 +78,7 @@ class Shell(Box):
 
 @dataclass(frozen=True, eq=False)
 class Prism(Box):
-    """Prism along the axes. center : (3,) A; sides : (3,) whole lengths along x, y and z, A"""
+    """Prism along the axes. center : (3,) A; sides : (3,) edge lengths along x, y and z, A"""
 
     center: ArrayLike
     sides: ArrayLike

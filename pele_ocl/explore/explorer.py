@@ -30,11 +30,11 @@ class Step:
     """One step of an explorer.
 
     explorer, step : their numbers, steps from 1; row : of the walk
-    accepted : whether the step was kept; energy : kcal/mol where the explorer is now
+    accepted : whether the step was accepted; energy : current energy of the explorer, kcal/mol
     proposed : energy of the step, NaN if it failed or nothing moved
-    made : names of the moves; reason : why it was not kept, "" if it was
+    made : names of the moves; reason : of a rejection, "" if accepted
     stages : energies after each move, kcal/mol, if the Explorer records them
-    notes : sentences of moves, about a minimization that did not converge, say
+    notes : messages of moves, e.g. about a minimization that did not converge
     """
 
     explorer: int
@@ -51,33 +51,33 @@ class Step:
 
     @property
     def positions(self) -> Floats:
-        """Positions of the explorer, (n, 3) A, as long as it makes no further step."""
+        """Positions of the explorer, (n, 3) A, until its next step."""
         (kept,) = self._walk.kept([self.row])
         found: Floats = self._walk.ensemble.positions[kept]
         return found
 
 
 class Explorer(Suggests):
-    """PELE's loop: perturb, move side chains and backbone, minimize, keep the step by Metropolis' rule.
+    """PELE's loop: perturb, move side chains and backbone, minimize, accept or reject by the Metropolis rule.
 
-    Many explorers walk together, independently. A walk is a search for low energies. Its moves are not reversible, so
-    it samples no ensemble of statistical mechanics.
+    Many independent explorers run together. A walk is a search for low energies. Its moves are not reversible, so it
+    does not sample a statistical ensemble.
 
-    atoms : the complex, with bonds and labels; ligand : mask (n,) or indices of the atoms that are perturbed
-    moves : in their order, by default Perturbation and Minimization
+    atoms : the complex, with bonds and labels; ligand : mask (n,) or indices of the perturbed atoms
+    moves : in order, by default Perturbation and Minimization
     temperature : K; seed : whole number below 2^32
-    explorers : how many, numbered from 0, or their numbers, by which random numbers are keyed
+    explorers : their number, or a list of numbers, by which random numbers are keyed
     box : of the ligand's centre; settings : further parameters of all explorers
-    positions : (n_explorers, n, 3) A where they begin, by default all at the positions of atoms
-    terms : restraints of all steps, which count in the energies that are compared
-    removes_bulk : whether receptors are superposed on where they began by their alpha carbons, if they have three
+    positions : (n_explorers, n, 3) A, initial; by default those of atoms
+    terms : restraints in all steps, included in the compared energies
+    removes_bulk : whether receptors are superposed on their initial positions by alpha carbons, if they have three
     stage_energies : whether energies are computed after each move; watch : called after each move
-    other parameters : of `Ensemble`; Born radii are held in gradients unless `fixed_radii=False`
+    other parameters : of `Ensemble`; gradients are at fixed Born radii unless `fixed_radii=False`
 
-    `walk` has the state: settings of each explorer, which may change between steps, and the ensemble. A pickle goes on
-    as the explorers would have.
+    `walk` has the state: settings of each explorer, which may be changed between steps, and the ensemble. A pickled
+    explorer continues identically.
 
-    Raises InputError for a ligand of none or all of the atoms, and where an energy cannot be computed.
+    Raises InputError for a ligand of none or all of the atoms, and if an energy cannot be computed.
 
     >>> from pele_ocl.explore import Perturbation
     >>> atoms = pele_ocl.read("complex.pdb")
@@ -171,17 +171,17 @@ class Explorer(Suggests):
 
     @property
     def energies(self) -> Floats:
-        """Energies where the explorers are, (n_explorers,) kcal/mol."""
+        """Current energies of the explorers, (n_explorers,) kcal/mol."""
         return self.walk.ensemble.energies_of(self.walk.kept(self._rows))
 
     def run(self, steps: int) -> Iterator[Step]:
-        """Make so many steps of all explorers; give them as they are made, step by step, in the explorers' order."""
+        """Make steps of all explorers and yield them, step by step, in the order of explorers."""
         return (step for _ in range(whole_number("steps", steps)) for step in self.step())
 
     def step(self, rows: Sequence[int] | None = None) -> list[Step]:
         """Make one step of explorers, by default of all; rows : of the walk
 
-        A step that is interrupted is undone.
+        An interrupted step is undone.
         """
         walk = self.walk
         rows = self._rows if rows is None else self._chosen(rows)

@@ -15,7 +15,7 @@ from .walk import Move, Walk
 class Minimization(Move):
     """Minimize rows over the atoms near the ligand; it is due after side chains, and by its frequency.
 
-    region : atoms that move, by default all within `Settings.minimization_radius`
+    region : moving atoms, by default all within `Settings.minimization_radius`
     options : of Minimizer; PELE's are the defaults: truncated Newton, three rounds of 65 iterations, a root mean square
         gradient of 0.1 kcal/mol/A
     """

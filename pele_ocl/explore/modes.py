@@ -25,7 +25,7 @@ class Modes(ReadOnlyArrays):
     """Normal modes of a network, lowest first.
 
     values : (m,) eigenvalues, in the unit of the network's constant; vectors : (m, n_nodes, 3), of length 1
-    labels : of the nodes, as a file names them; None where it is known whose they are
+    labels : of the nodes, as in a file; None if they are known
     source : of the file, for messages
     """
 
@@ -43,11 +43,11 @@ class Modes(ReadOnlyArrays):
         return len(self.values)
 
     def of_nodes(self, labels: Labels | None) -> tuple[Modes, tuple[str, ...]]:
-        """Modes in the order of nodes with these labels, and notes on nodes whose order or names differ.
+        """Return modes in the order of nodes with these labels, and notes about nodes whose order or names differ.
 
-        Nodes are found by chain, residue and atom names. Without names on one side the order is taken as it is.
+        Nodes are matched by chain, residue and atom names. Without names on one side the order is kept.
 
-        Raises InputError, with the first that differs, where the nodes of the modes are not those.
+        Raises InputError, with the first difference, if the nodes do not match.
         """
         if self.labels is None or labels is None:
             return self, ()
@@ -62,14 +62,15 @@ def network_modes(
     nodes: ArrayLike, count: int = 6, *, cutoff: float = 12.0, constant: float = 1.667, bonded_constant: float = 0.0,
     model: Literal["contact", "exponential"] = "contact", decay: float = 5.0,
 ) -> Modes:  # fmt: skip
-    """Compute the lowest modes of an elastic network, without the six of the whole; docs/theory/anm.md, eqs. 1 to 3.
+    """Compute the lowest modes of an elastic network, without the six rigid-body modes; docs/theory/anm.md, eqs. 1 to
+    3.
 
     nodes : (n, 3) A; count : of modes
-    cutoff : A, between which nodes are joined by springs
-    constant : of springs; bonded_constant : of springs of nodes next to each other, 0 for the same
-    model : "contact", or "exponential", whose springs weaken as exp(-r / decay), as in PELE's code; decay : A
+    cutoff : A, distance within which nodes are joined by springs
+    constant : of springs; bonded_constant : of springs between neighbouring nodes, 0 for the same
+    model : "contact", or "exponential" with exp(-r / decay), as in PELE; decay : A
 
-    Raises InputError for fewer than three nodes, and for a network of parts that no spring joins.
+    Raises InputError for fewer than three nodes, and for disconnected networks.
     """
     x = positions_of(nodes, "nodes")
     whole_number("count", count, least=1)
@@ -141,10 +142,10 @@ def _lowest_sparse(n: int, i: Ints, j: Ints, blocks: Floats, count: int) -> tupl
 def read_nmd(path: str | Path, scale: Literal["auto", "pele", "prody"] = "auto") -> tuple[Modes, Strings, Ints]:
     """Read modes of an `.nmd` file: the modes, the names of their nodes (n,) and numbers of their residues (n,).
 
-    scale : what the number before each mode is. "pele": the root of its eigenvalue; "prody": one over that.
-        "auto" takes the first if these numbers rise, the second if they fall, since modes come lowest first
+    scale : meaning of the number before each mode. "pele": the square root of its eigenvalue; "prody": its inverse.
+        "auto" assumes the first if these numbers increase, the second if they decrease
 
-    Raises FormatError that names the line.
+    Raises FormatError with the line.
     """
     given = file_path(path)
     choice("scale", scale, ("auto", "pele", "prody"))
@@ -213,11 +214,11 @@ def _mode_line(path: Path, k: int, words: list[str], size: int) -> Floats:
 
 
 def write_nmd(path: str | Path, modes: Modes, atoms: Atoms, nodes: ArrayLike, title: str = "modes") -> None:
-    """Write modes as PELE reads them: an `.nmd` file, in which the root of its eigenvalue precedes each mode.
+    """Write modes for PELE: an `.nmd` file with the square root of the eigenvalue before each mode.
 
     nodes : (n_nodes,) indices of atoms
 
-    Raises InputError for atoms without labels, and for other nodes than the modes have.
+    Raises InputError for atoms without labels, and for nodes that do not match the modes.
     """
     given, chosen = file_path(path), np.asarray(nodes)
     if atoms.labels is None or chosen.shape != (modes.vectors.shape[1],):

@@ -28,15 +28,16 @@ TRIES = 16, 64  # of each trial in the first launch of a step, and in later ones
 class Perturbation(Move):
     """Translate, rotate and twist the ligand.
 
-    Each of `Settings.trials` poses is the first good one of `Settings.steric_trials` draws. It lies in the box, and its
-    clashes can be relieved by turning side chains. The pose of lowest energy is taken. If none has one, the row stays,
-    and `walk.memory[row]["without_pose"]` counts it.
+    Each of `Settings.trials` poses is the first valid one of `Settings.steric_trials` random moves. It is in the box,
+    and its clashes can be relieved by rotating side chains. The pose with the lowest energy is chosen. If there is
+    none, the row is unchanged, which `walk.memory[row]["without_pose"]` counts.
 
-    ligand : what turns of it, by default what `flexible_ligand` finds
-    direction : "random", or "steered" along a vector that lasts `Settings.steering_update_frequency` steps
+    ligand : its rotatable bonds, by default from `flexible_ligand`
+    direction : "random", or "steered" along a vector that is kept for `Settings.steering_update_frequency` steps
     kind : of translation lengths: "centered", 0.75 to 1.25 of the range, or "spherical", up to it
-    side_chains : whether residues turn to relieve clashes; resolution : degrees of their turns
-    keeps_radii : whether poses are compared at the Born radii of the state before, if the ensemble's gradients are, too
+    side_chains : whether side chains are rotated to relieve clashes; resolution : of rotations, degrees
+    keeps_radii : whether poses are compared at the Born radii of the previous state, if the ensemble's gradients are,
+        too
     """
 
     name: ClassVar[str] = "perturbation"

@@ -55,13 +55,13 @@ class Measures:
 
 @dataclass(frozen=True, eq=False)
 class Refined:
-    """Poses after their refinement, in the order given.
+    """Refined poses, in the order given.
 
-    positions : (m, n, 3) A of the complexes; NaN of poses that failed
+    positions : (m, n, 3) A of the complexes; NaN for failed poses
     before, after : Measures
     moved : (m,) A, rms displacement of the ligand's heavy atoms, without superposition
-    iterations : (m,) of the minimizations; converged : (m,) whether the last one ended by its tolerance
-    side_chains : (m,) residues whose side chains took another rotamer
+    iterations : (m,) of the minimizations; converged : (m,) whether the last one reached its tolerance
+    side_chains : (m,) numbers of residues with a changed rotamer
     errors : reasons why poses failed, by index from 0
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
@@ -84,7 +84,7 @@ class Refined:
 
     @property
     def ranks(self) -> NDArray[np.int64]:
-        """Ranks of the poses by their score after refinement, from 1, (m,); 0 of poses that failed."""
+        """Ranks of the poses by their score after refinement, from 1, (m,); 0 for failed poses."""
         return ranks_of(self.after.score)
 
 

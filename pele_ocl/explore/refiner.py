@@ -39,17 +39,18 @@ class Refiner(Suggests):
     """Refinement of poses of one ligand in one receptor, prepared once.
 
     The ligand and residues within `moving_radius` of the pose move; everything else is fixed. If the pose clashes, side
-    chains close to the ligand are predicted first. Then a round of minimization removes clashes, while atoms are held
-    firmly. A second round restrains the ligand's heavy atoms and the backbone by `restraint`, beyond `free_radius` of
-    their start. A pose has the same result alone and in any company.
+    chains close to the ligand are predicted first. Then a round of minimization with strong restraints removes clashes.
+    A second round restrains the ligand's heavy atoms and the backbone by `restraint`, beyond `free_radius` of their
+    start. Results do not depend on other poses.
 
     atoms : of the complex, with a force field; ligand : a selection (docs/selection.md), a mask or indices
-    moving_radius : A; side_chains : A from a ligand that clashes, within which side chains are predicted, 0 for none
+    moving_radius : A; side_chains : A, distance from a clashing ligand within which side chains are predicted, 0 for
+        none
     restraint : kcal/mol/A^2; free_radius : A
-    tolerance : rms gradient at which a pose is done, kcal/mol/A; max_iterations : of each round
+    tolerance : rms gradient at convergence, kcal/mol/A; max_iterations : of each round
     model : SolventModel; precision, device : as in `energy`
 
-    Raises InputError for parts that hold no atom, and as `energy` does.
+    Raises InputError for parts without atoms, and the errors of `energy`.
 
     >>> refiner = pele_ocl.Refiner(pele_ocl.read("data/structures/trialanine.pdb"), "resid 3", max_iterations=2)
     >>> len(refiner.ligand)
@@ -110,9 +111,9 @@ class Refiner(Suggests):
         errors: Literal["raise", "record"] = "raise",
         progress: Progress | None = None,
     ) -> Refined:
-        """Refine poses, by default the positions of the atoms that the refiner was made with.
+        """Refine poses, by default that of the complex.
 
-        poses : (m, n_ligand, 3) A of the ligand in the receptor as it is, or (m, n, 3) A of whole complexes
+        poses : (m, n_ligand, 3) A of the ligand in the given receptor, or (m, n, 3) A of whole complexes
         errors : "record" for poses that fail, "raise" for an InputError; progress : called with the fraction done
 
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
@@ -135,7 +136,7 @@ class Refiner(Suggests):
         return refined
 
     def complexes(self, poses: ArrayLike) -> Floats:
-        """Put poses into the receptor: positions (m, n, 3) A. Raises InputError for another shape."""
+        """Return complexes with the poses: positions (m, n, 3) A. Raises InputError for another shape."""
         given = numbers("poses", poses)
         n, n_ligand = len(self.atoms), len(self.ligand)
         if given.ndim != 3 or given.shape[1:] not in ((n, 3), (n_ligand, 3)) or not len(given):
@@ -149,7 +150,8 @@ class Refiner(Suggests):
         return whole
 
     def moving(self, positions: Floats) -> NDArray[np.bool_]:
-        """Choose the atoms that move: the ligand, and residues with an atom within `moving_radius` of it, (n,)."""
+        """Return a mask of the moving atoms: the ligand, and residues with an atom within `moving_radius` of it,
+        (n,)."""
         positions = positions_of(positions)
         apart = positions[:, None] - positions[self.ligand]
         close = (np.einsum("ijk,ijk->ij", apart, apart) <= min(self.moving_radius, 1e9) ** 2).any(axis=1)

@@ -59,14 +59,14 @@ Path_ = str | PathLike[str]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RefineBatch(Reported, Suggests):
-    """Poses that were refined, in the order given.
+    """Refined poses, in the order given.
 
-    records : of each pose, in JSON form; facts : that all poses share
-    spec : how they were refined; kept : (n, 3) A of complexes that were not written, by number
+    records : of each pose, as JSON data; facts : common to all poses
+    spec : how they were refined; kept : (n, 3) A of complexes not written to files, by number
     positions : (m, n, 3) A of the complexes, read from their files if they were written
-    provenance : facts that the table names; heard : notes that were reported
+    provenance : facts for the table; heard : notes that were reported
 
-    Arrays have NaN, or 0, for poses that failed.
+    Arrays have NaN, or 0, for failed poses.
 
     >>> batch = pele_ocl.refine("data/structures/trialanine.pdb", ligand="resid 3", max_iterations=2)
     >>> batch.score.shape, batch.ranks.tolist(), batch.positions.shape
@@ -103,7 +103,8 @@ class RefineBatch(Reported, Suggests):
         return {k: record.error for k, record in enumerate(self.records) if record.failed}
 
     def column(self, when: Literal["before", "after"], name: str) -> Floats:
-        """Return a measure of all poses, (m,): clashes, closest, total, binding, strain or score; energies kcal/mol."""
+        """Return a quantity for all poses, (m,): clashes, closest, total, binding, strain or score; energies
+        kcal/mol."""
         values = [None if record.failed else record[when][name] for record in self.records]
         return np.array([np.nan if value is None else value for value in values], np.float64)
 
@@ -129,7 +130,7 @@ class RefineBatch(Reported, Suggests):
 
     @property
     def ranks(self) -> NDArray[np.int64]:
-        """Ranks of the poses by their score, from 1, (m,); 0 of poses that failed."""
+        """Ranks of the poses by their score, from 1, (m,); 0 for failed poses."""
         return ranks_of(self.score)
 
     @property
@@ -154,12 +155,12 @@ class RefineBatch(Reported, Suggests):
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """Records in JSON form, with the rank of each, None of poses that failed."""
+        """Records as JSON data, with the rank of each, None for failed poses."""
         ranks = self.ranks.tolist()
         return [{**record.to_dict(), "rank": rank} for record, rank in zip(self.records, ranks, strict=True)]
 
     def table(self) -> Report:
-        """Return a table with a row for each pose, or why there is none, the best first."""
+        """Return a table with a row for each pose, best first, or the reason of a failure."""
         rows = sorted(self.rows, key=lambda row: row["rank"] or len(self) + 1)
         names = ("clashes", "closest", "total", "binding", "strain", "score")
         numbers = {"rank": [row["rank"] for row in rows]}
@@ -193,7 +194,7 @@ class RefineBatch(Reported, Suggests):
         return self.spec.record_of_all(values, self.heard)
 
     def save(self, folder: str | PathLike[str]) -> None:
-        """Write each complex as PDB, a table and a page of all poses to a folder; of molecules also `ligands.sdf`."""
+        """Write each complex as PDB, a table and a page of all poses to a folder; for molecules also `ligands.sdf`."""
         target = folder_path(folder)
         for k, record in enumerate(self.records):
             if not record.failed and self.spec.target(k) != target / f"{record.structure}.pdb":
@@ -280,28 +281,29 @@ def refine(
     provenance: Provenance | None = None,
     **words: Unpack[MoleculeWords],
 ) -> RefineBatch:
-    """Relax poses of a ligand, and the receptor near them, and rank them by binding energy and strain.
+    """Relax poses of a ligand and the receptor near them, and rank them by binding energy and strain.
 
-    Side chains near the ligand are predicted if it clashes, then the ligand and residues near it are minimized
+    Side chains near the ligand are predicted if it clashes; then the ligand and residues near it are minimized
     (docs/refine.md). Refiner is for loops.
 
     what : the complex, Atoms with a force field or a path, or an object of another library (docs/libraries.md)
     poses : files of poses of the ligand (.sdf, .mol2, .pdb, .cif; atoms in any order), or of whole complexes, also
-        trajectories (.nc, .dcd, .xtc); or positions (m, n_ligand, 3) or (m, n, 3) A; or Ligands or Mols of RDKit, a
-        pose of each conformer. By default the complex's own. A ligand that the force field does not know gets the
-        parameters of its molecule in an .sdf or .mol2 file here
+        trajectories (.nc, .dcd, .xtc); or positions (m, n_ligand, 3) or (m, n, 3) A; or Ligands or Mols of RDKit, one
+        pose per conformer. By default that of the complex. A ligand without parameters in the force field gets those of
+        its molecule in an .sdf or .mol2 file
     ligand : selection of its atoms (docs/selection.md)
-    native : file of a pose of the ligand that rmsd is measured to
+    native : file of a reference pose of the ligand for the rmsd
     moving_radius, side_chains, restraint, free_radius, tolerance, max_iterations : as in Refiner
     model : a SolventModel, or the number of the model to read; precision, device : as in `energy`
     strict : refuse complexes with findings that otherwise only cause notes
     output : folder for each complex, a table, a page and a journal; by default nothing is written
     resume : continue an interrupted run that wrote to `output`
     workers, scheduler : as in `jobs.run`
-    errors : "record" for NaN and a message in `errors` where a pose fails; "raise" for an InputError
+    errors : "record" for NaN and a message in `errors` if a pose fails; "raise" for an InputError
     progress : called with the fraction done, 0 to 1
-    reading : how files are read, a Reading; or in words its fields, as in `pele_ocl.read`, and constants of the solvent
-    provenance : facts that the table names
+    reading : how files are read, a Reading; or its fields as keywords, as in `pele_ocl.read`, and constants of the
+        solvent
+    provenance : facts for the table
 
     Raises InputError for parts without atoms and as `energy` does, FormatError for files that cannot be read or
     written.

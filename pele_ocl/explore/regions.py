@@ -17,16 +17,16 @@ Mask = NDArray[np.bool_]
 class Region:
     """Choice of atoms that may move.
 
-    include : atoms that may move, None for all; omit : atoms that never move, None for none; masks or indices
+    include : atoms that may move, None for all; omit : atoms that do not move, None for none; masks or indices
     """
 
     include: ArrayLike | None = None
     omit: ArrayLike | None = None
 
     def free(self, walk: Walk, row: int, x: Floats, further: Ints | None = None) -> Mask:
-        """Tell of each atom (n,) if it is free at positions x (n, 3) A.
+        """Return a mask (n,) of the free atoms at positions x (n, 3) A.
 
-        Free are residues within `Settings.minimization_radius` of a ligand atom, and atoms `further`.
+        Residues within `Settings.minimization_radius` of a ligand atom, and atoms `further`, are free.
         """
         labels = walk.atoms.labels
         assert labels is not None

@@ -29,10 +29,10 @@ _SHOWN = 12  # explorers in a text
 class ExploreResult(Reported, Suggests):
     """Run of a control file.
 
-    control, sha256 : the file and its mark; seed : of all random numbers
+    control, sha256 : the file and its hash; seed : of all random numbers
     atoms : of the first complex; model : the solvent; precision, device : of the explorers
-    files : of the run, paths without the explorers' numbers; journals, pages : that it wrote
-    explorers : what became of each: explorer (its number from 1), steps, accepted, energy (kcal/mol), metrics
+    files : of the run, paths without the explorers' numbers; journals, pages : written by it
+    explorers : result of each: explorer (its number from 1), steps, accepted, energy (kcal/mol), metrics
     said : messages about explorers, by number; notes : messages about what was read
 
     >>> result = pele_ocl.explore("pele.conf", steps=1, output="out3")
@@ -71,9 +71,10 @@ class ExploreResult(Reported, Suggests):
         return [numbered(self.files.report, number) for number in self.numbers]
 
     def table(self) -> Report:
-        """Return a row for each explorer, the lowest energy first: steps, accepted ones, energy and metrics at the end.
+        """Return a table with a row for each explorer, lowest energy first: steps, accepted steps, final energy and
+        metrics.
 
-        A metric that an explorer does not have is masked.
+        Missing metrics are masked.
         """
         rows = sorted(self.explorers, key=lambda own: (own["energy"], own["explorer"]))
         columns: dict[str, Any] = {name: [own[name] for own in rows] for name in ("explorer", "steps", "accepted")}
@@ -84,9 +85,9 @@ class ExploreResult(Reported, Suggests):
         return Report(f"Explorers of {self.control.name}", columns, self._facts())
 
     def states(self) -> Report:
-        """Read the reports: a row for the first state and each accepted step of each explorer.
+        """Read the reports: a row for the initial state and each accepted step of each explorer.
 
-        Columns are the explorer's number, then PELE's: task, step, accepted steps so far, energy in kcal/mol, metrics.
+        Columns are the explorer's number and those of PELE: task, step, accepted steps, energy in kcal/mol, metrics.
         """
         names, rows = list[str](), list[list[float]]()
         for number, path in zip(self.numbers, self.reports, strict=True):
@@ -129,9 +130,9 @@ class ExploreResult(Reported, Suggests):
         return self.record().to_dict()
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Copy reports, trajectories, journals and pages to another folder, which must not be there yet.
+        """Copy reports, trajectories, journals and pages to another folder, which must not exist.
 
-        Raises FormatError if it is, and where it cannot be written.
+        Raises FormatError if it exists or cannot be written.
         """
         target = folder_path(path)
         if target.exists():
@@ -146,12 +147,12 @@ class ExploreResult(Reported, Suggests):
             raise FormatError(f"{target}: cannot be written: {error.strerror or error}") from error
 
     def title(self) -> str:
-        """Describe the run in a line."""
+        """Describe the run in one line."""
         explorers = f"{len(self.explorers):,} explorer{'' if len(self.explorers) == 1 else 's'}"
         return f"{self.control}: {explorers} of {len(self.atoms):,} atoms, seed {self.seed}"
 
     def lines(self) -> list[str]:
-        """Write what became of the explorers with the lowest energies, and where all is."""
+        """Return a summary: the explorers with the lowest energies, and the files."""
         rows = sorted(self.explorers, key=lambda own: (own["energy"], own["explorer"]))
         columns = list(rows[0]["metrics"])
         heads = ["explorer", "accepted", "energy", *columns]

@@ -18,9 +18,9 @@ RESOLUTIONS = 360 / np.array([2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28
 def read_rot_assign(path: str | PathLike[str], atoms: Atoms, ligand: Ints) -> Flexible:
     """Read the side chains of a ligand.
 
-    ligand : (m,) its atoms, whose names the file has
+    ligand : (m,) its atoms
 
-    Raises FormatError that names the line which cannot be read, or atoms that are not the ligand's or not bonded.
+    Raises FormatError with the line that cannot be read, or with atoms that are not the ligand's or not bonded.
     """
     graph, labels = Graph(atoms), atoms.labels
     assert labels is not None

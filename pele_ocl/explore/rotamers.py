@@ -69,9 +69,9 @@ class RotamerLibrary:
         return name in self._tables
 
     def rotamers(self, name: str, phi: float, psi: float) -> Rotamers:
-        """Return the rotamers of an amino acid, (k, n_chi) rad; none if it has none.
+        """Return the rotamers of an amino acid, (k, n_chi) rad; empty if it has none.
 
-        phi, psi : rad; NaN at the ends of a chain, which stands for -60 and 60 degrees, as in SCWRL4
+        phi, psi : rad; NaN at chain ends means -60 and 60 degrees, as in SCWRL4
         """
         if name not in self._tables:
             return Rotamers(np.zeros((0, 0)), np.zeros(0), np.zeros((0, 2)))
@@ -80,7 +80,7 @@ class RotamerLibrary:
         return Rotamers(table.chi[rows], table.probabilities[rows], table.sigmas[rows])
 
     def spread_chi(self, name: str, phi: float, psi: float) -> Floats:
-        """Return chi of rotamers after `Rotamers.spread`, (k, n_chi) rad, which are kept for the next time.
+        """Return chi of rotamers after `Rotamers.spread`, (k, n_chi) rad, which are cached.
 
         name, phi, psi : as in `rotamers`
         """
@@ -92,9 +92,9 @@ class RotamerLibrary:
     @staticmethod
     @lru_cache(maxsize=1)
     def dunbrack() -> RotamerLibrary:
-        """Read the shipped library: Shapovalov and Dunbrack, Structure 19, 844 (2011); CC BY 4.0.
+        """Read the built-in library: Shapovalov and Dunbrack, Structure 19, 844 (2011); CC BY 4.0.
 
-        Rotamers of a probability up to 0.5 % are left out (data/README.md).
+        Rotamers with probabilities up to 0.5 % are left out (data/README.md).
         """
         tables, starts = {}, {}
         with np.load(shipped("data") / "rotamers" / "dunbrack2010.npz") as file:
@@ -114,9 +114,9 @@ class RotamerLibrary:
 
     @classmethod
     def from_folder(cls, folder: str | Path) -> RotamerLibrary:
-        """Read PELE's libraries of a folder, `ASP.side` and the like, such as PELE's Data/RotamerLibs.
+        """Read PELE's libraries from a folder with files like `ASP.side`, such as PELE's Data/RotamerLibs.
 
-        Their rotamers go for every phi and psi. Files of other residues than amino acids are passed over.
+        Their rotamers apply to every phi and psi. Files of residues other than amino acids are skipped.
 
         Raises FormatError for a file that cannot be read, and for a folder without any.
         """
@@ -151,10 +151,10 @@ def _bin(phi: float, psi: float) -> int:
 def read_side_file(path: str | Path) -> Floats:
     """Read rotamers of PELE's `.side` format, (k, n_chi) rad.
 
-    A head has the residue, the number of chi, of rotamers, and the resolution in degrees. The atoms at the end of each
-    chi come next, and a line POLARH if a polar hydrogen is scanned. Then each rotamer has a line of multiples.
+    The header has the residue, the numbers of chi and rotamers, and the resolution in degrees. It is followed by the
+    atoms of each chi, and a line POLARH if a polar hydrogen is scanned. Then each rotamer has a line of multiples.
 
-    Raises FormatError that names the line.
+    Raises FormatError with the line.
     """
     given = file_path(path)
     text = list(lines(given, "rotamer"))

@@ -49,10 +49,10 @@ class Prediction:
 class SideChainPredictor:
     """Prediction of side chains in rows of an ensemble, all of one molecule.
 
-    ensemble : its force field and solvent give the energies; atoms : the molecule of its rows
+    ensemble : with force field and solvent; atoms : the molecule of its rows
     chains : side chains that may be predicted; library : rotamers
     temperature : K, of the weights of groups; sweeps : at most
-    overlap, least_overlap : factors of half the sum of sigmas, below which a candidate clashes with what stays
+    overlap, least_overlap : factors of half the sum of sigmas, below which a candidate clashes with fixed atoms
     """
 
     def __init__(
@@ -80,12 +80,12 @@ class SideChainPredictor:
     def predict(
         self, rows: Sequence[int], orders: Sequence[Sequence[int]], rebuild: bool = False
     ) -> dict[int, Prediction]:
-        """Predict side chains of rows at their present positions.
+        """Predict side chains of rows at their current positions.
 
-        orders : numbers of side chains of each row, in the order in which they are predicted
-        rebuild : if they are absent at first, each until its turn
+        orders : numbers of side chains of each row, in the order of prediction
+        rebuild : whether they are absent until placed
 
-        Rows must be evaluated, if the solvent has Born radii, which are held. A row depends on itself alone.
+        Rows must be evaluated if the solvent has Born radii, which are kept fixed. Rows are independent.
         """
         pairs = [(k, order) for k, order in zip(rows, orders, strict=True) if len(order)]
         done = dict.fromkeys(rows, 0)
@@ -105,7 +105,8 @@ class SideChainPredictor:
         return {k: Prediction(done[k], clashing.get(k, ())) for k in rows}
 
     def candidates(self, numbers: Sequence[int], positions: Floats) -> list[Floats]:
-        """Turns of side chains from where they are, of each (k, 4) rad of chi1 to chi4; the first one is none.
+        """Rotations of side chains relative to the current ones, (k, 4) rad for chi1 to chi4 of each; the first is
+        zero.
 
         positions : (n, 3) A of the molecule
         """
@@ -282,7 +283,7 @@ class SideChains(Move):
     """Move that predicts the side chains near the ligand.
 
     select, omit : selections of residues that are always or never predicted
-    minimizer : options of a Minimizer, of the atoms that turn, after their prediction; None for none
+    minimizer : options of a Minimizer for the rotated atoms after the prediction; None for none
     other parameters : as in SideChainPredictor
     """
 
@@ -357,18 +358,19 @@ def predict_side_chains(
     library: RotamerLibrary | None = None, temperature: float = 298.0, sweeps: int = MOST_SWEEPS,
     overlap: float = OVERLAP, least_overlap: float = LEAST_OVERLAP, **options: Any,
 ) -> Floats:  # fmt: skip
-    """Predict side chains by rotamers, the others and all backbones staying; positions (n, 3) A.
+    """Predict side chains by rotamers, with all other atoms fixed; returns positions (n, 3) A.
 
-    residues : a selection, a mask (n,) or atoms; all residues that they touch; None for all
-    rebuild : if what the side chains are now does not count: they are absent until their turn
+    residues : a selection, a mask (n,) or indices; all residues with such an atom; None for all
+    rebuild : whether to ignore the current side chains: they are absent until placed
     seed : of the order of residues
     library : rotamers, by default RotamerLibrary.dunbrack()
-    temperature : K, by which groups of rotamers are weighed
-    sweeps : at most; they end when no side chain moves
+    temperature : K, for the weights of groups of rotamers
+    sweeps : largest number; ends earlier if no side chain changes
     overlap, least_overlap : factors of half the sum of two sigmas, below which atoms clash
     options : of Ensemble, such as `model` and `device`
 
-    GLY, ALA, PRO and bridged cysteines have no side chain that turns. Raises InputError for residues without any.
+    GLY, ALA, PRO and disulphide-bonded cysteines have no rotatable side chain. Raises InputError for residues without
+    any.
     """
     require_atoms(atoms)
     flag("rebuild", rebuild)

@@ -22,11 +22,11 @@ BEST = 5  # clusters that a share epsilon of the explorers begins in
 
 @dataclass(eq=False)
 class Cluster:
-    """States whose ligands lie within a threshold of the first one's.
+    """States whose ligands are within a threshold of the first one.
 
     leader : (k, 3) A of its ligand; threshold : A
-    ratio : alpha carbons near the leader over its heavy atoms
-    size : states; metric, state : the lowest of all, and the positions (n, 3) A that have it
+    ratio : alpha carbons near the leader per heavy atom
+    size : number of states; metric, state : the lowest metric, and its positions (n, 3) A
     """
 
     leader: Floats
@@ -38,7 +38,7 @@ class Cluster:
 
     @property
     def density(self) -> float:
-        """Population that a cluster of continuous density should have: 8 where the ligand is buried, 0.3 outside."""
+        """Desired population with continuous density: 8 if the ligand is buried, 0.3 outside."""
         return 8.0 if self.ratio > 1 else 64.0 / (6.0 - 4.0 * self.ratio) ** 3
 
 
@@ -46,9 +46,9 @@ class Clusters:
     """Clusters of the states of explorers, by the positions of the ligand's heavy atoms.
 
     ligand : (k,) its heavy atoms; alpha : (m,) alpha carbons of the receptor; indices, or masks over all atoms
-    symmetric : (s, k) orders of the ligand's atoms that are as good, None for the one order
-    thresholds : A, of clusters whose ratio of contacts is above each of `ratios`, and one more below all of them
-    density : populations that clusters should have: "constant", or "continuous", which is more where ligands are buried
+    symmetric : (s, k) equivalent orders of the ligand's atoms, None for one
+    thresholds : A, of clusters with a contact ratio above each of `ratios`, and one below all of them
+    density : desired populations of clusters: "constant", or "continuous", larger for buried ligands
     """
 
     def __init__(
@@ -72,9 +72,9 @@ class Clusters:
         return len(self.found)
 
     def add(self, state: Floats, metric: float) -> Cluster:
-        """Put a state, positions (n, 3) A, into the nearest cluster that it lies in, or make it a new one.
+        """Add a state, positions (n, 3) A, to the nearest cluster, or make it a new one.
 
-        metric : the lower the better, a binding energy say
+        metric : the lower the better, e.g. a binding energy
 
         Raises InputError for a state or a metric that is not finite.
         """
@@ -97,10 +97,10 @@ class Clusters:
         return cluster
 
     def spawn(self, explorers: int, epsilon: float = 0.0) -> list[Cluster]:
-        """Choose the cluster that each explorer of the next epoch begins in, (explorers,).
+        """Choose the initial cluster of each explorer of the next epoch, (explorers,).
 
-        epsilon : share of the explorers that begin in the clusters of the lowest metrics; the others begin by the
-            inverse of the clusters' sizes
+        epsilon : fraction of the explorers that start in the clusters with the lowest metrics; for the others the
+            probability is inverse to the size
 
         Raises InputError if there is no cluster yet.
         """

@@ -30,7 +30,7 @@ MOST_TRIES = (1 << 16) - 1  # of a trial, so that each try has random numbers of
 
 
 class Stage(IntEnum):
-    """Purposes that random numbers are drawn for, the second number of their counter."""
+    """Purposes of random numbers, the second word of the counter."""
 
     TRANSLATION = 0
     ROTATION = 1
@@ -49,19 +49,20 @@ class Settings:
 
     Frequencies count steps from 1: a stage is due if the step is a multiple; 0 is never.
 
-    temperature : K of Metropolis' rule
-    translation_range : A; steering_update_frequency : steps that a steering vector lasts, 0 for none
+    temperature : K, of the Metropolis rule
+    translation_range : A; steering_update_frequency : steps between changes of the steering vector, 0 for none
     rotation_scaling, rotation_range : f and g, the mean angle in full turns and its spread
-    trials, steric_trials : poses whose energies are compared, and draws for each of them at most
+    trials, steric_trials : number of poses whose energies are compared, and largest number of trial moves for each
     overlap_factor : of the sum of two radii, below which atoms clash
-    com_constant : kcal/mol/A^2 that holds the ligand's centre where it was put, until Metropolis' rule
+    com_constant : kcal/mol/A^2, restraint on the ligand's centre within a step
     anm_frequency, side_chain_frequency, minimization_frequency : steps
     displacement : A of a move along modes
     side_chain_radius, minimization_radius : A around the ligand
-    near_only, proximity_distance : stages after the perturbation are left out if no receptor atom is so near, A
-    box : of the ligand's centre, None for none
+    near_only, proximity_distance : stages after the perturbation are skipped if no receptor atom is within this
+        distance, A
+    box : of the ligand's centre, or None
 
-    Raises InputError for numbers that cannot be.
+    Raises InputError for invalid values.
     """
 
     temperature: float = 1000.0
@@ -98,11 +99,11 @@ class Settings:
 
 
 class Move:
-    """Change of the rows of some explorers in place. One file is one move; a user's move is a class like it.
+    """A change of rows in place. Users' moves are classes like this.
 
-    Attributes that `prepare` makes have names with an underscore, and are left out of pickles.
+    Attributes made by `prepare` start with an underscore and are not pickled.
 
-    name : in records; needs_near : whether it is left out far from the receptor, as `Settings.near_only` has it
+    name : in records; needs_near : whether it is skipped far from the receptor, with `Settings.near_only`
     notes : sentences of `prepare` about what the move was given
     """
 
@@ -121,37 +122,37 @@ class Move:
         """Make tables, kernels and arrays, once, before the first step."""
 
     def is_due(self, walk: Walk, row: int) -> bool:
-        """Return whether the move is made in the row's present step."""
+        """Return whether the move is made in the row's current step."""
         return True
 
     def apply(self, walk: Walk, rows: Sequence[int]) -> None:
         """Change positions of rows of `walk.ensemble`.
 
-        A row that cannot go on gets `walk.failures[row] = sentence`. One that stays loses the name of the move in
+        For a row that fails, set `walk.failures[row] = message`. For an unchanged row, remove the name of the move from
         `walk.made[row]`.
         """
         raise NotImplementedError
 
     def release(self, walk: Walk, rows: Sequence[int]) -> None:
-        """Take off what the move holds rows by, before energies are compared."""
+        """Remove the restraints of the move before energies are compared."""
 
 
 @dataclass(eq=False)
 class Walk:
-    """State of explorers: a row of an ensemble each, and as many rows that keep their last accepted states.
+    """State of explorers: each has one row of an ensemble for its current and one for its last accepted state.
 
-    A row depends on its explorer's number, the seed and its state alone, so no explorer sees another.
+    A row depends only on its explorer's number, the seed and its state, so explorers are independent.
 
-    ensemble : rows 0 to n - 1 are the explorers'; row n + k keeps the accepted state of row k
-    atoms : the molecule of all rows; ligand : (m,) its atoms that are moved
+    ensemble : rows 0 to n - 1 are the explorers; row n + k has the accepted state of row k
+    atoms : the molecule of all rows; ligand : (m,) indices of the ligand
     seed : whole number below 2^32
-    explorers : (n,) the explorer of each row, by which its random numbers are keyed
-    steps : (n,) the step under way of each, from 1
+    explorers : (n,) the explorer of each row, the key of its random numbers
+    steps : (n,) the current step of each, from 1
     settings : of each row
-    failures : messages about rows that failed in the step under way; notes : about rows that go on
-    made : names of the moves that were made of each row in the step under way
-    memory : anything that moves keep of a row from step to step, by keys of their own: numbers, texts, arrays, and
-        lists, tuples, sets and dicts of these
+    failures : messages about rows that failed in the current step; notes : about rows that continue
+    made : names of the moves made for each row in the current step
+    memory : data of moves for each row, kept between steps: numbers, strings, arrays, and lists, tuples, sets and dicts
+        of these
     """
 
     ensemble: Ensemble
@@ -171,12 +172,12 @@ class Walk:
         cls, atoms: Atoms, ligand: ArrayLike, explorers: int | Sequence[int] = 1, *, seed: int = 0,
         settings: Settings | None = None, terms: Iterable[Term] = (), **options: Any,
     ) -> Walk:  # fmt: skip
-        """Begin walks from the positions of atoms.
+        """Start walks from the positions of atoms.
 
-        explorers : how many, numbered from 0, or their numbers
+        explorers : their number, or a list of numbers
         terms, options : of the ensemble
 
-        Raises InputError for a ligand of none or all of the atoms, and for options that do not exist.
+        Raises InputError for a ligand of none or all of the atoms, and for unknown options.
         """
         require_atoms(atoms)
         chosen = chosen_atoms("ligand", ligand, atoms)
@@ -210,13 +211,13 @@ class Walk:
         return others
 
     def center(self, x: Floats) -> Floats:
-        """Return the centre of mass of the ligand, (3,) A, of positions x (n, 3) A."""
+        """Return the centre of mass of the ligand, (3,) A, at positions x (n, 3) A."""
         masses = self._masses
         center: Floats = masses @ x[self.ligand]
         return center
 
     def nearest(self, x: Floats) -> float:
-        """Return the distance of the ligand to the nearest receptor atom, A, of positions x (n, 3) A."""
+        """Return the distance of the ligand to the nearest receptor atom, A, at positions x (n, 3) A."""
         receptor, ligand = x[self.receptor], x[self.ligand]
         apart, own = receptor - ligand[0], ligand - ligand[0]
         away, widest = np.einsum("ij,ij->i", apart, apart) ** 0.5, np.einsum("ij,ij->i", own, own).max() ** 0.5
@@ -230,55 +231,55 @@ class Walk:
         return bool(self.ensemble.state.options["fixed_radii"])
 
     def are_near(self, rows: Sequence[int]) -> list[bool]:
-        """Tell of rows if their ligands are as near to the receptor as `Settings.proximity_distance`."""
+        """Return which rows have their ligand within `Settings.proximity_distance` of the receptor."""
         positions = self.ensemble.positions[list(rows)]
         return [
             self.nearest(x) <= self.settings[row].proximity_distance for row, x in zip(rows, positions, strict=True)
         ]
 
     def is_multiple(self, row: int, frequency: int) -> bool:
-        """Return whether the step under way of a row is a multiple of a frequency; 0 has none."""
+        """Return whether the current step of a row is a multiple of a frequency; 0 means never."""
         return frequency > 0 and int(self.steps[row]) % frequency == 0
 
     def kernel(self, file: str, name: str) -> DriverKernel:
-        """Build a kernel of a file in the folder of all kernels, `cl`."""
+        """Build a kernel from a file in `cl`."""
         return self.ensemble.kernel(shipped("cl") / file, name)
 
     def upload(self, values: ArrayLike, dtype: Any = None) -> Buffer:
-        """Put a table on the device that kernels take, reals by default."""
+        """Upload a table for kernels, by default as reals."""
         return self.ensemble.state.resident.queue.upload(np.asarray(values), dtype)
 
     def note(self, row: int, sentence: str) -> None:
-        """Tell something of a row in the step under way that a user should know."""
+        """Record a note for the user about a row in the current step."""
         self.notes.setdefault(row, []).append(sentence)
 
     def keep(self, rows: Sequence[int]) -> None:
-        """Keep the state of rows as accepted."""
+        """Store the state of rows as accepted."""
         if len(rows):
             self.ensemble.copy(list(rows), self.kept(rows))
 
     def place(self, rows: Sequence[int], positions: Sequence[Floats] | Floats) -> None:
-        """Put rows at positions, (n, 3) A of each, which are kept as their last accepted states.
+        """Set positions of rows, (n, 3) A each, as their last accepted states.
 
-        Entries of `memory`, a steering direction say, stay.
+        Entries of `memory`, such as a steering direction, are kept.
         """
         self.ensemble.positions[list(rows)] = list(positions)
         self.ensemble.evaluate(list(rows))
         self.keep(rows)
 
     def restore(self, rows: Sequence[int]) -> None:
-        """Put rows back to their last accepted states."""
+        """Restore the last accepted states of rows."""
         if len(rows):
             self.ensemble.copy(self.kept(rows), list(rows))
 
     def kept(self, rows: Sequence[int]) -> list[int]:
-        """Return the rows of the ensemble that keep the accepted states of rows."""
+        """Return the rows of the ensemble with the accepted states of rows."""
         return [len(self) + k for k in rows]
 
     def random(self, rows: Sequence[int], stage: int, draw: int = 0, index: ArrayLike = 0) -> Words:
-        """Return four words of 32 bits for each row, (n_rows, 4), by the step under way.
+        """Return four random 32-bit words for each row, (n_rows, 4), in the current step.
 
-        draw, index : whole numbers that tell the draws of a stage apart; an array of indices gives (n_rows, ..., 4)
+        draw, index : integers that distinguish the draws of a stage; an array of indices gives (n_rows, ..., 4)
         """
         indices = np.asarray(index, np.int64)
         chosen = np.array(rows, np.int64).reshape(-1, *(1,) * indices.ndim)
@@ -286,7 +287,7 @@ class Walk:
         return philox((self.seed, explorers), (steps, int(stage), draw, indices))
 
     def uniform(self, rows: Sequence[int], stage: int, draw: int = 0, index: ArrayLike = 0) -> Floats:
-        """Return four numbers in (0, 1) for each row, as `random`."""
+        """Return four random numbers in (0, 1) for each row, as in `random`."""
         return uniform(self.random(rows, stage, draw, index))
 
 

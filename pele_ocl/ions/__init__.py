@@ -77,16 +77,16 @@ def ions(
     call: Call | None = None,
     **read: Unpack[ReadingOptions],
 ) -> IonsResult:
-    """Put ions around a molecule, one by one at the lowest energy in the potential of all before it.
+    """Place ions around a molecule, one by one at the lowest energy in the potential of the molecule and previous ions.
 
-    what : Atoms with charges, or the path of a structure. Ions in it stay, as atoms of the molecule
-    output : file of the molecule and its ions to write, .pdb, as `save` of the result does
-    add : how many of each species, or "auto": {"NA": 12, "CL": "auto"}; by default "auto" of NA and CL
-    neutralize, concentration : what "auto" stands for, as in `place_ions`, which has the rules; one of them or `add`
-    map_output : map of the potential with all ions to write
+    what : Atoms with charges, or the path of a structure. Its ions are part of the molecule
+    output : file for the molecule and its ions, .pdb
+    add : number of ions of each species, or "auto": {"NA": 12, "CL": "auto"}; by default "auto" of NA and CL
+    neutralize, concentration : meaning of "auto", as in `place_ions`; one of them or `add`
+    map_output : file for a map of the potential with all ions
     reading, read : how files are read: a jobs.Reading, or the keywords of one: `select`, `forcefield`, `model`,
         `coordinates`, `parameters`, `radii`
-    call : gives facts of the call for files, of a structure's path
+    call : returns facts of the call for files, for a structure's path
     and all others as in `place_ions`
 
     Returns an IonsResult. Raises InputError for options that cannot be combined, and else as `place_ions` does.
@@ -177,28 +177,28 @@ def place_ions(
     device: Device | int | str | None = None,
     progress: Progress | None = None,
 ) -> IonsResult:
-    """Put ions around a molecule, one by one at the lowest energy in the potential of all before it.
+    """Place ions around a molecule, one by one at the lowest energy in the potential of the molecule and previous ions.
 
-    docs/theory/ions.md has the rules. Species take turns in the order given. Among equally good points the first one in
-    the map, along x fastest, is taken.
+    docs/theory/ions.md has the rules. Species alternate in the order given. Among equivalent points the first one in
+    the map, along x fastest, is chosen.
 
     atoms : Atoms with charges
     ions : name of a species -> how many, or "auto": {"NA": 12, "CL": "auto"}; keys of SPECIES
-    neutralize : "auto" stands for what brings the total charge nearest to 0
-    concentration : mol/L, of the salt of the two "auto" species in the free volume; it neutralises, too. With only one
-        "auto" species it is the ion's own
-    spacing, padding : of the grid around the molecule, A; ignored where a grid or a map is given
+    neutralize : "auto" is the number that brings the total charge closest to 0
+    concentration : mol/L, of the salt of the two "auto" species in the free volume; it also neutralizes. With only one
+        "auto" species it is the concentration of that ion
+    spacing, padding : of the grid around the molecule, A; ignored if a grid or a map is given
     solute_distance, ion_distance : no ion is placed within this distance of an atom, or another ion, A
     dielectric : relative permittivity, > 0
     grid : points for ions
-    map : the molecule's potential in kcal/mol/e on such a grid, which is computed otherwise
-    keep_map : give the map with the ions back
+    map : the molecule's potential in kcal/mol/e on such a grid, which is otherwise computed
+    keep_map : return the map with the ions
     variant : of `potmap`
     precision, device : as in `solvent`
     progress : called with the fraction done, 0 to 1, of the map and then of the ions
 
-    Returns an IonsResult. Raises InputError if there is no room for all ions, or for values that do not fit. Raises
-    DeviceError if the device does not support it.
+    Returns an IonsResult. Raises InputError if there is no room for all ions, or for invalid values. Raises DeviceError
+    if the device does not support it.
 
     >>> atoms = pele_ocl.read("data/structures/hexapeptide.pdb")
     >>> placed = pele_ocl.place_ions(atoms, {"NA": 2}, spacing=2.0)

@@ -28,7 +28,7 @@ def count_ions(
     requests : species with their counts
     charge : of the molecule, e
     volume : free for ions, A^3
-    neutralize : "auto" stands for what brings the total charge nearest to 0
+    neutralize : "auto" is the number that brings the total charge closest to 0
     concentration : of the salt in the volume, mol/L; two "auto" stand for eqs. 5 and 6, which neutralise too, a single
         one for the ion's own concentration, eq. 7
 

@@ -32,16 +32,16 @@ class IonsResult(Framed):
 
     species : of each ion, (m,)
     positions : (m, 3) A
-    potentials : (m,) kcal/mol/e, at each ion, of the molecule and all ions before it
-    free_volume : free for ions before the first, A^3
-    map : the potential of the molecule and all ions, kcal/mol/e, to which no ion adds at its own point. None if it was
-        not asked for
-    variant : of the molecule's map; None where the map was given
+    potentials : (m,) kcal/mol/e, at each ion, of the molecule and all previous ions
+    free_volume : available to the first ion, A^3
+    map : the potential of the molecule and all ions, kcal/mol/e, without an ion's own potential at its point. None if
+        not requested
+    variant : of the molecule's map; None if the map was given
     seconds : of the kernels, "map", the molecule's; "exclusion", of what is near its atoms; "ions", their placement;
         "total", including overhead
-    source : the file of the structure, None where atoms were given; model : the number of its model, None for the first
+    source : the file of the structure, None if atoms were given; model : the number of its model, None for the first
     settings : constants of the potential by name
-    heard : sentences that were noted while it was computed; call : gives facts of the call, for files
+    heard : notes reported while it was computed; call : returns facts of the call, for files
 
     >>> result = pele_ocl.ions("data/structures/hexapeptide.pdb", add={"NA": 1, "CL": 1}, spacing=2.0)
     >>> result.table()["ion"].tolist()
@@ -80,7 +80,7 @@ class IonsResult(Framed):
 
     @property
     def energies(self) -> Floats:
-        """(m,) kcal/mol, of each ion in the potential before it: q phi."""
+        """(m,) kcal/mol, of each ion in the potential before it was placed: q phi."""
         energies: Floats = self.charges * self.potentials
         return energies
 
@@ -91,7 +91,7 @@ class IonsResult(Framed):
 
     @property
     def counts(self) -> dict[str, int]:
-        """Numbers of ions of each species, in the order in which they first come."""
+        """Numbers of ions of each species, in the order of their first placement."""
         names = [species.name for species in self.species]
         return {name: names.count(name) for name in dict.fromkeys(names)}
 
@@ -148,11 +148,11 @@ class IonsResult(Framed):
     def save(
         self, path: str | PathLike[str], *, inputs: Iterable[str | PathLike[str]] = (), progress: Progress | None = None
     ) -> None:
-        """Write the molecule and its ions, .pdb, or the potential of both as a map, .dx and so on.
+        """Write the molecule and its ions, .pdb, or the potential of both as a map, such as .dx.
 
         inputs : files that must not be overwritten; progress : called with the fraction of a map written
 
-        Raises FormatError for another suffix, and InputError for a map that was not kept.
+        Raises FormatError for another suffix, and InputError if the map was not kept.
         """
         own = [*([] if self.source is None else [self.source]), *inputs]
         if map_suffix(file_path(path)) is not None:

@@ -170,11 +170,11 @@ class Bitonic(Segmented):
 
 
 class Offsets(Segmented):
-    """Index lists by prefix sums, a work-item an atom adds."""
+    """Index lists by prefix sums, one work-item per atom."""
 
 
 class OffsetsGroup(Segmented):
-    """Index lists by prefix sums, a work-group an atom adds."""
+    """Index lists by prefix sums, one work-group per atom."""
 
     kernel = "group_sums"
 
@@ -246,10 +246,10 @@ NONBOND: dict[str, Rung[type[AnyPasses]]] = {
         Sequential, cpu_only=True,
     ),
     "naive": Rung(
-        "nonbond/ladder/pairs.cl", "nonbond_pairs", "a work-item a pair, racing: wrong by design", Naive, exact=False
+        "nonbond/ladder/pairs.cl", "nonbond_pairs", "one work-item per pair, with races: wrong", Naive, exact=False
     ),
     "atomic": Rung(
-        "nonbond/ladder/pairs.cl", "nonbond_pairs", "a work-item a pair, additions by atomic compare-exchange", Atomic
+        "nonbond/ladder/pairs.cl", "nonbond_pairs", "one work-item per pair, atomic compare-exchange", Atomic
     ),
     "atomic-native": Rung(
         "nonbond/ladder/pairs.cl", "nonbond_pairs", "the same with the device's own atomic addition, where it has one",
@@ -259,10 +259,10 @@ NONBOND: dict[str, Rung[type[AnyPasses]]] = {
         "nonbond/ladder/bitonic.cl", "merge_step", "pairs sorted by a bitonic network, summed by atom", Bitonic
     ),
     "offsets": Rung(
-        "nonbond/ladder/segments.cl", "segment_sums", "index lists by prefix sums, a work-item an atom adds", Offsets
+        "nonbond/ladder/segments.cl", "segment_sums", "index lists by prefix sums, one work-item per atom", Offsets
     ),
     "offsets-group": Rung(
-        "nonbond/ladder/segments.cl", "group_sums", "index lists by prefix sums, a work-group an atom adds",
+        "nonbond/ladder/segments.cl", "group_sums", "index lists by prefix sums, one work-group per atom",
         OffsetsGroup,
     ),
     **{name: Rung.of(variant) for name, variant in VARIANTS.items()},

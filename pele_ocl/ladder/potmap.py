@@ -1,4 +1,4 @@
-"""Ladder of the books for maps of the potential, from three loops to eight points a work-item."""
+"""Ladder of the books for maps of the potential, from three loops to eight points per work-item."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def sequential(queue: Queue, problem: MapProblem) -> SlabMethod:
 
 
 def scatter(queue: Queue, problem: MapProblem) -> SlabMethod:
-    """A work-item an atom and slice adds to all its points, a run of atoms at a time."""
+    """One work-item per atom and slice adds to all its points, a run of atoms at a time."""
     native = queue.device.has_float_atomics(queue.precision)
     if queue.precision == "float64" and not native:
         queue.device.require_int64_atomics()
@@ -64,7 +64,7 @@ def scatter(queue: Queue, problem: MapProblem) -> SlabMethod:
 
 
 def gather(queue: Queue, problem: MapProblem, group: tuple[int, int, int] = GROUP) -> SlabMethod:
-    """A work-item a point, atoms from global memory."""
+    """One work-item per point, atoms from global memory."""
     kernel = _kernel(queue, problem, "gather")
 
     def add(queue: Queue, slab: MapSlab, first: int, last: int) -> None:
@@ -126,26 +126,26 @@ POTMAP: dict[str, MapRung] = {
         sequential, cpu_only=True,
     ),
     "scatter": MapRung(
-        "potmap/ladder/scatter.cl", "potmap_scatter", "a work-item an atom and slice, additions to the points atomic",
+        "potmap/ladder/scatter.cl", "potmap_scatter", "one work-item per atom and slice, atomic additions",
         scatter,
     ),
     "gather": MapRung(
-        "potmap/ladder/gather.cl", "potmap_gather", "a work-item a point, atoms from global memory", gather,
+        "potmap/ladder/gather.cl", "potmap_gather", "one work-item per point, atoms from global memory", gather,
         has_field=True,
     ),
     "constant": MapRung(
         "potmap/ladder/constant.cl", "potmap_constant", "slice by slice, chunks of atoms in constant memory", constant
     ),
     "coarsened": MapRung(
-        "potmap/ladder/coarsened.cl", "potmap_coarsened", "four neighbouring points a work-item",
+        "potmap/ladder/coarsened.cl", "potmap_coarsened", "four neighbouring points per work-item",
         partial(rows, "coarsened", 4, False),
     ),
     "shared": MapRung(
-        "potmap/ladder/shared.cl", "potmap_shared", "eight neighbouring points a work-item, totals in local memory",
+        "potmap/ladder/shared.cl", "potmap_shared", "eight neighbouring points per work-item, totals in local memory",
         partial(rows, "shared", 8, True),
     ),
     "coalesced": MapRung(
-        "potmap/ladder/coalesced.cl", "potmap_coalesced", "eight points a work-item, a group's width apart",
+        "potmap/ladder/coalesced.cl", "potmap_coalesced", "eight points per work-item, a group's width apart",
         partial(rows, "coalesced", 8, True),
     ),
     **{name: MapRung.of(variant) for name, variant in VARIANTS.items()},

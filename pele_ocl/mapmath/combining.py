@@ -20,13 +20,14 @@ SAME = 1e-3  # of a step: how far points may be apart that formats of few digits
 def combine_maps(maps: Sequence[Map], factors: Sequence[float], *, onto_first: bool = False) -> Map:
     """Sum maps times factors at each point: (1, -1) is a difference, (1/n, ...) the mean of n.
 
-    maps : on one grid; a potential in another unit than the first one's is converted
+    maps : on one grid; potentials are converted to the unit of the first
     factors : one for each map
-    onto_first : True to take maps on other grids at the points of the first, linear between their own points. Points
-        of the first that not all maps reach are left out
+    onto_first : True to interpolate maps on other grids linearly at the points of the first. Points of the first
+        outside of other maps are left out
 
-    Returns a Map in the first one's unit, on its grid or the part of it that all maps cover. It is float32 if all maps
-    are. Raises InputError for maps on other grids or without a common part, and for units that cannot be converted.
+    Returns a Map in the unit and on the grid of the first one, or the part of it that all maps cover. It is float32 if
+    all maps are. Raises InputError for maps on other grids or without a common part, and for units that cannot be
+    converted.
 
     >>> grid = pele_ocl.Grid(origin=(0, 0, 0), spacing=1.0, shape=(2, 2, 2))
     >>> ones = pele_ocl.Map(grid, np.ones((2, 2, 2)), "kT/e")

@@ -46,11 +46,11 @@ _SIGNS = {"+": 1.0, "-": -1.0}
 
 @dataclass(frozen=True, eq=False)
 class MapResult(Framed):
-    """A map that was made of others.
+    """A map computed from other maps.
 
-    map : the map; sources : the files that were read; extra : further maps of the file
-    facts : about how it was made, which come first in `to_json`; attributes : of files
-    unit : of files, None for their formats' own
+    map : the map; sources : the input files; extra : further maps of the file
+    facts : about how it was made, first in `to_json`; attributes : of files
+    unit : of files, None for the default of the format
 
     >>> grid = pele_ocl.Grid(origin=(0, 0, 0), spacing=1.0, shape=(2, 2, 2))
     >>> ones = pele_ocl.Map(grid, np.ones((2, 2, 2)), "kT/e", temperature=300.0)
@@ -74,7 +74,7 @@ class MapResult(Framed):
         return self.table()._repr_html_()
 
     def table(self) -> Report:
-        """The map in figures."""
+        """Return the map's properties as a table."""
         facts = map_facts(self.map)
         rows = {name: str(value) for name, value in facts.items()}
         return Report(self.map.title or "Map", {"fact": list(rows), "value": list(rows.values())}, facts)
@@ -107,11 +107,11 @@ def convert(
 ) -> MapResult:  # fmt: skip
     """Read a map file, and write it in another format or unit.
 
-    path : of the map; output : file to write, in the format of its suffix; png : picture of its slices to draw
-    unit : to convert to; by default the file's, but hartree/e in a cube file. from_unit : of the values in `path`, if
-        the file does not name it
-    temperature : K, of the unit kT/e: of the output, or of `path` if the file does not name it
-    call : gives facts of the call for files, of a path; progress : called with the fraction written, 0 to 1
+    path : of the map; output : file to write, in the format of its suffix; png : picture of its slices
+    unit : to convert to; by default the file's, hartree/e in a cube file. from_unit : of the values in `path`, if the
+        file does not name it
+    temperature : K, for the unit kT/e: of the output, or of `path` if the file does not name it
+    call : returns facts of the call for files, for a path; progress : called with the fraction written, 0 to 1
 
     Returns a MapResult. Raises FormatError for files that cannot be read or written, InputError for units that do not
     fit.
@@ -154,13 +154,13 @@ def mapmath(
     """Add and subtract maps, point by point.
 
     terms : Maps or their files, with "+" or "-" between them: `mapmath("a.dx", "-", "b.dx")`
-    mean : True to divide the sum by the number of maps; signs between them can be left out then
+    mean : True to divide the sum by the number of maps; signs can then be left out
     scale : factor of the result
-    onto_first : True to interpolate the other maps at the points of the first; the result is the part that all cover
+    onto_first : True to interpolate the other maps at the points of the first, in the region that all cover
     output : file to write; png : picture of its slices to draw
-    call : gives facts of the call for files, of a path; progress : called with the fraction written, 0 to 1
+    call : returns facts of the call for files, for a path; progress : called with the fraction written, 0 to 1
 
-    Returns a MapResult, in the unit of the first map. Raises InputError for signs too many or too few, for maps on
+    Returns a MapResult, in the unit of the first map. Raises InputError for missing or superfluous signs, for maps on
     other grids, and for units that cannot be converted.
 
     >>> map_ = pele_ocl.potmap("data/structures/trialanine.pdb", spacing=3).map
@@ -204,9 +204,9 @@ def mapmath(
 class Samples(Framed):
     """Values of a map at points.
 
-    positions : (n, 3) A; values : (n,) in the map's unit, NaN of points outside the map
+    positions : (n, 3) A; values : (n,) in the map's unit, NaN for points outside the map
     labels : of the points if they are atoms; source, points : the files of the map and of the points, None without
-    call : gives facts of the call, for files
+    call : returns facts of the call, for files
 
     >>> map_ = pele_ocl.potmap("data/structures/trialanine.pdb", spacing=2, min_distance=1.0).map
     >>> samples = pele_ocl.sample_map(map_, "data/structures/trialanine.pdb")
@@ -272,14 +272,14 @@ def sample_map(
     map_: Map | Path_, points: Atoms | Path_ | Floats, *, model: int | None = None,
     outside: Literal["error", "nan"] = "error", output: Path_ | None = None, call: Call | None = None,
 ) -> Samples:  # fmt: skip
-    """Interpolate values of a map at points, linearly, as `sample` does.
+    """Interpolate values of a map at points, as `sample` does.
 
     map_ : a Map or its file
-    points : Atoms, positions (n, 3) A, the file of a structure, whose atoms are the points, or a .npy, .csv or .txt
-        file with x, y and z a line, in A
+    points : Atoms, positions (n, 3) A, a structure file, whose atoms are the points, or a .npy, .csv or .txt file with
+        x, y and z on each line, in A
     model : number of the structure's model in a file with several
-    outside : "error" for an InputError about points outside the map, or "nan" for values of NaN there
-    output : table to write; call : gives facts of the call for files, of a path
+    outside : "error" for an InputError about points outside the map, or "nan"
+    output : table to write; call : returns facts of the call for files, for a path
 
     Returns Samples. Raises FormatError for files that cannot be read or written.
 

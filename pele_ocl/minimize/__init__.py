@@ -109,7 +109,7 @@ def minimize(
     provenance: Provenance | None = None,
     **words: Any,
 ) -> MinimizeResult | MinimizeBatch:
-    """Move atoms downhill to a minimum of their energy; docs/theory/minimize.md has the method.
+    """Minimize the energy; docs/theory/minimize.md describes the methods.
 
     Minimizer is for many calls with one molecule in memory, minimize_many for many molecules in memory.
 
@@ -118,48 +118,49 @@ def minimize(
     output : file to write; of several structures a folder, or a name such as "minima/{name}.cif"; of a trajectory or
         all models one file. By default nothing is written
     method : "lbfgs", "newton" for truncated Newton as in PELE, "fire", or "steepest" for steepest descent alone
-    tolerance : ends if the root mean square gradient, sqrt(sum |g|^2 / n) of the n atoms that move, is at most this,
-        kcal/mol/A, or a text with its unit, "1kJ/mol/nm"; OpenMM's minimizer compares it so, with a default of 10 *
-        units.KJ_PER_MOL_NM
-    max_gradient : ends where no atom's gradient is larger, kcal/mol/A
-    energy_tolerance : ends where three iterations in a row change the energy by less, kcal/mol
-    max_iterations, max_seconds : limits; a structure that reaches them is not converged, which is no error
-    terms : further terms, such as PositionalRestraint(10.0), of a molecule that is given as Atoms
-    frozen : atoms that stay where they are, a mask (n,) or indices; their interactions with each other are left out as
-        in `energy`, if all structures have them where `atoms` does
-    restrain : holds atoms at their first positions, "SELECTION:K" or "SELECTION:K,FLAT": "backbone:10", K in
-        kcal/mol/A^2, FLAT in A; one text or several, as of the next two
-    distance : holds two atoms at a distance, "ATOM|ATOM:K,R0" or "ATOM|ATOM:K,R0,FLAT", each a selection, in A
-    torsion : holds a torsion at an angle, "A|B|C|D:K,DEGREES" or with FLAT, K in kcal/mol/rad^2
-    reference : structure with the positions that `restrain` holds atoms at, by default where each begins
-    freeze : atoms that do not move, as a selection: "not within 6 of resname LIG"; a mask, indices or an AtomGroup
-    constraints : "hbonds" holds bonds to hydrogen at the lengths of the force field, to 1e-5 A; "hbonds-present" at
-        their present lengths; the gradient is then along what they leave
-    bond_repair : bring bonds near their lengths before the first step if more than 2 % of them are 0.5 A off; the
-        result says how many were
-    rounds : minimize so many times over, as far as atoms still move, each up to max_iterations
-    fixed_radii : keep the Born radii that a structure has at the beginning of each round, as PELE's alphaUpdated: false
+    tolerance : converged if the root mean square gradient, sqrt(sum |g|^2 / n) over the n moving atoms, is at most
+        this, kcal/mol/A, or a text with its unit, "1kJ/mol/nm"; the same as in OpenMM's minimizer, whose default is 10
+        * units.KJ_PER_MOL_NM
+    max_gradient : converged if no atom's gradient is larger, kcal/mol/A
+    energy_tolerance : converged if three consecutive iterations change the energy by less, kcal/mol
+    max_iterations, max_seconds : limits; a structure that reaches them is not converged, which is not an error
+    terms : further terms, such as PositionalRestraint(10.0), for a molecule given as Atoms
+    frozen : atoms that do not move, a mask (n,) or indices; their interactions are computed once, as in `energy`, if
+        all structures have them at the positions of `atoms`
+    restrain : restrains atoms to their initial positions, "SELECTION:K" or "SELECTION:K,FLAT": "backbone:10", K in
+        kcal/mol/A^2, FLAT in A; one text or several, like the next two
+    distance : restrains two atoms to a distance, "ATOM|ATOM:K,R0" or "ATOM|ATOM:K,R0,FLAT", each a selection, in A
+    torsion : restrains a torsion to an angle, "A|B|C|D:K,DEGREES" or with FLAT, K in kcal/mol/rad^2
+    reference : structure with the reference positions of `restrain`, by default the initial ones
+    freeze : a selection of atoms that do not move: "not within 6 of resname LIG"; a mask, indices or an AtomGroup
+    constraints : "hbonds" constrains bonds to hydrogen to the lengths of the force field, to 1e-5 A; "hbonds-present"
+        to their current lengths; the gradient is then projected
+    bond_repair : restore bond lengths before the first step if more than 2 % of the bonds are off by 0.5 A; the result
+        has their number
+    rounds : number of minimizations, while atoms still move, each up to max_iterations
+    fixed_radii : keep the Born radii fixed within each round, like PELE's alphaUpdated: false
     one_four, cutoff, only_terms, precision, variant, device : as in `energy`
-    model : a SolventModel, or the number of the model to read of a file with several
+    model : a SolventModel, or the number of the model to read from a file with several
     strict : refuse structures with findings that otherwise only cause notes
-    models : "all" for all models of a PDB file; trajectory : files, or frames in memory, in place of the positions of
+    models : "all" for all models of a PDB file; trajectory : files, or frames in memory, instead of the positions of
         one structure, with frames, topology and image as in `pele_ocl.trajectory`
     table : file of `result.table()`: .csv, .h5 or .json
     resume : continue an interrupted run of several structures or frames that wrote to `output`
     workers, scheduler, shard : as in `jobs.run`, of several structures and of frames
-    errors : "record" for NaN and a message in `errors` where a structure fails; "raise" for an InputError, before any
-        work if a file does not exist
+    errors : "record" for NaN and a message in `errors` if a structure fails; "raise" for an InputError, before any work
+        if a file does not exist
     progress : called with the fraction done, 0 to 1
-    watch : called with the structures done, with all, and with the largest rms gradient of the others, kcal/mol/A
-    reading : how files are read, a Reading; or in words its fields, as in `pele_ocl.read` (forcefield, select,
+    watch : called with the number of structures done, the total number, and the largest rms gradient of the others,
+        kcal/mol/A
+    reading : how files are read, a Reading; or its fields as keywords, as in `pele_ocl.read` (forcefield, select,
         coordinates ...), and constants of the solvent (gb, like, ionic_strength ...)
-    provenance : facts that files name
+    provenance : facts for files
 
-    Returns the MinimizeResult of one structure, else a MinimizeBatch. Results whose structures were written by a run of
-    several read their atoms from these files when they are asked for them.
+    Returns the MinimizeResult of one structure, else a MinimizeBatch. Results of several structures that were written
+    to files read their atoms from these files when needed.
 
-    Raises InputError for options that do not exist or do not fit each other, and for a structure that cannot be
-    minimized: it says why. Raises FormatError for files that cannot be read or written.
+    Raises InputError for unknown options or combinations, and, with the reason, for a structure that cannot be
+    minimized. Raises FormatError for files that cannot be read or written.
 
         >>> import pele_ocl
         >>> from pele_ocl.common.installation import shipped
@@ -226,12 +227,12 @@ def minimize_many(
     molecules: Sequence[Atoms], *, each: EachOptions | None = None, errors: Literal["raise", "record"] = "raise",
     progress: Progress | None = None, watch: Watch | None = None, **options: object,
 ) -> MinimizeBatch:  # fmt: skip
-    """Minimize different molecules, or one from many places; what each gives depends on that molecule alone.
+    """Minimize different molecules, or conformations of one; each result depends only on that molecule.
 
-    They share launches, each with the bits that it has alone on the same device: docs/theory/minimize.md, section 8.
+    They share launches, with the same bits as single ones on the same device: docs/theory/minimize.md, section 8.
 
-    each : a function of the Atoms that gives further options for it, such as its own terms and frozen atoms
-    errors, progress, watch : as in Minimizer.minimize_batch; the molecule that is named is the first that was found
+    each : a function of the Atoms that returns further options, such as terms and frozen atoms
+    errors, progress, watch : as in Minimizer.minimize_batch; the named molecule is the first one found
     options : as in Minimizer, the same for all
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")

@@ -36,7 +36,7 @@ class Minimizer(Suggests):
     """Minimization of one molecule, prepared once; parameters as in `minimize`.
 
     energy : the plan that computes energies and gradients
-    protocol : the method, the bounds and the rounds as they were chosen, the atoms that move, and what is held
+    protocol : the method, bounds, rounds, moving atoms and restraints
 
     It is pickled as its atoms and options, like plans.
 
@@ -107,17 +107,17 @@ class Minimizer(Suggests):
 
     @property
     def atoms(self) -> Atoms:
-        """Molecule that is minimized."""
+        """The molecule."""
         return self.energy.atoms
 
     @property
     def free(self) -> NDArray[np.bool_]:
-        """Return which atoms move, (n,)."""
+        """Return a mask of the moving atoms, (n,)."""
         return self.protocol.free
 
     @property
     def constraints(self) -> BondConstraints | None:
-        """Bonds that are held; None without any."""
+        """Constrained bonds; None without any."""
         return self.protocol.constraints
 
     def minimize(self, positions: ArrayLike | None = None, *, progress: Progress | None = None) -> MinimizeResult:
@@ -125,7 +125,7 @@ class Minimizer(Suggests):
 
         progress : called with the fraction of the structures done, 0 or 1, whenever the host looks at the device
 
-        Raises InputError for positions that do not fit, and for a structure that cannot be minimized: it says why.
+        Raises InputError for positions that do not fit, and, with the reason, for a structure that cannot be minimized.
         """
         start = self.atoms.positions if positions is None else array("positions", positions, "iuf", "numbers")
         if start.shape != self.atoms.positions.shape:
@@ -136,12 +136,12 @@ class Minimizer(Suggests):
         self, conformations: ArrayLike, *, errors: Literal["raise", "record"] = "raise",
         progress: Progress | None = None, watch: Watch | None = None,
     ) -> MinimizeBatch:  # fmt: skip
-        """Minimize from conformations (m, n, 3) A together; each gets the same bits as alone.
+        """Minimize from conformations (m, n, 3) A together, with the same bits as for single ones.
 
-        errors : "raise" for an InputError that names the first structure that fails, or "record" to go on
+        errors : "raise" for an InputError about the first failed structure, or "record" to continue
         progress : called with the fraction of the structures done, 0 to 1
-        watch : called at each look with the structures done, with all, and with the largest rms gradient of the others,
-            kcal/mol/A
+        watch : called at each check with the number of structures done, the total number, and the largest rms gradient
+            of the others, kcal/mol/A
 
         >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
         >>> minimizer = pele_ocl.Minimizer(atoms, max_iterations=2)

@@ -39,7 +39,7 @@ class Stopping:
     energy_tolerance : change of the energy, kcal/mol, that three iterations in a row fall below; None for no such bound
     max_iterations : accepted steps; max_seconds : wall time of one call, None for no such bound
 
-    Raises InputError for values that do not exist.
+    Raises InputError for unknown values.
     """
 
     tolerance: float = 0.1

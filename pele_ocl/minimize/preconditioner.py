@@ -119,7 +119,7 @@ def _fits(queue: Binder) -> bool:
 
 
 def block_width(device: Device, precision: str, items: int) -> int:
-    """Reals in a vector of kernels that take blocks, of so many work-items a group."""
+    """Reals in a vector of kernels that take blocks, of so many work-items per group."""
     return device.vector_width(precision) if items == 1 else 1
 
 

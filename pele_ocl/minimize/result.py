@@ -69,19 +69,17 @@ class MinimizeResult(Reported, Suggests):
     """One structure after its minimization.
 
     atoms : the relaxed molecule
-    energy_before, energy_after : Terms, kcal/mol; before, of the positions that were given, NaN if atoms
-        overlapped too much for a number
-    gradient : (n, 3) kcal/mol/A; results that were read from files have none, and raise InputError for it
-    restored : bonds of a shaken start that were off their lengths and brought near them before the first step
-        (docs/theory/minimize.md, section 4); 0 if it began from the positions that were given
-    rms_gradient : root mean square of the gradients of the atoms that move, sqrt(sum |g|^2 / n), kcal/mol/A
+    energy_before, energy_after : Terms, kcal/mol; before at the given positions, NaN if atoms overlap too much
+    gradient : (n, 3) kcal/mol/A; results read from files do not have it and raise InputError
+    restored : number of bonds restored before the first step (docs/theory/minimize.md, section 4)
+    rms_gradient : root mean square gradient of the moving atoms, sqrt(sum |g|^2 / n), kcal/mol/A
     largest_gradient : the largest gradient of an atom, kcal/mol/A
     iterations : steps taken; evaluations : of energy and gradient
-    stopped_by : of REASONS, by what it ended: "stuck" where no step lowered the energy any more, as rounding decides
-    rms_displacement : of the atoms from where they began, without superposition, A
-    seconds : from the begin of its batch until the structure was done, including others computed with it
-    origin : of results of `pele_ocl.minimize`, its file and record
-    error : why the structure failed, "" if it did not; energies of a failed one are NaN, and it has no atoms
+    stopped_by : one of REASONS; "stuck" if no step lowers the energy because of rounding
+    rms_displacement : of the atoms from their initial positions, without superposition, A
+    seconds : from the start of its batch until the structure was done, including others computed with it
+    origin : of results of `pele_ocl.minimize`: file and record
+    error : reason of a failure, or ""; a failed structure has energies of NaN and no atoms
 
     >>> result = pele_ocl.minimize("data/structures/trialanine.pdb", max_iterations=5)
     >>> result.stopped_by, result.converged, result.positions.shape
@@ -116,12 +114,12 @@ class MinimizeResult(Reported, Suggests):
         )
 
     def as_structure(self) -> Atoms:
-        """Return the minimized atoms; functions take a result in the place of a structure."""
+        """Return the minimized atoms; functions accept a result instead of a structure."""
         return self.atoms
 
     @property
     def name(self) -> str:
-        """Name of the structure: its file as given, "" of atoms."""
+        """Name of the structure: its file as given, "" for Atoms."""
         return "" if self.origin is None else self.record.structure
 
     @property
@@ -131,22 +129,22 @@ class MinimizeResult(Reported, Suggests):
 
     @property
     def energies(self) -> Floats:
-        """Energies after it, (n_terms,) kcal/mol, in the order of `energy_after.names`."""
+        """Final energies, (n_terms,) kcal/mol, in the order of `energy_after.names`."""
         return self.energy_after.values
 
     @property
     def energy(self) -> dict[str, float]:
-        """Terms after it by name and, last, their "total", kcal/mol."""
+        """Final energy terms by name and, last, their "total", kcal/mol."""
         return {name: float(value) for name, value in self.energy_after.columns().items()}
 
     @property
     def total(self) -> float:
-        """Sum of all terms after it, kcal/mol."""
+        """Final total energy, kcal/mol."""
         return float(self.energy_after.total) if self.energy_after.names else float("nan")
 
     @property
     def converged(self) -> bool:
-        """Return whether a bound of gradient or energy ended it, no limit."""
+        """Return whether it ended by a bound of gradient or energy, not by a limit."""
         return self.stopped_by in CONVERGED
 
     @property
@@ -158,7 +156,7 @@ class MinimizeResult(Reported, Suggests):
 
     @property
     def records(self) -> Sequence[Record]:
-        """The record alone, as a batch has them."""
+        """The record as a list, as in batches."""
         return [self.record]
 
     def table(self) -> Report:
@@ -173,8 +171,7 @@ class MinimizeResult(Reported, Suggests):
         return self.table()._repr_html_()
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the structure as PDB, mmCIF, HDF5 or NetCDF, with the B-factors of its file; the suffix determines the
-        format.
+        """Write the structure as PDB, mmCIF, HDF5 or NetCDF by suffix, with the B-factors of its file.
 
         Raises FormatError for another suffix, and for a file that cannot be written.
         """
@@ -193,7 +190,7 @@ class MinimizeResult(Reported, Suggests):
         return renamed("MinimizeResult.to_dict", "to_json", self.numbers(name))
 
     def numbers(self, name: str = "") -> dict[str, object]:
-        """Return the numbers of a record, for a structure of this name; None for what is not finite."""
+        """Return the numbers of a record for a structure of this name; None for infinite values."""
         return {
             "name": name,
             "energy_before": _finite_columns(self.energy_before),
@@ -271,16 +268,16 @@ def _finite_columns(terms: Terms) -> dict[str, float | None]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MinimizeBatch(Sequence[MinimizeResult], Reported):
-    """Results of m structures, in their order: `batch[i]` is the MinimizeResult of one, its properties are arrays.
+    """Results of m structures, in order: `batch[i]` is the MinimizeResult of one, its properties are arrays.
 
-    results : the MinimizeResult of each structure, None where it failed
+    results : the MinimizeResult of each structure, None if it failed
     errors : reasons why structures failed, by index from 0
     seconds : of all
     records : of results of `pele_ocl.minimize`: a Record of each
-    whole : of conformations of one molecule: their common Record
+    whole : for conformations of one molecule: their common Record
 
-    Arrays have NaN, False, 0 or "" for structures that failed; `batch[i]` of one has NaN, too, its `error`, and raises
-    InputError with that if it is asked for atoms.
+    Arrays have NaN, False, 0 or "" for failed structures; their `batch[i]` has NaN and `error`, and raises InputError
+    for atoms.
 
     >>> paths = ["data/structures/trialanine.pdb", "data/structures/hexapeptide.pdb"]
     >>> batch = pele_ocl.minimize(paths, max_iterations=2)
@@ -314,7 +311,7 @@ class MinimizeBatch(Sequence[MinimizeResult], Reported):
 
     @property
     def good(self) -> Iterator[tuple[int, MinimizeResult]]:
-        """Structures that did not fail, with their numbers."""
+        """Successful structures, with their numbers."""
         return ((k, result) for k, result in enumerate(self.results) if result is not None)
 
     def __repr__(self) -> str:
@@ -338,23 +335,24 @@ class MinimizeBatch(Sequence[MinimizeResult], Reported):
         ]
 
     def to_json(self) -> Any:
-        """Return the records in JSON form (docs/records.md): a list, of conformations one object."""
+        """Return the records as JSON data (docs/records.md): a list, or one object for conformations."""
         return [record.to_dict() for record in self.records] if self.whole is None else self.whole.to_dict()
 
     def table(self) -> Report:
-        """Return a table with a row for each structure: energies by term before and after, or why it failed."""
+        """Return a table with a row for each structure: energies by term before and after, or the reason of a
+        failure."""
         return table_of(self.records, self.whole)
 
     def _repr_html_(self) -> str:
         return self.table()._repr_html_()
 
     def save(self, output: str | PathLike[str]) -> None:
-        """Write the structures that did not fail.
+        """Write the successful structures.
 
-        output : for structures that have files of their own a folder, or a name such as "minima/{name}.cif"; for
-            conformations of one molecule, or a single structure, a file
+        output : a folder or a name such as "minima/{name}.cif" for separate structures; a file for conformations of one
+            molecule or a single structure
 
-        Raises FormatError for a suffix that is not written, and for a file that cannot be written.
+        Raises FormatError for an unsupported suffix, and for a file that cannot be written.
         """
         path = Path(output)
         if self.whole is None and len(self) != 1:
@@ -380,37 +378,37 @@ class MinimizeBatch(Sequence[MinimizeResult], Reported):
 
     @property
     def positions(self) -> Floats | list[Floats | None]:
-        """Positions after it, (m, n, 3) A; a list of (n, 3), None where one failed, if structures differ in size."""
+        """Final positions, (m, n, 3) A; a list of (n, 3), None for failed ones, if structures differ in size."""
         return self._stacked([None if result is None else result.positions for result in self.results])
 
     @property
     def gradients(self) -> Floats | list[Floats | None]:
-        """Gradients after it, (m, n, 3) kcal/mol/A; a list as `positions` if structures differ in size."""
+        """Final gradients, (m, n, 3) kcal/mol/A; a list like `positions` if structures differ in size."""
         return self._stacked([None if result is None else result.gradient for result in self.results])
 
     @property
     def terms(self) -> Terms:
-        """Energies after it, of shape (m, n_terms), kcal/mol; 0 for terms that a molecule does not have."""
+        """Final energies, of shape (m, n_terms), kcal/mol; 0 for terms that a molecule does not have."""
         return self._terms([None if result is None else result.energy_after for result in self.results])
 
     @property
     def terms_before(self) -> Terms:
-        """Energies of the positions that were given, of shape (m, n_terms), kcal/mol."""
+        """Energies of the given positions, of shape (m, n_terms), kcal/mol."""
         return self._terms([None if result is None else result.energy_before for result in self.results])
 
     @property
     def energies(self) -> Floats:
-        """Energies after it, (m, n_terms) kcal/mol, in the order of `terms.names`."""
+        """Final energies, (m, n_terms) kcal/mol, in the order of `terms.names`."""
         return self.terms.values
 
     @property
     def total(self) -> Floats:
-        """Sum of all terms after it, (m,) kcal/mol."""
+        """Final total energies, (m,) kcal/mol."""
         return self._column("total", np.nan)
 
     @property
     def converged(self) -> NDArray[np.bool_]:
-        """True for structures that a bound of gradient or energy ended, no limit, (m,)."""
+        """True for structures that ended by a bound of gradient or energy, not by a limit, (m,)."""
         return self._column("converged", False)
 
     @property
@@ -430,7 +428,7 @@ class MinimizeBatch(Sequence[MinimizeResult], Reported):
 
     @property
     def restored(self) -> Ints:
-        """Bonds that were brought near their lengths before the first step, (m,)."""
+        """Numbers of bonds restored before the first step, (m,)."""
         return self._column("restored", 0)
 
     @property
@@ -445,7 +443,7 @@ class MinimizeBatch(Sequence[MinimizeResult], Reported):
 
     @property
     def rms_displacement(self) -> Floats:
-        """Root mean square displacements from where the atoms began, (m,) A."""
+        """Root mean square displacements from the initial positions, (m,) A."""
         return self._column("rms_displacement", np.nan)
 
     def _column(self, name: str, failed: object) -> NDArray[Any]:

@@ -36,7 +36,7 @@ class PlainPasses(ListPasses[Index]):
 
 
 class PairPasses(PlainPasses[Index]):
-    """Passes that begin with a work-item a pair.
+    """Passes that begin with one work-item per pair.
 
     pair_kernel : file and name of its kernel; pair_macros : of this kernel alone
     """

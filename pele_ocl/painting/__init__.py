@@ -131,16 +131,16 @@ def write_page(
     residue_values: Mapping[str, float] | None = None, *, unit: str = "", end: float | None = None, title: str = "",
     about: str = "", inputs: Iterable[str | PathLike[str]] = (),
 ) -> None:  # fmt: skip
-    """Write one offline page, HTML: the molecule's surface in colours, slices through the map, atoms.
+    """Write an offline HTML page: the molecule's coloured surface, slices through the map, atoms.
 
-    map_ : the potential, which colours the surface where it reaches, by its values 1.4 A outside
-    residue_values : in its place, values by the names of residues, `A:LEU4` say; unit : of these
+    map_ : the potential, whose values 1.4 A outside colour the surface
+    residue_values : instead, values by names of residues such as `A:LEU4`; unit : of these
     end : the colours span -end to end; by default a round number near the 97th percentile of magnitudes
     title, about : above and below the picture
     inputs : files that must not be overwritten
 
-    Raises InputError if plotly is not installed, the map does not reach the surface or a residue is missing. Raises
-    FormatError for another suffix than .html or a folder that cannot be written to.
+    Raises InputError if plotly is not installed, the map does not cover the surface, or a residue is missing. Raises
+    FormatError for a suffix other than .html or a read-only folder.
 
     >>> import plotly
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
@@ -157,9 +157,9 @@ def draw_surface(
     residue_values: Mapping[str, float] | None = None, *, unit: str = "", end: float | None = None, title: str = "",
     about: str = "", inputs: Iterable[str | PathLike[str]] = (),
 ) -> None:  # fmt: skip
-    """Draw the molecule's surface in colours, from the front and from the back, into a PNG file.
+    """Draw the molecule's coloured surface from the front and the back to a PNG file.
 
-    Parameters and errors are write_page's, with matplotlib in place of plotly and .png in place of .html.
+    Parameters and errors are those of write_page, with matplotlib instead of plotly and .png instead of .html.
 
     >>> import matplotlib
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")

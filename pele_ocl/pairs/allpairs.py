@@ -19,7 +19,7 @@ def _no_pairs() -> Ints:
     return np.empty((0, 2), np.int32)
 
 
-MOST_ATOMS = 100_000_000  # a list of the pairs' first ranks takes 8 bytes an atom
+MOST_ATOMS = 100_000_000  # a list of the pairs' first ranks takes 8 bytes per atom
 
 
 @dataclass(frozen=True, eq=False)

@@ -127,7 +127,7 @@ class PairList(ReadOnlyArrays):
     def _per_pair(self, name: str) -> NDArray[Any]:
         values = arguments.array(name, getattr(self, name), "iufb", "numbers")
         if values.shape != (len(self),):
-            raise InputError(f"{name} has shape {values.shape}; ({len(self)},) is needed, one value a pair")
+            raise InputError(f"{name} has shape {values.shape}; ({len(self)},) is needed, one value per pair")
         return values
 
     def _finite(self, name: str) -> Floats:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from ..opencl.device import Device
     from .apbs_run import ApbsResult, PrintLine
 else:
-    __getattr__ = lazy_names(__name__, {"apbs_run": "ApbsResult PrintLine"})
+    __getattr__ = lazy_names(__name__, {"apbs_run": "ApbsResult"})
 
 __all__ = [
     "SOLVERS",
@@ -98,37 +98,37 @@ def pb(
     show: PrintLine | None = None,
     **read: Any,
 ) -> PBResult | ApbsResult:  # fmt: skip
-    """Solve the Poisson-Boltzmann equation of a molecule once.
+    """Solve the Poisson-Boltzmann equation for a molecule.
 
     Use PoissonBoltzmann for many conformations of one molecule; docs/theory/poisson-boltzmann.md has the method.
 
-    what : Atoms, or the path of a structure, best a .pqr file, whose radii are taken. An input file of APBS, .in, is
-        computed as APBS does it, with all that it says; it takes `device` and `progress` alone
-    model : PBModel, all constants, or the number of the model in a file with several. Constants by their names:
-        solute_dielectric, 2, solvent_dielectric, 78.54, temperature, K, dielectric_surface, "edges", probe, density,
-        window, charges, boundary as in PBModel; `nonlinear` for that equation; `ionic_strength`, mol/L, of a 1:1 salt
-        of 2 A, or species of ions with `ion`, each a PBIon or its charge, e, concentration, mol/L, and radius, A. A
-        path in place of the model is the output: `pb(what, "map.dx")`
-    like : "apbs" for its surface "smol", charges "spl2" and border "sdh", where no others are given, and for the energy
+    what : Atoms, or the path of a structure, preferably a .pqr file, whose radii are used. An input file of APBS, .in,
+        is computed as by APBS, only with `device` and `progress`
+    model : a PBModel, or the number of the model in a file with several. Constants as keywords: solute_dielectric, 2,
+        solvent_dielectric, 78.54, temperature, K, dielectric_surface, "edges", probe, density, window, charges,
+        boundary as in PBModel; `nonlinear` for the nonlinear equation; `ionic_strength`, mol/L, of a 1:1 salt of 2 A,
+        or species of ions with `ion`, each a PBIon or its charge, e, concentration, mol/L, and radius, A. A path
+        instead of the model is the output: `pb(what, "map.dx")`
+    like : "apbs" for its surface "smol", charges "spl2" and boundary "sdh", unless others are given, and for the energy
         of solvation as the difference of two solutions
     grids, spacing, padding, radii, reaction, solver, tolerance, max_iterations, given, device : as in PoissonBoltzmann
-    wide : whether the grid lies within a coarser one that gives its border the values, as in PoissonBoltzmann. By
-        default the map is of such a grid, by a second solution when it is first asked for, and energy and potentials at
-        the atoms are of the grid alone: they do not depend on whether a map is kept
+    wide : whether the grid gets boundary values from a coarser one, as in PoissonBoltzmann. By default this is used
+        only for the map, by a second solution when it is first needed, so that energies do not depend on whether a map
+        is kept
     keep_map, grid_error, extrapolate, shifts, seed, progress : as in PoissonBoltzmann.solve
-    per_residue : True for shares of residues in `to_json`
-    strict : True to refuse what is noted about the structure otherwise
-    output : map to write, kT/e: .dx, .mrc, .cube, .h5 and so on
-    pqr : file of the atoms with the charges and radii that count
-    scene : programs, "pymol", "chimerax" or "vmd", for which a script next to `output` shows it on the surface, in
-        colours from -5 to 5 kT/e
+    per_residue : True for contributions of residues in `to_json`
+    strict : True to refuse structures with findings
+    output : map to write, kT/e: .dx, .mrc, .cube, .h5 or others
+    pqr : file of the atoms with the charges and radii used
+    scene : programs, "pymol", "chimerax" or "vmd", for which a script next to `output` shows the surface, coloured from
+        -5 to 5 kT/e
     reading, read : how files are read: a jobs.Reading, or the keywords of one: `select`, `forcefield`, `coordinates`,
         `parameters`
-    call : gives facts of the call for files, of a structure's path
-    show : called with lines that APBS would print, of its input files
+    call : returns facts of the call for files, for a structure's path
+    show : called with the lines that APBS would print for its input files
 
-    Returns a PBResult, whose `solvation` is in kcal/mol; an ApbsResult of an input file of APBS. Raises InputError for
-    options that cannot be combined, and what PoissonBoltzmann and its `solve` raise.
+    Returns a PBResult, whose `solvation` is in kcal/mol; an ApbsResult for an input file of APBS. Raises InputError for
+    options that cannot be combined, and the errors of PoissonBoltzmann and its `solve`.
 
         >>> import pele_ocl
         >>> ion = pele_ocl.Atoms(positions=[[0, 0, 0]], charges=[1.0], gb_radii=[2.0])

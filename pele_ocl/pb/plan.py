@@ -56,24 +56,24 @@ class PoissonBoltzmann(Settled):
     """Electrostatics of a molecule in salt water, by the Poisson-Boltzmann equation on a grid.
 
     atoms : Atoms with charges
-    model : dielectrics, salt, surface, and how charges and borders are treated; by default PBModel()
+    model : dielectrics, salt, surface, charges and boundary; by default PBModel()
     grids : Grid, or several for focusing, the coarsest first; by default one around the molecule
-    spacing, padding : of the grid around the molecule, A; ignored where grids are given
-    wide : whether that grid lies within a coarser one, which reaches 15 A farther and gives its border the values.
-        Far from the molecule a map needs it, the most of a long one; it costs about a tenth. For energies it is little
-    radii : (n,) A of the atoms' spheres; by default atoms.gb_radii, the fifth column of a PQR file. A text is a
+    spacing, padding : of the grid around the molecule, A; ignored if grids are given
+    wide : whether to take boundary values from a coarser grid that extends 15 A farther. Maps need this far from the
+        molecule, especially for long ones; it costs about 10 %. The effect on energies is small
+    radii : (n,) A of the atoms' spheres; by default atoms.gb_radii, the fifth column of a PQR file. Or the name of a
         set of `Atoms.with_radii`, such as "pdb2pqr-parse"
-    reaction : True for the solvent's reaction alone, without the charges' own potential. One solve gives the energy of
-        solvation from a medium of the solute's dielectric. False for all of the potential, as in APBS. Energies
-        then contain self energies of charges on a grid, and only differences on the same grid mean anything
+    reaction : True for only the reaction field of the solvent, without the charges' own potential. One solution gives
+        the energy of solvation from a medium with the solute's dielectric. False for the complete potential, as in
+        APBS. Energies then contain self energies on the grid, and only differences on the same grid are meaningful
     solver : key of SOLVERS
-    tolerance : relative residual at which the solver stops, by norm, computed in float64
+    tolerance : relative norm of the residual at which the solver stops, computed in float64
     max_iterations : of the linear solver on a grid
-    given : PBMaps in place of dielectric constants, access and charges of the atoms; goes with reaction=False
+    given : PBMaps instead of dielectric constants, accessibility and charges of the atoms; requires reaction=False
     device : a Device, an index of `pele-ocl devices`, or part of a name; by default PELE_OCL_DEVICE or the best
 
-    Raises InputError for values that do not fit and ParameterError for atoms without radii. Raises DeviceError if the
-    device has no float64 and the tolerance needs it.
+    Raises InputError for invalid values and ParameterError for atoms without radii. Raises DeviceError if the tolerance
+    needs float64 and the device does not support it.
 
     >>> ion = pele_ocl.Atoms(positions=[[0, 0, 0]], charges=[1.0], gb_radii=[2.0])
     >>> plan = pele_ocl.PoissonBoltzmann(ion, spacing=0.5, padding=4)
@@ -130,17 +130,18 @@ class PoissonBoltzmann(Settled):
         """Solve the equation, and measure the error of the energy.
 
         positions : (n, 3) A, of another conformation; by default the atoms' own
-        keep_map : whether the result has the potential's map
-        grid_error : whether to solve on two coarser grids, too, which costs a quarter of the energy, or above 0.5 A on
-            five, which cost two thirds; by default if `reaction`
-        extrapolate : whether to extrapolate to a spacing of 0 from three spacings; the order is 2 of edges, else 1
-        shifts : how many grids, shifted at random by less than a spacing, the energy is averaged over
+        keep_map : whether the result has a map of the potential
+        grid_error : whether to solve on two coarser grids, which takes a quarter of the time of the energy, or above
+            0.5 A on five, which take two thirds; by default if `reaction`
+        extrapolate : whether to extrapolate to a spacing of 0 from three spacings; the order is 2 for edges, else 1
+        shifts : number of randomly shifted grids over which the energy is averaged
         seed : of their random numbers
-        parts : whether levels have the parts of the energy; goes with reaction=False
+        parts : whether levels have the parts of the energy; requires reaction=False
         progress : called with the fraction done, 0 to 1
 
-        Returns a PBResult. Memory about 32 bytes a node, 40 of the nonlinear equation, time linear in the nodes. Raises
-        InputError for positions that do not fit, PeleError if the solver stops early, DeviceError if memory is short.
+        Returns a PBResult. Memory: about 32 bytes per node, 40 for the nonlinear equation; time linear in the nodes.
+        Raises InputError for positions that do not fit, PeleError if the solver stops early, DeviceError if there is
+        not enough memory.
 
         >>> ion = pele_ocl.Atoms(positions=[[0, 0, 0]], charges=[1.0], gb_radii=[2.0])
         >>> plan = pele_ocl.PoissonBoltzmann(ion, spacing=0.5, padding=4)
@@ -184,12 +185,12 @@ class PoissonBoltzmann(Settled):
     ) -> list[PBResult]:
         """Solve the equation for charge states of one conformation, such as a residue with and without a proton.
 
-        The surface, its coefficients and the coarser grids are made once. Results have no map and no error of the grid.
+        The surface, its coefficients and the coarser grids are computed once. Results have no map and no grid error.
 
         charges : (s, n) e, of each state; positions : (n, 3) A, by default the atoms' own
         progress : called with the fraction done, 0 to 1
 
-        Returns s results of PBResult. Raises InputError for another shape, else as `solve` does.
+        Returns s results of PBResult. Raises InputError for another shape, and the errors of `solve`.
         """
         states = arguments.numbers("charges", charges)
         if states.ndim != 2 or states.shape[1] != len(self.atoms) or not np.isfinite(states).all():
@@ -213,16 +214,16 @@ class PoissonBoltzmann(Settled):
     ) -> list[PBResult]:  # fmt: skip
         """Solve the equation for several conformations.
 
-        By "mgcg" the ones on grids of one shape and spacing go to GPUs in one set of launches. A conformation has the
-        same bits alone and in company. Results have no map and no error of the grid.
+        With "mgcg", those on grids of one shape and spacing share launches on GPUs. Results do not depend on the other
+        conformations. Results have no map and no grid error.
 
         conformations : (m, n, 3) A; grids : of each; by default the plan's own
-        rows : how many at most in one set of launches; by default 1 on CPUs, else what fits the device's memory. On a
-            GPU the next ones are made meanwhile, so that it needs the memory of twice as many
+        rows : largest number per set of launches; by default 1 on CPUs, else limited by the device's memory. On a GPU
+            the next ones are prepared at the same time, which doubles the memory
         progress : called with the fraction done, 0 to 1
 
-        Returns m results of PBResult. Raises InputError for a conformation that does not fit its grid, and PeleError
-        for one whose solver stops early; both name it.
+        Returns m results of PBResult. Raises InputError for a conformation that does not fit its grid, and PeleError if
+        the solver stops early; both name the conformation.
         """
         arguments.callback("progress", progress)
         if rows is not None:
@@ -249,12 +250,12 @@ class PoissonBoltzmann(Settled):
         return results
 
     def maps(self, positions: ArrayLike | None = None) -> dict[str, Map]:
-        """Make maps of the equation's parts on the finest grid; nothing is solved.
+        """Make maps of the equation's coefficients on the finest grid without solving it.
 
         positions : (n, 3) A, of another conformation; by default the atoms' own
 
-        Returns "dielx", "diely", "dielz", dielectric constants of the edges along an axis, each at its edge's middle;
-        "access", share of ions' access to a node, 0 to 1; "charge", e on a node.
+        Returns "dielx", "diely", "dielz", dielectric constants of the edges along an axis, each at the midpoint of its
+        edge; "access", accessibility of a node for ions, 0 to 1; "charge", e on a node.
         """
         from ..opencl.queue import Queue
 

@@ -30,7 +30,7 @@ from .border import between_nodes
 
 @dataclass(frozen=True, eq=False)
 class PBParts:
-    """Parts of the energy on a grid, kT, as APBS's `calcenergy comps` has them.
+    """Parts of the energy on a grid, kT, as in APBS's `calcenergy comps`.
 
     charges_kt : half of the charges times the potential; field_kt : of the field; ions_kt : of the ions
     per_atom_kt : (n,) half of each charge times the potential between the eight nodes around it; 0 off the grid
@@ -44,13 +44,13 @@ class PBParts:
 
 @dataclass(frozen=True, eq=False)
 class PBLevelResult:
-    """Grid of focusing, with the energy that is known once it is solved.
+    """Grid of focusing with its energy.
 
-    energy_kt : kT, with what the grids before it have outside of it
-    iterations : of the linear solver; corrections : how often they were restarted
-    residual : relative, by norm, of the potential, recomputed in wide numbers
-    atoms_off : atoms that do not lie inside the grid, which have no charge there
-    parts : of the energy; None if they were not asked for
+    energy_kt : kT, including contributions of previous grids outside of it
+    iterations : of the linear solver; corrections : number of restarts
+    residual : relative norm for the potential, recomputed in float64
+    atoms_off : atoms outside of the grid, which have no charge there
+    parts : of the energy; None if not requested
     """
 
     grid: Grid
@@ -64,13 +64,13 @@ class PBLevelResult:
 
 @dataclass(frozen=True)
 class PBErrors:
-    """Errors of an energy, kcal/mol; None where one was not asked for.
+    """Errors of an energy, kcal/mol; None if not requested.
 
-    solver : what the last correction of the potential changed
-    grid : upper estimate of the error of the spacing, of the probes' density and of the border, from the changes that
-        coarser grids make (docs/theory/poisson-boltzmann.md, section 7). It covers nineteen errors of twenty
+    solver : change by the last correction of the potential
+    grid : upper estimate of the error from spacing, probe density and boundary, from the change on coarser grids
+        (docs/theory/poisson-boltzmann.md, section 7). It covers 95 % of the errors
     extrapolated : energy for a spacing of 0, and `extrapolation`, its difference from the next pair of grids
-    shifts : standard error of the mean over shifted grids, which says nothing of the error of the spacing
+    shifts : standard error of the mean over shifted grids, which does not include the error of the spacing
     shifted : the mean itself
     """
 
@@ -87,21 +87,22 @@ class PBResult(Framed):
     """Energy and potential of a molecule in salt water, and how they were computed.
 
     energy : kcal/mol; of the reaction field, which is the energy of solvation, or if `reaction` is False of all
-        charges, self energies included
+        charges, including self energies
     energy_kt : kT; energy_kj : kJ/mol, as APBS prints it
     reaction : whether the charges' own potential was left out
-    potentials : (n,) kT/e at the atoms, of the reaction field or if `reaction` is False of all; NaN off the grid
-    per_atom : (n,) kcal/mol, half of each charge times its potential; they sum to the energy of the linear equation
+    potentials : (n,) kT/e at the atoms, of the reaction field, or if `reaction` is False the complete one; NaN outside
+        of the grid
+    per_atom : (n,) kcal/mol, half of each charge times its potential; the sum is the energy of the linear equation
     map : potential at the nodes of the finest grid, kT/e; None if not requested
     levels : of each grid, the coarsest first
     errors : of the energy
     seconds : "surface", "equation", "solver", "errors", "total"
-    alone : of the same charges on the same grid in a medium of the solute's dielectric, which `solvation` is computed
-        from if `reaction` is False; None where it was not computed
-    source : the file of the structure, None where atoms were given; findings : about the structure
-    with_residues : whether `to_json` has the residues' shares
-    heard : sentences that were noted while it was computed; call : gives facts of the call, for files
-    scenes : files of scenes that were written
+    alone : of the same charges on the same grid in a medium with the solute's dielectric, for `solvation` if `reaction`
+        is False; None if not computed
+    source : the file of the structure, None if atoms were given; findings : about the structure
+    with_residues : whether `to_json` has the contributions of residues
+    heard : notes reported while it was computed; call : returns facts of the call, for files
+    scenes : files of scenes
 
     >>> result = pele_ocl.pb("data/structures/trialanine.pdb", spacing=1.5)
     >>> result.potentials.shape, result.solvation < 0
@@ -129,7 +130,7 @@ class PBResult(Framed):
     scenes: tuple[Path, ...] = ()
 
     def compute_map_by(self, compute: Callable[[], Map]) -> None:
-        """Let the map be computed when it is first asked for."""
+        """Let the map be computed when it is first needed."""
         vars(self).pop("map", None)
         vars(self)["_compute_map"] = compute
 
@@ -165,12 +166,12 @@ class PBResult(Framed):
 
     @property
     def solvation(self) -> float:
-        """Energy of solvation from a medium of the solute's dielectric, kcal/mol; without `alone` the energy."""
+        """Energy of solvation from a medium with the solute's dielectric, kcal/mol; without `alone` the energy."""
         return self.energy if self.alone is None else self.energy - self.alone.energy
 
     @property
     def shares(self) -> Floats:
-        """Each atom's share of the energy of solvation, (n,) kcal/mol."""
+        """Contribution of each atom to the energy of solvation, (n,) kcal/mol."""
         return self.per_atom if self.alone is None else self.per_atom - self.alone.per_atom
 
     @property
@@ -180,7 +181,7 @@ class PBResult(Framed):
 
     @property
     def per_atom(self) -> Floats:
-        """Half of each charge times its potential, (n,) kcal/mol; 0 for atoms off the grid."""
+        """Half of each charge times its potential, (n,) kcal/mol; 0 for atoms outside of the grid."""
         energies: Floats = 0.5 * self.model.kcal_per_kt * self.atoms.charges * np.nan_to_num(self.potentials)
         return energies
 
@@ -198,7 +199,7 @@ class PBResult(Framed):
         return dict(zip(labels.residues, sums.tolist(), strict=True))
 
     def residue_shares(self) -> dict[str, float]:
-        """Each residue's share of the energy of solvation, kcal/mol, by its name.
+        """Contribution of each residue to the energy of solvation, kcal/mol, by name.
 
         Raises InputError if the atoms have no labels.
         """
@@ -209,7 +210,7 @@ class PBResult(Framed):
         return dict(zip(names_of_residues(self.atoms), sums, strict=True))
 
     def table(self) -> Report:
-        """Shares of residues in the energy of solvation, of atoms without labels of atoms."""
+        """Return a table of contributions to the energy of solvation by residue, or by atom without labels."""
         grid = self.levels[-1].grid
         facts = {
             "energy": self.solvation, "shape": list(grid.shape), "spacing": grid.spacing.tolist(),
@@ -258,7 +259,7 @@ class PBResult(Framed):
     def save(
         self, path: str | PathLike[str], *, inputs: Iterable[str | PathLike[str]] = (), progress: Progress | None = None
     ) -> None:
-        """Write the potential, kT/e, as a map, .dx, .mrc, .cube, .h5 and so on; the atoms as .pqr.
+        """Write the potential, kT/e, as a map (.dx, .mrc, .cube, .h5 or others), or the atoms as .pqr.
 
         inputs : files that must not be overwritten; progress : called with the fraction written, 0 to 1
 
@@ -276,7 +277,7 @@ class PBResult(Framed):
         write_map(path, self.map, atoms=self.atoms, attributes=attributes, inputs=[*own, *inputs], progress=progress)
 
     def potential_at(self, points: ArrayLike) -> Floats:
-        """Potential at points, (m,) kT/e, between the nodes of the map; NaN off the grid.
+        """Potential at points, (m,) kT/e, interpolated from the map; NaN outside of the grid.
 
         points : (m, 3) A
 

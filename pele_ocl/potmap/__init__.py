@@ -135,55 +135,55 @@ def potmap(
 
     phi(g) = k / dielectric * sum_i q_i / |g - r_i|          (docs/theory/potmap.md, eq. 1)
 
-    what : Atoms with charges, or the path of a structure, which is read as `pele_ocl.read` does; atoms outside the grid
-        count as well. Several paths make a map each, in files: `output="{name}.dx"`
-    grid : points of the map. By default `spacing` A apart, 0.5, to `padding` A around all atoms, 10; or from `origin`,
-        A, on, `shape` points along x, y and z. A path in its place is the output: `potmap(what, "map.dx")`
-    method : "direct", all atoms; "cutoff", atoms within `cutoff` A of a point, by default 12. "mesh", near atoms one by
-        one and the others by a mesh, to `accuracy`; "msm", likewise by sums on lattices, without salt. "auto", direct
-        or mesh, whichever costs less. "pb" solves the Poisson-Boltzmann equation on a grid that reaches 10 A beyond all
-        atoms
-    smooth : the cutoff method's potential goes to 0 at the cutoff without a step (eq. 5)
-    accuracy : of methods mesh and auto, the error by norm of the potential and of the field: 0.1 to 1e-7, in float32 to
-        1e-6. msm goes to 1e-5. 1e-4 by default
+    what : Atoms with charges, or the path of a structure, which is read as by `pele_ocl.read`; atoms outside the grid
+        are included. Several paths give one map each, in files: `output="{name}.dx"`
+    grid : points of the map. By default with `spacing`, 0.5 A, up to `padding`, 10 A, around all atoms; or from
+        `origin`, A, with `shape` points along x, y and z. A path here is the output: `potmap(what, "map.dx")`
+    method : "direct", all atoms; "cutoff", atoms within `cutoff` A of a point, by default 12. "mesh", near atoms
+        directly and the others by a mesh, to `accuracy`; "msm", the same by sums on lattices, without salt. "auto",
+        direct or mesh, whichever is faster. "pb" solves the Poisson-Boltzmann equation on a grid that extends 10 A
+        beyond all atoms
+    smooth : the potential of the cutoff method goes to 0 continuously (eq. 5)
+    accuracy : for mesh and auto, the error by norm of the potential and of the field: 0.1 to 1e-7, in float32 to 1e-6,
+        for msm to 1e-5. 1e-4 by default
     variant : key of VARIANTS, "auto", or a rung of pele_ocl.ladder
-    device : where to compute, as in `solvent`; a sequence of several shares the work
+    device : where to compute, as in `solvent`; with a sequence the work is shared
     dielectric : relative permittivity, 1; with distance_dependent, of r Angstrom: dielectric * r. Of the solvent with
         pb, 78.54; `solute_dielectric` is then that inside the molecule, 2
-    ionic_strength : of a 1:1 salt, mol/L, 0. With dielectric and temperature it gives kappa, the inverse Debye length
-        in 1/A, which may be given instead
-    min_distance : A; closer points get the potential of this distance
-    field : whether to compute the electric field, too
-    unit : of units.POTENTIAL_UNITS, kcal/mol/e; kT/e belongs to `temperature`
+    ionic_strength : of a 1:1 salt, mol/L, 0. With dielectric and temperature it determines kappa, the inverse Debye
+        length in 1/A, which may be given instead
+    min_distance : A; closer points get the potential at this distance
+    field : whether to compute the electric field
+    unit : of units.POTENTIAL_UNITS, kcal/mol/e; kT/e uses `temperature`
     temperature : K
-    pb : PBModel of the method pb, in place of dielectrics, salt and temperature. PBModel.like("apbs") has the surface
+    pb : PBModel for the method pb, instead of dielectrics, salt and temperature. PBModel.like("apbs") has the surface
         and charges of published pictures
     progress : called with the fraction done, 0 to 1
-    models : "all" for the maps of all models of a file together: `combine` says which of "avg", "min", "max" and
-        "stdev" is the result's map; its `maps` has all
+    models : "all" to combine the maps of all models of a file: `combine` is "avg", "min", "max" or "stdev" for the
+        result's map; its `maps` has all
     trajectory : a Trajectory, or paths or frames in memory that `pele_ocl.trajectory` takes, with its `frames`,
-        `topology` and `image`: maps of all frames together, combined likewise. `align` superposes frames on the
+        `topology` and `image`: maps of all frames, combined in the same way. `align` superposes frames on the
         structure, as in `potmap_over`
-    at_atoms : atoms whose potential in each frame is wanted in place of a map, of all charges but the atom's own
-    output : files to write, .dx, .dx.gz, .cube, .mrc, .ccp4, .map or .h5, as `save` of the result does; a table with
+    at_atoms : atoms for whose positions the potential of all other charges is computed in each frame, instead of a map
+    output : files to write, .dx, .dx.gz, .cube, .mrc, .ccp4, .map or .h5, as by `save` of the result; a table with
         at_atoms
-    png, surface_png : pictures to draw: the three central slices, and the molecular surface in colours of the map, from
+    png, surface_png : pictures to draw: the three central slices, and the molecular surface coloured by the map, from
         -color_max to color_max, by default a round number that fits the values
-    scene : programs, "pymol", "chimerax" or "vmd", for which a script next to the map shows it on the surface
-    for_surface : True for the settings of surface pictures, where no others are given: kT/e, dielectric 78.54, 0.15
+    scene : programs, "pymol", "chimerax" or "vmd", for which a script is written next to the map
+    for_surface : True for common settings of surface pictures, unless others are given: kT/e, dielectric 78.54, 0.15
         mol/L of salt, colours from -2 to 2, of pb from -5 to 5
-    workers, scheduler : of several structures, so many processes of this machine that compute, or the address of a Dask
+    workers, scheduler : for several structures, the number of processes on this machine, or the address of a Dask
         cluster;
     shard : the part of the structures to do, "1/10"
     reading, read : how files are read: a jobs.Reading, or the keywords of one: `select`, `forcefield`, `model`,
         `coordinates`, `parameters`, `radii`
-    call : gives facts of the call for files, of a structure's path
+    call : returns facts of the call for files, for a structure's path
     tell : called with a MapWork before the computation begins
 
-    Returns a PotmapResult, whose `error` and `field_error` are measured if the method approximates; FramePotentials
-    with at_atoms; a MapBatch of several structures, which has the reasons of those that failed. Cost: atoms * points,
-    with a mesh atoms + points * log(points). Raises InputError for options that do not fit. A grid point on an atom
-    without min_distance is an InputError, too. Raises DeviceError if the device does not support it.
+    Returns a PotmapResult, whose `error` and `field_error` are measured if the method is approximate; FramePotentials
+    with at_atoms; a MapBatch for several structures, with the reasons of failures. Cost: atoms * points, with a mesh
+    atoms + points * log(points). Raises InputError for options that do not fit. A grid point on an atom without
+    min_distance is also an InputError. Raises DeviceError if the device does not support it.
 
         >>> import pele_ocl
         >>> ion = pele_ocl.Atoms(positions=[[0, 0, 0]], charges=[1.0])

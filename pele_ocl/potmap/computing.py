@@ -52,8 +52,8 @@ class Potmap(Settled):
 
     Kernels, tables of a mesh and memory are kept on the devices from one evaluation to the next.
 
-    atoms : at the positions of the first map; grid : Grid; method : key of MAP_METHODS
-    variant : key of `variants`, the engine's, never "auto"; of pb the solver; devices : Devices that share the work
+    atoms : with the positions of the first map; grid : Grid; method : key of MAP_METHODS
+    variant : key of `variants`, never "auto"; the solver for pb; devices : Devices that share the work
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> plan = pele_ocl.Potmap(atoms, pele_ocl.Grid.around(atoms, padding=3, spacing=2.0))
@@ -93,7 +93,7 @@ class Potmap(Settled):
         positions : (n, 3) A of all atoms; by default the atoms' own. progress : called with the fraction done, 0 to 1
 
         Returns a PotmapResult. Raises InputError if a grid point is on an atom and there is no min_distance. Atoms that
-        moved too far for the method are refused, too. Threads take turns.
+        moved too far for the method are also refused. Threads take turns.
         """
         start = time.perf_counter()
         arguments.callback("progress", progress)

@@ -56,20 +56,20 @@ def potmap_over(
 ) -> FrameMaps:
     """Mean, standard deviation, minimum and maximum of the potential over all frames, in one pass.
 
-    On the device a map and its statistics take memory, 28 bytes a point; on the host a piece of frames does.
+    A map and its statistics take 28 bytes per point on the device; the host needs memory for a piece of frames.
 
-    atoms : whose charges count and, with `align`, on whose positions frames are superposed
+    atoms : with charges and, with `align`, the positions on which frames are superposed
     trajectory : a Trajectory, or paths or frames in memory that `pele_ocl.trajectory` takes, with its `frames`,
         `select`, `topology` and `image`
-    grid : one for all frames; it stays where it is while they are superposed
-    align : the atoms by which each frame is superposed, in the words of `selection`. True takes the alpha carbons of a
-        protein, else the heavy atoms; False takes frames as they are
+    grid : one for all frames, fixed in space
+    align : a selection of the atoms by which each frame is superposed. True for the alpha carbons of a protein, or else
+        the heavy atoms; False for no superposition
     progress : called with the fraction of the frames done, 0 to 1
-    options : of `potmap`, but `field` and `progress`
+    options : of `potmap`, except `field` and `progress`
 
-    A frame with an atom on a grid point, or nowhere, is left out, with its reason in `errors`. If the method
-    approximates, each frame is compared with direct sums at some points. Raises FormatError and InputError as
-    `trajectory` and `potmap` do, and InputError if no frame counts.
+    A frame with an atom on a grid point, or a missing position, is left out, with the reason in `errors`. If the method
+    is approximate, each frame is compared with direct sums at some points. Raises FormatError and InputError as
+    `trajectory` and `potmap` do, and InputError if no frame is left.
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> grid = pele_ocl.Grid.around(atoms, padding=3, spacing=2.0)
@@ -135,7 +135,7 @@ class FramePotentials(Reported):
     molecule : the Atoms; source : their file, None where atoms were given
     settings : all constants by name; seconds : "total"
     notes : messages about the frames, of the Trajectory
-    heard : sentences that were noted while it was computed; call : gives facts of the call, for files
+    heard : notes reported while it was computed; call : returns facts of the call, for files
     """
 
     frames: NDArray[np.int64]
@@ -224,18 +224,18 @@ def potentials_over(
     progress: Progress | None = None,
     **options: Any,
 ) -> FramePotentials:
-    """Compute the potential at chosen atoms in each frame, of all charges of the molecule but the atom's own.
+    """Compute the potential at chosen atoms in each frame, from all charges of the molecule except the atom's own.
 
-    Atoms bonded to an atom count as all others do, so neighbours make up most of a value. Compare values of one atom
-    over time, or of one kind of atom.
+    Bonded atoms are included, so neighbours dominate each value. Compare values of one atom over time, or of similar
+    atoms.
 
-    at : the atoms, as `pele_ocl.trajectory` selects them
+    at : a selection of atoms, as in `pele_ocl.trajectory`
     trajectory, frames, select, topology, image : as in `potmap_over`
     progress : called with the fraction of the frames done
-    options : of `potmap`, with the methods direct and cutoff, but `field` and `progress`
+    options : of `potmap` with the methods direct and cutoff, except `field` and `progress`
 
-    Memory is 8 bytes a value, and a few pieces of frames. A frame that fails has NaN. Raises FormatError and InputError
-    as `trajectory` and `potmap` do.
+    Memory: 8 bytes per value, and a few pieces of frames. A failed frame has NaN. Raises FormatError and InputError as
+    `trajectory` and `potmap` do.
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> found = pele_ocl.potentials_over(atoms, np.stack([atoms.positions] * 3), "name CA")

@@ -41,23 +41,23 @@ FIELD_NAMES = ("field_x", "field_y", "field_z")
 class PotmapResult(Framed, Suggests):
     """Potential at the points of a grid, and how it was computed.
 
-    map : Map, values (nz, ny, nx) in `unit`; of models and frames the statistic that was asked for
+    map : Map, values (nz, ny, nx) in `unit`; for models and frames the requested statistic
     field : (3, nz, ny, nx) along x, y and z, in `unit` per Angstrom; None if not requested
     n_atoms : atoms given
     method : key of MAP_METHODS in pele_ocl/potmap/methods.py, such as "direct"
-    error, field_error : MapError of the potential and of the field, of methods that approximate; None of direct sums
-    accuracy : of the mesh or the lattices that were taken in the end; 0 without them
-    wanted : the accuracy that was asked for, by norm; 0 of methods without one
-    atoms : that were given; model : the law of the potential, of pb a PBModel
-    seconds : "kernel", of the device that was busy longest, by its own clock; "total", including overhead
+    error, field_error : MapError of the potential and of the field, for approximate methods; None for direct sums
+    accuracy : of the mesh or the lattices used; 0 without them
+    wanted : the requested accuracy, by norm; 0 for methods without one
+    atoms : as given; model : the law of the potential, for pb a PBModel
+    seconds : "kernel", of the device with the longest time; "total", including overhead
     settings : all constants by name
-    source : the file of the structure, None where atoms were given
-    maps : of models and frames "avg", "min", "max" and "stdev"; empty of one structure
-    numbers : of the models, empty where one was asked for; errors : why models or frames have no map, by number
-    frames : FrameMaps of a trajectory, else None; n_models : models that count, 1 of one structure
-    file_unit : unit of files, None for their formats' own: hartree/e of cube files, else the map's
-    heard : sentences that were noted while it was computed; call : gives facts of the call, for files
-    scenes : files of scenes that were written
+    source : the file of the structure, None if atoms were given
+    maps : for models and frames "avg", "min", "max" and "stdev"; empty for one structure
+    numbers : of the models, empty for a single one; errors : reasons why models or frames have no map, by number
+    frames : FrameMaps of a trajectory, else None; n_models : number of models used, 1 for one structure
+    file_unit : unit of files, None for the default: hartree/e in cube files, else the map's
+    heard : notes reported while it was computed; call : returns facts of the call, for files
+    scenes : files of scenes
 
     >>> result = pele_ocl.potmap("data/structures/trialanine.pdb", spacing=2.0, padding=3.0)
     >>> result.map.unit, result.map.grid.shape
@@ -121,11 +121,12 @@ class PotmapResult(Framed, Suggests):
 
     @property
     def evals_per_second(self) -> float:
-        """Atoms times points, of all models, over the kernels' seconds."""
+        """Atoms times points of all models, divided by the kernels' seconds."""
         return self.n_models * self.n_atoms * len(self.map.grid) / max(self.seconds["kernel"], 1e-9)
 
     def table(self) -> Report:
-        """Return a row for the map, of models and frames for each statistic: least, largest and mean value."""
+        """Return a table with a row for the map, or for each statistic of models and frames: smallest, largest and mean
+        value."""
         maps = dict(self.maps) or {"potential": self.map}
         points = " x ".join(map(str, self.map.grid.shape))
         columns: dict[str, Any] = {"map": list(maps)}
@@ -184,7 +185,7 @@ class PotmapResult(Framed, Suggests):
 
     @property
     def extra(self) -> dict[str, Map]:
-        """Further maps of a file that holds several: the field, or the statistics of models and frames."""
+        """Further maps for files with several: the field, or the statistics of models and frames."""
         if self.field is None or self.field_strength is None:
             return dict(self.maps)
         components = dict(zip(FIELD_NAMES, self.field, strict=True)) | {"field_strength": self.field_strength}
@@ -196,12 +197,11 @@ class PotmapResult(Framed, Suggests):
     ) -> None:
         """Write the map in the format of the suffix: .dx, .dx.gz, .cube, .mrc, .ccp4, .map or .h5.
 
-        path : {statistic} in its name makes a file of each of "avg", "min", "max" and "stdev", of models and frames. An
-            .h5 file has all of them, and the field
+        path : {statistic} in its name gives one file each for "avg", "min", "max" and "stdev", for models and frames.
+            An .h5 file contains all of them, and the field
         inputs : files that must not be overwritten; progress : called with the fraction written, 0 to 1
 
-        Raises FormatError for another suffix or a folder that cannot be written to, and InputError for {statistic} of
-        one structure.
+        Raises FormatError for another suffix or a read-only folder, and InputError for {statistic} with one structure.
         """
         attributes = self.attributes()
         for statistic, target in targets(file_path(path)).items():
@@ -216,7 +216,7 @@ class PotmapResult(Framed, Suggests):
             )  # fmt: skip
 
     def attributes(self) -> dict[str, Any]:
-        """Attributes of files: how the map was made."""
+        """Attributes for files: how the map was made."""
         assert self.atoms is not None
         found = origin(self.source, self.atoms, self, self.call)
         found["settings"] = JsonText(json.dumps(dict(self.settings)))

@@ -100,9 +100,9 @@ class MapSpec(StructureSpec):
     at_atoms : atoms whose values in frames are wanted in place of a map, or None
     outputs : files; png, surface_png : pictures, of slices and of the molecular surface; {name} in them if there are
         several structures; scenes : programs to write scripts for
-    color_max : end of the colours of surfaces, None to follow the values; color_unit : of the maps that it is for,
-        None for all
-    file_unit : unit of files, None for their formats' own; call : facts of the call, which files have
+    color_max : end of the colours of surfaces, None to follow the values; color_unit : of the maps that it is for, None
+        for all
+    file_unit : unit of files, None for the default of the format; call : facts of the call, which files have
     """
 
     reading: Reading

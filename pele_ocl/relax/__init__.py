@@ -62,14 +62,15 @@ def relax(
     watch: Watch | None = None,
     provenance: Provenance | None = None,
 ) -> RelaxResult | RelaxBatch:
-    """Relax predicted models: Amber99SB in vacuum, heavy atoms restrained, and rounds that free what is wrong.
+    """Relax predicted models: Amber99SB in vacuum, restrained heavy atoms, and rounds that release residues with
+    violations.
 
     Models of one sequence are prepared once. Relaxer is for loops.
 
-    what : a .pdb or .cif file, a list of them, or a pattern such as "predictions/*.pdb"; hydrogens that one lacks are
-        added, other atoms too if PDBFixer is installed
-    protocol : "alphafold", or "colabfold", which ends a round after 2,000 iterations; or a Protocol. A path in its
-        place is the output: `relax(what, "relaxed.pdb")`
+    what : a .pdb or .cif file, a list of them, or a pattern such as "predictions/*.pdb"; missing hydrogens are added,
+        and other atoms if PDBFixer is installed
+    protocol : "alphafold", or "colabfold", with at most 2,000 iterations per round; or a Protocol. A path here is the
+        output: `relax(what, "relaxed.pdb")`
     close_gaps, max_iterations : as in Relaxer
     precision, device : as in `minimize`
     strict : refuse models with findings that otherwise only cause notes
@@ -77,15 +78,15 @@ def relax(
         nothing is written
     table : file of `result.table()`: .csv, .h5 or .json
     resume : continue an interrupted run of several models that wrote to `output`
-    errors : "record" for NaN and a message in `errors` where a model of several fails; "raise" for an InputError
+    errors : "record" for NaN and a message in `errors` if one of several models fails; "raise" for an InputError
     progress : called with the fraction done, 0 to 1
-    watch : called with the models done, with all, and with the rms gradient of the one under way, kcal/mol/A
-    provenance : facts that the table names
+    watch : called with the number of models done, the total number, and the rms gradient of the current one, kcal/mol/A
+    provenance : facts for the table
 
     Returns the RelaxResult of one model, a RelaxBatch of several.
 
-    Raises FormatError and ParameterError for what is no protein that Amber99SB knows. Raises InputError for options
-    that do not exist, for a model that cannot be minimized, and if PDBFixer is lacking.
+    Raises FormatError and ParameterError for anything but proteins of Amber99SB. Raises InputError for unknown options,
+    for a model that cannot be minimized, and if PDBFixer is missing.
 
         >>> import pele_ocl
         >>> from pele_ocl.common.installation import shipped

@@ -22,12 +22,12 @@ class Relaxer:
     """Relaxation of models; models of one sequence are prepared once.
 
     protocol : "alphafold", "colabfold", or a Protocol
-    close_gaps : whether residues that follow each other are bonded however far apart they are; by default there is
-        a gap if C is more than 4 A from the next N, and a note
-    max_iterations : of a model, in all its rounds; by default as in the protocol
+    close_gaps : whether consecutive residues are bonded at any distance; by default there is a gap, with a note, if C
+        is more than 4 A from the next N
+    max_iterations : of a model, over all rounds; by default that of the protocol
     precision, device : as in `minimize`
 
-    Raises InputError for values that do not exist.
+    Raises InputError for unknown values.
 
     >>> relaxer = pele_ocl.Relaxer(max_iterations=2)
     >>> relaxer.relax("data/structures/trialanine.pdb").total < 0
@@ -55,7 +55,7 @@ class Relaxer:
     def relax(self, path: str | PathLike[str], *, watch: Watch | None = None) -> RelaxResult:
         """Relax the first model of a .pdb or .cif file; errors as in `relax`.
 
-        watch : called as by `Minimizer.minimize_batch`, with the rms gradient of the round under way
+        watch : called as by `Minimizer.minimize_batch`, with the rms gradient of the current round
 
         >>> pele_ocl.Relaxer("colabfold", max_iterations=2).relax("data/structures/trialanine.pdb").is_clean
         True

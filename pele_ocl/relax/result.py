@@ -48,17 +48,17 @@ class Round:
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class RelaxResult(Reported):
-    """A model that was relaxed.
+    """A relaxed model.
 
     name, sha256 : of its file
-    atoms : all of them, where they are now; b_factors : (n, 2) occupancies and B-factors of the file, None without any
-    before, after : violations; n_added : atoms that the file lacked
+    atoms : the relaxed atoms; b_factors : (n, 2) occupancies and B-factors of the file, None without any
+    before, after : violations; n_added : number of added atoms
     rounds : at least one
-    rms_displacement : of the heavy atoms that the file has, without superposition, A
+    rms_displacement : of the heavy atoms of the file, without superposition, A
     seconds : by step: "preparation", "minimization", "violations" and "total"
-    notes : messages about what was chosen, taken out, replaced or built of what the file has
-    findings : about the atoms that the file has, as it has them, and about the energy at the end
-    protocol, precision, device : by which it was relaxed
+    notes : messages about what was chosen, removed, replaced or added
+    findings : about the atoms of the file and the final energy
+    protocol, precision, device : used for the relaxation
 
     >>> result = pele_ocl.relax("data/structures/trialanine.pdb", max_iterations=2)
     >>> result.is_clean, len(result.rounds)
@@ -96,22 +96,22 @@ class RelaxResult(Reported):
 
     @property
     def total(self) -> float:
-        """Energy at the end, restraints included, kcal/mol."""
+        """Final energy including restraints, kcal/mol."""
         return self.rounds[-1].result.total
 
     @property
     def after(self) -> Sequence[Violation]:
-        """Violations that are left."""
+        """Remaining violations."""
         return self.rounds[-1].after
 
     @property
     def is_clean(self) -> bool:
-        """Return whether AlphaFold's rule counts no violation any more."""
+        """Return whether there are no violations by AlphaFold's rule."""
         return not any(violation.counts for violation in self.after)
 
     @property
     def is_worse(self) -> bool:
-        """Return whether there are more violations that count than before, or more clashes."""
+        """Return whether there are more violations or clashes than before."""
         before, after = counts(self.before), counts(self.after)
         n_before, n_after = (sum(of.counts for of in found) for found in (self.before, self.after))
         return n_after > n_before or after.get("clash", 0) > before.get("clash", 0)
@@ -123,7 +123,7 @@ class RelaxResult(Reported):
 
     @property
     def converged(self) -> bool:
-        """Return whether the last round reached its tolerance, no limit."""
+        """Return whether the last round reached its tolerance."""
         return self.rounds[-1].result.converged
 
     @property
@@ -133,7 +133,7 @@ class RelaxResult(Reported):
 
     @property
     def records(self) -> Sequence[Record]:
-        """The record alone, as a batch has them."""
+        """The record as a list, as in batches."""
         return [self.record]
 
     def table(self) -> Report:
@@ -145,7 +145,7 @@ class RelaxResult(Reported):
         return self.record.to_dict()
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the model as PDB or mmCIF, with the B-factors of its file; the suffix determines the format.
+        """Write the model as PDB or mmCIF by suffix, with the B-factors of its file.
 
         Raises FormatError for another suffix, and for a file that cannot be written.
         """
@@ -156,13 +156,13 @@ class RelaxResult(Reported):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RelaxBatch(Sequence[Record], Reported):
-    """Models that were relaxed, in their order: `batch[i]` is the Record of one, its properties are arrays.
+    """Relaxed models, in order: `batch[i]` is the Record of one, its properties are arrays.
 
     records : of each model, in JSON form: `batch[0]["n_after"]`
     results : the RelaxResult of each model, None if it failed; empty if models were written to files
-    files : of the models that were written
+    files : of the written models
 
-    Numbers are NaN, False or 0 for models that failed.
+    Numbers are NaN, False or 0 for failed models.
 
     >>> batch = pele_ocl.relax(["data/structures/trialanine.pdb"], max_iterations=2)
     >>> batch.is_clean.tolist(), batch.n_after.tolist()
@@ -219,7 +219,7 @@ class RelaxBatch(Sequence[Record], Reported):
 
     @property
     def total(self) -> Floats:
-        """Energies at the end, restraints included, (m,) kcal/mol."""
+        """Final energies including restraints, (m,) kcal/mol."""
         return np.array([np.nan if record.failed else energy_of(record.result) for record in self.records])
 
     @property
@@ -231,7 +231,7 @@ class RelaxBatch(Sequence[Record], Reported):
         return np.array([record.result.get(name, failed) for record in self.records])
 
     def table(self) -> Report:
-        """Return a table with a row for each model: violations before and after, energy, or why it failed."""
+        """Return a table with a row for each model: violations before and after, energy, or the reason of a failure."""
         return table_of(self.records)
 
     def to_json(self) -> Any:
@@ -241,7 +241,7 @@ class RelaxBatch(Sequence[Record], Reported):
     def save(self, output: str | PathLike[str]) -> None:
         """Write the models to a folder, or to a name such as "relaxed/{name}.pdb".
 
-        Raises FormatError for models that were written in another format, and for files that cannot be written.
+        Raises FormatError for models written in another format, and for files that cannot be written.
         """
         names = OutputNames.of(Path(output))
         for record, file in zip(self.records, self.files, strict=False):

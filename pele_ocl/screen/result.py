@@ -42,16 +42,16 @@ _SIGN = {"n_heavy": -1.0}  # by size the larger binds the stronger
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScreenResult(Reported):
-    """Molecules that were screened, in the order given.
+    """Screened molecules, in the order given.
 
-    records : of each molecule, in JSON form; facts : that all share
-    spec : how they were screened, and its items that these are; kept : complexes that were not written, by item
-    reference : measured values, None without; shares : residues' shares of the best, by number
-    provenance : facts that the table names; heard : notes that were reported
+    records : of each molecule, as JSON data; facts : common to all
+    spec : how they were screened, with its items; kept : complexes not written to files, by item
+    reference : measured values, or None; shares : contributions of residues for the best, by number
+    provenance : facts for the table; heard : notes that were reported
     measured : values of the reference, (m,); correlations : of columns with it, by name
 
-    `measured` and `correlations` compare with the reference, `residues` is a table of the shares, `complex` and
-    `ligand` are positions of one molecule. Arrays have NaN, or 0, for molecules that failed.
+    `measured` and `correlations` compare with the reference, `residues` is a table of contributions, `complex` and
+    `ligand` are positions of one molecule. Arrays have NaN, or 0, for failed molecules.
     """
 
     records: Sequence[Record]
@@ -83,7 +83,7 @@ class ScreenResult(Reported):
 
     @property
     def titles(self) -> list[str]:
-        """Names of the molecules in their input, which several poses may share; the row's name where there is none."""
+        """Names of the molecules in their input, which several poses may share; or the row's name."""
         return [entry.title or entry.name for entry in self._entries]
 
     @cached_property
@@ -117,7 +117,7 @@ class ScreenResult(Reported):
 
     @property
     def ranks(self) -> NDArray[np.int64]:
-        """Ranks by the score, from 1, (m,); 0 of molecules that failed."""
+        """Ranks by the score, from 1, (m,); 0 for failed molecules."""
         return ranks_of(self.score)
 
     @cached_property
@@ -137,7 +137,7 @@ class ScreenResult(Reported):
                 for name in _COMPARED}  # fmt: skip
 
     def complex(self, k: int) -> Atoms:
-        """Refined complex of a molecule, the ligand's atoms last. Raises InputError for one that failed."""
+        """Refined complex of a molecule, with the ligand's atoms last. Raises InputError if it failed."""
         if k in self.errors:
             raise InputError(f"{self.names[k]}: {self.errors[k]}")
         item = self.items[k]
@@ -151,7 +151,7 @@ class ScreenResult(Reported):
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """Records in JSON form, with the rank of each, 0 of molecules that failed, and the measured value."""
+        """Records as JSON data, with the rank of each, 0 for failed molecules, and the measured value."""
         found = []
         for k, (record, rank) in enumerate(zip(self.records, self.ranks.tolist(), strict=True)):
             known = {"measured": float(self.measured[k])} if np.isfinite(self.measured[k]) else {}
@@ -160,7 +160,7 @@ class ScreenResult(Reported):
         return found
 
     def table(self) -> Report:
-        """Return a table with a row for each molecule, or why there is none, the best first."""
+        """Return a table with a row for each molecule, best first, or the reason of a failure."""
         rows = sorted(self.rows, key=lambda row: row["rank"] or len(self) + 1)
         shown: dict[str, tuple[str, str]] = {
             "score": (UNIT, ",.2f"), "binding": (UNIT, ",.2f"), "binding_error": (UNIT, ",.2f"),
@@ -192,7 +192,7 @@ class ScreenResult(Reported):
         return Report(f"Molecules screened in {self.spec.title}", columns, dict(self.facts["settings"]))
 
     def residues(self) -> Report:
-        """Return a table of the residues' shares in the binding energy of the best molecules, kcal/mol."""
+        """Return a table of the contributions of residues to the binding energy of the best molecules, kcal/mol."""
         if not self.shares:
             raise InputError("no shares of residues were asked for; give `residues`")
         parts = [(self.names[k], self.shares[k]) for k in sorted(self.shares, key=lambda k: self.ranks[k])]
@@ -205,9 +205,9 @@ class ScreenResult(Reported):
         return Report(f"Shares of residues in {self.spec.title}", columns)
 
     def text(self, verbose: bool = False, total: float | None = None) -> str:
-        """Write what the command prints: settings, the table, and correlations.
+        """Return the text that the command prints: settings, the table, and correlations.
 
-        verbose : with the shares of residues; total : seconds in all
+        verbose : with the contributions of residues; total : total seconds
         """
         facts, screener, spec = self.facts, self.spec.screener, self.spec
         lines = [
@@ -223,7 +223,7 @@ class ScreenResult(Reported):
         return "\n".join([*lines, "", f"{counted(n, 'molecule')} of {len(self):,} scored{where}", f"{how}{took}"])
 
     def correlation_lines(self) -> list[str]:
-        """Correlations with the reference, a line for each column."""
+        """Return correlations with the reference, one line per column."""
         if self.reference is None:
             return []
         n = int(np.isfinite(self.measured[list(best_of(self.titles, self.score.tolist()).values())]).sum())

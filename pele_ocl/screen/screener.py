@@ -51,12 +51,12 @@ _BEGIN, _BETWEEN = 500, 250  # steps before the first frame, and between frames
 class Scored:
     """One ligand in the receptor, refined and scored.
 
-    atoms : the refined complex, the ligand's atoms last; n_ligand : how many these are
+    atoms : the refined complex, with the ligand's atoms last; n_ligand : their number
     terms : of the difference complex - receptor - ligand, kcal/mol, by name
-    binding : their sum; strain : of the ligand, its energy there less that of its own nearest minimum, kcal/mol
+    binding : their sum; strain : of the ligand, its energy minus that of its nearest minimum, kcal/mol
     binding_error : standard error of `binding`, if it is the mean of frames; else None
     clashes : (2,) before and after; moved : rms displacement of the ligand's heavy atoms, A
-    iterations : of the minimization; converged : whether it ended by its tolerance
+    iterations : of the minimization; converged : whether it reached its tolerance
     """
 
     atoms: Atoms
@@ -99,24 +99,24 @@ class _Complex:
 
 
 class Screener:
-    """Refines ligands in one receptor, many together, and scores each; the receptor is prepared once.
+    """Refine and score ligands in one receptor, many together; the receptor is prepared once.
 
-    The ligand and residues within `moving_radius` of it move, and everything else is fixed; ions stay, too. If the
-    ligand clashes, a first round of minimization removes clashes while atoms are held firmly. Then the ligand's heavy
-    atoms and the backbone are held by `restraint`, beyond `free_radius` of their start. The score is the energy of the
-    complex less those of receptor and ligand at the positions of the complex (MM/GBSA), of the minimized structure, or
-    the mean over frames of dynamics. Minimization and dynamics are in OBC2 with permittivity 1 inside, whatever the
-    score is. A complex depends on itself alone: it has the same numbers in any company.
+    The ligand and residues within `moving_radius` of it move; everything else, including ions, is fixed. If the ligand
+    clashes, a first round of minimization with strong restraints removes clashes. Then the ligand's heavy atoms and the
+    backbone are restrained by `restraint` beyond `free_radius` from their start. The score is the energy of the complex
+    minus those of receptor and ligand at the positions of the complex (MM/GBSA), for the minimized structure or as a
+    mean over frames of dynamics. Minimization and dynamics are in OBC2 with permittivity 1 inside, independent of the
+    score. Results do not depend on other complexes.
 
     receptor : Atoms with a force field and without its ligand
     moving_radius : A; restraint : kcal/mol/A^2; free_radius : A
-    tolerance : rms gradient at which a complex is done, kcal/mol/A; max_iterations : of each round
-    model : SolventModel of the score, by default GBn2 with permittivity 2 inside, which divides Coulomb energies, too
+    tolerance : rms gradient at convergence, kcal/mol/A; max_iterations : of each round
+    model : SolventModel of the score, by default GBn2 with permittivity 2 inside, which also divides Coulomb energies
     pb : PBSolvent, to score by the Poisson-Boltzmann equation
     frames : of dynamics at 300 K to average over, 0 for the minimized structure
     precision, device : as in `energy`
 
-    Raises InputError for a receptor without residues, and as `energy` does.
+    Raises InputError for a receptor without residues, and the errors of `energy`.
     """
 
     def __init__(
@@ -152,16 +152,16 @@ class Screener:
 
     @property
     def together(self) -> int:
-        """Number of ligands that are best given together."""
+        """Recommended number of ligands per call."""
         atoms = _BATCH_CPU if self.device.kind == "CPU" else _BATCH_ATOMS
         return max(1, atoms // len(self.receptor))
 
     def screen(
         self, ligands: Sequence[Atoms], progress: Progress | None = None
     ) -> list[Scored | PeleError]:  # fmt: skip
-        """Refine and score ligands, each with parameters and at its place in the receptor.
+        """Refine and score ligands with parameters, placed in the receptor.
 
-        A ligand that cannot be scored has the error in its place. progress : called with the fraction done
+        For a ligand that cannot be scored, the error is returned. progress : called with the fraction done
         """
         callback("progress", progress)
         if not isinstance(ligands, Sequence):
@@ -178,7 +178,7 @@ class Screener:
         return found  # type: ignore[return-value]
 
     def score(self, complexes: Sequence[tuple[Atoms, int]]) -> list[Scored | PeleError]:
-        """Score complexes as they are, each with the number of its last atoms, which are the ligand's."""
+        """Score complexes without refinement, each with the number of ligand atoms, which come last."""
         if not isinstance(complexes, list | tuple) or not all(_is_complex(each) for each in complexes):
             raise InputError("complexes are needed as pairs of Atoms and the number of the ligand's atoms")
         found = list[Scored | PeleError]()
@@ -384,7 +384,7 @@ class Screener:
         return found, failed
 
     def binding_of(self, atoms: Atoms, n_ligand: int, **options: Any) -> Binding:
-        """Make the Binding of a complex whose last atoms are the ligand; options : further ones of Binding"""
+        """Make the Binding of a complex whose last atoms are the ligand; options : of Binding"""
         if not _is_complex((atoms, n_ligand)):
             raise InputError("a complex is needed, Atoms and the number of the ligand's atoms among them")
         ligand = np.arange(len(atoms) - n_ligand, len(atoms))

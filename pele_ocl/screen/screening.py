@@ -88,39 +88,38 @@ def screen(
 ) -> ScreenResult:
     """Refine molecules in a receptor, score each by MM/GBSA, and rank them (docs/screen.md).
 
-    The receptor is read once. Each molecule gets parameters, is put into the receptor where it is, and is minimized
-    with the residues near it, many complexes together. Screener is for loops.
+    The receptor is read once. Each molecule gets parameters, is placed in the receptor, and is minimized with the
+    residues near it, many complexes together. Screener is for loops.
 
     receptor : Atoms with a force field, or a path
-    ligands : files of molecules or poses at their places in the receptor (.sdf, .mol2), AMBER topologies with .rst7
-        files beside them, structures such as peptides that the force field knows (.pdb, .cif), folders of such files,
-        Ligands, Mols of RDKit, or Atoms with parameters
-    cofactors : small molecules of the receptor's file that have no template, or that are added to it, as `ligands` of
+    ligands : files of molecules or poses placed in the receptor (.sdf, .mol2), AMBER topologies with .rst7 files next
+        to them, peptides (.pdb, .cif), folders of such files, Ligands, Mols of RDKit, or Atoms with parameters
+    cofactors : small molecules of the receptor's file without a template, or added to it, like `ligands` of
         `pele_ocl.read`: files, Ligands or Atoms
     moving_radius, restraint, free_radius, tolerance, max_iterations : as in Screener
     model : a SolventModel of the score, or the number of the receptor's model to read; by default GBn2 with
         permittivity 2 inside. Refinement is in OBC2. precision, device : as in `energy`
-    inside : relative permittivity inside the molecules, another word for `solute_dielectric`
+    inside : relative permittivity inside the molecules, another name for `solute_dielectric`
     pb : score by the Poisson-Boltzmann equation; frames : of dynamics at 300 K to average over
     add_strain : add the ligand's strain to the score
     add_docking : add so many times the docking score of each pose to the score; docking_score : the property of an SDF
         file that is this score, `docking_score` of poses of Vina and AutoDock-GPU
-    keep_water : keep the receptor's water, which is left out otherwise
+    keep_water : keep the receptor's water, which is otherwise removed
     reference : file of measured values (.csv, .tsv, .json, .yml, .sdf with properties) to compare with, by name;
         reference_column : the column or property with the values
-    native : file of known poses (.sdf, .mol2) that rmsd is measured to, by the molecular graph
-    residues : of so many of the best the shares of residues are computed
+    native : file of reference poses (.sdf, .mol2) for the rmsd, matched by molecular graph
+    residues : number of the best molecules for which contributions of residues are computed
     strict : refuse receptors with findings that otherwise only cause notes
     output : folder for a table, a page, refined ligands and complexes, and a journal; by default nothing is written
-    resume : continue an interrupted run that wrote to `output`, or with what all shards wrote there
+    resume : continue an interrupted run that wrote to `output`, or merge what all shards wrote there
     workers, scheduler, shard : as in `jobs.run`
-    errors : "record" for NaN and a message in `errors` where a molecule fails; "raise" for an InputError
+    errors : "record" for NaN and a message in `errors` if a molecule fails; "raise" for an InputError
     progress : called with the fraction done, 0 to 1
     reading : how the receptor is read, a Reading; or in words its fields, as in `pele_ocl.read`, and constants of the
-        solvent; `ligand_forcefield`, `ligand_charges`, `ligand_hydrogens` and `ligand_ph` are of the molecules, too
-    provenance : facts that the table names
+        solvent; `ligand_forcefield`, `ligand_charges`, `ligand_hydrogens` and `ligand_ph` also apply to the molecules
+    provenance : facts for the table
 
-    Raises InputError for a receptor that cannot be computed, FormatError for files that cannot be read or written.
+    Raises InputError for a receptor that cannot be used, FormatError for files that cannot be read or written.
 
         >>> import pele_ocl
         >>> from pele_ocl.common.installation import shipped

@@ -205,10 +205,10 @@ def energies_of_parts(
 def batches_over(
     plan: AnyPlan, trajectory: Trajectory | Paths, *, progress: Progress | None = None
 ) -> Iterator[tuple[range, FrameBatch]]:
-    """Numbers of neighbouring frames, and the batch that a plan makes of them, gradients and all, piece by piece.
+    """Yield the numbers of consecutive frames and the batch of a plan for them, with gradients, piece by piece.
 
-    A Nonbond has one pair list for all frames here. Frames that fail are in the batch's `errors`. Raises FormatError
-    and InputError as `trajectory` does.
+    A Nonbond uses one pair list for all frames here. Failed frames are in the batch's `errors`. Raises FormatError and
+    InputError as `trajectory` does.
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> plan = pele_ocl.Energy(atoms, gradient=False)

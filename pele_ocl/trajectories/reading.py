@@ -392,23 +392,23 @@ def trajectory(
     chunk: int | None = None,
     image: Image = "auto",
 ) -> Trajectory:
-    """Frames of trajectory files, to be iterated over in pieces (m, n, 3) A: memory does not grow with their number.
+    """Frames of trajectory files, iterated over in pieces (m, n, 3) A: memory does not grow with their number.
 
     paths : one file or several, in their order: .nc .dcd .xtc .trr .mdcrd .h5, and .pdb or .cif of several models.
         Frames in memory are also accepted. They are an array (m, n, 3) A, a Trajectory of MDTraj, or a Universe or an
         AtomGroup of MDAnalysis, with unit cells
-    atoms : the molecule that the frames are of, whose number of atoms they must have. Where the frames have names, as
-        in .pdb, .cif and .h5, and in objects of MDTraj and MDAnalysis, these say which atom is which
+    atoms : the molecule of the frames, with the same number of atoms. Frames with names, as in .pdb, .cif, .h5 and
+        objects of MDTraj and MDAnalysis, are matched by name
     frames : "START:STOP:STEP", a slice, or one number; counted from 0 across all files
-    select : the atoms of each frame that are wanted, in the words of `selection` ("not water", "index 0:331") about
-        `topology` or `atoms`. Indices (k,), booleans (n,) or a slice are also accepted
-    topology : a structure file or topology of all atoms of the frames, for names in `select`, where `atoms` are fewer
-    chunk : frames of a piece; by default about a million atoms
-    image : "auto" to make the molecules of `atoms` whole, and put them side by side, in frames with a unit cell. "none"
-        takes frames as they are (docs/trajectories.md)
+    select : the atoms to read from each frame, a selection of `topology` or `atoms` ("not water", "index 0:331").
+        Indices (k,), booleans (n,) or a slice are also accepted
+    topology : a structure file or topology of all atoms of the frames, for `select`, if `atoms` are fewer
+    chunk : frames per piece; by default about a million atoms
+    image : "auto" to make the molecules of `atoms` whole and bring them together in frames with a unit cell. "none"
+        uses frames unchanged (docs/trajectories.md)
 
-    Raises FormatError for files that are missing, damaged, cut off or of other atoms. Raises InputError for frames and
-    selections that are none, and for .xtc and .trr without MDTraj.
+    Raises FormatError for files that are missing, damaged, truncated or have other atoms. Raises InputError for invalid
+    frames and selections, and for .xtc and .trr without MDTraj.
 
     >>> atoms = pele_ocl.read("data/structures/trialanine.pdb")
     >>> frames = pele_ocl.trajectory(np.stack([atoms.positions] * 5), atoms, frames="::2")

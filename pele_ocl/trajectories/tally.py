@@ -1,4 +1,4 @@
-"""Results of frames, summed as they are computed: statistics, means of residues, frames a second."""
+"""Results of frames, summed as they are computed: statistics, means of residues, frames per second."""
 
 from __future__ import annotations
 

@@ -64,12 +64,12 @@ Path_ = str | PathLike[str]
 
 @dataclass(frozen=True, eq=False)
 class View(Framed):
-    """A molecule with its surface in colours.
+    """A molecule with a coloured surface.
 
-    shown : Painted, all that a page or a picture shows
-    source : the file of the structure, None where atoms were given; inputs : all files that were read
-    settings : of a potential that was computed, by name; empty without one
-    result : PotmapResult of it, else None; heard : sentences that were noted while it was made
+    shown : Painted, the data of a page or a picture
+    source : the file of the structure, None if atoms were given; inputs : all files that were read
+    settings : of a computed potential, by name; empty without one
+    result : its PotmapResult, or None; heard : notes reported while it was made
 
     >>> page = pele_ocl.view("data/structures/trialanine.pdb", method="screened")
     >>> page.facts()["unit"]
@@ -91,7 +91,7 @@ class View(Framed):
 
     @property
     def map(self) -> Map | None:
-        """The map whose values the surface has, None with values of residues."""
+        """The map on the surface, None with values of residues."""
         return self.shown.map_
 
     def __repr__(self) -> str:
@@ -112,7 +112,7 @@ class View(Framed):
             return self.shown.framed_picture()
 
     def table(self) -> Report:
-        """Places of the surface, its triangles' corners, with their values."""
+        """Vertices of the surface with their values."""
         surface, of = self.shown.surface, self.shown.colouring
         columns = {
             **{axis: Column(surface.vertices[:, k], "A") for k, axis in enumerate("xyz")},
@@ -174,27 +174,26 @@ def view(
     reading: Reading | None = None,
     **read: Unpack[ReadingOptions],
 ) -> View:
-    """Show a molecule as a page or a picture: its surface coloured by a potential, another map or by residues.
+    """Show a molecule as a page or a picture, with its surface coloured by a potential, another map or residues.
 
-    A page is one file that opens in any browser without a network. It has slices through the map and names of atoms
-    under the mouse. Pages need plotly, pictures matplotlib. In a notebook the result shows itself.
+    A page is one file that opens in any browser without a network. It shows slices through the map and names of atoms
+    under the mouse. Pages need plotly, pictures matplotlib. In a notebook the result is displayed.
 
     what : Atoms, or the path of a structure, which needs no force field with `map` or `residue_values`
     output : files to write, .html or .png
-    map : to show, a Map, a result that has one, or a file, from any program; by default the potential is computed, in
-        kT/e and 0.15 mol/L of salt. from_unit : its unit, if the file does not name it
-    residue_values : in its place, values by the names of residues, `A:LEU4` say, in `unit`; or a file of them, a
+    map : a Map, a result with one, or a file from any program; by default the potential is computed, in kT/e with 0.15
+        mol/L of salt. from_unit : its unit, if the file does not name it
+    residue_values : instead, values by names of residues such as `A:LEU4`, in `unit`; or a file of them, a
         decomposition of `binding`, .csv, or lines residue,value
-    method : "pb" for the potential by the Poisson-Boltzmann equation, the default, or "screened" for the screened
-        Coulomb potential
+    method : "pb" for the Poisson-Boltzmann potential, the default, or "screened" for the screened Coulomb potential
     color_max : the colours span -color_max to color_max; by default 5 with pb, 2 with screened, else a round number
         that fits the values
     device, progress : as in `potmap`
     reading, read : how files are read: a jobs.Reading, or the keywords of one: `select`, `forcefield`, `model`,
         `coordinates`, `parameters`, `radii`
 
-    Returns a View. Raises InputError for options that cannot be combined, for a map that does not reach the surface and
-    for residues without a value, FormatError for files that cannot be written, and else as `potmap` does.
+    Returns a View. Raises InputError for options that cannot be combined, for a map that does not cover the surface and
+    for residues without a value, FormatError for files that cannot be written, and the errors of `potmap`.
 
         >>> import pele_ocl
         >>> atoms = pele_ocl.Atoms(positions=[[0, 0, 0], [3, 0, 0]], charges=[1.0, -1.0], gb_radii=[1.5, 1.5])

@@ -3,7 +3,7 @@
 python tests/benchmarks/explore_steps.py [COMPLEX.pdb --ligand SELECTION [--templates PATH]... [--obc FILE]...]
     [--gb obc2] [--device D] [--explorers 8] [--steps 4] [--tolerance 0.2] [--functions 0]
 
-prints seconds by stage, by the clock, of all processor cores and of this process's own thread, and steps an hour. The
+prints seconds by stage, by the clock, of all processor cores and of this process's own thread, and steps per hour. The
 thread is Python: with OpenCL on CPUs it waits while others compute. Moves are the ones of pele_platform's induced fit:
 modes every fourth step, side chains every second. Without a file it takes ubiquitin with trialanine at its surface. The
 structure is minimized first, which is not counted. --functions lists so many functions by the time in them.
@@ -122,7 +122,7 @@ def main() -> None:
         print(f"{name:14} {counts[name]:4} rows  {times}")
     seconds, cores, thread = np.sum(list(clock.seconds.values()), axis=0) / made
     times = f"{seconds:8.4f} s a step  {cores:8.4f} s of cores  {thread:8.4f} s of Python"
-    print(f"{'all':14} {3600 / seconds:9.0f} steps an hour  {times}")
+    print(f"{'all':14} {3600 / seconds:9.0f} steps per hour  {times}")
     if options.functions:
         pstats.Stats(profiler).sort_stats("tottime").print_stats(options.functions)
 

@@ -192,7 +192,7 @@ def main() -> None:
     potential, gradient = (np.concatenate([each[k] for each in exact]) for k in (0, 1))
     print(f"{system}, {n:,} atoms, {len(charges):,} targets")
     print(
-        "| nodes | tolerance | pairs an atom | of all | energy | potential, rms | gradient, by norm |\n|" + "---|" * 7
+        "| nodes | tolerance | pairs per atom | of all | energy | potential, rms | gradient, by norm |\n|" + "---|" * 7
     )
     for p in map(int, nodes.split(",")):
         sizes = [LEAF * 2**k for k in range(20) if LEAF * 2**k < 2 * n]

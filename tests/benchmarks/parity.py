@@ -41,7 +41,7 @@ NAMES = {"BOND": "bond", "ANGLE": "angle", "DIHED": ("torsion", "improper"), "VD
          "ESURF": "nonpolar"}  # fmt: skip
 TABLE = Path(__file__).parent / "measured" / "parity.md"
 DIFFERING = (
-    "Every number that differs, with its cause, and the tables of EPB and ENPOLAR are in "
+    "All differing numbers with their causes, and the tables of EPB and ENPOLAR, are in "
     "`tests/benchmarks/measured/parity.md`."
 )
 HALF = 0.51e-4  # kcal/mol, half of the last digit that they print
@@ -355,10 +355,9 @@ def pb_section(found: list[PBRow | Refused], shifts: dict[str, list[float]]) -> 
     rows = [row for row in every if (row.istrng, row.accept) == (SALT, ACCEPT)]
     lines = [
         "", "## Poisson-Boltzmann: `&pb`", "",
-        "pbsa, with what MMPBSA.py gives it for `&pb` with `inp = 1` and `istrng = 0.1`, beside `binding --mmpbsa`. "
-        "Energies are in kcal/mol, at 0.5 A (`scale = 2`, the default) and at 0.25 A; the limit is that of an error of "
-        "second order in the spacing through both. `ptp1b_p` is `ptp1b_brs` with a phosphonate in place of a "
-        "carboxylate.",
+        "pbsa, with what MMPBSA.py gives it for `&pb` with `inp = 1` and `istrng = 0.1`, next to `binding --mmpbsa`. "
+        "Energies are in kcal/mol, at 0.5 A (`scale = 2`, the default) and at 0.25 A; the limit is extrapolated from "
+        "both with second order in the spacing. `ptp1b_p` is `ptp1b_brs` with a phosphonate instead of a carboxylate.",
         "",
         "| complex | radiopt | system | EPB at 0.5 A, pbsa and ours | at 0.25 A | limit | difference of limits |",
         "|---|---|---|---|---|---|---|",
@@ -372,23 +371,26 @@ def pb_section(found: list[PBRow | Refused], shifts: dict[str, list[float]]) -> 
              for of in (lambda row: row.theirs, lambda row: row.ours)]  # fmt: skip
     lines += [
         "",
-        f"- **Radii**: {wrong} of all atoms have another radius than pbsa lists, with either `radiopt`: atoms with "
-        "types of GAFF keep the topology's in both programs.",
-        f"- **Spacing**: both programs go to one limit, within {100 * apart:.2f} % of it. At 0.5 A pbsa is up to "
-        f"{100 * steps[0]:.2f} % above it and ours {100 * steps[1]:.2f} % below: weighted harmonic means of edges that "
-        "the surface cuts (`smoothopt = 1`) there, exact shares of the edges and the reaction field alone here.",
+        f"- **Radii**: {wrong} of all atoms have another radius than listed by pbsa, with either `radiopt`: "
+        "atoms with GAFF types keep the topology's radii in both programs.",
+        f"- **Spacing**: both programs converge to the same limit within {100 * apart:.2f} %. At 0.5 A pbsa is up to "
+        f"{100 * steps[0]:.2f} % above it and pele-ocl {100 * steps[1]:.2f} % below: pbsa uses weighted harmonic means "
+        "for edges cut by the surface (`smoothopt = 1`), pele-ocl exact fractions of the edges and only the reaction "
+        "field.",
     ]
-    lines += [f'- **{row.case}, radiopt 1**: pbsa ends with "{row.theirs}"; ours with "{row.ours}".' for row in refused]
+    lines += [
+        f'- **{row.case}, radiopt 1**: pbsa stops with "{row.theirs}", pele-ocl with "{row.ours}".' for row in refused
+    ]
     lines += _causes(every)
     for name, energies in shifts.items():
         lines.append(
-            "- **Place of the grid**: pbsa gives complex, receptor and ligand grids of their own, so that their errors "
-            f"do not cancel. With {name} moved by less than a step its difference at 0.5 A, `radiopt = 0`, is "
+            "- **Position of the grid**: pbsa uses separate grids for complex, receptor and ligand, so their errors do "
+            f"not cancel. If {name} is moved by less than a step, its difference at 0.5 A, `radiopt = 0`, is "
             f"{', '.join(f'{energy:.2f}' for energy in energies)}: from {min(energies):.2f} to {max(energies):.2f}. "
-            "Ours has one grid around the complex for all three."
+            "pele-ocl uses one grid around the complex for all three."
         )
     lines += [
-        "- `fillratio` and `bcopt` of pbsa change the last digit alone (`tyk2_cl`'s ligand: -5.9213 at 0.5 A with "
+        "- `fillratio` and `bcopt` of pbsa change only the last digit (`tyk2_cl`'s ligand: -5.9213 at 0.5 A with "
         "`fillratio` 4 and 6, `bcopt` 5 and 6; `arcres` 0.05 gives -5.9245, `smoothopt` 2 -6.0807; limit -6.03).",
         "", "| complex | radiopt | system | ENPOLAR, pbsa and ours | of the area of pbsa's spheres |",
         "|---|---|---|---|---|",
@@ -401,9 +403,9 @@ def pb_section(found: list[PBRow | Refused], shifts: dict[str, list[float]]) -> 
     worst = max(abs(row.areas / row.their_surface - 1) for row in whole)
     lines += [
         "",
-        "- **ENPOLAR**: pbsa's is 0.005 times the area that a probe's centre of 1.4 A can be on around the spheres of "
-        f"EPB, of 366 points an atom; an area of 250 points is within {100 * worst:.1f} % of it. Ours is of LCPO, an "
-        "approximation with the radii that it was fitted with, as MMPBSA.py's `&gb` has it; a note says so.",
+        "- **ENPOLAR**: pbsa's is 0.005 times the area accessible to the centre of a probe of 1.4 A around the "
+        f"spheres of EPB, with 366 points per atom; an area with 250 points is within {100 * worst:.1f} % of it. "
+        "pele-ocl uses LCPO, an approximation with its own radii, as MMPBSA.py does for `&gb`, with a note.",
     ]
     return lines
 
@@ -424,8 +426,8 @@ def _causes(rows: list[PBRow]) -> list[str]:
         return ", ".join(f"{row.charge:+.0f}" for row in found)
 
     said = "; ".join(
-        f"of {case}, with {charges(case)} e, by {ions(case, lambda row: row.theirs)} there and "
-        f"{ions(case, lambda row: row.ours)} here" for case in CAUSES_OF
+        f"of {case}, with {charges(case)} e, by {ions(case, lambda row: row.theirs)} in pbsa and "
+        f"{ions(case, lambda row: row.ours)} in pele-ocl" for case in CAUSES_OF
     )  # fmt: skip
     left = max(
         abs(limit(row.ours) - limit(row.theirs)) for row in rows
@@ -433,11 +435,11 @@ def _causes(rows: list[PBRow]) -> list[str]:
     )  # fmt: skip
     ordered = sorted(rows, key=lambda row: (row.case, -row.accept, -row.istrng))
     return [
-        "- **What is left with radiopt 0**: pbsa's residual and its ions. `accept = 0.001` ends its solver early, and "
-        "`eneopt = 2`, MMPBSA.py's, is the energy in the potential of the charges that are induced at the surface, "
-        "without that of the ions themselves, which counts where the net charge is large. Salt of 0.1 mol/L changes "
+        "- **Remaining differences with radiopt 0**: pbsa's residual and its ions. `accept = 0.001` stops its solver "
+        "early, and `eneopt = 2`, set by MMPBSA.py, is the energy in the potential of the induced surface charges "
+        "without that of the ions, which is important for large net charges. Salt of 0.1 mol/L changes "
         f"EPB of complex, receptor and ligand {said}. With a residual of {TIGHT:g} and without salt the limits of the "
-        f"differences are up to {left:.2f} apart.",
+        f"differences agree within {left:.2f}.",
         "",
         "| complex | system | accept | istrng, mmol/L | EPB at 0.5 A, pbsa and ours | at 0.25 A | limit | difference "
         "of limits |",
@@ -481,9 +483,9 @@ def page(
         f"{len(cases)} complexes: those that `tests/benchmarks/parity_build.py` makes of the public "
         "[protein-ligand-benchmark](https://github.com/openforcefield/protein-ligand-benchmark), and a zinc finger "
         "with DNA; `ptp1b_p` has a phosphonate in place of a carboxylate. They have ff14SB, GAFF or GAFF2 and "
-        "Gasteiger charges, and are not minimized, so that clashes try more "
-        f"digits. MMPBSA.py runs sander on NetCDF frames; sander runs with `gbsa = 1`. Of {len(rows):,} numbers that "
-        f"they print with four decimals, {equal:,} are the same within one unit of the last in float32, the default, "
+        "Gasteiger charges, and are not minimized, so clashes test more "
+        f"digits. MMPBSA.py runs sander on NetCDF frames; sander is run with `gbsa = 1`. Of {len(rows):,} numbers that "
+        f"they print with four decimals, {equal:,} agree within one unit of the last digit in float32, the default, "
         f"and {in_float64:,} with `--precision float64`.",
         "",
         "| complex | igb | numbers | same | same in float64 | largest difference, kcal/mol | of |",

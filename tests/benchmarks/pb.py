@@ -125,7 +125,7 @@ def _draw(curves: dict[str, list[tuple[int, float, float]]], points: int, device
 def sizes(device: Device, points: list[int]) -> None:
     """Iterations of mgcg to 1e-6 by the points along an edge, of ubiquitin in 64 A."""
     atoms = load("ubiquitin")
-    head("points", "spacing, A", "iterations", "residual", "bytes a node", "surface, s", "solver, s")
+    head("points", "spacing, A", "iterations", "residual", "bytes per node", "surface, s", "solver, s")
     for n in points:
         grid = grid_at(centre_of(atoms), 64 / (n - 1), [n] * 3)
         run = PoissonBoltzmann(atoms, PBModel(ions=SALT), grids=grid, device=device)
@@ -151,7 +151,7 @@ def fasciculin(device: Device, spacings: list[float]) -> None:
     if apbs is None:
         sys.exit("apbs is not installed, whose examples have fasciculin 2")
     atoms = pele_ocl.read(Path(apbs).parent.parent / "share" / "apbs" / "examples" / "misc" / "fas2.pqr")
-    head("spacing, A", "points", "energy, kcal/mol", "error", "iterations", "bytes a node")
+    head("spacing, A", "points", "energy, kcal/mol", "error", "iterations", "bytes per node")
     for spacing in sorted(spacings, reverse=True):
         shape = [round(length / spacing) + 1 for length in (48, 40, 48)]
         run = PoissonBoltzmann(atoms, grids=grid_at(centre_of(atoms), spacing, shape), device=device)

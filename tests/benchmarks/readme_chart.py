@@ -19,7 +19,7 @@ COLOUR = "#1f6fb4"
 
 @dataclass(frozen=True)
 class Bar:
-    """What was computed, beside what and where; the time, or the steps a second, of both.
+    """What was computed, beside what and where; the time, or the steps per second, of both.
 
     command : what measured it
     unit : s, or steps/s, of which more is better

@@ -289,8 +289,8 @@ def item0(device: Device, atoms: Atoms) -> Iterator[str]:
     yield "| adds up | groups of | device, ms |"
     yield "|---|---:|---:|"
     kernels = [("an item an atom (`segments`)", "solutions/segments", (64,))]
-    kernels += [("item 0 of a group an atom (`item0`)", "kernels/item0", GROUPS)] if counts.max() <= 500 else []
-    kernels += [("a tree in a group an atom (`tree_segments`)", "kernels/tree_segments", (64,))]
+    kernels += [("item 0 of one group per atom (`item0`)", "kernels/item0", GROUPS)] if counts.max() <= 500 else []
+    kernels += [("a tree in one group per atom (`tree_segments`)", "kernels/tree_segments", (64,))]
     for says, file, sizes in kernels:
         kernel = built_kernel(device, file)
         for group in sizes:
@@ -304,7 +304,7 @@ def item0(device: Device, atoms: Atoms) -> Iterator[str]:
 
 
 def charges_in(n_points: int) -> np.ndarray:
-    """Random charges in a cube of so many points an edge, POINTS_PER_ATOM points an atom; x, y, z in spacings of 1."""
+    """Random charges in a cube of so many points an edge, POINTS_PER_ATOM points per atom; x, y, z in spacings of 1."""
     n = max(1, n_points**3 // POINTS_PER_ATOM)
     numbers = np.random.default_rng(2)
     atoms = numbers.uniform(0, n_points, (n, 4)) + 0.25
@@ -313,11 +313,11 @@ def charges_in(n_points: int) -> np.ndarray:
 
 
 def maps(device: Device, built: list[Build], runs: int, most: float, chart: Path | None) -> Iterator[str]:
-    """Figure 15.10: seconds by the size of the map, a C program beside kernels; 20 points an atom.
+    """Figure 15.10: seconds by the size of the map, a C program beside kernels; 20 points per atom.
 
     What would take longer than `most` seconds is timed with the first atoms alone and scaled, marked *.
     """
-    said = f"{POINTS_PER_ATOM} points an atom, a cutoff of {REACH} spacings"
+    said = f"{POINTS_PER_ATOM} points per atom, a cutoff of {REACH} spacings"
     yield f"\n## Potential maps by size, {said}, float32\n"
     yield "| points | atoms | program | ms | G evaluations/s | error | slowest run, ms |"
     yield "|---|---:|---|---:|---:|---:|---:|"

@@ -28,7 +28,7 @@ def ladders(
 ) -> None:  # fmt: skip
     """All ladders in float32 beside the most that the device does.
 
-    The ceilings are measured first: reciprocal roots, multiply-adds and bytes a second, each by a kernel that does
+    The ceilings are measured first: reciprocal roots, multiply-adds and bytes per second, each by a kernel that does
     nothing else. An evaluation is an atom at a point, or a pair of atoms. The last columns are the shares of the
     ceilings that a rung reaches. A simulator counted the work for an evaluation. A share of bytes above 100 %
     comes from caches; of other work it means that a rung leaves some out.

@@ -90,7 +90,7 @@ def potmap(
     """A potential map by every variant: the ladder of the textbooks, and methods with less work.
 
     Times are the kernels' own, with the middle runs averaged. A variant that would take many seconds is timed on slices
-    from the middle of the map and scaled, marked *. Rates are atoms times points a second. "sequential" and "gather"
+    from the middle of the map and scaled, marked *. Rates are atoms times points per second. "sequential" and "gather"
     are speed-ups over these two, if they are timed. The error is by norm against the float64 reference at 512 points.
     One ten times larger than the tests allow is marked "wrong", and the exit code is 1. Methods that are asked for
     an accuracy keep 1e-4. They do less work than their rates say. So does cutoff, in which atoms count within 12 A, as
@@ -148,7 +148,7 @@ def _say_sizes(cells: list[SizeTime], about: str, as_json: bool) -> None:
             click.echo("\n".join(map(as_json_line, own)))
             continue
         points = list(dict.fromkeys(cell.points_per_item for cell in own))
-        click.echo(f"\n{variant}: G evaluations a second, {about}; points a work-item:")
+        click.echo(f"\n{variant}: G evaluations per second, {about}; points per work-item:")
         click.echo(f"{'group':12s}" + "".join(f"{number:>10d}" for number in points))
         for group in dict.fromkeys(cell.group for cell in own):
             rates = [cell.rate for cell in own if cell.group == group]

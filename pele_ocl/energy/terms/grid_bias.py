@@ -159,26 +159,30 @@ class Interpolated(Term):
 class GridBias(Interpolated):
     """Energy of one to three collective variables, interpolated from a grid by cubic polynomials, kcal/mol.
 
-    Beyond the bounds of a variable the energy stays what it is at the bound.
+    Beyond the bounds of a variable the energy is constant.
 
     variables : Variable, or one to three of them
     grid : (n_1, ..., 2^d) of d variables: at each node the energy and its derivatives, kcal/mol. Bit k of the last
-        index takes the derivative by variable k, times the spacing of its nodes
-    bounds : of each variable, its first and last node; None of torsions, whose nodes begin at -pi
+        index means the derivative by variable k, times the spacing of its nodes. None for no energy: the variables are
+        only computed
+    bounds : of each variable, its first and last node; None for torsions, whose nodes begin at -pi
     name : of the term in results
 
     `ensemble.values(name, "grid")[row] = grid` sets the grid of a row.
     """
 
     variables: Variable | Sequence[Variable]
-    grid: ArrayLike
+    grid: ArrayLike | None = None
     bounds: Sequence[Range | None] | None = None
     name: str = "bias"
 
     def __post_init__(self) -> None:
         found = checked_variables(self.variables)
         object.__setattr__(self, "variables", found)
-        grid, d = numbers("grid", self.grid), len(found)
+        d = len(found)
+        if self.grid is None and self.bounds is None:
+            object.__setattr__(self, "bounds", [None if of.period else (0.0, 1.0) for of in found])
+        grid = np.zeros((*[2] * d, 1 << d)) if self.grid is None else numbers("grid", self.grid)
         if grid.ndim != d + 1 or grid.shape[-1] != 1 << d or min(grid.shape) < 2 or not np.isfinite(grid).all():
             raise InputError(f"grid has shape {grid.shape}; finite numbers ({'n, ' * d}{1 << d}) are needed")
         object.__setattr__(self, "grid", read_only(grid, np.float64))
@@ -254,19 +258,19 @@ class Growing(Interpolated):
 
 @dataclass(frozen=True, eq=False)
 class Metadynamics(Growing):
-    """Well-tempered metadynamics: hills that a simulation adds to a bias on one to three collective variables.
+    """Well-tempered metadynamics: a simulation adds hills to a bias on one to three collective variables.
 
-    Every `pace` steps each replica adds a hill h exp(-sum (s - s0)^2 / 2 widths^2) where it is, of the height
-    h = height exp(-V / (k_B T (bias_factor - 1))): V is the bias there and T the temperature of the replica's heat bath
-    (Barducci, Bussi and Parrinello, Phys. Rev. Lett. 2008, 100, 020603). The grid and its hills are a replica's own, or
-    shared by all replicas of a molecule (multiple walkers), whose hills are then added together; none of them lowers
-    another. Beyond the bounds of a variable the bias stays what it is at the bound.
+    Every `pace` steps each replica adds a hill h exp(-sum (s - s0)^2 / 2 widths^2) at its position, with the height h =
+    height exp(-V / (k_B T (bias_factor - 1))), where V is the bias there and T the temperature of the replica's heat
+    bath (Barducci, Bussi and Parrinello, Phys. Rev. Lett. 2008, 100, 020603). Each replica has its own grid and hills,
+    or all replicas of a molecule share them (multiple walkers); hills added at the same time do not lower each other.
+    Beyond the bounds of a variable the bias is constant.
 
     variables : Variable, or one to three of them
-    widths : of hills, one for each variable, in its unit
+    widths : of hills, for each variable, in its unit
     height : of the first hill, kcal/mol; pace : steps between hills
-    bias_factor : more than 1; None for hills that keep their height
-    bounds : of each variable, its first and last node; None of torsions
+    bias_factor : more than 1; None for hills of constant height
+    bounds : of each variable, its first and last node; None for torsions
     spacing : of nodes, in widths
     shared : whether all replicas of a molecule share one bias; a grid that is written for one is then of all
     name : of the term in results
@@ -295,7 +299,7 @@ class Metadynamics(Growing):
         return 0.0 if self.bias_factor is None else 1 / (self.bias_factor - 1)
 
     def heights(self, energies: Floats, temperatures: Floats) -> Floats:
-        """Heights of hills where the bias has these energies, kcal/mol, at temperatures in K."""
+        """Heights of hills for given bias energies, kcal/mol, at temperatures in K."""
         energies, temperatures = numbers("energies", energies), numbers("temperatures", temperatures)
         if temperatures.shape not in ((), energies.shape):
             raise InputError(f"energies have shape {energies.shape} and temperatures {temperatures.shape}")
@@ -347,6 +351,28 @@ def interpolated(grid: Floats, axes: Sequence[Axis], values: Sequence[float]) ->
             for k in range(d):
                 slopes[k] += value * slope_basis[k, corner[k], bits[k]] * np.prod(factors[:k] + factors[k + 1 :])
     return float(energy), slopes
+
+
+def interpolated_at(grid: Floats, axes: Sequence[Axis], values: Floats) -> Floats:
+    """Energies of a grid at many values of the variables (n, d), (n,), as `interpolated` gives them one by one."""
+    cells, basis = [], []
+    for axis, value in zip(axes, values.T, strict=True):
+        n, place = axis.n_cells, (value - axis.first) / axis.spacing
+        within = place % n if axis.is_periodic else np.clip(place, 0, n)
+        cell = np.minimum(within.astype(np.int64), n - 1)
+        t = within - cell
+        u = 1 - t
+        cells.append((cell, (cell + 1) % axis.n))
+        basis.append(((u * u * (1 + 2 * t), t * u * u), (t * t * (1 + 2 * u), -t * t * u)))
+    energies = np.zeros(len(values))
+    for corner in product((0, 1), repeat=len(axes)):
+        nodes = grid[tuple(of[c] for of, c in zip(cells, corner, strict=True))]
+        for bits in product((0, 1), repeat=len(axes)):
+            part = nodes[:, sum(bit << k for k, bit in enumerate(bits))].astype(np.float64)
+            for of, c, bit in zip(basis, corner, bits, strict=True):
+                part = part * of[c][bit]
+            energies += part
+    return energies
 
 
 def hill(axes: Sequence[Axis], center: Sequence[float], widths: Sequence[float]) -> Floats:

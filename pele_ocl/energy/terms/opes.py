@@ -23,19 +23,20 @@ class OPES(Growing):
         V = (1 - 1 / bias_factor) k_B T ln(P / Z + e),  e = exp(-barrier / ((1 - 1 / bias_factor) k_B T))
 
     (Invernizzi and Parrinello, J. Phys. Chem. Lett. 2020, 11, 2731; PLUMED's OPES_METAD with FIXED_SIGMA and without
-    compression of kernels). V is -barrier where no replica was; explored are nodes whose P is at least
-    exp(-barrier / k_B T) of its greatest. The density is a replica's own, or shared by all replicas of a molecule.
+    compression of kernels). V is -barrier where no replica was; explored are nodes whose P is at least exp(-barrier /
+    k_B T) of its greatest. The density is a replica's own, or shared by all replicas of a molecule.
 
     variables : Variable, or one to three of them
     widths : of Gaussians, one for each variable, in its unit
     barrier : that is to be crossed, kcal/mol; pace : steps between Gaussians
     bias_factor : more than 1; None for barrier / k_B T
-    bounds : of each variable, its first and last node; None of torsions
+    bounds : of each variable, its first and last node; None for torsions
     spacing : of nodes, in widths
     shared : whether all replicas of a molecule share one density; they must have one temperature
     name : of the term in results
 
-    Rows have the arrays "density", with derivatives as a grid has, and "grid", the bias by it.
+    Rows have the arrays "density", with derivatives as a grid has, and "grid", the bias by it. Each Gaussian makes the
+    grid anew: to set a state, write both.
     """
 
     variables: Variable | Sequence[Variable]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ...opencl.binding import Array, Binder, Launch
     from ...opencl.kernel import Arguments
 
-ITEMS = 64  # of a work-group of a kernel with a work-item an atom
+ITEMS = 64  # of a work-group of a kernel with one work-item per atom
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ class TermContext:
         return buffer
 
     def bind(self, file: str | Path, name: str, index: int, arguments: Arguments, **defines: int) -> Launch:
-        """Bind a kernel of a work-item an atom.
+        """Bind a kernel of one work-item per atom.
 
         file : the Path of a kernel file anywhere, the text of one, or the name of one of cl/
         index : of its first term, as `TermKernels.launches` has it
@@ -119,7 +119,7 @@ class TermKernels(ABC):
         return False
 
     def part(self, context: TermContext, index: int, items: int) -> LaunchPart:
-        """Give its part in a launch of all passes with so many work-items a group. Only of a term that runs first."""
+        """Give its part in a launch of all passes with so many work-items per group. Only of a term that runs first."""
         raise NotImplementedError(f"{type(self).__name__} does not run first")
 
     def stiffness(self, atoms: Atoms) -> Floats | float:

@@ -213,7 +213,7 @@ def _rotamer_file(atoms: Atoms, ligand: Ints, folders: Sequence[Path]) -> Path |
 def settings_of(task: SimulationTask, blocks: Mapping[str, Any], box: Box | None) -> Settings:
     """Make the settings of an explorer.
 
-    blocks : of the explorer now, by the names in sensors.CHANGING; box : of the ligand's centre, None for none
+    blocks : of the explorer now, by the names in sensors.CHANGING; box : of the ligand's centre, or None
     """
     parameters: PeleParameters = blocks["parameters"]
     perturbation: PerturbationBlock = blocks["perturbation"] or PerturbationBlock()

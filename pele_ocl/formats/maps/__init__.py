@@ -29,13 +29,13 @@ __all__ = [
 
 
 def read_map(path: str | PathLike[str]) -> Map:
-    """Read a map on orthogonal axes; the suffix says which format.
+    """Read a map on orthogonal axes; the format follows from the suffix.
 
-    Other programs' files are read as well: MRC with any axes' order and number type, DX with any line length. `unit` is
-    "" if the file does not say it.
+    Files of other programs are supported: MRC with any axis order and number type, DX with any line length. `unit` is
+    "" if it is not in the file.
 
-    Raises FormatError, naming the file and, in a text, the line, for whatever cannot be read. Skew axes and values that
-    are not finite are refused, too.
+    Raises FormatError, with the file and, in a text, the line, if it cannot be read. Skew axes and values that are not
+    finite are also refused.
 
     >>> grid = pele_ocl.Grid(origin=(0, 0, 0), spacing=1.0, shape=(2, 2, 2))
     >>> pele_ocl.Map(grid, np.ones((2, 2, 2)), "V").save("ones.h5")
@@ -70,17 +70,17 @@ def write_map(
     inputs: Iterable[str | PathLike[str]] = (),
     progress: Progress | None = None,
 ) -> None:
-    """Write a map so that read_map and other programs read it; the suffix says which format.
+    """Write a map for read_map and other programs; the format follows from the suffix.
 
     path : file ending in a key of MAPS
-    unit : of units.POTENTIAL_UNITS, to convert to; by default the map's own, but hartree/e in a cube file
+    unit : of units.POTENTIAL_UNITS, to convert to; by default the map's own, hartree/e in a cube file
     atoms : atoms to put into a cube file
-    attributes : what else to record (program, parameters): attributes in HDF5, comments in DX, labels in MRC
-    extra : name -> further maps, in HDF5 alone
+    attributes : further data (program, parameters): attributes in HDF5, comments in DX, labels in MRC
+    extra : name -> further maps, only in HDF5
     inputs : files that must not be overwritten
     progress : called with the fraction written, 0 to 1
 
-    Raises FormatError for an unknown suffix, a read-only folder or further maps for a format that holds one. Raises
+    Raises FormatError for an unknown suffix, a read-only folder or further maps in a format for one map. Raises
     InputError for values that are not finite, or a unit that cannot be converted.
 
     >>> grid = pele_ocl.Grid(origin=(0, 0, 0), spacing=1.0, shape=(2, 2, 2))

@@ -31,11 +31,11 @@ def write_cube(path: Path, map_: Map, details: Details) -> None:
 
 
 def read_cube(file: InputFile) -> Map:
-    """Read the map of a file with one value a point.
+    """Read the map of a file with one value per point.
 
     Lengths are in bohr; in Angstrom if the numbers of points are negative, as in Gaussian's manual.
 
-    Raises FormatError for orbitals, several values a point, axes that are not orthogonal, and damage.
+    Raises FormatError for orbitals, several values per point, axes that are not orthogonal, and damage.
     """
     path = file.path
     text = lines(file, "cube")
@@ -43,7 +43,7 @@ def read_cube(file: InputFile) -> Map:
     first = _fields(path, 3, next(text, ""), (4, 5))
     n_atoms = _count(path, 3, first[0])
     if n_atoms < 0 or first[4:] not in ([], [1.0]):
-        raise FormatError(f"{path}:3: holds orbitals, or several values a point; only maps of one can be read")
+        raise FormatError(f"{path}:3: holds orbitals, or several values per point; only maps of one can be read")
     axes = np.array([_fields(path, at, next(text, ""), (4,)) for at in (4, 5, 6)])
     counts = [_count(path, at, n) for at, n in zip((4, 5, 6), axes[:, 0].tolist(), strict=True)]
     grid = _grid(path, np.array(first[1:4]), axes[:, 1:], counts)

@@ -47,7 +47,7 @@ def write_dx_gz(path: Path, map_: Map, details: Details) -> None:
 def read_dx(file: InputFile) -> Map:
     """Read the map of a file in text form, plain or gzip.
 
-    Raises FormatError for binary data, axes that are not orthogonal, several numbers a point, and damage.
+    Raises FormatError for binary data, axes that are not orthogonal, several numbers per point, and damage.
     """
     path = file.path
     text = lines(file, "DX")
@@ -117,7 +117,7 @@ def _check_array(path: Path, at: int, line: str, items: int, form: str, grid: Gr
     if "binary" in form or form.split() != ["data", "follows"]:
         raise FormatError(f"{path}:{at}: holds its values in another form than text; write the map as text")
     if _SHAPED.search(line):
-        raise FormatError(f"{path}:{at}: holds several numbers a point; only maps of one number can be read")
+        raise FormatError(f"{path}:{at}: holds several numbers per point; only maps of one number can be read")
     if items != len(grid):
         shape = " x ".join(map(str, grid.shape))
         raise FormatError(f"{path}:{at}: announces {items:,} values for {shape} points, which are {len(grid):,}")

@@ -51,15 +51,15 @@ class _Slice:
 
 
 def draw_slices(path: str | PathLike[str], map_: Map, inputs: Iterable[str | PathLike[str]] = ()) -> None:
-    """Draw the three central slices of a map with a bar of colours into a PNG file.
+    """Draw the three central slices of a map with a colour bar to a PNG file.
 
-    The colours are symmetric about zero, or begin there if no value is below. They end near the 97th percentile of the
-    magnitudes in the slices. The picture says this end, how much lies beyond, and the range of the whole map.
+    The colours are symmetric about zero, or start there if no value is negative. They end near the 97th percentile of
+    the magnitudes in the slices. The picture states this limit, the fraction beyond, and the range of the whole map.
 
     inputs : files that must not be overwritten
 
-    Raises PeleError if matplotlib is not installed. Raises FormatError for another suffix than .png or a folder that
-    cannot be written to.
+    Raises PeleError if matplotlib is not installed. Raises FormatError for a suffix other than .png or a read-only
+    folder.
 
     >>> import matplotlib
     >>> map_ = pele_ocl.potmap("data/structures/trialanine.pdb", spacing=2).map

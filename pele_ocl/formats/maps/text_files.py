@@ -22,7 +22,7 @@ _VALUES = 200_000  # written at a time
 
 
 def texts(rows: NDArray[Any], per_line: int, form: str, indent: str = "") -> Iterator[str]:
-    """Rows of numbers (n, m) as text, in pieces; a row begins on a new line and has `per_line` numbers a line."""
+    """Rows of numbers (n, m) as text, in pieces; a row begins on a new line and has `per_line` numbers per line."""
     n_rows, length = rows.shape
     template = "".join(
         indent + " ".join([form] * min(per_line, length - start)) + "\n" for start in range(0, length, per_line)

@@ -15,7 +15,7 @@ from ...common.extras import extra
 from ...contract import usable_cells
 from .framefile import AtomChoice, FrameFile, Positions
 
-_UNPACKED, _WIDE_XTC = 9, 2023  # atoms; magic number of files for more than 2^31 bytes a frame
+_UNPACKED, _WIDE_XTC = 9, 2023  # atoms; magic number of files for more than 2^31 bytes per frame
 _NANOMETER = np.float32(10.0)  # A
 
 
