@@ -241,21 +241,6 @@ def test_memory_of_results_is_used_again_once_no_view_of_it_is_left():
     assert not any(map(is_used, [memory.array((10,), np.float64) for _ in range(2)]))
 
 
-@pytest.mark.parametrize("padded", [(6, 8), (5, 7)], ids=["padding", "none"])
-def test_memory_that_serves_again_is_filled_at_once(device, precision, padded, monkeypatch):
-    monkeypatch.setattr(queues, "FILLED_BY_ITSELF", (device.vendor,))
-    queue, memory, n = Queue(device, precision), ResultMemory(), LEAST_REUSED // 4 // 35 + 1
-    slices = np.random.default_rng(0).normal(size=(n, *padded)).astype(precision)
-    buffer = queue.upload(np.concatenate([np.zeros(2 * slices[0].size), slices.ravel()]))
-    for turn in range(3):
-        found = memory.array((n, 5, 7), precision)
-        assert queues.can_be_filled(queue, found) == (turn > 0)
-        found[:] = 0
-        queues.read_part(queue, found, buffer, 2 * slices[0].size, padded)
-        np.testing.assert_array_equal(found, slices[:, :5, :7])
-        del found
-
-
 def test_a_large_map_takes_the_memory_of_one_that_is_gone(device):
     def energy_map(charge: float) -> np.ndarray:
         atoms = Atoms([[0.0, 0.0, 0.0]], [charge])

@@ -19,7 +19,6 @@ import numpy as np
 import pyopencl as cl
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ..common.errors import DeviceError
 from ..common.threads import MOST_COPIERS, by_rows, copiers
 from ..common.variant import Progress
 from .binding import LONG_LAUNCH_PAIRS, Binder, BoundLaunch, set_arguments, whole_groups
@@ -27,7 +26,7 @@ from .building import get_kernel
 from .device import refusal
 from .interface import WORD
 from .kernel import Arguments, Kernel
-from .memory import LARGE, Buffer, CommandQueue, ask_for_large_pages, pages_of, part_of
+from .memory import LARGE, Buffer, CommandQueue, ask_for_large_pages, part_of
 
 Event = cl.Event
 
@@ -38,7 +37,6 @@ FILLED = 1 << 28  # bytes that are filled, and then copied: NVIDIA's OpenCL hang
 
 IN_TURN, LEAST_IN_TURN = 8, 2  # arrays of host memory; fewer of larger slices, lest the host keep many times as much
 PAGE = 4096  # bytes of host memory that come at a time, at least
-FILLED_BY_ITSELF = ("NVIDIA",)  # vendors of devices that write to memory of the host which they are told of
 
 MOST_PIECES = 65_535  # that one launch copies, which CUDA's devices take in the third dimension
 PIECE_ITEMS, PIECE_GROUP = 4096, 64  # work-items of a piece at most, and of a group
@@ -593,41 +591,6 @@ class Queue(Binder):
         """Elapsed seconds of a part of the launches, counted as `elapsed_seconds` are."""
         self.finish()
         return elapsed_seconds(self.events, self.firsts, part)
-
-
-def can_be_filled(queue: Queue, values: NDArray[Any]) -> bool:
-    """Tell if a GPU writes to the memory of a result by itself; memory that serves for the second time is made so."""
-    device, pages = queue.device, pages_of(values)
-    if device.vendor not in FILLED_BY_ITSELF or pages is None or pages.is_fresh:
-        return False
-    if pages.pinned is None:
-        size, has = pages.bytes.nbytes, cl.mem_flags
-        try:
-            device.require_memory(size, size)
-            buffer = Buffer(device.context, has.READ_WRITE | has.USE_HOST_PTR, hostbuf=pages.bytes)
-            kept: Any = cl.enqueue_map_buffer(
-                queue.command_queue, buffer, cl.map_flags.READ, 0, (size,), np.dtype(np.uint8)
-            )[0]
-        except (DeviceError, cl.Error):
-            return False
-        device.buffers.count(buffer, size)
-        pages.pinned = buffer, kept
-    return True
-
-
-def read_part(queue: Queue, values: NDArray[Any], buffer: Buffer, first: int, shape: tuple[int, int]) -> None:
-    """Fill values (n, ny, nx) as read_without_padding does, at once, where can_be_filled."""
-    if values.shape[1:] == shape:
-        queue.read(values, buffer, first)
-        return
-    item, (n, ny, nx), (rows, columns) = values.itemsize, values.shape, shape
-    copy: Any = cl.enqueue_copy  # whose types know no boxes of NumPy's memory
-    with queue.device:
-        copy(
-            queue.command_queue, values, buffer, buffer_origin=(first * item, 0, 0), host_origin=(0, 0, 0),
-            region=(nx * item, ny, n), buffer_pitches=(columns * item, rows * columns * item),
-            host_pitches=(nx * item, ny * nx * item),
-        )  # fmt: skip
 
 
 def read_without_padding(
