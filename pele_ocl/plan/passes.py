@@ -223,15 +223,15 @@ class Passes(ABC):
 
     def decode(self, encoded: NDArray[Any]) -> Floats:
         """Positions (m, n, 3) A from the encoded ones of the passes, (m, 3 n), counted from the molecule's middle."""
-        encoding = self.encoding
-        decoded = self.queue.device.results.array(encoded.shape, np.float64)
+        encoding, is_small = self.encoding, encoded.size < LEAST  # far less than memory that serves again
+        decoded = np.empty(encoded.shape) if is_small else self.queue.device.results.array(encoded.shape, np.float64)
         middle = self._middle_less_base[:, : encoded.shape[1]] + encoding.base
 
         def decode(rows: slice) -> None:
             scaled = encoded[rows] * encoding.step if encoding.step != 1 else encoded[rows]
             np.add(scaled, middle, out=decoded[rows])
 
-        if encoded.size < LEAST:
+        if is_small:
             decode(slice(0, len(encoded)))
         else:
             by_rows(len(encoded), encoded.shape[1], decode)
