@@ -443,6 +443,14 @@ def test_samples_under_a_bias_that_cannot_be_weighted(device):
     Simulation(ATOMS, 2, temperature=[300.0, 310.0], **options).run(5, every=5, call=samples)
     with pytest.raises(InputError, match="replicas have several temperatures"):
         _ = samples.log_weights
+    ladder = Simulation(ATOMS, 2, temperature=[300.0] * 2, exchange_every=5, exchange="hamiltonian", **options)
+    with pytest.raises(InputError, match="replicas exchange their biases; StateSamples takes samples"):
+        ladder.run(5, every=5, call=BiasSamples("bias"))
+    later = BiasSamples("bias")
+    changed = Simulation(ATOMS, 2, **options).run(5, every=5, call=later)
+    changed.temperatures[:] = 310.0
+    with pytest.raises(InputError, match="replicas have several temperatures"):
+        changed.run(5, every=5, call=later).variables("bias"), later.log_weights
     with pytest.raises(InputError, match="these samples are of another simulation"):
         Simulation(ATOMS, 2, **options).run(5, every=5, call=samples)
 
