@@ -553,6 +553,19 @@ def test_surfaces_are_drawn_and_saved(tmp_path):
         found.save(tmp_path / f"{d}.csv")
         assert len((tmp_path / f"{d}.csv").read_text().splitlines()) > len(found.table())
         assert found.to_json()["temperature"] == 300.0
+    edges = np.linspace(-2, 2, 5)
+    np.testing.assert_array_equal(
+        free_energy(x[:, 0], edges, 300.0).energies, free_energy(x[:, 0], [edges], 300.0).energies
+    )
+    for wrong, sentence in (
+        (dict(bins=[[50.0, 60.0]]), "no sample with a weight lies within the bins"),
+        (dict(bins=4, log_weights=np.full(2000, np.nan)), "log_weights must be numbers"),
+        (dict(bins=4, log_weights=np.full(2000, -np.inf)), "no sample has a weight"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            free_energy(x[:, 0], temperature=300.0, **wrong)
+    with pytest.raises(InputError, match="u_n must be numbers, or infinity for samples without weight"):
+        MBAR(np.zeros((2, 4)), [0, 1, 0, 1]).mean(np.arange(4.0), np.full(4, np.inf))
     with pytest.raises(InputError, match="a surface of 3 variables has no picture"):
         free_energy(x, 6, 300.0).draw(tmp_path / "3.png")
 
