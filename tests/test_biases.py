@@ -472,6 +472,8 @@ def test_masks_are_booleans_and_torsions_radians(device):
     )
     with pytest.raises(InputError, match="no atom is hot"):
         rest2(ATOMS, [300, 400], hot=[], **options)
+    with pytest.raises(InputError, match="a torsion's width is 20; radians are needed"):
+        Metadynamics(PHI, 20.0, 0.3, 10)
     with pytest.raises(InputError, match="a torsion's centre is 60; radians are needed"):
         umbrella(ATOMS, PHI, [30.0, 60.0], 10.0, steps=40, sample_every=10, **options)
 
