@@ -443,6 +443,14 @@ def test_samples_under_a_bias_that_cannot_be_weighted(device):
     Simulation(ATOMS, 2, temperature=[300.0, 310.0], **options).run(5, every=5, call=samples)
     with pytest.raises(InputError, match="replicas have several temperatures"):
         _ = samples.log_weights
+    ladder = Simulation(ATOMS, 2, temperature=[300.0] * 2, exchange_every=5, exchange="hamiltonian", **options)
+    with pytest.raises(InputError, match="replicas exchange their biases; StateSamples takes samples"):
+        ladder.run(5, every=5, call=BiasSamples("bias"))
+    later = BiasSamples("bias")
+    changed = Simulation(ATOMS, 2, **options).run(5, every=5, call=later)
+    changed.temperatures[:] = 310.0
+    with pytest.raises(InputError, match="replicas have several temperatures"):
+        changed.run(5, every=5, call=later).variables("bias"), later.log_weights
     with pytest.raises(InputError, match="these samples are of another simulation"):
         Simulation(ATOMS, 2, **options).run(5, every=5, call=samples)
 
@@ -464,6 +472,8 @@ def test_masks_are_booleans_and_torsions_radians(device):
     )
     with pytest.raises(InputError, match="no atom is hot"):
         rest2(ATOMS, [300, 400], hot=[], **options)
+    with pytest.raises(InputError, match="a torsion's width is 20; radians are needed"):
+        Metadynamics(PHI, 20.0, 0.3, 10)
     with pytest.raises(InputError, match="a torsion's centre is 60; radians are needed"):
         umbrella(ATOMS, PHI, [30.0, 60.0], 10.0, steps=40, sample_every=10, **options)
 
@@ -545,6 +555,19 @@ def test_surfaces_are_drawn_and_saved(tmp_path):
         found.save(tmp_path / f"{d}.csv")
         assert len((tmp_path / f"{d}.csv").read_text().splitlines()) > len(found.table())
         assert found.to_json()["temperature"] == 300.0
+    edges = np.linspace(-2, 2, 5)
+    np.testing.assert_array_equal(
+        free_energy(x[:, 0], edges, 300.0).energies, free_energy(x[:, 0], [edges], 300.0).energies
+    )
+    for wrong, sentence in (
+        (dict(bins=[[50.0, 60.0]]), "no sample with a weight lies within the bins"),
+        (dict(bins=4, log_weights=np.full(2000, np.nan)), "log_weights must be numbers"),
+        (dict(bins=4, log_weights=np.full(2000, -np.inf)), "no sample has a weight"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            free_energy(x[:, 0], temperature=300.0, **wrong)
+    with pytest.raises(InputError, match="u_n must be numbers, or infinity for samples without weight"):
+        MBAR(np.zeros((2, 4)), [0, 1, 0, 1]).mean(np.arange(4.0), np.full(4, np.inf))
     with pytest.raises(InputError, match="a surface of 3 variables has no picture"):
         free_energy(x, 6, 300.0).draw(tmp_path / "3.png")
 

@@ -201,6 +201,8 @@ class MBAR(Settled):
         found = self.u_kn[0] if u_n is None else numbers("u_n", u_n)
         if found.shape != self.states.shape:
             raise InputError(f"u_n has shape {found.shape}; {self.states.shape} is needed")
+        if not (found > -np.inf).all() or not np.isfinite(found).any():
+            raise InputError("u_n must be numbers, or infinity for samples without weight; some must be finite")
         return found
 
     def mean(self, values: ArrayLike, u_n: ArrayLike | None = None) -> Floats:
@@ -246,7 +248,8 @@ def free_energy(
     """Free energy of variables from samples, -k_B T ln of their weights in bins, with errors by blocks.
 
     values : (n_samples, d) or (n_samples,), in the order of time
-    bins : of each variable, their number between the smallest and the largest value; or edges, a sequence for each
+    bins : of each variable, their number between the smallest and the largest value; or edges, a sequence for each,
+        or of one variable its edges alone
     temperature : K
     log_weights : (n_samples,) logarithms of weights, by default all equal: V / (k_B T) to remove a bias V
     blocks : number of consecutive parts of the samples; errors are the standard error of their mean
@@ -262,6 +265,8 @@ def free_energy(
     weights = np.zeros(len(given)) if log_weights is None else numbers("log_weights", log_weights)
     if weights.shape != given.shape[:1]:
         raise InputError(f"log_weights have shape {weights.shape}; {given.shape[:1]} is needed")
+    if not (weights < np.inf).all():
+        raise InputError("log_weights must be numbers, or minus infinity for samples without weight")
     return _surface(given, bins, temperature, lambda part: weights[part], blocks, names, units)
 
 
@@ -286,7 +291,11 @@ def _surface(
 
     def energies(part: slice) -> Floats:
         found = np.asarray(weights(part))
-        counts, _ = np.histogramdd(of[part], edges, weights=np.exp(found - found.max()))
+        if (most := found.max()) == -np.inf:
+            raise InputError("no sample has a weight")
+        counts, _ = np.histogramdd(of[part], edges, weights=np.exp(found - most))
+        if not counts.any():
+            raise InputError("no sample with a weight lies within the bins")
         with np.errstate(divide="ignore"):
             energy: Floats = -kt * np.log(counts / counts.sum())
         return energy
@@ -294,7 +303,7 @@ def _surface(
     def of_block(part: slice) -> Floats:
         try:
             return energies(part)
-        except InputError:  # of states that have no samples in common within a block
+        except InputError:  # a block with no sample in the bins, or whose states have none in common
             return np.full([len(of) - 1 for of in edges], np.inf)
 
     whole = energies(slice(0, len(of)))
@@ -308,6 +317,9 @@ def _surface(
 
 def _edges(values: Floats, bins: int | Sequence[ArrayLike]) -> list[Floats]:
     d = values.shape[1]
+    listed = bins.tolist() if isinstance(bins, np.ndarray) else bins
+    if d == 1 and isinstance(listed, list | tuple) and all(isinstance(of, int | float | np.number) for of in listed):
+        bins = [listed]  # edges of the only variable
     if not isinstance(bins, list | tuple):
         count = whole_number("bins", bins, least=1, most=MOST_BINS)
         most = np.abs(values).max()
