@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..atoms import Floats, Ints
 from ..common.arguments import array, number, numbers, texts, whole_number
 from ..common.errors import InputError
+from ..common.settled import Settled
 from ..common.writing import replacing
 from ..formats.maps.pictures import require_png
 from ..report import Column, Report, Reported
@@ -107,7 +108,7 @@ class FreeEnergyResult(Reported):
         return str(self.table())
 
 
-class MBAR:
+class MBAR(Settled):
     """Free energies of states from samples of all of them (Shirts and Chodera, J. Chem. Phys. 2008, 129, 124105).
 
     u_kn : (n_states, n_samples) reduced energies U / (k_B T) of all samples in all states
@@ -124,8 +125,9 @@ class MBAR:
     """
 
     def __init__(self, u_kn: ArrayLike, states: ArrayLike) -> None:
-        self.u_kn = numbers("u_kn", u_kn)
+        self.u_kn = numbers("u_kn", u_kn).view()
         self.states = array("states", states, "iu", "whole numbers").astype(np.int64)
+        self.u_kn.flags.writeable = self.states.flags.writeable = False  # as f_k, once found, would not follow
         if self.u_kn.ndim != 2 or self.states.shape != self.u_kn.shape[1:] or not self.states.size:
             raise InputError(
                 f"u_kn has shape {self.u_kn.shape} and states {self.states.shape}; (n_states, n_samples) and "

@@ -85,7 +85,7 @@ class MapSlab:
 
     def download(self, queue: Queue, values: NDArray[np.floating]) -> None:
         """Fill values (components, slices, ny, nx), which lack the padding, in C order each."""
-        from ..opencl.transfers import can_be_filled, read_part, read_without_padding
+        from ..opencl.queue import can_be_filled, read_part, read_without_padding
 
         nx, ny, _ = self.shape
         for component, part in enumerate(values):
@@ -196,7 +196,7 @@ class RemainingSlabs:
     def start(self) -> None:
         """Make the memory of the values if it is not there, while others are at work."""
         from ..opencl.memory import is_used
-        from ..opencl.transfers import start_making
+        from ..opencl.queue import start_making
 
         if not is_used(self.values):
             self._making = start_making(self.values)
