@@ -140,16 +140,6 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         row_tiles = VARIANTS[self.variant].run().row_tiles(self.layout)
         return Tiles.of(self.atoms.positions, self.layout.tile, self.frozen).aligned(row_tiles)
 
-    def share_programs(self, other: Energy) -> None:
-        """Take the layout of the plan of a larger molecule that is evaluated as often, before anything is evaluated.
-
-        On CPUs small molecules have smaller tiles, for which each kernel would be built once more; what these save is
-        nothing beside the larger molecule.
-        """
-        if self.device.kind == "CPU" and self.variant == other.variant and self.layout != other.layout:
-            rewrite(self, layout=other.layout)
-            self._tiles = self._cut_into_tiles()
-
     @cached_property
     def _check(self) -> RadiusCheck:
         from ..solvent.error import RadiusCheck  # which radii that approximate alone need
@@ -357,6 +347,17 @@ class EnergyAndAtoms(Energy):
         found = super().evaluate_batch(conformations, progress, profile=profile, errors=errors)
         of_atoms = self.of_atoms.evaluate_batch(conformations, profile=profile, errors=errors)
         return replace(found, per_atom=of_atoms.per_atom, seconds=_sums(found.seconds, of_atoms.seconds))
+
+
+def share_programs(plan: Energy, other: Energy) -> None:
+    """Give a plan the layout of a larger molecule's that is evaluated as often, before anything is evaluated.
+
+    On CPUs small molecules have smaller tiles, for which each kernel would be built once more; what these save is
+    nothing beside the larger molecule.
+    """
+    if plan.device.kind == "CPU" and plan.variant == other.variant and plan.layout != other.layout:
+        rewrite(plan, layout=other.layout)
+        rewrite(plan, _tiles=plan._cut_into_tiles())
 
 
 def _sums(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
