@@ -197,7 +197,7 @@ class Simulation(Suggests, Settled):
         motion.take_bodies(self._bodies, self.removes_motion)
         if self._masks >= 0:
             velocities = motion.read("velocities")
-            velocities[state.frozen_atoms] = 0
+            velocities[state.frozen_after(self._masks)] = 0
             motion.write("velocities", velocities)
         self._masks = state.masks
         self._note()

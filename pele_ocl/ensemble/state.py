@@ -129,6 +129,7 @@ class State:
         self.has_radii = np.zeros(len(self), bool)
         self.explained: dict[int, str] = {}
         self.frozen: list[NDArray[np.bool_]] = [np.zeros(len(of), bool) for of in atoms]
+        self._frozen_last = [np.zeros(len(of), np.int64) for of in atoms]  # number of the last mask with each atom
         self.exchanger: object = None
         self.is_mapped = False
         self._free: Buffer | None = None
@@ -418,10 +419,11 @@ class State:
         found: dict[int, NDArray[np.bool_]] = {}
         for k, given in zip(rows, frozen, strict=True):
             found[k] = atoms_mask("frozen atoms", given if np.size(given) else [], len(self.atoms[k]), f"row {k}")
+        self.masks += 1
         for k, mask in found.items():
             self.frozen[k] = mask
+            self._frozen_last[k][mask] = self.masks
         self._free = None
-        self.masks += 1
 
     @property
     def free_on_device(self) -> Buffer:
@@ -435,6 +437,11 @@ class State:
         """Tell of all atoms on the device if they are frozen, (n_atoms of all rows that have a molecule there,)."""
         there = [mask for mask, n in zip(self.frozen, self.n_atoms, strict=True) if n]
         return np.concatenate(there) if there else np.zeros(0, bool)
+
+    def frozen_after(self, masks: int) -> NDArray[np.bool_]:
+        """Tell of all atoms on the device if they are frozen, or were at any time after so many changes of masks."""
+        there = [last > masks for last, n in zip(self._frozen_last, self.n_atoms, strict=True) if n]
+        return self.frozen_atoms | (np.concatenate(there) if there else False)
 
     def _lay_out(self) -> None:
         """Place what molecules share, then the rows in their order."""
