@@ -400,6 +400,20 @@ def test_atoms_that_were_frozen_meanwhile_are_at_rest(device):
     np.testing.assert_array_equal(*found)
 
 
+def test_rows_that_had_no_place_meanwhile_begin_again(device):
+    """With velocities that are drawn, whether or not anything was read while they had none."""
+    found = []
+    for reads in (True, False):
+        simulation = Simulation(START, 2, timestep=1.0, seed=1, device=device).run(5)
+        there = simulation.positions[0]
+        simulation.ensemble.positions[0] = np.full_like(there, np.nan)
+        if reads:
+            assert list(simulation.errors) == [0]
+        simulation.ensemble.positions[0] = there
+        found.append(simulation.velocities[:])
+    np.testing.assert_array_equal(*found)
+
+
 def test_frozen_atoms_and_restraints_hold(device):
     frozen = np.arange(12)
     simulation = Simulation(

@@ -291,6 +291,7 @@ class Simulation(Suggests, Settled):
         if self._under_way is not None:
             self._recover()
         self._lost[list(state.failed)] = True
+        self._lost[state.failed_last > self._moves] = True
         has_moved = self._moves[there] != state.moves[there]
         moved, to_place = there[has_moved], there[has_moved]
         if self._masks != state.masks:

@@ -102,6 +102,7 @@ class State:
     options : of `Energy`, for all rows; scales : if rows scale parameters
     failed, explained : messages about rows that cannot be placed, or whose energies are no numbers, by their numbers
     moves : (n_rows,) how often the positions of each were changed; masks : how often frozen atoms were
+    failed_last : (n_rows,) of `moves`, with which each could not be placed the last time; -1 of none
     has_radii : (n_rows,) if rows have Born radii
     exchanger : what exchanged all that rows have of their own last, whose rungs are theirs; None if nothing did
     is_mapped : if the host uses the memory of the rows, as long as nothing else may
@@ -123,6 +124,7 @@ class State:
         self.lock: Lock = RLock()
         self.offsets = np.zeros((len(self), 3))
         self.moves, self.masks = np.zeros(len(self), np.int64), 0
+        self.failed_last = np.full(len(self), -1)
         self._versions = np.zeros(len(self), np.int64)  # of all that energies depend on
         self._evaluated = np.full(len(self), -1)  # versions at the last evaluation
         self._rewrites = 0  # of buffers of terms, that were seen
@@ -368,6 +370,7 @@ class State:
                         self.failed.pop(k, None)
                     self.explained.pop(k, None)
             self.failed |= failed
+            self.failed_last[list(failed)] = self.moves[list(failed)]
             for there, encoded, offsets in ready:
                 self.offsets[there] = offsets
                 self.write_buffer(there, "positions", encoded)
