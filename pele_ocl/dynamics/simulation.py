@@ -197,7 +197,7 @@ class Simulation(Suggests, Settled):
         motion.take_bodies(self._bodies, self.removes_motion)
         if self._masks >= 0:
             velocities = motion.read("velocities")
-            velocities[state.frozen_atoms] = 0
+            velocities[state.frozen_after(self._masks)] = 0
             motion.write("velocities", velocities)
         self._masks = state.masks
         self._note()
@@ -291,6 +291,7 @@ class Simulation(Suggests, Settled):
         if self._under_way is not None:
             self._recover()
         self._lost[list(state.failed)] = True
+        self._lost[state.failed_last > self._moves] = True
         has_moved = self._moves[there] != state.moves[there]
         moved, to_place = there[has_moved], there[has_moved]
         if self._masks != state.masks:

@@ -102,6 +102,7 @@ class State:
     options : of `Energy`, for all rows; scales : if rows scale parameters
     failed, explained : messages about rows that cannot be placed, or whose energies are no numbers, by their numbers
     moves : (n_rows,) how often the positions of each were changed; masks : how often frozen atoms were
+    failed_last : (n_rows,) of `moves`, with which each could not be placed the last time; -1 of none
     has_radii : (n_rows,) if rows have Born radii
     exchanger : what exchanged all that rows have of their own last, whose rungs are theirs; None if nothing did
     is_mapped : if the host uses the memory of the rows, as long as nothing else may
@@ -123,12 +124,14 @@ class State:
         self.lock: Lock = RLock()
         self.offsets = np.zeros((len(self), 3))
         self.moves, self.masks = np.zeros(len(self), np.int64), 0
+        self.failed_last = np.full(len(self), -1)
         self._versions = np.zeros(len(self), np.int64)  # of all that energies depend on
         self._evaluated = np.full(len(self), -1)  # versions at the last evaluation
         self._rewrites = 0  # of buffers of terms, that were seen
         self.has_radii = np.zeros(len(self), bool)
         self.explained: dict[int, str] = {}
         self.frozen: list[NDArray[np.bool_]] = [np.zeros(len(of), bool) for of in atoms]
+        self._frozen_last = [np.zeros(len(of), np.int64) for of in atoms]  # number of the last mask with each atom
         self.exchanger: object = None
         self.is_mapped = False
         self._free: Buffer | None = None
@@ -367,6 +370,7 @@ class State:
                         self.failed.pop(k, None)
                     self.explained.pop(k, None)
             self.failed |= failed
+            self.failed_last[list(failed)] = self.moves[list(failed)]
             for there, encoded, offsets in ready:
                 self.offsets[there] = offsets
                 self.write_buffer(there, "positions", encoded)
@@ -418,10 +422,11 @@ class State:
         found: dict[int, NDArray[np.bool_]] = {}
         for k, given in zip(rows, frozen, strict=True):
             found[k] = atoms_mask("frozen atoms", given if np.size(given) else [], len(self.atoms[k]), f"row {k}")
+        self.masks += 1
         for k, mask in found.items():
             self.frozen[k] = mask
+            self._frozen_last[k][mask] = self.masks
         self._free = None
-        self.masks += 1
 
     @property
     def free_on_device(self) -> Buffer:
@@ -435,6 +440,11 @@ class State:
         """Tell of all atoms on the device if they are frozen, (n_atoms of all rows that have a molecule there,)."""
         there = [mask for mask, n in zip(self.frozen, self.n_atoms, strict=True) if n]
         return np.concatenate(there) if there else np.zeros(0, bool)
+
+    def frozen_after(self, masks: int) -> NDArray[np.bool_]:
+        """Tell of all atoms on the device if they are frozen, or were at any time after so many changes of masks."""
+        there = [last > masks for last, n in zip(self._frozen_last, self.n_atoms, strict=True) if n]
+        return self.frozen_atoms | (np.concatenate(there) if there else False)
 
     def _lay_out(self) -> None:
         """Place what molecules share, then the rows in their order."""
